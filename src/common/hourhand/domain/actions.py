@@ -1,0 +1,148 @@
+"""What the sweep does with a job that it reads: one pure decision, `next_action`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from hourhand.domain.model import Job, JobStatus, Priority
+from hourhand.domain.timings import Timings
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """What is known of one queue at the start of a tick.
+
+    ``messages``: how many it holds, waiting or in flight (approximate). ``oldest_sent_at``: when
+    the oldest of them was sent, where that is known.
+    """
+
+    messages: int
+    oldest_sent_at: datetime | None = None
+
+    def explains(self, sent_at: datetime) -> bool:
+        """Whether a message sent at ``sent_at`` may well still wait in this queue.
+
+        SQS drops a message that was received three times from its oldest-message age, so a wrong
+        "no" is possible; it costs a duplicate message, which the claim absorbs.
+        """
+        if self.messages == 0:
+            return False
+        return self.oldest_sent_at is None or sent_at >= self.oldest_sent_at
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Send its first message of this generation, then mark it ENQUEUED."""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchAgain:
+    """Send a further message to ``queue``, then mark when."""
+
+    queue: Priority
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Its lease expired: end the lost attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """``expires_at`` passed before a start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """It is final, and something may still be owed for it; then its entry goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepPayload:
+    """The payload beside it would be deleted too soon: keep it longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Nothing to do in this tick."""
+
+
+Action = Dispatch | DispatchAgain | Recover | Expire | Finish | KeepPayload | Leave
+
+_ABOVE = {Priority.LOW: Priority.MEDIUM, Priority.MEDIUM: Priority.HIGH}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything beside the job that `next_action` weighs.
+
+    ``horizon`` is now + look-ahead, widened where the clock is in doubt.
+    """
+
+    now: datetime
+    horizon: datetime
+    timings: Timings
+    queues: Mapping[Priority, QueueView] = field(default_factory=dict)
+
+
+def next_action(job: Job, judgement: Judgement) -> Action:
+    """Decide what the sweep does with ``job`` now."""
+    now, timings = judgement.now, judgement.timings
+    if job.status.is_final:
+        return Leave() if job.due_at is None else Finish()
+    if job.status is JobStatus.RUNNING:
+        expired = job.lease_until is not None and job.lease_until < now - timings.clock_margin
+        return Recover() if expired else Leave()
+    if job.expires_at is not None and job.expires_at <= now:
+        return Expire()
+    if needs_payload_renewal(job, now, timings):
+        return KeepPayload()
+    if job.due_at is None or job.due_at > judgement.horizon:
+        return Leave()
+    if job.enqueued_at is None:
+        return Dispatch()
+    return _dispatch_again(job, job.due_at, job.enqueued_at, judgement)
+
+
+def needs_payload_renewal(job: Job, now: datetime, timings: Timings) -> bool:
+    """Whether the payload beside a job that is still to run comes near its end."""
+    until = job.payload_kept_until
+    if until is None:
+        return False
+    return until - max(now, job.due_at or now) < timings.payload_renewed_below
+
+
+def redispatch_wait(due_at: datetime, enqueued_at: datetime, timings: Timings) -> timedelta:
+    """Return how long after it was last sent (or due) a job's message is missed.
+
+    It doubles without a counter: what has passed since the job was due is the next wait.
+    """
+    elapsed = enqueued_at - due_at
+    return min(max(timings.redispatch_first, elapsed), timings.redispatch_backoff_cap)
+
+
+def _dispatch_again(
+    job: Job, due_at: datetime, enqueued_at: datetime, judgement: Judgement
+) -> Action:
+    now, timings = judgement.now, judgement.timings
+    last = max(due_at, enqueued_at)
+    above = _ABOVE.get(job.queue)
+    if above is not None and now - due_at >= timings.aging_wait * _next_step(job):
+        return DispatchAgain(above, "waited too long")
+    waited = now - last
+    if waited < redispatch_wait(due_at, enqueued_at, timings):
+        return Leave()
+    view = judgement.queues.get(job.queue)
+    explained = view is not None and view.explains(enqueued_at)
+    if explained and waited < timings.redispatch_hard_cap:
+        return Leave()
+    return DispatchAgain(job.queue, "message missed" if not explained else "waited too long")
+
+
+def _next_step(job: Job) -> int:
+    """Return the number of the next raise, from 1: each takes one more aging wait."""
+    order = (Priority.LOW, Priority.MEDIUM, Priority.HIGH)
+    return order.index(job.queue) - order.index(job.priority) + 1

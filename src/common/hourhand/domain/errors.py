@@ -1,0 +1,89 @@
+"""The one family of errors that Hourhand raises; each has a stable ``code`` for callers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one field of an input, and what is allowed."""
+
+    field: str
+    message: str
+
+
+class HourhandError(Exception):
+    """Something that Hourhand was asked for cannot be done."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+
+    def __init__(self, detail: str | None = None, *, errors: tuple[FieldError, ...] = ()) -> None:
+        """Take a sentence for people (default: the first line of the class's docstring)."""
+        doc = (type(self).__doc__ or "").strip().splitlines()
+        self.detail = detail if detail is not None else doc[0]
+        self.errors = errors
+        super().__init__(self.detail)
+
+
+class BadRequest(HourhandError):
+    """The request is not well formed."""
+
+    code = "bad_request"
+    status = 400
+
+
+class NotFound(HourhandError):
+    """There is no such thing."""
+
+    code = "not_found"
+    status = 404
+
+
+class WrongState(HourhandError):
+    """The job's state does not allow this."""
+
+    code = "wrong_state"
+    status = 409
+
+
+class IdempotencyConflict(HourhandError):
+    """The idempotency key or id was already used with another body."""
+
+    code = "idempotency_conflict"
+    status = 409
+
+
+class TooLarge(HourhandError):
+    """The input is larger than what can be kept."""
+
+    code = "too_large"
+    status = 413
+
+
+class InvalidInput(HourhandError):
+    """The input is invalid; each wrong field is named."""
+
+    code = "invalid"
+    status = 422
+
+
+class NotSupportedYet(InvalidInput):
+    """This field is known but not supported yet; it is refused rather than ignored."""
+
+    code = "not_supported_yet"
+
+
+class Unavailable(HourhandError):
+    """A store or queue did not answer; nothing is half done, and the call may be repeated."""
+
+    code = "unavailable"
+    status = 503
+
+
+class IllegalMove(HourhandError):
+    """A move that the table of states does not hold: a mistake in Hourhand's own code."""
+
+    code = "illegal_move"

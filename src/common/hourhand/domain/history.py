@@ -1,0 +1,155 @@
+"""What is on record of a job: packed small, bounded, and read back as events and attempts.
+
+The first and the last events are always kept; what had to go from the middle is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from hourhand.domain.model import (
+    ATTEMPT_ENDS,
+    Attempt,
+    ErrorInfo,
+    EventKind,
+    HistoryEvent,
+    JobStatus,
+)
+from hourhand.domain.times import from_ms, rfc3339, to_ms
+
+HISTORY_BUDGET_BYTES = 300
+"""Bytes of packed history in the hot item: with them a small job stays below 1 KB to its end."""
+
+KEEP_FIRST = 1
+REASON_BYTES = 40
+
+_STATUS_LETTERS = {
+    JobStatus.PENDING: "P",
+    JobStatus.ENQUEUED: "Q",
+    JobStatus.RUNNING: "R",
+    JobStatus.RETRYING: "Y",
+    JobStatus.SUCCEEDED: "S",
+    JobStatus.DEAD: "D",
+    JobStatus.CANCELLED: "C",
+    JobStatus.EXPIRED: "X",
+}
+_STATUSES = {letter: status for status, letter in _STATUS_LETTERS.items()}
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while True:
+        number, rest = divmod(number, 36)
+        digits = _DIGITS[rest] + digits
+        if number == 0:
+            return digits
+
+
+def shorten(text: str, limit_bytes: int = REASON_BYTES) -> str:
+    """Return ``text`` in at most ``limit_bytes`` of UTF-8, never cutting a character in two."""
+    encoded = text.encode("utf-8", errors="replace")
+    if len(encoded) <= limit_bytes:
+        return encoded.decode("utf-8")
+    return encoded[: limit_bytes - 3].decode("utf-8", errors="ignore") + "..."
+
+
+def pack_event(event: HistoryEvent) -> str:
+    """Return ``event`` as one short string; `unpack_event` reads it back.
+
+    Actors hold no dot (they are restricted to letters, digits, ``-`` and ``_``); the reason is
+    last and may hold anything.
+    """
+    head = event.kind.value + _STATUS_LETTERS[event.status] + _base36(to_ms(event.at))
+    parts = [head, str(event.attempt), str(event.token), event.actor, shorten(event.reason)]
+    return ".".join(parts)
+
+
+def unpack_event(packed: str) -> HistoryEvent:
+    """Read an event that `pack_event` wrote."""
+    head, attempt, token, actor, reason = packed.split(".", 4)
+    return HistoryEvent(
+        kind=EventKind(head[0]),
+        status=_STATUSES[head[1]],
+        at=from_ms(int(head[2:], 36)),
+        attempt=int(attempt),
+        token=int(token),
+        actor=actor,
+        reason=reason,
+    )
+
+
+def compact(
+    events: Sequence[HistoryEvent],
+    dropped: int,
+    *,
+    budget_bytes: int = HISTORY_BUDGET_BYTES,
+) -> tuple[tuple[HistoryEvent, ...], int]:
+    """Drop events from the middle until the rest fits; return what is left and the new count.
+
+    The first `KEEP_FIRST` events and the last one stay whatever their size.
+    """
+    kept = list(events)
+    size = sum(len(pack_event(event).encode()) + 1 for event in kept)
+    while size > budget_bytes and len(kept) > KEEP_FIRST + 1:
+        gone = kept.pop(KEEP_FIRST)
+        size -= len(pack_event(gone).encode()) + 1
+        dropped += 1
+    return tuple(kept), dropped
+
+
+def is_over_budget(events: Iterable[HistoryEvent]) -> bool:
+    """Whether the packed events take more bytes than their budget."""
+    return sum(len(pack_event(e).encode()) + 1 for e in events) > HISTORY_BUDGET_BYTES
+
+
+def attempts_of(
+    events: Sequence[HistoryEvent],
+    errors: Mapping[int, ErrorInfo],
+) -> tuple[Attempt, ...]:
+    """Return the attempts that ``events`` tell of, oldest first.
+
+    ``errors`` are the errors kept beside the job, by fencing token. Where a claim was dropped
+    from the middle of the history, its attempt starts at an unknown time.
+    """
+    attempts: dict[int, Attempt] = {}
+    for event in events:
+        if event.kind is EventKind.CLAIMED:
+            attempts[event.token] = Attempt(
+                number=event.attempt,
+                token=event.token,
+                worker=event.actor,
+                started_at=event.at,
+            )
+        elif event.kind in ATTEMPT_ENDS and event.token and event.attempt:
+            begun = attempts.get(event.token)
+            attempts[event.token] = Attempt(
+                number=event.attempt,
+                token=event.token,
+                worker=begun.worker if begun else event.actor,
+                started_at=begun.started_at if begun else None,
+                finished_at=event.at,
+                outcome=ATTEMPT_ENDS[event.kind],
+                error=errors.get(event.token) or _error_from(event),
+            )
+    return tuple(attempts[token] for token in sorted(attempts))
+
+
+def last_error(attempts: Sequence[Attempt]) -> ErrorInfo | None:
+    """Return the error of the last attempt that had one."""
+    return next((a.error for a in reversed(attempts) if a.error is not None), None)
+
+
+def lost_reason(owner: str | None, lease_until: datetime | None) -> str:
+    """Return the sentence on record for an attempt whose worker vanished."""
+    until = rfc3339(lease_until) if lease_until else "an unknown time"
+    return f"Lost: {owner} until {until}"
+
+
+def _error_from(event: HistoryEvent) -> ErrorInfo | None:
+    """Tell of an error by the event's reason alone, as listings do."""
+    if ATTEMPT_ENDS[event.kind] not in {"FAILED", "TIMED_OUT", "LOST"}:
+        return None
+    name, _, message = event.reason.partition(": ")
+    return ErrorInfo(type=name, message=message or event.reason)

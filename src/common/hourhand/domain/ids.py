@@ -1,0 +1,102 @@
+"""Ids and keys: built from length-prefixed or character-restricted parts.
+
+No id, tenant or key can smuggle in a separator, so no two different inputs share a key.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.times import to_ms
+
+OWN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+"""What a caller may choose as a job's id. Derived ids hold a dot, so the two never meet."""
+
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|k\.[a-z2-7]{32}")
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+_RANDOM_BITS = 60
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def length_prefixed(*parts: str) -> bytes:
+    """Join ``parts`` so that no two different lists of parts give the same bytes."""
+    encoded = [part.encode("utf-8", errors="surrogatepass") for part in parts]
+    return b"".join(str(len(part)).encode() + b":" + part for part in encoded)
+
+
+def _digest32(data: bytes) -> str:
+    """Return 160 bits of SHA-256 as 32 lower-case base32 characters."""
+    return base64.b32encode(hashlib.sha256(data).digest()[:20]).decode().lower()
+
+
+def random_job_id(now: datetime, random_bits: int) -> str:
+    """Return a new id that sorts by time of creation: 9 characters of time and 12 of chance.
+
+    ``random_bits`` holds 60 bits of chance.
+    """
+    number = (to_ms(now) << _RANDOM_BITS) | (random_bits & ((1 << _RANDOM_BITS) - 1))
+    digits = []
+    for _ in range(21):
+        number, rest = divmod(number, 32)
+        digits.append(_CROCKFORD[rest])
+    return "".join(reversed(digits))
+
+
+def job_id_for_key(tenant: str | None, idempotency_key: str) -> str:
+    """Return the one job id that belongs to ``idempotency_key`` of ``tenant``."""
+    presence = "0" if tenant is None else "1"
+    return "k." + _digest32(length_prefixed("job", presence, tenant or "", idempotency_key))
+
+
+def idempotency_record_key(tenant: str | None, idempotency_key: str) -> str:
+    """Return the partition key of the record that guards execution under this key."""
+    presence = "0" if tenant is None else "1"
+    return _digest32(length_prefixed("record", presence, tenant or "", idempotency_key))
+
+
+def message_group(tenant: str | None, pool: str) -> str:
+    """Return the SQS ``MessageGroupId`` of a tenant: 1..128 safe characters, hashed if not."""
+    if tenant is None:
+        return f"pool.{pool}"
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", tenant):
+        return f"t.{tenant}"
+    return "h." + _digest32(length_prefixed(tenant))
+
+
+def trace_id_for(job_id: str) -> str:
+    """Return the W3C trace id (32 hex digits) of a job whose submitter brought none."""
+    return hashlib.sha256(length_prefixed("trace", job_id)).hexdigest()[:32]
+
+
+def canonical_json(value: Any) -> str:
+    """Return ``value`` as the one JSON text that equal values share.
+
+    Half a surrogate pair, which JSON may hold and UTF-8 may not, stays escaped. Raises
+    `ValueError` for NaN and infinities and `TypeError` for what JSON cannot hold.
+    """
+    text = json.dumps(
+        value,
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
+        ensure_ascii=False,
+    )
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+
+
+def content_hash(*parts: str) -> str:
+    """Return 160 bits that identify ``parts``, as 32 characters."""
+    return _digest32(length_prefixed(*parts))
+
+
+def listing_tie(job_id: str) -> str:
+    """Return 10 characters that order jobs created in the same millisecond.
+
+    A hash, not the id: a page's cursor must not name a job that its reader may not see.
+    """
+    return _digest32(length_prefixed("listing", job_id))[:10]

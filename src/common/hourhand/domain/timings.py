@@ -1,0 +1,73 @@
+"""Every default duration of the protocol, in one place, with the reason for its length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+
+SQS_MAX_DELAY = timedelta(seconds=900)
+"""The longest DelaySeconds that SQS takes (SQS API reference, SendMessage)."""
+
+SQS_MAX_VISIBILITY = timedelta(hours=12)
+"""The longest visibility timeout that SQS takes (SQS API reference, ChangeMessageVisibility)."""
+
+
+def _seconds(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timings:
+    """The protocol's durations. Tests and the demo may shorten them, and say so.
+
+    ``look_ahead``: how far before it is due a job's message is sent. 180 s fails: a leader that
+    dies 50 s into its tick, then a lost tick, then 20 s of EventBridge jitter makes jobs 80 s
+    late; at 300 s none is.
+    ``leader_lease``: with its margin shorter than a tick, so that the next tick can take over.
+    ``job_lease`` < ``visibility``: so that a redelivered message can claim at once.
+    ``clock_margin``: at least twice the clock skew that is tolerated without correction.
+    ``trail``: a bucket is closed only this long after its end; at least
+    2 x skew + stall + index lag.
+    """
+
+    tick: timedelta = _seconds(60)
+    look_ahead: timedelta = _seconds(300)
+    leader_lease: timedelta = _seconds(30)
+    job_lease: timedelta = _seconds(45)
+    visibility: timedelta = _seconds(60)
+    heartbeat: timedelta = _seconds(15)
+    clock_margin: timedelta = _seconds(2)
+    early_wait: timedelta = _seconds(2)
+    redispatch_first: timedelta = _seconds(60)
+    redispatch_backoff_cap: timedelta = _seconds(900)
+    redispatch_hard_cap: timedelta = _seconds(1800)
+    aging_wait: timedelta = _seconds(3600)
+    stall_bound: timedelta = _seconds(5)
+    index_lag: timedelta = _seconds(45)
+    trail: timedelta = _seconds(60)
+    skew_widens: timedelta = _seconds(1)
+    skew_refuses: timedelta = _seconds(30)
+    deep_reread: timedelta = timedelta(days=1)
+    payload_kept: timedelta = timedelta(days=90)
+    payload_renewed_below: timedelta = timedelta(days=60)
+    control_cache: timedelta = _seconds(30)
+
+    @property
+    def confirm_gap(self) -> timedelta:
+        """How long before its last look a bucket must have been seen empty to be closed."""
+        return self.index_lag + 2 * self.skew_widens
+
+    def scaled(self, factor: float) -> Timings:
+        """All protocol durations multiplied by ``factor``, for tests and demonstrations.
+
+        Days-long retentions stay; so does the stall bound, which a slow machine must not trip.
+        The trail is never cut below what the others need.
+        """
+        kept = {"stall_bound", "deep_reread", "payload_kept", "payload_renewed_below"}
+        scaled = Timings(
+            **{
+                f.name: getattr(self, f.name) * (1 if f.name in kept else factor)
+                for f in fields(self)
+            },
+        )
+        return replace(scaled, trail=max(scaled.trail, scaled.confirm_gap + scaled.stall_bound))

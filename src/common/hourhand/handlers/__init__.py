@@ -1,0 +1,42 @@
+"""What users write jobs with: `job`, what a handler is given, and what it may raise.
+
+Importing this registers nothing and reads nothing; pydantic is imported only where a payload
+has a type that needs it.
+"""
+
+from hourhand.handlers._context import JobContext, StopReason, StopSignal
+from hourhand.handlers._control import InvalidPayload, NotRetryable, RetryLater, Snooze
+from hourhand.handlers._errors import (
+    HandlersNotLoaded,
+    InvalidHandler,
+    ResultNotJson,
+    UnknownHandler,
+)
+from hourhand.handlers._loading import describe, load_handlers
+from hourhand.handlers._logger import JobLogger
+from hourhand.handlers._policy import Retry
+from hourhand.handlers._registry import Handler, Registry, default_registry, job
+from hourhand.handlers._results import result_text
+
+__all__ = [
+    "Handler",
+    "HandlersNotLoaded",
+    "InvalidHandler",
+    "InvalidPayload",
+    "JobContext",
+    "JobLogger",
+    "NotRetryable",
+    "Registry",
+    "ResultNotJson",
+    "Retry",
+    "RetryLater",
+    "Snooze",
+    "StopReason",
+    "StopSignal",
+    "UnknownHandler",
+    "default_registry",
+    "describe",
+    "job",
+    "load_handlers",
+    "result_text",
+]

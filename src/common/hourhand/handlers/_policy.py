@@ -1,0 +1,119 @@
+"""The policies that ``@job`` states, checked where they are written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from hourhand.domain.model import Backoff, Jitter, OnLost, Priority, RetryPolicy
+from hourhand.handlers._errors import InvalidHandler
+
+MAX_ATTEMPTS = 100
+MAX_TIMEOUT_SECONDS = 840
+"""A minute less than the longest that a Lambda function may run."""
+
+E = TypeVar("E", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Retry(RetryPolicy):
+    """When a failed attempt is followed by another, as ``@job(retry=...)`` takes it.
+
+    ``max_attempts`` counts the first try: 1..100. ``backoff`` is ``exponential``, ``linear``,
+    ``fixed`` or ``sidekiq``; ``jitter`` is ``none``, ``additive`` or ``full``. Raises
+    `InvalidHandler` naming the field that is wrong.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_attempts: int = 6,
+        backoff: Backoff | str = Backoff.EXPONENTIAL,
+        base_seconds: float = 1.0,
+        max_delay_seconds: float = 3600.0,
+        jitter: Jitter | str = Jitter.ADDITIVE,
+    ) -> None:
+        whole_number("max_attempts", max_attempts, 1, MAX_ATTEMPTS)
+        # `super()` without arguments breaks in a dataclass with slots: it is another class.
+        RetryPolicy.__init__(
+            self,
+            max_attempts=max_attempts,
+            backoff=one_of("backoff", backoff, Backoff),
+            base_seconds=_duration("base_seconds", base_seconds),
+            max_delay_seconds=_duration("max_delay_seconds", max_delay_seconds),
+            jitter=one_of("jitter", jitter, Jitter),
+        )
+
+
+def plain(policy: RetryPolicy) -> RetryPolicy:
+    """Return ``policy`` without the checks of `Retry`, equal to what is read from a manifest."""
+    return RetryPolicy(
+        max_attempts=policy.max_attempts,
+        backoff=policy.backoff,
+        base_seconds=policy.base_seconds,
+        max_delay_seconds=policy.max_delay_seconds,
+        jitter=policy.jitter,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policies:
+    """What ``@job`` states beside the name; ``None`` where it says nothing."""
+
+    timeout_seconds: int | None = None
+    retry: RetryPolicy | None = None
+    priority: Priority | None = None
+    on_lost: OnLost | None = None
+    retention_seconds: int | None = None
+
+
+def read_policies(
+    *,
+    timeout: int | None,
+    retry: RetryPolicy | None,
+    priority: Priority | str | None,
+    on_lost: OnLost | str | None,
+    retention_seconds: int | None,
+) -> Policies:
+    """Check the arguments of ``@job``; raise `InvalidHandler` naming the wrong one."""
+    if timeout is not None:
+        whole_number("timeout", timeout, 1, MAX_TIMEOUT_SECONDS)
+    if retention_seconds is not None:
+        whole_number("retention_seconds", retention_seconds, 0, None)
+    if retry is not None and not isinstance(retry, RetryPolicy):
+        raise InvalidHandler(f"retry must be a Retry, not {type(retry).__name__}.")
+    return Policies(
+        timeout_seconds=timeout,
+        retry=plain(retry) if retry is not None else None,
+        priority=one_of("priority", priority, Priority) if priority is not None else None,
+        on_lost=one_of("on_lost", on_lost, OnLost) if on_lost is not None else None,
+        retention_seconds=retention_seconds,
+    )
+
+
+def whole_number(name: str, value: object, lowest: int, highest: int | None) -> None:
+    """Raise `InvalidHandler` unless ``value`` is a whole number in the range."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and value >= lowest
+    if not fits or (highest is not None and isinstance(value, int) and value > highest):
+        allowed = f"from {lowest} to {highest}" if highest is not None else f"of at least {lowest}"
+        raise InvalidHandler(f"{name} must be a whole number {allowed}, not {value!r}.")
+
+
+def one_of(name: str, value: object, choices: type[E]) -> E:
+    """Return the member of ``choices`` that ``value`` names, or raise `InvalidHandler`."""
+    for choice in choices:
+        if choice == value:
+            return choice
+    allowed = ", ".join(choices)
+    raise InvalidHandler(f"{name} must be one of {allowed}, not {value!r}.")
+
+
+def _duration(name: str, value: object) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not isinstance(value, (int, float)):
+        raise InvalidHandler(f"{name} must be a number of seconds, not {value!r}.")
+    if not math.isfinite(value) or value < 0:
+        raise InvalidHandler(f"{name} must be a finite number of at least 0, not {value!r}.")
+    return float(value)

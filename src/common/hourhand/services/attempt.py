@@ -1,0 +1,241 @@
+"""One attempt under way: its pulse, and the commit of its outcome under its fencing token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import Content, ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.moves import (
+    Move,
+    complete,
+    die,
+    end_cancelled,
+    hand_back,
+    heartbeat,
+    keep_after_end,
+    retry_later,
+)
+from hourhand.domain.retry import retry_delay
+from hourhand.domain.times import ceil_seconds, floor_ms
+from hourhand.domain.timings import Timings
+from hourhand.ports import (
+    Chance,
+    Clock,
+    Delivery,
+    Finished,
+    JobStore,
+    Queues,
+    Refused,
+    Telemetry,
+    WriteResult,
+)
+from hourhand.services.contents import ContentKeeper, payload_kept_until
+from hourhand.services.filing import Filing
+from hourhand.services.idempotency import IdempotencyGuard
+from hourhand.services.recovery import RecoveryService
+from hourhand.services.sending import Sender
+from hourhand.services.writing import make_move
+
+T = TypeVar("T")
+
+MAX_COMMIT_TRIES = 5
+"""Tries to commit an outcome while AWS does not answer; after them the lease runs out."""
+
+SECONDS_BETWEEN_COMMIT_TRIES = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptTools:
+    """The ports and services that every attempt works with."""
+
+    jobs: JobStore
+    contents: ContentKeeper
+    filing: Filing
+    sender: Sender
+    recovery: RecoveryService
+    keys: IdempotencyGuard
+    queues: Queues
+    clock: Clock
+    chance: Chance
+    timings: Timings
+    telemetry: Telemetry
+
+
+@dataclass(slots=True)
+class RunningAttempt:
+    """An attempt whose claim succeeded. It is the `Pulse` that the runner beats.
+
+    ``job`` is the item as this attempt last saw it. Every commit names its fencing token, so
+    whatever happened meanwhile, it applies only while the attempt owns the job.
+    """
+
+    tools: AttemptTools
+    job: Job
+    delivery: Delivery
+    worker: str
+    progress: Progress | None = field(default=None)
+
+    def beat(self, progress: Progress | None) -> str:
+        """Extend lease and visibility; see `hourhand.ports.Pulse`."""
+        now = self.tools.clock.now()
+        self.progress = progress or self.progress
+        lease_until = now + self.tools.timings.job_lease
+        try:
+            result = self.tools.jobs.transition(
+                heartbeat(self.job, lease_until=lease_until, progress=progress)
+            )
+            if isinstance(result, Refused):
+                return "lost"
+            self.job = result.job
+            self.tools.queues.hide(self.delivery, ceil_seconds(self.tools.timings.visibility))
+        except Unavailable as error:
+            self.tools.telemetry.warning(
+                "A heartbeat failed.", job_id=self.job.id, reason=error.detail
+            )
+            has_lease = self.job.lease_until is not None and now < self.job.lease_until
+            return "alive" if has_lease else "lost"
+        return "alive" if self.job.cancel_requested_at is None else "cancelled"
+
+    def finish(self, finished: Finished, payload_text: str) -> bool:
+        """Commit how the handler's run ended; whether it was still ours to commit."""
+        match finished.outcome:
+            case Outcome.SUCCEEDED:
+                return self._succeed(finished.result_text, payload_text)
+            case Outcome.CANCELLED:
+                return self._end_cancelled("the handler stopped")
+            case Outcome.SNOOZED:
+                return self._again(finished, finished.retry_after or timedelta(), "snoozed")
+            case _:
+                return self._fail(finished)
+
+    def replay(self, result: Content | None) -> bool:
+        """Commit the result that an earlier attempt under the same key recorded."""
+        return self._complete(result or Content(size_bytes=4, text="null"))
+
+    def hand_back(self, reason: str) -> bool:
+        """Return the job to its queue while its handler runs; whether it was ours to return."""
+        now = self.tools.clock.now()
+        placement = self.tools.filing.place_after(self.job, now, now)
+        result = self._commit(
+            lambda job: hand_back(
+                job, now=now, actor=self.worker, entry=placement.entry, reason=reason
+            )
+        )
+        if isinstance(result, Refused):
+            return False
+        self.tools.sender.send_announced([result.job], self.worker)
+        return True
+
+    def _succeed(self, result_text: str, payload_text: str) -> bool:
+        now = self.tools.clock.now()
+        keep_until = now + 2 * keep_after_end(self.job)
+        result = self._persist(
+            lambda: self.tools.contents.keep_result(self.job.id, result_text, keep_until)
+        )
+        if not self._persist(lambda: self.tools.keys.finish(self.job, payload_text, result)):
+            return False
+        return self._complete(result)
+
+    def _complete(self, result: Content) -> bool:
+        now = self.tools.clock.now()
+        committed = self._commit(
+            lambda job: complete(
+                job, now=now, actor=self.worker, result=result, progress=self.progress
+            )
+        )
+        if isinstance(committed, Refused):
+            return False
+        if committed.job.due_at is not None:
+            self.tools.recovery.finish_job(committed.job)
+        return True
+
+    def _end_cancelled(self, reason: str) -> bool:
+        now = self.tools.clock.now()
+        committed = self._commit(
+            lambda job: end_cancelled(job, now=now, actor=self.worker, reason=reason)
+        )
+        if isinstance(committed, Refused):
+            return False
+        if committed.job.due_at is not None:
+            self.tools.recovery.finish_job(committed.job)
+        return True
+
+    def _fail(self, finished: Finished) -> bool:
+        job, tools = self.job, self.tools
+        error = finished.error or ErrorInfo(type="Error", message="The attempt failed.")
+        now = tools.clock.now()
+        keep_until = payload_kept_until(now, job.retention_seconds, tools.timings)
+        # Named by the token, so that a late owner's error never stands for the real one's.
+        self._persist(
+            lambda: tools.jobs.put_error(
+                job.id, job.token, error, outcome=finished.outcome, keep_until=keep_until
+            )
+        )
+        reason = f"{error.type}: {error.message}"
+        if error.retryable and job.attempt < job.retry.max_attempts:
+            delay = finished.retry_after
+            if delay is None:
+                delay = retry_delay(job.retry, job.attempt, tools.chance.fraction())
+            return self._again(finished, delay, reason)
+        return self._die(finished.outcome, reason)
+
+    def _again(self, finished: Finished, delay: timedelta, reason: str) -> bool:
+        clock_read_at = self.tools.clock.monotonic()
+        now = self.tools.clock.now()
+        placement = self.tools.filing.place_after(self.job, floor_ms(now + delay), now)
+        committed = self._commit(
+            lambda job: retry_later(
+                job,
+                now=now,
+                actor=self.worker,
+                outcome=finished.outcome,
+                reason=reason,
+                entry=placement.entry,
+                sends_now=placement.sends_now,
+            )
+        )
+        if isinstance(committed, Refused):
+            return self._stopped_instead(committed, reason)
+        job = self.tools.filing.guard(committed.job, clock_read_at, self.worker)
+        if job.is_sent:
+            self.tools.sender.send_announced([job], self.worker)
+        self.tools.telemetry.count("attempts_to_be_retried")
+        return True
+
+    def _die(self, outcome: Outcome, reason: str) -> bool:
+        now = self.tools.clock.now()
+        committed = self._commit(
+            lambda job: die(job, now=now, actor=self.worker, outcome=outcome, reason=reason)
+        )
+        if isinstance(committed, Refused):
+            return self._stopped_instead(committed, reason)
+        self.tools.telemetry.count("jobs_dead")
+        self.tools.recovery.finish_job(committed.job)
+        return True
+
+    def _stopped_instead(self, refused: Refused, reason: str) -> bool:
+        """A failed attempt of a job that was asked to stop ends it; anything else is lost."""
+        current = refused.current
+        asked = current is not None and current.cancel_requested_at is not None
+        return asked and self._end_cancelled(reason)
+
+    def _commit(self, build: Callable[[Job], Move]) -> WriteResult:
+        return self._persist(lambda: make_move(self.tools.jobs, self.job, build))
+
+    def _persist(self, write: Callable[[], T]) -> T:
+        """Make a write, again while AWS does not answer, within the bound of tries."""
+        for _ in range(MAX_COMMIT_TRIES - 1):
+            try:
+                return write()
+            except Unavailable as error:
+                self.tools.telemetry.warning(
+                    "A commit had no answer and is tried again.",
+                    job_id=self.job.id,
+                    reason=error.detail,
+                )
+                self.tools.clock.sleep(SECONDS_BETWEEN_COMMIT_TRIES)
+        return write()

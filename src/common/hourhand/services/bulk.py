@@ -1,0 +1,101 @@
+"""The same operation on many jobs: filtered, bounded in number and time, each judged alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hourhand.domain.errors import HourhandError
+from hourhand.domain.model import OPEN, REDRIVABLE, Job, JobStatus
+from hourhand.ports import Clock, JobStore
+from hourhand.schemas import BulkRequest
+from hourhand.services.cursors import read_cursor, write_cursor
+from hourhand.services.listing import collect
+from hourhand.services.operations import OperationsService
+
+MAX_JOBS_A_CALL = 1000
+MAX_SECONDS_A_CALL = 20.0
+JOBS_A_STEP = 50
+MAX_STEPS = 400
+"""Steps that find nothing to do end a call too: its ``next_cursor`` goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkFailure:
+    """A job that matched and could not be changed, and why."""
+
+    id: str
+    error: HourhandError
+
+
+@dataclass(frozen=True, slots=True)
+class BulkResult:
+    """What a call did. ``next_cursor`` continues it; absent, every job was looked at."""
+
+    matched: int
+    changed: int
+    failed: tuple[BulkFailure, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkService:
+    """Cancels and redrives in bulk."""
+
+    jobs: JobStore
+    operations: OperationsService
+    clock: Clock
+
+    def cancel(self, request: BulkRequest, *, actor: str) -> BulkResult:
+        """Cancel every job that matches and is not final."""
+        return self._each(
+            request,
+            lambda job: job.status in OPEN,
+            lambda job: self.operations.cancel(job.id, actor=actor, reason="bulk"),
+        )
+
+    def redrive(self, request: BulkRequest, *, actor: str) -> BulkResult:
+        """Redrive every job that matches and is DEAD; EXPIRED and CANCELLED ones only by name.
+
+        They count only where the filter asks for that status: nobody expects a bulk redrive to
+        raise what was cancelled on purpose.
+        """
+        wanted = {request.filters.status or JobStatus.DEAD} & REDRIVABLE
+        return self._each(
+            request,
+            lambda job: job.status in wanted,
+            lambda job: self.operations.redrive(job.id, actor=actor, reason="bulk"),
+        )
+
+    def _each(
+        self,
+        request: BulkRequest,
+        applies: Callable[[Job], bool],
+        operate: Callable[[Job], Job],
+    ) -> BulkResult:
+        fingerprint = request.filters.fingerprint
+        position = read_cursor(request.cursor, fingerprint) if request.cursor else None
+        deadline = self.clock.monotonic() + MAX_SECONDS_A_CALL
+        matched = changed = 0
+        failed: list[BulkFailure] = []
+        for _ in range(MAX_STEPS):
+            limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - matched)
+            page = collect(
+                self.jobs, request.filters, position, limit=limit, now=self.clock.now()
+            )
+            for job in filter(applies, page.jobs):
+                matched += 1
+                if request.dry_run:
+                    continue
+                try:
+                    operate(job)
+                    changed += 1
+                except HourhandError as error:
+                    failed.append(BulkFailure(job.id, error))
+            position = page.next
+            if position is None or matched >= MAX_JOBS_A_CALL:
+                break
+            if self.clock.monotonic() >= deadline:
+                break
+        next_cursor = write_cursor(position, fingerprint) if position else None
+        return BulkResult(matched, changed, tuple(failed), next_cursor)

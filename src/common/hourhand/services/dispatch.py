@@ -1,0 +1,91 @@
+"""Sending due jobs to their queues, then marking them: in this order, always.
+
+A crash between the two sends a message twice, which the claim drops. The other order would lose
+the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hourhand.domain.actions import Dispatch, DispatchAgain
+from hourhand.domain.model import Job
+from hourhand.domain.moves import Move, mark_dispatched_again, mark_enqueued
+from hourhand.ports import Applied, Clock, JobStore, Queues, Telemetry
+from hourhand.services.sending import outgoing_of
+
+ACTOR = "tick"
+
+
+@dataclass(frozen=True, slots=True)
+class ToDispatch:
+    """A job that is to be sent, and why."""
+
+    job: Job
+    action: Dispatch | DispatchAgain
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Sends and marks."""
+
+    jobs: JobStore
+    queues: Queues
+    clock: Clock
+    telemetry: Telemetry
+
+    def dispatch(self, batch: Sequence[ToDispatch]) -> int:
+        """Send every job of ``batch``; return how many messages SQS accepted.
+
+        What it did not accept stays unmarked, and the next tick sends it.
+        """
+        if not batch:
+            return 0
+        # A fresh "now" for the delays: the tick's own may be a minute old in a long sweep.
+        now = self.clock.now()
+        outgoing = [
+            outgoing_of(
+                item.job,
+                now,
+                item.action.queue if isinstance(item.action, DispatchAgain) else None,
+            )
+            for item in batch
+        ]
+        failures = self.queues.send(outgoing)
+        marks: list[Move] = []
+        for item, failure in zip(batch, failures, strict=True):
+            if failure is None:
+                marks.append(self._mark(item))
+            else:
+                self.telemetry.count("send_failures")
+                self.telemetry.warning(
+                    "A message was not accepted; the next tick sends it again.",
+                    job_id=item.job.id,
+                    reason=failure,
+                )
+        results = self.jobs.transition_many(marks)
+        refused = sum(1 for result in results if not isinstance(result, Applied))
+        self._count(batch, len(marks), refused)
+        return len(marks)
+
+    def _mark(self, item: ToDispatch) -> Move:
+        now = self.clock.now()
+        if isinstance(item.action, Dispatch):
+            return mark_enqueued(item.job, now=now, actor=ACTOR)
+        return mark_dispatched_again(
+            item.job,
+            now=now,
+            actor=ACTOR,
+            queue=item.action.queue,
+            reason=item.action.reason,
+        )
+
+    def _count(self, batch: Sequence[ToDispatch], sent: int, refused: int) -> None:
+        again = sum(1 for item in batch if isinstance(item.action, DispatchAgain))
+        self.telemetry.count("jobs_dispatched", sent)
+        if again:
+            self.telemetry.count("jobs_dispatched_again", again)
+        if refused:
+            # Claimed, changed or cancelled while the message was on its way: as it should be.
+            self.telemetry.count("marks_refused", refused)

@@ -1,0 +1,261 @@
+"""Working off a message: wait out its fraction, claim, run, commit.
+
+A message is a hint that a job may be due. Whether anything runs is decided by the conditional
+write of the claim; the message is deleted only when nobody will need it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from hourhand.domain.history import attempts_of, last_error
+from hourhand.domain.model import ErrorInfo, Job, JobStatus, OnLost, Outcome
+from hourhand.domain.moves import Move, claim, take_over
+from hourhand.domain.times import ceil_seconds
+from hourhand.domain.timings import SQS_MAX_VISIBILITY
+from hourhand.ports import Applied, Delivery, Finished, HandlerRunner
+from hourhand.services.attempt import AttemptTools, RunningAttempt
+from hourhand.services.idempotency import KeyState
+from hourhand.services.writing import make_move
+
+START_RESERVE_SECONDS = 20
+"""What must be left of the function's time beyond a job's own limit, to commit its outcome."""
+
+MAX_CLAIM_ROUNDS = 3
+"""Looks at a job that changed under our eyes; then its message goes back for a while."""
+
+MAX_WAITS = 5
+"""Sleeps until a job's time; more than one only where a sleep ended early."""
+
+RETRY_HIDE_SECONDS = 5
+"""How long a message is hidden whose job changed too often to be judged."""
+
+
+class Disposition(StrEnum):
+    """What becomes of the message."""
+
+    DONE = "done"
+    KEEP = "keep"
+
+
+@dataclass(slots=True)
+class ExecutionService:
+    """A worker. ``worker`` names this process in leases and histories."""
+
+    tools: AttemptTools
+    worker: str
+    _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
+
+    def handle(
+        self,
+        delivery: Delivery,
+        runner: HandlerRunner,
+        remaining_seconds: Callable[[], float],
+    ) -> Disposition:
+        """Work off one message to its end.
+
+        `Disposition.DONE`: delete it. `Disposition.KEEP`: report it as failed; it was hidden for
+        as long as it makes sense. Raises `Unavailable` where AWS did not answer: keep it, too.
+        """
+        message = delivery.message
+        if remaining_seconds() < message.timeout_seconds + START_RESERVE_SECONDS:
+            self._hide(delivery, timedelta(0))
+            return Disposition.KEEP
+        early = message.due_at - self.tools.clock.now()
+        if early > self.tools.timings.early_wait:
+            return self._keep_for(delivery, early)
+        self._hide(delivery, self.tools.timings.visibility)
+        self._wait_until(message.due_at)
+        claimed = self._claim(delivery)
+        if not isinstance(claimed, Job):
+            return claimed
+        attempt = RunningAttempt(self.tools, claimed, delivery, self.worker)
+        self._running[claimed.id] = attempt
+        try:
+            self._run(attempt, runner)
+        finally:
+            self._running.pop(claimed.id, None)
+        return Disposition.DONE
+
+    def hand_back(self, job_id: str, reason: str) -> bool:
+        """Return a job whose handler still runs here, at no attempt; whether it was possible.
+
+        For the case that this process must end for another job's sake. A job with ``on_lost:
+        dead`` must not be run again and keeps its lease until that expires.
+        """
+        attempt = self._running.get(job_id)
+        if attempt is None or attempt.job.on_lost is OnLost.DEAD:
+            return False
+        return attempt.hand_back(reason)
+
+    def _wait_until(self, due_at: datetime) -> None:
+        """Wait out the fraction of a second that the message's delay was rounded down by."""
+        for _ in range(MAX_WAITS):
+            rest = due_at - self.tools.clock.now()
+            if rest <= timedelta(0):
+                return
+            self.tools.clock.sleep(rest.total_seconds())
+
+    def _claim(self, delivery: Delivery) -> Job | Disposition:
+        """Claim the job of a message, or say what becomes of the message."""
+        now = self.tools.clock.now()
+        claim_id = self.tools.chance.nonce()
+        result = self.tools.jobs.transition(
+            claim(
+                delivery.message,
+                now=now,
+                wait=timedelta(0),
+                owner=self.worker,
+                claim_id=claim_id,
+                lease_until=now + self.tools.timings.job_lease,
+            )
+        )
+        for _ in range(MAX_CLAIM_ROUNDS):
+            if isinstance(result, Applied):
+                self._observe_start(delivery, result.job, now)
+                return result.job
+            answer = self._judge_refusal(delivery, result.current)
+            if isinstance(answer, Disposition):
+                return answer
+            now = self.tools.clock.now()
+            result = make_move(self.tools.jobs, answer, self._take_over(claim_id, now))
+        return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
+
+    def _take_over(self, claim_id: str, now: datetime) -> Callable[[Job], Move]:
+        def build(job: Job) -> Move:
+            return take_over(
+                job,
+                now=now,
+                margin=self.tools.timings.clock_margin,
+                owner=self.worker,
+                claim_id=claim_id,
+                lease_until=now + self.tools.timings.job_lease,
+            )
+
+        return build
+
+    def _judge_refusal(self, delivery: Delivery, job: Job | None) -> Job | Disposition:
+        """Say why a claim was refused: the job, where it may be taken over, else what to do."""
+        message, tools = delivery.message, self.tools
+        if job is None or job.status.is_final or job.generation > message.generation:
+            tools.telemetry.count("duplicates_dropped")
+            return Disposition.DONE
+        now = tools.clock.now()
+        if job.status is JobStatus.RUNNING:
+            return self._judge_running(delivery, job, now)
+        if job.expires_at is not None and job.expires_at <= now:
+            tools.recovery.expire_job(job, self.worker)
+            return Disposition.DONE
+        if job.due_at is not None and job.due_at > now:
+            return self._keep_for(delivery, job.due_at - now)
+        tools.telemetry.warning(
+            "A claim was refused for no reason that its job shows.", job_id=job.id
+        )
+        return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
+
+    def _judge_running(self, delivery: Delivery, job: Job, now: datetime) -> Job | Disposition:
+        margin = self.tools.timings.clock_margin
+        lease_until = job.lease_until or now
+        if lease_until >= now - margin:
+            # This message is the crash recovery of the attempt under way: it must stay.
+            self.tools.telemetry.count("duplicates_hidden")
+            return self._keep_for(delivery, lease_until + margin - now)
+        may_run_again = (
+            job.on_lost is OnLost.RETRY
+            and job.attempt < job.retry.max_attempts
+            and job.cancel_requested_at is None
+            and (job.expires_at is None or job.expires_at > now)
+        )
+        if may_run_again:
+            return job
+        self.tools.recovery.recover_lost(job, self.worker)
+        return Disposition.DONE
+
+    def _run(self, attempt: RunningAttempt, runner: HandlerRunner) -> None:
+        tools, job = self.tools, attempt.job
+        payload_text = tools.contents.read(job.id, job.payload)
+        if payload_text is None:
+            self._commit(attempt, _payload_is_gone(job), "")
+            return
+        check = tools.keys.begin(job, payload_text)
+        if check.state is KeyState.REPLAY:
+            tools.telemetry.count("idempotent_replays")
+            committed = attempt.replay(check.result)
+            self._tell_if_lost(attempt, committed)
+            return
+        if check.state is not KeyState.RUN:
+            self._commit(attempt, _key_refused(check.state), payload_text)
+            return
+        finished = runner.run(job, payload_text, self._last_error(job), attempt)
+        self._commit(attempt, finished, payload_text)
+
+    def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> None:
+        committed = attempt.finish(finished, payload_text)
+        self._tell_if_lost(attempt, committed)
+        if not committed or attempt.job.started_at is None:
+            return
+        took = self.tools.clock.now() - attempt.job.started_at
+        self.tools.telemetry.observe("time_to_finish_ms", took / timedelta(milliseconds=1))
+        self.tools.telemetry.info(
+            "An attempt ended.",
+            job_id=attempt.job.id,
+            handler=attempt.job.handler,
+            attempt=attempt.job.attempt,
+            outcome=finished.outcome,
+            trace_id=attempt.delivery.message.trace_id,
+        )
+
+    def _tell_if_lost(self, attempt: RunningAttempt, committed: bool) -> None:
+        if not committed:
+            self.tools.telemetry.warning(
+                "An outcome was not committed: the attempt no longer owned its job.",
+                job_id=attempt.job.id,
+                attempt=attempt.job.attempt,
+            )
+            self.tools.telemetry.count("commits_refused")
+
+    def _last_error(self, job: Job) -> ErrorInfo | None:
+        """Tell a later attempt how the one before it failed."""
+        if job.token <= 1:
+            return None
+        details = self.tools.jobs.get_details(job.id)
+        return last_error(attempts_of(job.history, details.errors)) if details else None
+
+    def _observe_start(self, delivery: Delivery, job: Job, now: datetime) -> None:
+        is_first = job.attempt == 1
+        reference = job.run_at if is_first else (job.due_at or job.run_at)
+        millisecond = timedelta(milliseconds=1)
+        self.tools.telemetry.observe("lateness_ms", (now - reference) / millisecond)
+        if delivery.sent_at is not None:
+            visible_at = max(delivery.sent_at, delivery.message.due_at)
+            self.tools.telemetry.observe("time_to_claim_ms", (now - visible_at) / millisecond)
+
+    def _keep_for(self, delivery: Delivery, duration: timedelta) -> Disposition:
+        self._hide(delivery, duration)
+        return Disposition.KEEP
+
+    def _hide(self, delivery: Delivery, duration: timedelta) -> None:
+        seconds = ceil_seconds(min(max(duration, timedelta(0)), SQS_MAX_VISIBILITY))
+        self.tools.queues.hide(delivery, seconds)
+
+
+def _payload_is_gone(job: Job) -> Finished:
+    place = job.payload.item or job.payload.key
+    message = f"The payload is not where it was kept ({place})."
+    return Finished(
+        outcome=Outcome.FAILED,
+        error=ErrorInfo(type="PayloadMissing", message=message, retryable=False),
+    )
+
+
+def _key_refused(state: KeyState) -> Finished:
+    if state is KeyState.OTHER_INPUTS:
+        message = "The idempotency key was already used with other inputs."
+        error = ErrorInfo(type="IdempotencyConflict", message=message, retryable=False)
+    else:
+        message = "Another job is in progress under the same idempotency key."
+        error = ErrorInfo(type="IdempotencyKeyTaken", message=message)
+    return Finished(outcome=Outcome.FAILED, error=error)

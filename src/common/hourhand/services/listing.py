@@ -1,0 +1,77 @@
+"""Walking the listing under filters, page by page, with bounded work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hourhand.domain.model import Job, JobStatus
+from hourhand.ports import JobStore, ListingPosition
+from hourhand.schemas import JobFilters
+
+MAX_LISTING_READS = 20
+"""Index pages that one page of results may cost; a page that needs more comes back short."""
+
+LISTING_CHUNK = 100
+"""Jobs read at a time while filters leave a page unfilled: one BatchGetItem."""
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Earlier than any job."""
+
+CLOCKS_APART = timedelta(minutes=10)
+"""A listing without an end shows jobs whose submitter's clock is this far ahead of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Jobs that match, newest first, and where to go on (``None``: the listing ended)."""
+
+    jobs: tuple[Job, ...]
+    next: ListingPosition | None
+
+
+def collect(
+    store: JobStore,
+    filters: JobFilters,
+    position: ListingPosition | None,
+    *,
+    limit: int,
+    now: datetime,
+) -> Collected:
+    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``."""
+    found: list[Job] = []
+    for _ in range(MAX_LISTING_READS):
+        page = store.list_jobs(
+            dead_only=filters.status is JobStatus.DEAD,
+            newest=position,
+            created_before=filters.created_before or now + CLOCKS_APART,
+            created_after=filters.created_after or BEGINNING,
+            limit=LISTING_CHUNK,
+        )
+        jobs = store.get_many([listed.job_id for listed in page.jobs])
+        for listed in page.jobs:
+            job = jobs.get(listed.job_id)
+            if job is not None and matches(job, filters):
+                found.append(job)
+                if len(found) == limit:
+                    return Collected(tuple(found), listed.position)
+        if page.next is None:
+            return Collected(tuple(found), None)
+        position = page.next
+    return Collected(tuple(found), position)
+
+
+def matches(job: Job, filters: JobFilters) -> bool:
+    """Whether ``job`` passes every filter that is given.
+
+    The times of creation are not looked at again: the listing is in their order.
+    """
+    if filters.tag is not None and job.tags.get(filters.tag[0]) != filters.tag[1]:
+        return False
+    wanted = (
+        (filters.status, job.status),
+        (filters.handler, job.handler),
+        (filters.schedule_id, job.schedule_id),
+        (filters.tenant, job.tenant),
+    )
+    return all(expected is None or expected == actual for expected, actual in wanted)

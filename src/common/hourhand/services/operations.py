@@ -1,0 +1,247 @@
+"""What people do to jobs: cancel, change, run now, redrive. One job at a time; see ``bulk``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.errors import NotFound, Unavailable, WrongState
+from hourhand.domain.model import NOT_STARTED, REDRIVABLE, EventKind, Job, JobStatus
+from hourhand.domain.moves import (
+    Move,
+    cancel_waiting,
+    change,
+    redrive,
+    request_cancel,
+)
+from hourhand.domain.timings import Timings
+from hourhand.ports import Applied, Clock, JobStore, Telemetry
+from hourhand.schemas import JobPatch
+from hourhand.services.contents import ContentKeeper, payload_kept_until
+from hourhand.services.filing import Filing, Placement
+from hourhand.services.new_job import require_expiry_after, resolve_run_at
+from hourhand.services.recovery import RecoveryService
+from hourhand.services.sending import Sender
+from hourhand.services.writing import make_move
+
+MAX_LOST_RACES = 10
+"""How often a job may change between our read and our write before we give up."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationsService:
+    """Changes jobs on request. A lost race is judged anew from the job as it stands then."""
+
+    jobs: JobStore
+    contents: ContentKeeper
+    filing: Filing
+    sender: Sender
+    recovery: RecoveryService
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+
+    def cancel(self, job_id: str, *, actor: str, reason: str = "") -> Job:
+        """Cancel a waiting job at once; ask a running one to stop.
+
+        Cancelling again is no error while the job is CANCELLED or asked already. Raises
+        `NotFound`, `WrongState` for a job that ended otherwise, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            if job.status is JobStatus.CANCELLED:
+                return job
+            if job.status.is_final:
+                raise WrongState(f"Job {job_id} is {job.status}; it cannot be cancelled any more.")
+            if job.status is JobStatus.RUNNING and job.cancel_requested_at is not None:
+                return job
+            cancelled, job = self._try_cancel(job, actor, reason)
+            if cancelled:
+                return job
+        raise _lost_too_often(job_id)
+
+    def change(self, job_id: str, patch: JobPatch, *, actor: str) -> Job:
+        """Change time, priority, payload or expiry of a job that is not running.
+
+        Raises `NotFound`, `WrongState`, `InvalidInput`, `TooLarge`, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            _require_waiting(job, "changed")
+            clock_read_at = self.clock.monotonic()
+            now = self.clock.now()
+            placement = self._new_place(job, patch, now)
+            sets = self._changed_fields(job, patch, placement, now)
+            sends_now = self._is_due_soon(job, placement, now)
+            build = _changes(
+                sets, placement, now=now, actor=actor, sends_now=sends_now, kind=EventKind.CHANGED
+            )
+            changed, job = self._try(job, build)
+            if changed:
+                return self._announce(job, clock_read_at, actor)
+        raise _lost_too_often(job_id)
+
+    def run_now(self, job_id: str, *, actor: str) -> Job:
+        """Make a waiting job due at once. Raises `NotFound`, `WrongState`, `Unavailable`."""
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            _require_waiting(job, "run now")
+            clock_read_at = self.clock.monotonic()
+            now = self.clock.now()
+            placement = self.filing.place(job.id, now, now)
+            build = _changes(
+                {"run_at": now},
+                placement,
+                now=now,
+                actor=actor,
+                sends_now=True,
+                kind=EventKind.RUN_NOW,
+            )
+            changed, job = self._try(job, build)
+            if changed:
+                return self._announce(job, clock_read_at, actor)
+        raise _lost_too_often(job_id)
+
+    def redrive(self, job_id: str, *, actor: str, reason: str = "") -> Job:
+        """Send a DEAD, EXPIRED or CANCELLED job round again, with all its attempts.
+
+        Raises `NotFound`, `WrongState`, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            if job.status not in REDRIVABLE:
+                raise WrongState(
+                    f"Job {job_id} is {job.status}; only DEAD, EXPIRED and CANCELLED jobs can be "
+                    "redriven."
+                )
+            if job.due_at is not None:
+                # A dead letter is still owed for the round that ended: it goes out first.
+                self.recovery.finish_job(job)
+            clock_read_at = self.clock.monotonic()
+            now = self.clock.now()
+            self.contents.mark_live(job)
+            self.recovery.renew_payload(job)
+            placement = self.filing.place(job.id, now, now)
+            moved, job = self._try(job, _redrives(placement, now, actor, reason))
+            if moved:
+                self.telemetry.count("jobs_redriven")
+                return self._announce(job, clock_read_at, actor)
+        raise _lost_too_often(job_id)
+
+    def _try_cancel(self, job: Job, actor: str, reason: str) -> tuple[bool, Job]:
+        now = self.clock.now()
+        if job.status is JobStatus.RUNNING:
+            return self._try(
+                job, lambda current: request_cancel(current, now=now, actor=actor, reason=reason)
+            )
+        cancelled, job = self._try(
+            job, lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason)
+        )
+        if cancelled and job.due_at is not None:
+            self.recovery.finish_job(job)
+        return cancelled, job
+
+    def _try(self, job: Job, build: Callable[[Job], Move]) -> tuple[bool, Job]:
+        result = make_move(self.jobs, job, build)
+        if isinstance(result, Applied):
+            return True, result.job
+        if result.current is None:
+            raise NotFound(f"There is no job {job.id} any more.")
+        return False, result.current
+
+    def _announce(self, job: Job, clock_read_at: float, actor: str) -> Job:
+        job = self.filing.guard(job, clock_read_at, actor)
+        if job.is_sent:
+            self.sender.send_announced([job], actor)
+        return job
+
+    def _require(self, job_id: str) -> Job:
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return job
+
+    def _new_place(self, job: Job, patch: JobPatch, now: datetime) -> Placement | None:
+        if not {"run_at", "delay_seconds"} & patch.given:
+            return None
+        run_at = resolve_run_at(patch.run_at, patch.delay_seconds, now)
+        return self.filing.place(job.id, run_at, now)
+
+    def _is_due_soon(self, job: Job, placement: Placement | None, now: datetime) -> bool:
+        if placement is not None:
+            return placement.sends_now
+        return job.due_at is not None and job.due_at <= now + self.timings.look_ahead
+
+    def _changed_fields(
+        self, job: Job, patch: JobPatch, placement: Placement | None, now: datetime
+    ) -> dict[str, Any]:
+        sets: dict[str, Any] = {}
+        run_at = job.run_at
+        if placement is not None:
+            run_at = resolve_run_at(patch.run_at, patch.delay_seconds, now)
+            sets["run_at"] = run_at
+        expires_at = patch.expires_at if "expires_at" in patch.given else job.expires_at
+        require_expiry_after(expires_at, run_at, now)
+        if "expires_at" in patch.given:
+            sets["expires_at"] = expires_at
+        if patch.priority is not None:
+            sets["priority"] = sets["queue"] = patch.priority
+        kept_until = payload_kept_until(max(run_at, now), job.retention_seconds, self.timings)
+        if patch.payload_text is not None:
+            payload = self.contents.keep_payload(job.id, patch.payload_text, kept_until)
+            sets["payload"] = payload
+            sets["payload_kept_until"] = kept_until if payload.item is not None else None
+        elif placement is not None and job.payload.item is not None:
+            self.jobs.extend_text(job.id, job.payload.item, kept_until)
+            sets["payload_kept_until"] = kept_until
+        return sets
+
+
+def _require_waiting(job: Job, verb: str) -> None:
+    if job.status not in NOT_STARTED:
+        raise WrongState(f"Job {job.id} is {job.status}; only a job not yet running can be {verb}.")
+
+
+def _changes(
+    sets: dict[str, Any],
+    placement: Placement | None,
+    *,
+    now: datetime,
+    actor: str,
+    sends_now: bool,
+    kind: EventKind,
+) -> Callable[[Job], Move]:
+    def build(job: Job) -> Move:
+        return change(
+            job,
+            now=now,
+            actor=actor,
+            sets=sets,
+            entry=placement.entry if placement is not None else None,
+            sends_now=sends_now,
+            kind=kind,
+        )
+
+    return build
+
+
+def _redrives(
+    placement: Placement, now: datetime, actor: str, reason: str
+) -> Callable[[Job], Move]:
+    def build(job: Job) -> Move:
+        return redrive(
+            job,
+            now=now,
+            actor=actor,
+            entry=placement.entry,
+            sends_now=placement.sends_now,
+            reason=reason,
+        )
+
+    return build
+
+
+def _lost_too_often(job_id: str) -> Unavailable:
+    return Unavailable(f"Job {job_id} changed too often while we tried; try again.")

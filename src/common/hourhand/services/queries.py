@@ -1,0 +1,207 @@
+"""What is read: one job, its events, pages of jobs, and how the system does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.buckets import bucket_start
+from hourhand.domain.errors import NotFound
+from hourhand.domain.history import attempts_of, last_error
+from hourhand.domain.model import (
+    POOL,
+    Attempt,
+    Content,
+    ErrorInfo,
+    HistoryEvent,
+    Job,
+    Priority,
+)
+from hourhand.ports import (
+    Clock,
+    ControlStore,
+    JobDetails,
+    JobStore,
+    Queues,
+)
+from hourhand.schemas import JobFilters
+from hourhand.services.contents import ContentKeeper
+from hourhand.services.cursors import read_cursor, write_cursor
+from hourhand.services.leadership import LEADER
+from hourhand.services.listing import BEGINNING, CLOCKS_APART, collect
+
+LATENESS_SAMPLE = 200
+"""How many of the newest jobs the lateness in ``stats`` is computed from."""
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A job with what is kept beside it. Listings leave out payload, result and traceback."""
+
+    job: Job
+    payload_text: str | None
+    result_text: str | None
+    attempts: tuple[Attempt, ...]
+    error: ErrorInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvents:
+    """A job's history, oldest first; ``dropped`` events had to go from its middle."""
+
+    events: tuple[HistoryEvent, ...]
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """A page of jobs, newest first. Only an absent ``next_cursor`` ends a listing."""
+
+    jobs: tuple[JobReport, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """One queue of a pool; the counts are SQS's and approximate."""
+
+    pool: str
+    priority: Priority
+    waiting: int
+    running: int
+    delayed: int
+    oldest_due_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatenessStats:
+    """Lateness of the newest jobs that started; ``since`` is the oldest one's creation."""
+
+    p50_ms: int | None
+    p99_ms: int | None
+    sample: int
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How the system does, as of the last tick and of the queues' own counts."""
+
+    queues: tuple[QueueStats, ...]
+    lateness: LatenessStats
+    leader: str | None
+    epoch: int
+    last_tick_at: datetime | None
+    watermark: datetime | None
+    open_buckets: int
+    skew_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryService:
+    """Reads for the API and the tools; changes nothing."""
+
+    jobs: JobStore
+    contents: ContentKeeper
+    control: ControlStore
+    queues: Queues
+    clock: Clock
+
+    def job(self, job_id: str) -> JobReport:
+        """Return one job, whole. Raises `NotFound`."""
+        details = self.jobs.get_details(job_id)
+        if details is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return self._whole(details)
+
+    def report(self, job: Job) -> JobReport:
+        """Return a job at hand, whole: what a write answers with."""
+        details = self.jobs.get_details(job.id)
+        if details is None:
+            details = JobDetails(job=job)
+        return self._whole(JobDetails(job=job, texts=details.texts, errors=details.errors))
+
+    def events(self, job_id: str) -> JobEvents:
+        """Return a job's history. Raises `NotFound`."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return JobEvents(job.history, job.history_dropped)
+
+    def list_jobs(self, filters: JobFilters, *, limit: int, cursor: str | None) -> JobPage:
+        """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
+        position = read_cursor(cursor, filters.fingerprint) if cursor else None
+        page = collect(self.jobs, filters, position, limit=limit, now=self.clock.now())
+        next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
+        return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
+
+    def stats(self) -> Stats:
+        """Return how the system does."""
+        tick = self.control.read_tick()
+        lease = self.control.read_lease(LEADER)
+        watermark = self.control.read_watermark()
+        oldest = tick.oldest_due_seconds if tick else {}
+        queues = tuple(
+            QueueStats(POOL, priority, visible, in_flight, delayed, oldest.get(priority))
+            for priority, (visible, in_flight, delayed) in self.queues.counts().items()
+        )
+        return Stats(
+            queues=queues,
+            lateness=self._lateness(),
+            leader=lease.holder if lease and lease.until > self.clock.now() else None,
+            epoch=lease.epoch if lease else 0,
+            last_tick_at=tick.at if tick else None,
+            watermark=bucket_start(watermark.low) if watermark else None,
+            open_buckets=len(watermark.open) if watermark else 0,
+            skew_ms=tick.skew_ms if tick else 0,
+        )
+
+    def _lateness(self) -> LatenessStats:
+        page = self.jobs.list_jobs(
+            dead_only=False,
+            newest=None,
+            created_before=self.clock.now() + CLOCKS_APART,
+            created_after=BEGINNING,
+            limit=LATENESS_SAMPLE,
+        )
+        found = self.jobs.get_many([listed.job_id for listed in page.jobs])
+        started = [job for job in found.values() if job.lateness_ms is not None]
+        lateness = sorted(job.lateness_ms for job in started if job.lateness_ms is not None)
+        since = min((job.created_at for job in started), default=None)
+        return LatenessStats(
+            p50_ms=percentile(lateness, 50),
+            p99_ms=percentile(lateness, 99),
+            sample=len(lateness),
+            since=since,
+        )
+    def _whole(self, details: JobDetails) -> JobReport:
+        job = details.job
+        attempts = attempts_of(job.history, details.errors)
+        return JobReport(
+            job=job,
+            payload_text=self._text(details, job.payload),
+            result_text=self._text(details, job.result),
+            attempts=attempts,
+            error=last_error(attempts),
+        )
+
+    def _text(self, details: JobDetails, content: Content | None) -> str | None:
+        if content is None:
+            return None
+        if content.item is not None:
+            return details.texts.get(content.item)
+        return self.contents.read(details.job.id, content)
+
+
+def summary(job: Job) -> JobReport:
+    """Return a job as listings show it, from its hot item alone."""
+    attempts = attempts_of(job.history, {})
+    return JobReport(job, None, None, attempts, last_error(attempts))
+
+
+def percentile(ordered: Sequence[int], percent: int) -> int | None:
+    """Return the value that at least ``percent`` % of ``ordered`` (ascending) do not exceed."""
+    if not ordered:
+        return None
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(0, rank - 1)]

@@ -1,0 +1,113 @@
+"""Ending what others left half done: lost attempts, expired jobs, dead letters not yet sent.
+
+Every method is safe to call by anybody at any time: the condition of its write decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.moves import expire, finish, keep_after_end, keep_payload, recover
+from hourhand.domain.timings import Timings
+from hourhand.ports import Applied, Clock, JobDetails, JobStore, Queues, Telemetry
+from hourhand.services.contents import ContentKeeper, payload_kept_until
+from hourhand.services.dead_letters import dead_letter_body
+from hourhand.services.filing import Filing
+from hourhand.services.sending import Sender
+from hourhand.services.writing import make_move
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryService:
+    """Repairs; called by the sweep and, where they meet such a job first, by workers."""
+
+    jobs: JobStore
+    contents: ContentKeeper
+    filing: Filing
+    sender: Sender
+    queues: Queues
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+
+    def recover_lost(self, job: Job, actor: str) -> bool:
+        """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
+        clock_read_at = self.clock.monotonic()
+        now = self.clock.now()
+        placement = self.filing.place_after(job, now, now)
+        result = make_move(
+            self.jobs,
+            job,
+            lambda current: recover(
+                current,
+                now=now,
+                margin=self.timings.clock_margin,
+                actor=actor,
+                entry=placement.entry,
+                sends_now=placement.sends_now,
+            ),
+        )
+        if not isinstance(result, Applied):
+            return False
+        self.telemetry.warning(
+            "An attempt was lost: its worker's lease expired.",
+            job_id=job.id,
+            attempt=job.attempt,
+            worker=job.lease_owner,
+            status=result.job.status,
+        )
+        self.telemetry.count("attempts_lost")
+        self._after_recovery(result.job, clock_read_at, actor)
+        return True
+
+    def expire_job(self, job: Job, actor: str) -> bool:
+        """End a job whose ``expires_at`` passed before it started; whether it was ours to end."""
+        now = self.clock.now()
+        result = make_move(
+            self.jobs, job, lambda current: expire(current, now=now, actor=actor)
+        )
+        if not isinstance(result, Applied):
+            return False
+        self.telemetry.count("jobs_expired")
+        if result.job.due_at is not None:
+            self.finish_job(result.job)
+        return True
+
+    def finish_job(self, job: Job) -> bool:
+        """Pay what is owed for a final job, then take it out of the index.
+
+        The entry goes only after SQS acknowledged the dead letter: a crash between the two
+        sends a second letter with the same job id and round, never none.
+        """
+        details = self.jobs.get_details(job.id)
+        if details is None or details.job.generation != job.generation:
+            return False
+        if job.status is JobStatus.DEAD:
+            self._send_dead_letter(details)
+        self.contents.mark_finished(job, job.keep_until or self.clock.now() + keep_after_end(job))
+        return isinstance(self.jobs.transition(finish(job)), Applied)
+
+    def renew_payload(self, job: Job) -> bool:
+        """Keep the payload beside a job that is still to run; whether the job agreed."""
+        if job.payload.item is None:
+            return False
+        base = max(self.clock.now(), job.due_at or job.run_at)
+        until = payload_kept_until(base, job.retention_seconds, self.timings)
+        # The text first: a crash in between leaves it kept longer than the job says.
+        self.jobs.extend_text(job.id, job.payload.item, until)
+        return isinstance(self.jobs.transition(keep_payload(job, kept_until=until)), Applied)
+
+    def _after_recovery(self, job: Job, clock_read_at: float, actor: str) -> None:
+        if job.status is JobStatus.RETRYING:
+            job = self.filing.guard(job, clock_read_at, actor)
+            self.sender.send_announced([job] if job.is_sent else [], actor)
+        elif job.due_at is not None:
+            self.finish_job(job)
+
+    def _send_dead_letter(self, details: JobDetails) -> None:
+        payload = self.contents.read(details.job.id, details.job.payload)
+        self.queues.send_dead_letter(
+            dead_letter_body(details, payload), tenant=details.job.tenant
+        )
+        self.telemetry.count("dead_letters")

@@ -1,0 +1,284 @@
+"""The tick: elect, audit the clock, sweep, advance the watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from hourhand.domain.actions import Judgement
+from hourhand.domain.buckets import ShardMap
+from hourhand.domain.model import Priority
+from hourhand.domain.skew import SkewVerdict
+from hourhand.domain.timings import Timings
+from hourhand.domain.watermark import (
+    SweepPlan,
+    Watermark,
+    advance,
+    first_watermark,
+    plan_sweep,
+    watermark_lag,
+)
+from hourhand.ports import (
+    Clock,
+    ControlStore,
+    JobStore,
+    Lease,
+    LeaseHeld,
+    Queues,
+    SweepInvoker,
+    Telemetry,
+    TickRecord,
+)
+from hourhand.services.dispatch import Dispatcher
+from hourhand.services.leadership import LEADER, Leadership, shard_lease_name
+from hourhand.services.recovery import RecoveryService
+from hourhand.services.skew_audit import SkewAudit, SkewReport
+from hourhand.services.sweep import Sweep, SweepCounts
+
+TICK_RESERVE_SECONDS = 8
+"""What must be left of the function's time to finish a page, write the watermark and end."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TickReport:
+    """What one invocation of the scheduler did."""
+
+    led: bool
+    epoch: int
+    holder: str
+    entries: int = 0
+    dispatched: int = 0
+    actions: dict[str, int] = field(default_factory=dict)
+    failures: int = 0
+    completed: bool = False
+    handed_over: int = 0
+    verdict: SkewVerdict = SkewVerdict.FINE
+
+
+@dataclass(slots=True)
+class _Stint:
+    """A lease under which a sweep goes on while it lasts and time is left."""
+
+    leadership: Leadership
+    lease: Lease
+    remaining_seconds: Callable[[], float]
+    is_lost: bool = False
+
+    def may_go_on(self) -> bool:
+        """Renew the lease if need be; say whether to read another page."""
+        if self.is_lost or self.remaining_seconds() < TICK_RESERVE_SECONDS:
+            return False
+        kept = self.leadership.keep(self.lease)
+        if kept is None:
+            self.is_lost = True
+            return False
+        self.lease = kept
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingService:
+    """The scheduler. Any number of them may act at once: it costs duplicates, no more."""
+
+    jobs: JobStore
+    control: ControlStore
+    queues: Queues
+    invoker: SweepInvoker
+    leadership: Leadership
+    skew_audit: SkewAudit
+    dispatcher: Dispatcher
+    recovery: RecoveryService
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+    fan_out_entries: int
+
+    def tick(self, invocation_id: str, remaining_seconds: Callable[[], float]) -> TickReport:
+        """Lead one tick, or step back for whoever leads.
+
+        Raises `Unavailable` where a table cannot be read: the lease is given up, and the next
+        tick reads the same buckets.
+        """
+        lease = self.leadership.acquire(LEADER, invocation_id)
+        if isinstance(lease, LeaseHeld):
+            return TickReport(led=False, epoch=lease.epoch, holder=lease.holder)
+        stint = _Stint(self.leadership, lease, remaining_seconds)
+        try:
+            return self._lead(stint)
+        finally:
+            if not stint.is_lost:
+                self.leadership.release(stint.lease)
+
+    def sweep_shards(
+        self,
+        shards: Sequence[int],
+        epoch: int,
+        tick_at: datetime,
+        invocation_id: str,
+        remaining_seconds: Callable[[], float],
+    ) -> TickReport:
+        """Sweep shards that a leader handed over, each under a lease of its own.
+
+        The watermark is the leader's alone. A leader that is gone by now does no harm: what is
+        decided here is decided by conditional writes.
+        """
+        counts = SweepCounts()
+        completed = True
+        now = self.clock.now()
+        state = self.control.read_watermark() or first_watermark(tick_at, 1)
+        horizon = now + self.timings.look_ahead
+        shard_map = self.control.read_shard_map()
+        for shard in shards:
+            lease = self.leadership.acquire(shard_lease_name(shard), invocation_id)
+            if isinstance(lease, LeaseHeld):
+                completed = False
+                continue
+            stint = _Stint(self.leadership, lease, remaining_seconds)
+            sweep = self._sweep(stint, Judgement(now, horizon, self.timings), counts)
+            plan = plan_sweep(state, now, horizon, self.timings)
+            try:
+                for bucket in plan.buckets:
+                    if shard < shard_map.count_for_readers(bucket):
+                        completed = sweep.read_shard(bucket, shard) is not None and completed
+            finally:
+                if not stint.is_lost:
+                    self.leadership.release(stint.lease)
+        return _report(epoch, invocation_id, counts, completed=completed)
+
+    def _lead(self, stint: _Stint) -> TickReport:
+        audit = self.skew_audit.run()
+        if audit.verdict is SkewVerdict.REFUSE:
+            return TickReport(
+                led=False,
+                epoch=stint.lease.epoch,
+                holder=stint.lease.holder,
+                verdict=audit.verdict,
+            )
+        # One "now" for every decision of the tick, taken before the first read.
+        now = self.clock.now()
+        widening = audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)
+        judgement = Judgement(now, now + self.timings.look_ahead + widening, self.timings)
+        shard_map = self.control.read_shard_map()
+        previous = self.control.read_watermark()
+        state = previous or first_watermark(now, shard_map.version)
+        plan = plan_sweep(state, now, judgement.horizon, self.timings)
+        counts = SweepCounts()
+        sweep = self._sweep(stint, judgement, counts)
+        seen, handed_over = self._read(sweep, plan, shard_map, stint)
+        if audit.verdict is SkewVerdict.FINE:
+            state = self._advance(state, previous, plan, seen, now, shard_map.version)
+        self._record(stint.lease, now, counts, state, audit)
+        completed = len(seen) == len(plan.buckets)
+        return replace(
+            _report(stint.lease.epoch, stint.lease.holder, counts, completed=completed),
+            handed_over=handed_over,
+            verdict=audit.verdict,
+        )
+
+    def _sweep(self, stint: _Stint, judgement: Judgement, counts: SweepCounts) -> Sweep:
+        return Sweep(
+            jobs=self.jobs,
+            queues=self.queues,
+            dispatcher=self.dispatcher,
+            recovery=self.recovery,
+            telemetry=self.telemetry,
+            judgement=judgement,
+            may_go_on=stint.may_go_on,
+            counts=counts,
+        )
+
+    def _read(
+        self, sweep: Sweep, plan: SweepPlan, shard_map: ShardMap, stint: _Stint
+    ) -> tuple[dict[int, bool], int]:
+        """Sweep the plan; say what each bucket showed that was read to its very end.
+
+        When it is more than one invocation should do, the other shards go to further ones.
+        """
+        seen: dict[int, bool] = {}
+        given_away: frozenset[int] = frozenset()
+        has_asked = False
+        for bucket in plan.buckets:
+            count = shard_map.count_for_readers(bucket)
+            shows: list[bool | None] = []
+            for shard in range(count):
+                if sweep.counts.entries >= self.fan_out_entries and not has_asked:
+                    given_away = self._hand_over(range(shard + 1, count), stint)
+                    has_asked = True
+                if shard in given_away:
+                    shows.append(None)
+                    continue
+                shows.append(sweep.read_shard(bucket, shard))
+            if None not in shows:
+                seen[bucket] = True in shows
+            elif not stint.may_go_on():
+                break
+        return seen, len(given_away)
+
+    def _hand_over(self, shards: Sequence[int], stint: _Stint) -> frozenset[int]:
+        """Start one further invocation for each of ``shards``; return those that started."""
+        tick_at = self.clock.now()
+        started = frozenset(
+            shard
+            for shard in shards
+            if self.invoker.invoke([shard], epoch=stint.lease.epoch, tick_at=tick_at)
+        )
+        if started:
+            self.telemetry.count("shards_handed_over", len(started))
+        return started
+
+    def _advance(
+        self,
+        state: Watermark,
+        previous: Watermark | None,
+        plan: SweepPlan,
+        seen: dict[int, bool],
+        now: datetime,
+        shard_map_version: int,
+    ) -> Watermark:
+        moved = advance(
+            state, plan, seen, now=now, read_until=self.clock.now(), timings=self.timings
+        )
+        moved = replace(moved, shard_map_version=shard_map_version)
+        if self.control.write_watermark(moved, previous=previous):
+            return moved
+        # Another leader wrote it, or the shard map grew: this sweep proves nothing any more.
+        self.telemetry.count("watermark_refused")
+        return state
+
+    def _record(
+        self,
+        lease: Lease,
+        now: datetime,
+        counts: SweepCounts,
+        state: Watermark,
+        audit: SkewReport,
+    ) -> None:
+        oldest = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
+        self.control.write_tick(
+            TickRecord(
+                at=now,
+                holder=lease.holder,
+                epoch=lease.epoch,
+                oldest_due_seconds=oldest,
+                open_buckets=len(state.open),
+                skew_ms=audit.size // timedelta(milliseconds=1),
+            )
+        )
+        self.telemetry.observe("oldest_due_age_s", max(oldest.values()), "Seconds")
+        lag = watermark_lag(state, now).total_seconds()
+        self.telemetry.observe("watermark_lag_s", lag, "Seconds")
+        self.telemetry.count("ticks")
+
+
+def _report(epoch: int, holder: str, counts: SweepCounts, *, completed: bool) -> TickReport:
+    return TickReport(
+        led=True,
+        epoch=epoch,
+        holder=holder,
+        entries=counts.entries,
+        dispatched=counts.dispatched,
+        actions=counts.actions,
+        failures=counts.failures,
+        completed=completed,
+    )

@@ -1,0 +1,93 @@
+"""Sending the messages of jobs that are due soon, and taking back a mark that was not true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.ids import trace_id_for
+from hourhand.domain.model import Job, JobMessage, Priority
+from hourhand.domain.moves import unmark
+from hourhand.domain.times import floor_seconds
+from hourhand.domain.timings import SQS_MAX_DELAY
+from hourhand.ports import Clock, JobStore, Outgoing, Queues, Telemetry
+from hourhand.services.writing import make_move
+
+
+def message_of(job: Job) -> JobMessage:
+    """Return the message that announces the current generation of ``job``."""
+    return JobMessage(
+        job_id=job.id,
+        generation=job.generation,
+        attempt=job.attempt,
+        token=job.token,
+        due_at=job.due_at or job.run_at,
+        run_at=job.run_at,
+        timeout_seconds=job.timeout_seconds,
+        tenant=job.tenant,
+        trace_id=job.trace_id or trace_id_for(job.id),
+    )
+
+
+def outgoing_of(job: Job, now: datetime, queue: Priority | None = None) -> Outgoing:
+    """Return the message of ``job`` with the rest of its time, rounded *down* to seconds.
+
+    A worker that receives it a fraction early waits that fraction; a message rounded up would be
+    late.
+    """
+    message = message_of(job)
+    delay = min(message.due_at - now, SQS_MAX_DELAY)
+    return Outgoing(
+        message=message,
+        queue=queue or job.queue,
+        delay_seconds=floor_seconds(delay),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Sends what a write just announced by its ``enqueued_at``."""
+
+    jobs: JobStore
+    queues: Queues
+    clock: Clock
+    telemetry: Telemetry
+
+    def send_announced(self, jobs: Sequence[Job], actor: str) -> None:
+        """Send the messages of jobs whose write said "sent".
+
+        What SQS did not accept is marked as never sent, so that the next tick sends it. Should
+        that mark fail too, or this process die, the sweep misses the message after a minute.
+        """
+        if not jobs:
+            return
+        now = self.clock.now()
+        outgoing = [outgoing_of(job, now) for job in jobs]
+        try:
+            failures = self.queues.send(outgoing)
+        except Unavailable as error:
+            failures = [error.detail] * len(outgoing)
+        for job, failure in zip(jobs, failures, strict=True):
+            if failure is not None:
+                self._take_back(job, failure, actor)
+
+    def _take_back(self, job: Job, failure: str, actor: str) -> None:
+        self.telemetry.warning(
+            "A message was not accepted; the next tick sends it.", job_id=job.id, reason=failure
+        )
+        self.telemetry.count("send_failures")
+        now = self.clock.now()
+        try:
+            make_move(
+                self.jobs,
+                job,
+                lambda current: unmark(current, now=now, actor=actor, reason=failure),
+            )
+        except Unavailable as error:
+            self.telemetry.warning(
+                "A failed send could not be noted; the sweep will miss the message.",
+                job_id=job.id,
+                reason=error.detail,
+            )

@@ -1,0 +1,55 @@
+"""Comparing the local clock with AWS's own time, and correcting it only beyond doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.skew import Skew, SkewVerdict, estimate_skew, judge_skew
+from hourhand.domain.timings import Timings
+from hourhand.ports import CorrectableClock, Queues, Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class SkewReport:
+    """What the audit found."""
+
+    skew: Skew | None
+    verdict: SkewVerdict
+
+    @property
+    def size(self) -> timedelta:
+        """How far the clock is off for sure."""
+        return abs(self.skew.correction) if self.skew else timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class SkewAudit:
+    """Asks SQS for the time once a tick."""
+
+    queues: Queues
+    clock: CorrectableClock
+    timings: Timings
+    telemetry: Telemetry
+
+    def run(self) -> SkewReport:
+        """Measure, publish and correct the skew. An audit without an answer changes nothing."""
+        try:
+            sample = self.queues.probe_time()
+        except Unavailable as error:
+            self.telemetry.warning("The clock could not be audited.", reason=error.detail)
+            sample = None
+        skew = estimate_skew([sample] if sample is not None else [])
+        verdict = judge_skew(skew, self.timings)
+        if skew is None:
+            return SkewReport(None, verdict)
+        self.telemetry.observe("skew_ms", abs(skew.correction) / timedelta(milliseconds=1))
+        self.clock.correct(skew.correction)
+        if verdict is not SkewVerdict.FINE:
+            self.telemetry.warning(
+                "The local clock is off.",
+                verdict=verdict,
+                correction_ms=skew.correction // timedelta(milliseconds=1),
+            )
+        return SkewReport(skew, verdict)

@@ -1,0 +1,194 @@
+"""Accepting jobs: validated, durable before they are acknowledged, sent at once if due soon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.errors import (
+    FieldError,
+    HourhandError,
+    IdempotencyConflict,
+    InvalidInput,
+    Unavailable,
+)
+from hourhand.domain.ids import job_id_for_key
+from hourhand.domain.model import Job
+from hourhand.domain.timings import Timings
+from hourhand.ports import (
+    Applied,
+    Chance,
+    Clock,
+    HandlerDirectory,
+    HandlerInfo,
+    JobStore,
+    Telemetry,
+)
+from hourhand.schemas import JobSubmission
+from hourhand.services.contents import ContentKeeper, fits_inline, payload_kept_until
+from hourhand.services.filing import Filing
+from hourhand.services.new_job import (
+    Draft,
+    build_job,
+    has_callers_name,
+    require_expiry_after,
+    resolve_policies,
+    resolve_run_at,
+)
+from hourhand.services.sending import Sender
+
+NAMED_HANDLERS = 20
+"""How many known handlers an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The job, and whether this submission made it or an earlier one with the same body did."""
+
+    job: Job
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionService:
+    """Takes jobs from callers. Whatever it answered for is in the table and in the index."""
+
+    jobs: JobStore
+    contents: ContentKeeper
+    filing: Filing
+    sender: Sender
+    handlers: HandlerDirectory
+    clock: Clock
+    chance: Chance
+    timings: Timings
+    telemetry: Telemetry
+
+    def submit(
+        self, request: JobSubmission, *, actor: str, trace_id: str | None = None
+    ) -> Submitted:
+        """Accept one job.
+
+        Raises `InvalidInput` for an unknown handler or impossible times, `IdempotencyConflict`
+        where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
+        table did not answer: then the same submission with the same key may be repeated.
+        """
+        submitted = self._store(request, actor, trace_id)
+        self._send([submitted], actor)
+        return submitted
+
+    def submit_many(
+        self,
+        requests: Sequence[JobSubmission | HourhandError],
+        *,
+        actor: str,
+        trace_id: str | None = None,
+    ) -> list[Submitted | HourhandError]:
+        """Accept many, each judged alone; results in the order sent, errors as values."""
+        results: list[Submitted | HourhandError] = []
+        for request in requests:
+            if isinstance(request, HourhandError):
+                results.append(request)
+                continue
+            try:
+                results.append(self._store(request, actor, trace_id))
+            except HourhandError as error:
+                results.append(error)
+        self._send([result for result in results if isinstance(result, Submitted)], actor)
+        return results
+
+    def _store(self, request: JobSubmission, actor: str, trace_id: str | None) -> Submitted:
+        handler = self._require_handler(request.handler)
+        clock_read_at = self.clock.monotonic()
+        now = self.clock.now()
+        job_id = self._job_id(request, now)
+        if has_callers_name(request) and not fits_inline(request.payload_text):
+            # A large payload is written before its job; it must not renew one that is there.
+            existing = self.jobs.get(job_id)
+            if existing is not None:
+                return self._repeated(request, existing, now, actor)
+        draft = self._draft(request, handler, job_id, now, actor, trace_id)
+        job = build_job(request, draft)
+        result = self.jobs.put(job)
+        if isinstance(result, Applied) or _is_same_put(job, result.current):
+            self.telemetry.count("jobs_submitted")
+            return Submitted(self.filing.guard(job, clock_read_at, actor), created=True)
+        if result.current is None:
+            raise Unavailable("The job's id was freed while it was being taken; try again.")
+        return self._repeated(request, result.current, now, actor)
+
+    def _draft(
+        self,
+        request: JobSubmission,
+        handler: HandlerInfo,
+        job_id: str,
+        now: datetime,
+        actor: str,
+        trace_id: str | None,
+    ) -> Draft:
+        run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
+        require_expiry_after(request.expires_at, run_at, now)
+        policies = resolve_policies(request, handler)
+        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
+        return Draft(
+            job_id=job_id,
+            now=now,
+            run_at=run_at,
+            placement=self.filing.place(job_id, run_at, now),
+            policies=policies,
+            payload=payload,
+            payload_kept_until=kept_until if payload.item is not None else None,
+            actor=actor,
+            trace_id=trace_id,
+        )
+
+    def _repeated(
+        self, request: JobSubmission, existing: Job, now: datetime, actor: str
+    ) -> Submitted:
+        if existing.body_hash != request.body_hash:
+            field = "idempotency_key" if request.idempotency_key else "id"
+            raise IdempotencyConflict(
+                f"This {field} was already used for job {existing.id} with another body.",
+                errors=(FieldError(field, "was already used with another body"),),
+            )
+        if self.filing.is_behind(existing, now):
+            # Its first writer may have died before it noticed that it had stalled.
+            existing = self.filing.move_to_current_bucket(existing, actor)
+        return Submitted(existing, created=False)
+
+    def _send(self, submitted: Sequence[Submitted], actor: str) -> None:
+        due_soon = [s.job for s in submitted if s.created and s.job.is_sent]
+        self.sender.send_announced(due_soon, actor)
+
+    def _require_handler(self, name: str) -> HandlerInfo:
+        handler = self.handlers.find(name)
+        if handler is None:
+            known = ", ".join(info.name for info in self.handlers.all()[:NAMED_HANDLERS])
+            message = f"is not a registered handler; known are: {known or 'none'}"
+            raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
+        return handler
+
+    def _job_id(self, request: JobSubmission, now: datetime) -> str:
+        if request.id is not None:
+            return request.id
+        if request.idempotency_key is not None:
+            return job_id_for_key(request.tenant, request.idempotency_key)
+        return self.chance.job_id(now)
+
+
+def _is_same_put(job: Job, current: Job | None) -> bool:
+    """Whether the item that stands in the way is our own, put by a call whose answer was lost.
+
+    A random id is nobody else's. For a caller's own name, the same instant and body say so; if
+    two submitters agree in both, the second sends one message more, which the claim drops.
+    """
+    if current is None:
+        return False
+    if job.body_hash is None:
+        return current.body_hash is None and current.created_at == job.created_at
+    return (
+        current.body_hash == job.body_hash
+        and current.created_at == job.created_at
+        and current.generation == job.generation
+    )

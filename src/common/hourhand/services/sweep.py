@@ -1,0 +1,142 @@
+"""The sweep: read buckets, decide about each job, act.
+
+One read finds what is due and what is stuck; there is no other recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.domain.actions import (
+    Action,
+    Dispatch,
+    DispatchAgain,
+    Expire,
+    Finish,
+    Judgement,
+    KeepPayload,
+    Leave,
+    Recover,
+    next_action,
+)
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import IndexEntry, Job, Priority
+from hourhand.ports import JobStore, Queues, Telemetry
+from hourhand.services.dispatch import ACTOR, Dispatcher, ToDispatch
+from hourhand.services.recovery import RecoveryService
+
+PAGE_ENTRIES = 500
+"""Index entries a page: about 50 KB, a twentieth of what a query may return."""
+
+MAX_PAGES = 100_000
+"""Pages of one bucket's shard: fifty million jobs due in one minute. A bound, not a limit."""
+
+
+@dataclass(slots=True)
+class SweepCounts:
+    """What a sweep found and did."""
+
+    entries: int = 0
+    dispatched: int = 0
+    actions: dict[str, int] = field(default_factory=dict)
+    failures: int = 0
+    oldest_due: dict[Priority, timedelta] = field(default_factory=dict)
+
+    def note(self, job: Job, action: Action, now: datetime) -> None:
+        """Count an action, and the age of a job that waits."""
+        name = type(action).__name__
+        self.actions[name] = self.actions.get(name, 0) + 1
+        if job.status.is_waiting and job.due_at is not None and job.due_at <= now:
+            age = now - job.due_at
+            self.oldest_due[job.queue] = max(age, self.oldest_due.get(job.queue, age))
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One sweep under one ``judgement``. ``may_go_on`` is asked between pages."""
+
+    jobs: JobStore
+    queues: Queues
+    dispatcher: Dispatcher
+    recovery: RecoveryService
+    telemetry: Telemetry
+    judgement: Judgement
+    may_go_on: Callable[[], bool]
+    counts: SweepCounts = field(default_factory=SweepCounts)
+    _knows_queues: bool = field(default=False, init=False)
+
+    def read_shard(self, bucket: int, shard: int) -> bool | None:
+        """Sweep one shard of a bucket to its last page.
+
+        Returns whether it showed any entry, or ``None`` where it was not read to its end.
+        """
+        position: Mapping[str, Any] | None = None
+        showed_any = False
+        for _ in range(MAX_PAGES):
+            if not self.may_go_on():
+                return None
+            page = self.jobs.read_bucket(bucket, shard, position=position, limit=PAGE_ENTRIES)
+            showed_any = showed_any or bool(page.entries)
+            self._act_on(page.entries)
+            if page.next is None:
+                return showed_any
+            position = page.next
+        return None
+
+    def _act_on(self, entries: Sequence[IndexEntry]) -> None:
+        if not entries:
+            return
+        self.counts.entries += len(entries)
+        found = self.jobs.get_many([entry.job_id for entry in entries])
+        to_dispatch: list[ToDispatch] = []
+        for entry in entries:
+            job = found.get(entry.job_id)
+            # An entry without a job, or of a job that moved on, is the index's lag.
+            if job is None:
+                continue
+            action = self._decide(job)
+            self.counts.note(job, action, self.judgement.now)
+            if isinstance(action, Dispatch | DispatchAgain):
+                to_dispatch.append(ToDispatch(job, action))
+            else:
+                self._repair(job, action)
+        self._dispatch(to_dispatch)
+
+    def _decide(self, job: Job) -> Action:
+        action = next_action(job, self.judgement)
+        if isinstance(action, DispatchAgain) and not self._knows_queues:
+            # Asking the queues costs requests: only a tick that misses messages does it.
+            self.judgement = replace(self.judgement, queues=self.queues.view())
+            self._knows_queues = True
+            return next_action(job, self.judgement)
+        return action
+
+    def _dispatch(self, batch: Sequence[ToDispatch]) -> None:
+        try:
+            self.counts.dispatched += self.dispatcher.dispatch(batch)
+        except Unavailable as error:
+            self._tell("Jobs could not be dispatched; the next tick tries again.", error)
+
+    def _repair(self, job: Job, action: Action) -> None:
+        try:
+            match action:
+                case Recover():
+                    self.recovery.recover_lost(job, ACTOR)
+                case Expire():
+                    self.recovery.expire_job(job, ACTOR)
+                case Finish():
+                    self.recovery.finish_job(job)
+                case KeepPayload():
+                    self.recovery.renew_payload(job)
+                case Leave():
+                    pass
+        except Unavailable as error:
+            self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
+
+    def _tell(self, sentence: str, error: Unavailable, job_id: str | None = None) -> None:
+        self.counts.failures += 1
+        self.telemetry.count("sweep_failures")
+        self.telemetry.warning(sentence, reason=error.detail, job_id=job_id)

@@ -1,0 +1,30 @@
+"""Safety for every test: no real AWS account can be reached, whatever the machine is set up for.
+
+The second lock is pytest-socket (see pyproject.toml), which lets tests talk to loopback only. It
+does not bind the subprocesses that a test starts; this environment, which they inherit, does.
+"""
+
+import os
+
+_FAKE_AWS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_SESSION_TOKEN": "testing",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_REGION": "eu-central-1",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+def _forget_real_accounts() -> None:
+    # Profiles, roles, container credentials and endpoints go too; a list of them would age.
+    for name in [n for n in os.environ if n.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.pop("HOURHAND_ENDPOINT", None)
+    os.environ.update(_FAKE_AWS)
+
+
+# At import, not in a fixture: a test module that makes a client while it is collected is safe too.
+_forget_real_accounts()
