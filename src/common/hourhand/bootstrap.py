@@ -5,7 +5,7 @@ Each function wires only what it needs, so that its cold start imports only that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hourhand.domain.model import POOL
@@ -24,7 +24,6 @@ from hourhand.ports import (
 from hourhand.settings import Settings
 
 if TYPE_CHECKING:
-    from hourhand.services.attempt import AttemptTools
     from hourhand.services.bulk import BulkService
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.execution import ExecutionService
@@ -96,10 +95,11 @@ class _Shared:
 def aws_adapters(settings: Settings, service: str) -> Adapters:
     """Connect to AWS (or to what ``AWS_ENDPOINT_URL`` names); ``service`` signs logs and metrics.
 
-    Clients are made here and connect at their first call.
+    Nothing is called before the first request needs it; the S3 client, which few jobs need, is
+    not even made before.
     """
     from hourhand.aws.chance import SystemChance
-    from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
+    from hourhand.aws.clients import LazyClient, dynamodb_client, s3_client, sqs_client
     from hourhand.aws.clock import SystemClock
     from hourhand.aws.control_store import DynamoControlStore
     from hourhand.aws.job_store import DynamoJobStore
@@ -112,16 +112,159 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
     return Adapters(
         jobs=DynamoJobStore(dynamodb, settings.jobs_table),
         control=DynamoControlStore(dynamodb, settings.control_table),
-        objects=S3ObjectStore(s3_client, settings.bucket),
+        objects=S3ObjectStore(LazyClient(s3_client), settings.bucket),
         queues=SqsQueues(
             sqs_client(),
             settings.queues,
             dead_letter_url=settings.dead_letter_queue,
             clock_url=settings.clock_queue,
-            clock=clock,
             pool=POOL,
         ),
         clock=clock,
         chance=SystemChance(),
         telemetry=PowertoolsTelemetry(service),
     )
+
+
+def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiServices:
+    """Wire the API function. ``adapters`` replaces AWS; it must hold ``handlers``."""
+    from hourhand.services.bulk import BulkService
+    from hourhand.services.operations import OperationsService
+    from hourhand.services.queries import QueryService
+    from hourhand.services.submission import SubmissionService
+
+    if adapters is None:
+        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
+
+        adapters = replace(
+            aws_adapters(settings, "api"), handlers=ManifestHandlerDirectory(settings.manifest)
+        )
+    assert adapters.handlers is not None
+    shared = _share(settings, adapters)
+    operations = OperationsService(
+        jobs=adapters.jobs,
+        contents=shared.contents,
+        filing=shared.filing,
+        sender=shared.sender,
+        recovery=shared.recovery,
+        clock=adapters.clock,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+    )
+    return ApiServices(
+        submission=SubmissionService(
+            jobs=adapters.jobs,
+            contents=shared.contents,
+            filing=shared.filing,
+            sender=shared.sender,
+            handlers=adapters.handlers,
+            clock=adapters.clock,
+            chance=adapters.chance,
+            timings=settings.timings,
+            telemetry=adapters.telemetry,
+        ),
+        queries=QueryService(
+            jobs=adapters.jobs,
+            contents=shared.contents,
+            control=adapters.control,
+            queues=adapters.queues,
+            clock=adapters.clock,
+        ),
+        operations=operations,
+        bulk=BulkService(jobs=adapters.jobs, operations=operations, clock=adapters.clock),
+        handlers=adapters.handlers,
+        telemetry=adapters.telemetry,
+    )
+
+
+def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> SchedulerServices:
+    """Wire the scheduler function. ``adapters`` replaces AWS; it must hold ``invoker``."""
+    from hourhand.services.dispatch import Dispatcher
+    from hourhand.services.leadership import Leadership
+    from hourhand.services.scheduling import SchedulingService
+    from hourhand.services.skew_audit import SkewAudit
+
+    if adapters is None:
+        from hourhand.aws.clients import LazyClient, lambda_client
+        from hourhand.aws.invoker import LambdaSweepInvoker
+
+        adapters = replace(
+            aws_adapters(settings, "scheduler"),
+            invoker=LambdaSweepInvoker(LazyClient(lambda_client), settings.scheduler_function),
+        )
+    assert adapters.invoker is not None
+    shared = _share(settings, adapters)
+    timings, telemetry = settings.timings, adapters.telemetry
+    scheduling = SchedulingService(
+        jobs=adapters.jobs,
+        control=adapters.control,
+        queues=adapters.queues,
+        invoker=adapters.invoker,
+        leadership=Leadership(adapters.control, adapters.clock, timings, telemetry),
+        skew_audit=SkewAudit(adapters.queues, adapters.clock, timings, telemetry),
+        dispatcher=Dispatcher(adapters.jobs, adapters.queues, adapters.clock, telemetry),
+        recovery=shared.recovery,
+        clock=adapters.clock,
+        timings=timings,
+        telemetry=telemetry,
+        fan_out_entries=settings.fan_out_entries,
+    )
+    return SchedulerServices(scheduling=scheduling, telemetry=telemetry)
+
+
+def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
+    """Wire the worker function. ``adapters`` replaces AWS; it must hold ``idempotency``."""
+    from hourhand.services.attempt import AttemptTools
+    from hourhand.services.execution import ExecutionService
+    from hourhand.services.idempotency import IdempotencyGuard
+
+    if adapters is None:
+        from hourhand.aws.clients import LazyClient, dynamodb_client
+        from hourhand.aws.idempotency_store import DynamoIdempotencyStore
+
+        records = DynamoIdempotencyStore(LazyClient(dynamodb_client), settings.idempotency_table)
+        adapters = replace(aws_adapters(settings, "worker"), idempotency=records)
+    assert adapters.idempotency is not None
+    shared = _share(settings, adapters)
+    tools = AttemptTools(
+        jobs=adapters.jobs,
+        contents=shared.contents,
+        filing=shared.filing,
+        sender=shared.sender,
+        recovery=shared.recovery,
+        keys=IdempotencyGuard(adapters.idempotency, adapters.clock),
+        queues=adapters.queues,
+        clock=adapters.clock,
+        chance=adapters.chance,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+    )
+    worker = "w-" + adapters.chance.nonce()[:8]
+    return WorkerServices(
+        execution=ExecutionService(tools, worker),
+        clock=adapters.clock,
+        settings=settings,
+        telemetry=adapters.telemetry,
+    )
+
+
+def _share(settings: Settings, adapters: Adapters) -> _Shared:
+    from hourhand.services.contents import ContentKeeper
+    from hourhand.services.filing import Filing
+    from hourhand.services.recovery import RecoveryService
+    from hourhand.services.sending import Sender
+
+    contents = ContentKeeper(adapters.jobs, adapters.objects)
+    filing = Filing(adapters.jobs, adapters.control, adapters.clock, settings.timings)
+    sender = Sender(adapters.jobs, adapters.queues, adapters.clock, adapters.telemetry)
+    recovery = RecoveryService(
+        jobs=adapters.jobs,
+        contents=contents,
+        filing=filing,
+        sender=sender,
+        queues=adapters.queues,
+        clock=adapters.clock,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+    )
+    return _Shared(contents, filing, sender, recovery)

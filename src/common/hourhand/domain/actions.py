@@ -98,13 +98,11 @@ def next_action(job: Job, judgement: Judgement) -> Action:
         return Recover() if expired else Leave()
     if job.expires_at is not None and job.expires_at <= now:
         return Expire()
-    if needs_payload_renewal(job, now, timings):
+    action = _send(job, judgement)
+    # There are weeks left for the payload: what is due goes first, whatever becomes of this.
+    if isinstance(action, Leave) and needs_payload_renewal(job, now, timings):
         return KeepPayload()
-    if job.due_at is None or job.due_at > judgement.horizon:
-        return Leave()
-    if job.enqueued_at is None:
-        return Dispatch()
-    return _dispatch_again(job, job.due_at, job.enqueued_at, judgement)
+    return action
 
 
 def needs_payload_renewal(job: Job, now: datetime, timings: Timings) -> bool:
@@ -124,9 +122,17 @@ def redispatch_wait(due_at: datetime, enqueued_at: datetime, timings: Timings) -
     return min(max(timings.redispatch_first, elapsed), timings.redispatch_backoff_cap)
 
 
+def _send(job: Job, judgement: Judgement) -> Dispatch | DispatchAgain | Leave:
+    if job.due_at is None or job.due_at > judgement.horizon:
+        return Leave()
+    if job.enqueued_at is None:
+        return Dispatch()
+    return _dispatch_again(job, job.due_at, job.enqueued_at, judgement)
+
+
 def _dispatch_again(
     job: Job, due_at: datetime, enqueued_at: datetime, judgement: Judgement
-) -> Action:
+) -> DispatchAgain | Leave:
     now, timings = judgement.now, judgement.timings
     last = max(due_at, enqueued_at)
     above = _ABOVE.get(job.queue)

@@ -58,11 +58,12 @@ def shorten(text: str, limit_bytes: int = REASON_BYTES) -> str:
 def pack_event(event: HistoryEvent) -> str:
     """Return ``event`` as one short string; `unpack_event` reads it back.
 
-    Actors hold no dot (they are restricted to letters, digits, ``-`` and ``_``); the reason is
-    last and may hold anything.
+    A dot parts the fields. An actor may hold one (a principal's name), so it is escaped there;
+    the reason is last and may hold anything.
     """
     head = event.kind.value + _STATUS_LETTERS[event.status] + _base36(to_ms(event.at))
-    parts = [head, str(event.attempt), str(event.token), event.actor, shorten(event.reason)]
+    actor = event.actor.replace("%", "%25").replace(".", "%2E")
+    parts = [head, str(event.attempt), str(event.token), actor, shorten(event.reason)]
     return ".".join(parts)
 
 
@@ -75,7 +76,7 @@ def unpack_event(packed: str) -> HistoryEvent:
         at=from_ms(int(head[2:], 36)),
         attempt=int(attempt),
         token=int(token),
-        actor=actor,
+        actor=actor.replace("%2E", ".").replace("%25", "%"),
         reason=reason,
     )
 
@@ -141,10 +142,10 @@ def last_error(attempts: Sequence[Attempt]) -> ErrorInfo | None:
     return next((a.error for a in reversed(attempts) if a.error is not None), None)
 
 
-def lost_reason(owner: str | None, lease_until: datetime | None) -> str:
-    """Return the sentence on record for an attempt whose worker vanished."""
+def lost_reason(lease_until: datetime | None) -> str:
+    """Return what is on record for an attempt whose worker vanished, in `REASON_BYTES`."""
     until = rfc3339(lease_until) if lease_until else "an unknown time"
-    return f"Lost: {owner} until {until}"
+    return f"Lost: lease to {until}"
 
 
 def _error_from(event: HistoryEvent) -> ErrorInfo | None:

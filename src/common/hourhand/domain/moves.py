@@ -53,6 +53,8 @@ KEY_HOLDS_AT_LEAST = timedelta(hours=24)
 """How long after its job's end an idempotency key still means that job."""
 
 _LEASE_FIELDS = ("lease_owner", "lease_until", "claim_id")
+_CONTENTS = frozenset({"run_at", "priority", "payload", "expires_at"})
+"""Within one generation nothing changes these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,12 @@ class Move:
         """Whether the stored ``job`` shows that this very write was already applied."""
         if self.claim_id is not None:
             return job.status is JobStatus.RUNNING and job.claim_id == self.claim_id
-        return bool(self.events) and recorded(self.events[-1], job)
+        if not self.events or not recorded(self.events[-1], job):
+            return False
+        # Two callers of one name may write in one millisecond; what they set tells them apart.
+        return job.generation != self.sets.get("generation") or all(
+            getattr(job, name) == self.sets[name] for name in _CONTENTS & self.sets.keys()
+        )
 
     def apply(self, job: Job) -> Job:
         """Return the job as it is after the move."""
@@ -173,7 +180,15 @@ def keep_after_end(job: Job) -> timedelta:
     return max(retention, KEY_HOLDS_AT_LEAST) if job.idempotency_key else retention
 
 
-def _final_times(job: Job, now: datetime) -> dict[str, datetime]:
+def _final_times(
+    job: Job, now: datetime, status: JobStatus, result: Content | None = None
+) -> dict[str, datetime]:
+    """The end and, where nothing is owed any more, the end of the record.
+
+    A record with something owed is never deleted, however long a dead letter is not taken.
+    """
+    if owes_on_end(job, status, result):
+        return {"finished_at": now}
     return {"finished_at": now, "keep_until": now + keep_after_end(job)}
 
 
@@ -320,12 +335,7 @@ def take_over(
 ) -> Move:
     """A worker claims a job anew whose lease expired, naming that very lease."""
     lost = _event(
-        job,
-        EventKind.LOST,
-        now,
-        JobStatus.RUNNING,
-        owner,
-        lost_reason(job.lease_owner, job.lease_until),
+        job, EventKind.LOST, now, JobStatus.RUNNING, owner, lost_reason(job.lease_until)
     )
     claimed = HistoryEvent(
         kind=EventKind.CLAIMED,
@@ -397,7 +407,7 @@ def complete(
         expect=_owned(job),
         sets={
             **_cleared(*_LEASE_FIELDS),
-            **_final_times(job, now),
+            **_final_times(job, now, JobStatus.SUCCEEDED, result),
             "result": result,
             "progress": progress,
         },
@@ -461,7 +471,7 @@ def die(job: Job, *, now: datetime, actor: str, outcome: Outcome, reason: str) -
         job_id=job.id,
         to=JobStatus.DEAD,
         expect={**_owned(job), "not_cancelled": Absent("cancel_requested_at")},
-        sets={**_cleared(*_LEASE_FIELDS), **_final_times(job, now)},
+        sets={**_cleared(*_LEASE_FIELDS), **_final_times(job, now, JobStatus.DEAD)},
     )
     return recording(move, job, _event(job, kind, now, JobStatus.DEAD, actor, reason))
 
@@ -473,7 +483,7 @@ def end_cancelled(job: Job, *, now: datetime, actor: str, reason: str) -> Move:
         job_id=job.id,
         to=JobStatus.CANCELLED,
         expect=_owned(job),
-        sets={**_cleared(*_LEASE_FIELDS), **_final_times(job, now)},
+        sets={**_cleared(*_LEASE_FIELDS), **_final_times(job, now, JobStatus.CANCELLED)},
         leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
     )
     event = _event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
@@ -491,7 +501,7 @@ def recover(
     A cancel request wins; then another attempt where one is left and the job may run again;
     else DEAD. ``entry`` counts only where another attempt follows.
     """
-    reason = lost_reason(job.lease_owner, job.lease_until)
+    reason = lost_reason(job.lease_until)
     expect = _names_expired_lease(job, now, margin)
     cleared = _cleared(*_LEASE_FIELDS, "progress")
     if job.cancel_requested_at is not None:
@@ -500,7 +510,7 @@ def recover(
             job_id=job.id,
             to=JobStatus.CANCELLED,
             expect=expect,
-            sets={**cleared, **_final_times(job, now)},
+            sets={**cleared, **_final_times(job, now, JobStatus.CANCELLED)},
             leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
         )
         lost = _event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
@@ -526,13 +536,18 @@ def recover(
         job_id=job.id,
         to=JobStatus.DEAD,
         expect=expect,
-        sets={**cleared, **_final_times(job, now)},
+        sets={**cleared, **_final_times(job, now, JobStatus.DEAD)},
     )
     return recording(move, job, _event(job, EventKind.LOST, now, JobStatus.DEAD, actor, reason))
 
 
 def finish(job: Job) -> Move:
-    """Nothing is owed for a final job any more: its entry leaves the index."""
+    """Nothing is owed for a final job any more: its entry leaves the index.
+
+    From now on the record may be deleted. Raises `IllegalMove` for a job that did not end.
+    """
+    if job.finished_at is None:
+        raise IllegalMove(f"Job {job.id} did not end: its entry must stay.")
     return Move(
         name="finish",
         job_id=job.id,
@@ -540,6 +555,7 @@ def finish(job: Job) -> Move:
             "status": StatusIn(frozenset({job.status})),
             "generation": _same_generation(job),
         },
+        sets={"keep_until": job.finished_at + keep_after_end(job)},
         leaves_index=True,
     )
 
@@ -563,8 +579,13 @@ def cancel_waiting(job: Job, *, now: datetime, actor: str, reason: str) -> Move:
         name="cancel",
         job_id=job.id,
         to=JobStatus.CANCELLED,
-        expect={"status": _not_started()},
-        sets={**_final_times(job, now), "cancel_requested_at": now, "enqueued_at": None},
+        # What is owed was judged by the payload as read; a change of it opens a generation.
+        expect={"status": _not_started(), "generation": _same_generation(job)},
+        sets={
+            **_final_times(job, now, JobStatus.CANCELLED),
+            "cancel_requested_at": now,
+            "enqueued_at": None,
+        },
         leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
     )
     event = _event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
@@ -630,7 +651,7 @@ def expire(job: Job, *, now: datetime, actor: str) -> Move:
             "generation": _same_generation(job),
             "expired": AtMost("expires_at", now),
         },
-        sets=_final_times(job, now),
+        sets=_final_times(job, now, JobStatus.EXPIRED),
         leaves_index=not owes_on_end(job, JobStatus.EXPIRED),
     )
     return recording(move, job, _event(job, EventKind.EXPIRED, now, JobStatus.EXPIRED, actor))

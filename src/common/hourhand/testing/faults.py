@@ -112,7 +112,7 @@ class Faults:
     def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> None:
         """Raise `Unavailable` instead of making the call."""
 
-        def refuse(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
+        def refuse(_proceed: _Proceed, *_args: Any, **_kwargs: Any) -> Any:
             raise Unavailable(f"{method} was throttled on purpose.")
 
         self._plan(_calls_of(method, nth, times), refuse)

@@ -86,11 +86,15 @@ class JobIndexes:
     def _catch_up(self) -> None:
         while self._pending and not self._is_frozen:
             made_at, job_id, shadow = self._pending[0]
-            if made_at is not None and self._clock is not None:
-                if made_at + self._lag > self._clock.now():
-                    return
+            if not self._is_ripe(made_at):
+                return
             self._pending.popleft()
             self._show(job_id, shadow)
+
+    def _is_ripe(self, made_at: datetime | None) -> bool:
+        if made_at is None or self._clock is None:
+            return True
+        return made_at + self._lag <= self._clock.now()
 
     def _show(self, job_id: str, shadow: Shadow | None) -> None:
         before = self._shown.pop(job_id, None)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from hourhand.domain.model import ErrorInfo, HistoryEvent, IndexEntry, Job, Outcome
 from hourhand.domain.moves import Move
@@ -28,6 +28,7 @@ from hourhand.testing.job_indexes import JobIndexes, ListingKey, shadow_of
 from hourhand.testing.storable import require_storable_job, require_storable_time
 
 DEFAULT_LISTING_PAGE = 200
+_K = TypeVar("_K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,8 @@ class MemoryJobStore:
                 del self._jobs[job_id]
                 self._indexes.change(job_id, None)
             count = len(gone)
-            for beside in (*self._texts.values(), *self._errors.values()):
-                count += _delete_over(beside, now)
-            return count
+            count += sum(_delete_over(texts, now) for texts in self._texts.values())
+            return count + sum(_delete_over(errors, now) for errors in self._errors.values())
 
     # --- the indexes ---
 
@@ -244,7 +244,7 @@ def _listed(key: ListingKey) -> ListedJob:
     return ListedJob(job_id, ListingPosition(created_ms, tie))
 
 
-def _delete_over(beside: dict[Any, Any], now: datetime) -> int:
+def _delete_over(beside: dict[_K, KeptText] | dict[_K, KeptError], now: datetime) -> int:
     gone = [key for key, kept in beside.items() if kept.keep_until < now]
     for key in gone:
         del beside[key]

@@ -22,6 +22,7 @@ RECEIVE_BATCH = 10
 DEFAULT_MAX_RECEIVES = 100
 """The backstop's maxReceiveCount: generous, since a job's own attempt count decides."""
 
+DEFAULT_VISIBILITY = Timings().visibility
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -48,7 +49,7 @@ class DeadLetter:
     sent_at: datetime
 
 
-def _accept(outgoing: Outgoing) -> str | None:
+def _accept(_: Outgoing) -> str | None:
     return None
 
 
@@ -91,7 +92,7 @@ class MemoryQueues:
         *,
         pool: str = POOL,
         max_receives: int = DEFAULT_MAX_RECEIVES,
-        visibility: timedelta = Timings().visibility,
+        visibility: timedelta = DEFAULT_VISIBILITY,
     ) -> None:
         """Start empty. ``visibility`` is how long a received message is hidden at first."""
         self.behaviour = QueueBehaviour()
