@@ -334,9 +334,7 @@ def take_over(
     lease_until: datetime,
 ) -> Move:
     """A worker claims a job anew whose lease expired, naming that very lease."""
-    lost = _event(
-        job, EventKind.LOST, now, JobStatus.RUNNING, owner, lost_reason(job.lease_until)
-    )
+    lost = _event(job, EventKind.LOST, now, JobStatus.RUNNING, owner, lost_reason(job.lease_until))
     claimed = HistoryEvent(
         kind=EventKind.CLAIMED,
         at=now,

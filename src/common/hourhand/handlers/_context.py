@@ -101,9 +101,7 @@ class JobContext:
         """What is left of the time limit, measured by a clock that nobody sets; 0 at its end."""
         return max(0.0, self.ends_at_monotonic - self.monotonic())
 
-    def progress(
-        self, done: float, total: float | None = None, message: str | None = None
-    ) -> None:
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell how far the work is; shown with the job after the next heartbeat.
 
         Raises `ValueError` for what is not a finite number from 0 to `MAX_PROGRESS`. A message

@@ -5,8 +5,7 @@ Each field is taken from the submission, else from the handler's ``@job``, else 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hourhand.domain.errors import FieldError, InvalidInput
@@ -45,7 +44,11 @@ class Policies:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """What is settled about a new job before it is written."""
+    """What is settled about a new job before it is written.
+
+    ``submission`` tells this submission from others under the same id or key; a random id needs
+    no such mark.
+    """
 
     job_id: str
     now: datetime
@@ -56,7 +59,7 @@ class Draft:
     payload_kept_until: datetime | None
     actor: str
     trace_id: str | None
-    tags: Mapping[str, str] = field(default_factory=dict)
+    submission: str
 
 
 def resolve_policies(request: JobSubmission, handler: HandlerInfo) -> Policies:
@@ -127,7 +130,11 @@ def build_job(request: JobSubmission, draft: Draft) -> Job:
     status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     policies = draft.policies
     submitted = HistoryEvent(
-        kind=EventKind.SUBMITTED, at=draft.now, status=status, actor=draft.actor
+        kind=EventKind.SUBMITTED,
+        at=draft.now,
+        status=status,
+        actor=draft.actor,
+        reason=draft.submission,
     )
     return Job(
         id=draft.job_id,

@@ -85,7 +85,10 @@ class LatenessStats:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How the system does, as of the last tick and of the queues' own counts."""
+    """How the system does, as of the last tick and of the queues' own counts.
+
+    ``leader`` and ``epoch``: of the tick under way, else of the last one.
+    """
 
     queues: tuple[QueueStats, ...]
     lateness: LatenessStats
@@ -148,8 +151,8 @@ class QueryService:
         return Stats(
             queues=queues,
             lateness=self._lateness(),
-            leader=lease.holder if lease and lease.until > self.clock.now() else None,
-            epoch=lease.epoch if lease else 0,
+            leader=lease.holder if lease else tick.holder if tick else None,
+            epoch=lease.epoch if lease else tick.epoch if tick else 0,
             last_tick_at=tick.at if tick else None,
             watermark=bucket_start(watermark.low) if watermark else None,
             open_buckets=len(watermark.open) if watermark else 0,

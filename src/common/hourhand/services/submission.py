@@ -141,6 +141,7 @@ class SubmissionService:
             payload_kept_until=kept_until if payload.item is not None else None,
             actor=actor,
             trace_id=trace_id,
+            submission=self.chance.nonce()[:8] if has_callers_name(request) else "",
         )
 
     def _repeated(
@@ -178,17 +179,5 @@ class SubmissionService:
 
 
 def _is_same_put(job: Job, current: Job | None) -> bool:
-    """Whether the item that stands in the way is our own, put by a call whose answer was lost.
-
-    A random id is nobody else's. For a caller's own name, the same instant and body say so; if
-    two submitters agree in both, the second sends one message more, which the claim drops.
-    """
-    if current is None:
-        return False
-    if job.body_hash is None:
-        return current.body_hash is None and current.created_at == job.created_at
-    return (
-        current.body_hash == job.body_hash
-        and current.created_at == job.created_at
-        and current.generation == job.generation
-    )
+    """Whether the item that stands in the way is our own, put by a call whose answer was lost."""
+    return current is not None and current.history[:1] == job.history[:1]

@@ -8,6 +8,7 @@ from hourhand.testing.chance import FakeChance
 from hourhand.testing.clock import START, FakeClock
 from hourhand.testing.control_store import MemoryControlStore
 from hourhand.testing.factories import (
+    ACTOR,
     make_content,
     make_delivery,
     make_entry,
@@ -27,6 +28,7 @@ from hourhand.testing.queues import DeadLetter, MemoryQueues, QueueBehaviour, Qu
 from hourhand.testing.telemetry import LogLine, Measurement, RecordingTelemetry
 
 __all__ = [
+    "ACTOR",
     "READS",
     "START",
     "Call",

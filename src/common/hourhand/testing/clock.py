@@ -29,7 +29,7 @@ class _Timeline:
 
 
 class FakeClock:
-    """Implements `hourhand.ports.Clock` in virtual time.
+    """Implements `hourhand.ports.CorrectableClock` in virtual time.
 
     ``skew`` is how far this clock is ahead of the true time; a test may change it, as one that
     is stepped does. `view` gives another actor a clock of its own on the same true time.
@@ -41,11 +41,16 @@ class FakeClock:
             raise ValueError("start must be an aware datetime")
         self._timeline = _Timeline(start.astimezone(UTC))
         self.skew = skew
+        self.correction = timedelta(0)
+
+    def correct(self, offset: timedelta) -> None:
+        """Add ``offset`` to what this clock shows from now on, as a skew audit asks for."""
+        self.correction += offset
 
     def now(self) -> datetime:
         """Return the time that this clock shows, in UTC and whole milliseconds."""
         true_time, _ = self._timeline.read()
-        return floor_ms(true_time + self.skew)
+        return floor_ms(true_time + self.skew + self.correction)
 
     def monotonic(self) -> float:
         """Return the seconds that passed since the start; ``skew`` has no part in them."""
@@ -69,7 +74,7 @@ class FakeClock:
     def advance_to(self, instant: datetime) -> None:
         """Let time pass until this clock shows ``instant``; raise `ValueError` if it is over."""
         true_time, _ = self._timeline.read()
-        self.advance(instant - (true_time + self.skew))
+        self.advance(instant - (true_time + self.skew + self.correction))
 
     def view(self, skew: timedelta) -> FakeClock:
         """Return another clock on the same true time that is ``skew`` ahead of it."""

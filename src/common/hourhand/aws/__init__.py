@@ -1,0 +1,1 @@
+"""The adapters: every port of `hourhand.ports` on plain boto3 clients."""

@@ -1,0 +1,144 @@
+"""From the payload's JSON text to what the handler's annotation asks for."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+from hourhand.handlers._control import InvalidPayload
+from hourhand.handlers._errors import InvalidHandler
+from hourhand.handlers._typed_dicts import with_new_typed_dicts
+
+Binder = Callable[[str], Any]
+
+MAX_NAMED_ERRORS = 10
+"""Wrong fields that one message names; the rest is counted."""
+
+_UNCHECKED = (inspect.Parameter.empty, Any, object)
+_JSON_TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
+    dict: ((dict,), "an object"),
+    Mapping: ((dict,), "an object"),
+    MutableMapping: ((dict,), "an object"),
+    list: ((list,), "an array"),
+    Sequence: ((list,), "an array"),
+    str: ((str,), "a string"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+    None: ((types.NoneType,), "null"),
+}
+_BARE_ARGUMENTS = ((), (Any,), (str, Any))
+
+
+@dataclass(slots=True)
+class PayloadBinder:
+    """Reads payloads for one parameter of ``function``; its type is looked at when first needed.
+
+    Not before, so that a module can name types that it defines further down, and so that
+    pydantic is imported only by a process that runs such a handler.
+    """
+
+    function: Callable[..., Any]
+    annotation: Any
+    _bind: Binder | None = None
+
+    def __call__(self, payload_text: str) -> Any:
+        """Return the payload. Raises `InvalidPayload`, or `InvalidHandler` for a bad type."""
+        return self.binder()(payload_text)
+
+    def binder(self) -> Binder:
+        """Return what reads the payload; raise `InvalidHandler` if the type cannot be used."""
+        if self._bind is None:
+            self._bind = _binder_for(_resolve(self.function, self.annotation))
+        return self._bind
+
+
+def _resolve(function: Callable[..., Any], annotation: Any) -> Any:
+    """Return the type behind an annotation that may be a string."""
+    if not isinstance(annotation, str):
+        return annotation
+    # Only this one annotation: others may name what exists for type checkers alone.
+    holder = types.SimpleNamespace(__annotations__={"payload": annotation})
+    try:
+        hints = get_type_hints(
+            holder, globalns=getattr(function, "__globals__", {}), include_extras=True
+        )
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
+        raise InvalidHandler(
+            f"The type of the payload, {annotation}, cannot be read: {error}. "
+            "It must be importable at the top of the handler's module."
+        ) from error
+    return hints["payload"]
+
+
+def _binder_for(annotation: Any) -> Binder:
+    if annotation in _UNCHECKED:
+        return json.loads
+    if annotation is types.NoneType:
+        annotation = None
+    origin = get_origin(annotation) or annotation
+    if _is_hashable(origin) and origin in _JSON_TYPES and get_args(annotation) in _BARE_ARGUMENTS:
+        return _plain_binder(origin)
+    return _pydantic_binder(annotation)
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _plain_binder(annotation: Any) -> Binder:
+    accepted, wanted = _JSON_TYPES[annotation]
+
+    def bind(payload_text: str) -> Any:
+        payload = json.loads(payload_text)
+        is_stray_bool = isinstance(payload, bool) and annotation is not bool
+        if is_stray_bool or not isinstance(payload, accepted):
+            raise InvalidPayload(f"The payload must be {wanted}, not {_json_name(payload)}.")
+        return payload
+
+    return bind
+
+
+def _json_name(value: Any) -> str:
+    kinds = _JSON_TYPES[None if value is None else type(value)]
+    return kinds[1]
+
+
+def _pydantic_binder(annotation: Any) -> Binder:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - 0.04 s, only where needed
+    from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError  # noqa: PLC0415
+
+    name = getattr(annotation, "__name__", None) or str(annotation)
+    try:
+        adapter = TypeAdapter(with_new_typed_dicts(annotation))
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, NameError) as error:
+        raise InvalidHandler(f"Payloads of type {name} cannot be validated: {error}") from error
+
+    def bind(payload_text: str) -> Any:
+        try:
+            return adapter.validate_json(payload_text)
+        except ValidationError as error:
+            # What was wrong, never the value: messages are logged, and payloads must not be.
+            wrong = error.errors(include_url=False, include_context=False, include_input=False)
+            raise InvalidPayload(_message(name, wrong)) from None
+
+    return bind
+
+
+def _message(name: str, wrong: Sequence[Mapping[str, Any]]) -> str:
+    """Say which fields are wrong and how."""
+    named = [
+        f"{'.'.join(str(part) for part in error['loc']) or 'payload'}: {error['msg']}"
+        for error in wrong[:MAX_NAMED_ERRORS]
+    ]
+    if len(wrong) > MAX_NAMED_ERRORS:
+        named.append(f"and {len(wrong) - MAX_NAMED_ERRORS} more")
+    return f"The payload is not a valid {name}: {'; '.join(named)}."

@@ -1,0 +1,210 @@
+"""Handlers by name: what ``@job`` fills and workers look into."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hourhand.domain.model import OnLost, Priority, RetryPolicy
+from hourhand.handlers._binding import PayloadBinder
+from hourhand.handlers._errors import InvalidHandler, UnknownHandler
+from hourhand.handlers._policy import Policies, read_policies
+from hourhand.ports import HandlerInfo
+
+HANDLER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+DESCRIPTION_CHARACTERS = 200
+MAX_NAMES_IN_MESSAGE = 20
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Handler:
+    """A registered function, with the policies that its ``@job`` states.
+
+    ``payload``: reads the payload from its JSON text; ``None`` where the function takes none.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    policies: Policies = field(default_factory=Policies)
+    payload: PayloadBinder | None = None
+
+    def arguments(self, payload_text: str) -> tuple[Any, ...]:
+        """Return what ``function`` is called with behind the context.
+
+        Raises `hourhand.handlers.InvalidPayload` where the payload does not fit its type.
+        """
+        return () if self.payload is None else (self.payload(payload_text),)
+
+    def check(self) -> None:
+        """Raise `InvalidHandler` where the type of the payload cannot be used."""
+        if self.payload is not None:
+            self.payload.binder()
+
+    @property
+    def place(self) -> str:
+        """Where the function is written, for messages."""
+        module = getattr(self.function, "__module__", "?")
+        name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return f"{module}.{name}"
+
+    @property
+    def info(self) -> HandlerInfo:
+        """What a manifest says of it."""
+        return HandlerInfo(
+            name=self.name,
+            description=_first_line(self.function),
+            timeout_seconds=self.policies.timeout_seconds,
+            priority=self.policies.priority,
+            retry=self.policies.retry,
+            on_lost=self.policies.on_lost,
+            retention_seconds=self.policies.retention_seconds,
+        )
+
+
+class Registry:
+    """Handlers by name. Each name belongs to one function."""
+
+    def __init__(self) -> None:
+        """Start with no handlers."""
+        self._handlers: dict[str, Handler] = {}
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+    def __iter__(self) -> Iterator[Handler]:
+        return iter([self._handlers[name] for name in sorted(self._handlers)])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._handlers
+
+    def add(
+        self, name: str, function: Callable[..., Any], policies: Policies | None = None
+    ) -> Handler:
+        """Register ``function`` under ``name``.
+
+        Raises `InvalidHandler` for a bad name, one that is taken, or a function that cannot be
+        called with a context and a payload.
+        """
+        _require_name(name)
+        handler = Handler(
+            name=name,
+            function=function,
+            policies=policies or Policies(),
+            payload=_payload_binder(name, function),
+        )
+        taken = self._handlers.get(name)
+        if taken is not None:
+            raise InvalidHandler(
+                f"Two handlers are named {name}: {taken.place} and {handler.place}."
+            )
+        self._handlers[name] = handler
+        return handler
+
+    def get(self, name: str) -> Handler:
+        """Return the handler of that name; raise `UnknownHandler` naming those that exist."""
+        handler = self._handlers.get(name)
+        if handler is None:
+            raise UnknownHandler(f"No handler is named {name}. There {self._names()}.")
+        return handler
+
+    def forget_failed_modules(self) -> None:
+        """Forget the handlers of modules whose import failed half-way.
+
+        So the next try to import them registers their handlers again, instead of failing for
+        names that are taken, which would hide the real reason.
+        """
+        self._handlers = {
+            name: handler
+            for name, handler in self._handlers.items()
+            if getattr(handler.function, "__module__", None) in sys.modules
+        }
+
+    def _names(self) -> str:
+        names = sorted(self._handlers)
+        shown = ", ".join(names[:MAX_NAMES_IN_MESSAGE])
+        more = len(names) - MAX_NAMES_IN_MESSAGE
+        if not names:
+            return "are none"
+        return f"are {shown} and {more} more" if more > 0 else f"are {shown}"
+
+
+default_registry = Registry()
+"""Where ``@job`` registers unless it is told another."""
+
+
+def job(
+    name: str,
+    *,
+    timeout: int | None = None,
+    retry: RetryPolicy | None = None,
+    priority: Priority | str | None = None,
+    on_lost: OnLost | str | None = None,
+    retention_seconds: int | None = None,
+    registry: Registry | None = None,
+) -> Callable[[F], F]:
+    """Register a function as the handler ``name``; the function itself stays as it is.
+
+    It takes ``(context, payload)``, or the context alone, and may be ``async``. ``timeout``: the
+    seconds that an attempt may take (1..840). ``on_lost``: ``retry`` or ``dead``, whether a job
+    may be run again whose worker vanished. ``retention_seconds``: how long the job is kept after
+    its end. A submission may say otherwise, field by field. Raises `InvalidHandler`.
+    """
+    if callable(name):
+        raise InvalidHandler('A handler needs a name: write @job("some-name").')
+    policies = read_policies(
+        timeout=timeout,
+        retry=retry,
+        priority=priority,
+        on_lost=on_lost,
+        retention_seconds=retention_seconds,
+    )
+
+    def register(function: F) -> F:
+        (default_registry if registry is None else registry).add(name, function, policies)
+        return function
+
+    return register
+
+
+def _require_name(name: object) -> None:
+    if not isinstance(name, str) or not HANDLER_NAME.fullmatch(name):
+        raise InvalidHandler(
+            f"A handler's name is 1 to 64 of the characters A-Z a-z 0-9 _ . -, not {name!r}."
+        )
+
+
+def _payload_binder(name: str, function: Callable[..., Any]) -> PayloadBinder | None:
+    """Say how ``function`` is given its payload, judged by its signature."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise InvalidHandler(f"The handler {name} is not a function: {error}.") from error
+    parameters = list(signature.parameters.values())
+    if _takes(signature, 2):
+        annotation = parameters[1].annotation if len(parameters) > 1 else inspect.Parameter.empty
+        return PayloadBinder(inspect.unwrap(function), annotation)
+    if _takes(signature, 1) and parameters[0].name != "payload":
+        return None
+    raise InvalidHandler(
+        f"The handler {name} must take (context, payload), or the context alone, not {signature}."
+    )
+
+
+def _takes(signature: inspect.Signature, positional: int) -> bool:
+    """Whether a call with that many positional arguments fits."""
+    try:
+        signature.bind(*[None] * positional)
+    except TypeError:
+        return False
+    return True
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    lines = (inspect.getdoc(function) or "").strip().splitlines()
+    return lines[0][:DESCRIPTION_CHARACTERS] if lines else ""

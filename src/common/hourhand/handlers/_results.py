@@ -1,0 +1,82 @@
+"""From what a handler returned to the JSON text that is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from datetime import date, time
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from hourhand.domain.ids import canonical_json
+from hourhand.handlers._errors import ResultNotJson
+
+
+def result_text(value: Any) -> str:
+    """Return ``value`` as JSON text.
+
+    Beside what JSON holds, a result may consist of pydantic models, dataclasses, enums, dates,
+    times and UUIDs. Raises `ResultNotJson` for anything else: NaN and infinities, cycles, text
+    that UTF-8 cannot hold.
+    """
+    try:
+        text = canonical_json(_as_json(value))
+        text.encode()
+    except Exception as error:
+        raise ResultNotJson(f"The result is not JSON: {_reason(error)}") from error
+    return text
+
+
+def _as_json(value: Any) -> Any:
+    """Replace by plain JSON values what `json` does not know."""
+    if isinstance(value, Enum):
+        return _as_json(value.value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, dict):
+        return _as_object(value)
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: _as_json(getattr(value, field.name)) for field in fields}
+    return _as_text_or_model(value)
+
+
+def _as_text_or_model(value: Any) -> Any:
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if _is_pydantic_model(value):
+        return value.model_dump(mode="json")
+    raise TypeError(f"it holds an object of type {type(value).__name__}")
+
+
+def _as_object(value: dict[Any, Any]) -> dict[str, Any]:
+    named = {_key(key): _as_json(item) for key, item in value.items()}
+    if len(named) < len(value):
+        raise TypeError("two of its keys are the same as text")
+    return named
+
+
+def _key(key: Any) -> str:
+    plain = _as_json(key)
+    if isinstance(plain, bool) or not isinstance(plain, (str, int)):
+        raise TypeError(f"it has a key of type {type(key).__name__}; keys must be text")
+    return str(plain)
+
+
+def _is_pydantic_model(value: Any) -> bool:
+    # Whoever returns a model has imported pydantic; nobody else shall pay for it.
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and isinstance(value, pydantic.BaseModel)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply, or holds itself"
+    if isinstance(error, UnicodeEncodeError):
+        return "it holds half of a surrogate pair, which UTF-8 cannot write"
+    return str(error)

@@ -1,0 +1,31 @@
+"""One fixture per port, over every store there is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from hourhand.ports import JobStore
+from hourhand.testing import START, MemoryJobStore
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def now() -> datetime:
+    """Return a time that no other test uses: the indexes of a shared table hold other jobs too."""
+    return START + next(_NUMBERS) * timedelta(days=2)
+
+
+@pytest.fixture
+def new_id() -> Callable[[], str]:
+    """Return a function that makes ids of jobs that no other test uses."""
+    return lambda: f"job-{next(_NUMBERS)}"
+
+
+@pytest.fixture(params=["memory"])
+def job_store(request: pytest.FixtureRequest) -> JobStore:
+    return MemoryJobStore()

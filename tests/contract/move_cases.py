@@ -1,0 +1,548 @@
+"""Every move of the protocol, a job that it is made on, and what breaks each of its clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.domain import moves
+from hourhand.domain.clauses import StatusIn
+from hourhand.domain.model import (
+    Content,
+    EventKind,
+    HistoryEvent,
+    Job,
+    JobStatus,
+    OnLost,
+    Outcome,
+    Priority,
+    Progress,
+    RetryPolicy,
+)
+from hourhand.domain.moves import Move
+from hourhand.testing import ACTOR, make_content, make_entry, make_event, make_job, make_message
+
+SECOND = timedelta(seconds=1)
+MARGIN = timedelta(seconds=2)
+WAIT = timedelta(seconds=2)
+LEASE = timedelta(seconds=45)
+
+Build = Callable[[Job, datetime], Move]
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """How one clause fails and no other: by a field of the stored job, or by an other move."""
+
+    changes: Callable[[Job, datetime], Changes] = lambda job, now: {}
+    build: Build | None = None
+
+
+@dataclass(frozen=True)
+class MoveCase:
+    """A move, and the job as it was read: ``given`` are its fields beside those of its status."""
+
+    name: str
+    function: Callable[..., Move]
+    status: JobStatus
+    build: Build
+    given: Callable[[datetime], Changes] = lambda now: {}
+    breaks: Mapping[str, Broken] = field(default_factory=dict)
+    leaves_a_trace: bool = True
+
+    def job(self, job_id: str, now: datetime) -> Job:
+        """Return the job as the move's maker read it."""
+        return make_job(id=job_id, status=self.status, created_at=now, **self.given(now))
+
+
+@dataclass(frozen=True)
+class BrokenCase:
+    """A case with one clause that does not hold; ``detail`` tells apart what breaks it."""
+
+    case: MoveCase
+    clause: str
+    broken: Broken
+    detail: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the test."""
+        return " ".join((self.case.name, "without", self.clause, self.detail)).strip()
+
+    def job_and_move(self, job_id: str, now: datetime) -> tuple[Job, Move]:
+        """Return the job as it is stored, and the move that its maker makes all the same."""
+        read = self.case.job(job_id, now)
+        build = self.broken.build or self.case.build
+        return replace(read, **self.broken.changes(read, now)), build(read, now)
+
+
+def stored(**changes: Any) -> Broken:
+    """The stored job differs from what was read."""
+    return Broken(lambda job, now: changes)
+
+
+def stored_time(name: str, after: timedelta) -> Broken:
+    """A time of the stored job is ``after`` now."""
+    return Broken(lambda job, now: {name: now + after})
+
+
+def _in_state(status: JobStatus) -> Broken:
+    """The stored job is in another state; one that is not final is always filed."""
+
+    def changes(job: Job, now: datetime) -> Changes:
+        is_filed = status.is_final or job.due_at is not None
+        return {"status": status} if is_filed else {"status": status, "due_at": now, "shard": 0}
+
+    return Broken(changes)
+
+
+def made_by(build: Build) -> Broken:
+    """The job is as it was read, and the move itself does not fit it."""
+    return Broken(build=build)
+
+
+# --- parts of the table --------------------------------------------------------------------------
+
+NEXT_GENERATION = Broken(lambda job, now: {"generation": job.generation + 1})
+ASKED_TO_STOP = stored_time("cancel_requested_at", SECOND)
+NEXT_TOKEN = Broken(lambda job, now: {"token": job.token + 1})
+SENT_SINCE = stored_time("enqueued_at", 7 * SECOND)
+LEASE_OVER = 60 * SECOND
+"""The lease of a running job of `make_job` is over by then, and the margin too."""
+
+
+def _mark(job: Job, now: datetime) -> Move:
+    return moves.mark_enqueued(job, now=now + SECOND, actor=ACTOR)
+
+
+def _send_again(queue: Priority) -> Build:
+    return lambda job, now: moves.mark_dispatched_again(
+        job, now=now + 90 * SECOND, actor=ACTOR, queue=queue, reason="message missed"
+    )
+
+
+def _unmark(job: Job, now: datetime) -> Move:
+    return moves.unmark(job, now=now + SECOND, actor=ACTOR, reason="queue is full")
+
+
+def _claim(job: Job, now: datetime) -> Move:
+    return moves.claim(
+        make_message(job),
+        now=now + SECOND,
+        wait=WAIT,
+        owner="worker-7",
+        claim_id=f"claim-of-{job.id}",
+        lease_until=now + SECOND + LEASE,
+    )
+
+
+def _take_over(after: timedelta) -> Build:
+    return lambda job, now: moves.take_over(
+        job,
+        now=now + after,
+        margin=MARGIN,
+        owner="worker-8",
+        claim_id=f"second-claim-of-{job.id}",
+        lease_until=now + after + LEASE,
+    )
+
+
+def _recover(after: timedelta) -> Build:
+    return lambda job, now: moves.recover(
+        job,
+        now=now + after,
+        margin=MARGIN,
+        actor=ACTOR,
+        entry=make_entry(job, due_at=now + after + SECOND, shard=1),
+        sends_now=True,
+    )
+
+
+def _heartbeat(progress: Progress | None) -> Build:
+    return lambda job, now: moves.heartbeat(
+        job, lease_until=now + 15 * SECOND + LEASE, progress=progress
+    )
+
+
+def _complete(result: Content) -> Build:
+    return lambda job, now: moves.complete(
+        job, now=now + SECOND, actor=ACTOR, result=result, progress=Progress(done=3, total=3)
+    )
+
+
+def _retry(outcome: Outcome) -> Build:
+    return lambda job, now: moves.retry_later(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        outcome=outcome,
+        reason="ValueError: no such user",
+        entry=make_entry(job),
+        sends_now=outcome is Outcome.SNOOZED,
+    )
+
+
+def _hand_back(job: Job, now: datetime) -> Move:
+    return moves.hand_back(
+        job, now=now + SECOND, actor=ACTOR, entry=make_entry(job), reason="process ends"
+    )
+
+
+def _die(job: Job, now: datetime) -> Move:
+    return moves.die(
+        job, now=now + SECOND, actor=ACTOR, outcome=Outcome.TIMED_OUT, reason="Timeout: 300 s"
+    )
+
+
+def _end_cancelled(job: Job, now: datetime) -> Move:
+    return moves.end_cancelled(job, now=now + SECOND, actor=ACTOR, reason="asked to stop")
+
+
+def _refile(job: Job, now: datetime) -> Move:
+    return moves.refile(job, entry=make_entry(job, shard=3), now=now + SECOND, actor=ACTOR)
+
+
+def _cancel(job: Job, now: datetime) -> Move:
+    return moves.cancel_waiting(job, now=now + SECOND, actor=ACTOR, reason="by hand")
+
+
+def _request_cancel(job: Job, now: datetime) -> Move:
+    return moves.request_cancel(job, now=now + SECOND, actor=ACTOR, reason="by hand")
+
+
+def _change(job: Job, now: datetime) -> Move:
+    return moves.change(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        sets={"priority": Priority.HIGH, "queue": Priority.HIGH, "expires_at": None},
+        entry=make_entry(job, shard=2),
+        sends_now=False,
+        reason="priority",
+    )
+
+
+def _expire(job: Job, now: datetime) -> Move:
+    return moves.expire(job, now=now + SECOND, actor=ACTOR)
+
+
+def _redrive(job: Job, now: datetime) -> Move:
+    return moves.redrive(
+        job,
+        now=now + 90 * SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, due_at=now + 90 * SECOND),
+        sends_now=True,
+        reason="bug is fixed",
+    )
+
+
+def _full_history(now: datetime) -> tuple[HistoryEvent, ...]:
+    """Return more events than the budget of the hot item holds."""
+    return tuple(
+        make_event(kind=EventKind.DISPATCHED_AGAIN, at=now, status=JobStatus.ENQUEUED, reason=str(n))
+        for n in range(30)
+    )
+
+
+OWNED = {"token": NEXT_TOKEN}
+OWNED_UNLESS_CANCELLED = {**OWNED, "not_cancelled": ASKED_TO_STOP}
+SENT_ONCE = {"generation": NEXT_GENERATION, "last_sent_as_read": SENT_SINCE}
+
+
+def _expired_lease(build_at: Callable[[timedelta], Build]) -> dict[str, Broken]:
+    """Return what breaks the clauses that name the very lease that expired."""
+    return {
+        "token": NEXT_TOKEN,
+        "lease_as_read": stored_time("lease_until", LEASE - SECOND),
+        "lease_expired": made_by(build_at(LEASE + MARGIN)),
+    }
+
+
+CASES = (
+    MoveCase(
+        name="mark",
+        function=moves.mark_enqueued,
+        status=JobStatus.PENDING,
+        build=_mark,
+        breaks={"generation": NEXT_GENERATION, "never_sent": SENT_SINCE},
+    ),
+    MoveCase(
+        name="mark a retry",
+        function=moves.mark_enqueued,
+        status=JobStatus.RETRYING,
+        build=_mark,
+        breaks={"generation": NEXT_GENERATION, "never_sent": SENT_SINCE},
+    ),
+    MoveCase(
+        name="dispatch again",
+        function=moves.mark_dispatched_again,
+        status=JobStatus.ENQUEUED,
+        build=_send_again(Priority.MEDIUM),
+        breaks=SENT_ONCE,
+    ),
+    MoveCase(
+        name="age",
+        function=moves.mark_dispatched_again,
+        status=JobStatus.ENQUEUED,
+        build=_send_again(Priority.HIGH),
+        breaks=SENT_ONCE,
+    ),
+    MoveCase(
+        name="unmark",
+        function=moves.unmark,
+        status=JobStatus.ENQUEUED,
+        build=_unmark,
+        breaks=SENT_ONCE,
+    ),
+    MoveCase(
+        name="unmark a retry",
+        function=moves.unmark,
+        status=JobStatus.RETRYING,
+        build=_unmark,
+        given=lambda now: {"enqueued_at": now},
+        breaks=SENT_ONCE,
+    ),
+    MoveCase(
+        name="refile",
+        function=moves.refile,
+        status=JobStatus.PENDING,
+        build=_refile,
+        breaks={"filed_as_read": stored_time("due_at", 5 * SECOND)},
+    ),
+    MoveCase(
+        name="keep payload",
+        function=moves.keep_payload,
+        status=JobStatus.PENDING,
+        build=lambda job, now: moves.keep_payload(job, kept_until=now + timedelta(days=90)),
+        given=lambda now: {"payload_kept_until": now + timedelta(days=1)},
+        breaks={"kept_as_read": stored_time("payload_kept_until", timedelta(days=2))},
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="claim",
+        function=moves.claim,
+        status=JobStatus.ENQUEUED,
+        build=_claim,
+        breaks={
+            "generation": NEXT_GENERATION,
+            "attempts_left": stored(attempt=6),
+            "not_cancelled": ASKED_TO_STOP,
+            "not_expired": stored_time("expires_at", SECOND),
+            "due": stored_time("due_at", SECOND + WAIT + timedelta(milliseconds=1)),
+        },
+    ),
+    MoveCase(
+        name="claim a retry just in time",
+        function=moves.claim,
+        status=JobStatus.RETRYING,
+        build=_claim,
+        given=lambda now: {
+            "due_at": now + SECOND + WAIT,
+            "expires_at": now + SECOND + timedelta(milliseconds=1),
+            "attempt": 5,
+        },
+        breaks={
+            "generation": NEXT_GENERATION,
+            "attempts_left": stored(retry=RetryPolicy(max_attempts=5)),
+            "not_cancelled": ASKED_TO_STOP,
+            "not_expired": stored_time("expires_at", timedelta(0)),
+            "due": stored_time("due_at", timedelta(days=1)),
+        },
+    ),
+    MoveCase(
+        name="take over",
+        function=moves.take_over,
+        status=JobStatus.RUNNING,
+        build=_take_over(LEASE_OVER),
+        given=lambda now: {"progress": Progress(done=1)},
+        breaks={
+            **_expired_lease(_take_over),
+            "generation": NEXT_GENERATION,
+            "attempts_left": stored(attempt=6),
+            "not_cancelled": ASKED_TO_STOP,
+            "not_expired": stored_time("expires_at", LEASE_OVER),
+            "may_run_again": stored(on_lost=OnLost.DEAD),
+        },
+    ),
+    MoveCase(
+        name="heartbeat",
+        function=moves.heartbeat,
+        status=JobStatus.RUNNING,
+        build=_heartbeat(None),
+        breaks=OWNED,
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="heartbeat with progress",
+        function=moves.heartbeat,
+        status=JobStatus.RUNNING,
+        build=_heartbeat(Progress(done=0.25, total=1.5, message="a quarter")),
+        breaks=OWNED,
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="complete",
+        function=moves.complete,
+        status=JobStatus.RUNNING,
+        build=_complete(make_content('{"sent": true}')),
+        breaks=OWNED,
+    ),
+    MoveCase(
+        name="complete with a large result",
+        function=moves.complete,
+        status=JobStatus.RUNNING,
+        build=_complete(Content(size_bytes=2_000_000, key="result/job/1")),
+        breaks=OWNED,
+    ),
+    MoveCase(
+        name="fail",
+        function=moves.retry_later,
+        status=JobStatus.RUNNING,
+        build=_retry(Outcome.FAILED),
+        breaks=OWNED_UNLESS_CANCELLED,
+    ),
+    MoveCase(
+        name="fail with a full history",
+        function=moves.retry_later,
+        status=JobStatus.RUNNING,
+        build=_retry(Outcome.FAILED),
+        given=lambda now: {"history": _full_history(now), "history_dropped": 4},
+        breaks={
+            **OWNED_UNLESS_CANCELLED,
+            "history_as_read": Broken(
+                lambda job, now: {"history": (*job.history, make_event(at=now))}
+            ),
+        },
+    ),
+    MoveCase(
+        name="snooze",
+        function=moves.retry_later,
+        status=JobStatus.RUNNING,
+        build=_retry(Outcome.SNOOZED),
+        breaks=OWNED_UNLESS_CANCELLED,
+    ),
+    MoveCase(
+        name="hand back",
+        function=moves.hand_back,
+        status=JobStatus.RUNNING,
+        build=_hand_back,
+        breaks=OWNED_UNLESS_CANCELLED,
+    ),
+    MoveCase(
+        name="die",
+        function=moves.die,
+        status=JobStatus.RUNNING,
+        build=_die,
+        breaks=OWNED_UNLESS_CANCELLED,
+    ),
+    MoveCase(
+        name="end cancelled",
+        function=moves.end_cancelled,
+        status=JobStatus.RUNNING,
+        build=_end_cancelled,
+        given=lambda now: {"cancel_requested_at": now},
+        breaks=OWNED,
+    ),
+    MoveCase(
+        name="recover to another attempt",
+        function=moves.recover,
+        status=JobStatus.RUNNING,
+        build=_recover(LEASE_OVER),
+        breaks={**_expired_lease(_recover), "not_cancelled": ASKED_TO_STOP},
+    ),
+    MoveCase(
+        name="recover to dead",
+        function=moves.recover,
+        status=JobStatus.RUNNING,
+        build=_recover(LEASE_OVER),
+        given=lambda now: {"on_lost": OnLost.DEAD},
+        breaks={**_expired_lease(_recover), "not_cancelled": ASKED_TO_STOP},
+    ),
+    MoveCase(
+        name="recover to cancelled",
+        function=moves.recover,
+        status=JobStatus.RUNNING,
+        build=_recover(LEASE_OVER),
+        given=lambda now: {"cancel_requested_at": now},
+        breaks=_expired_lease(_recover),
+    ),
+    MoveCase(
+        name="finish",
+        function=moves.finish,
+        status=JobStatus.DEAD,
+        build=lambda job, now: moves.finish(job),
+        given=lambda now: {"due_at": now},
+        breaks={"generation": NEXT_GENERATION},
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="cancel",
+        function=moves.cancel_waiting,
+        status=JobStatus.ENQUEUED,
+        build=_cancel,
+    ),
+    MoveCase(
+        name="cancel with a large payload",
+        function=moves.cancel_waiting,
+        status=JobStatus.PENDING,
+        build=_cancel,
+        given=lambda now: {"payload": Content(size_bytes=900_000, key="payload/job/1")},
+    ),
+    MoveCase(
+        name="request cancel",
+        function=moves.request_cancel,
+        status=JobStatus.RUNNING,
+        build=_request_cancel,
+        breaks={"not_asked_yet": ASKED_TO_STOP},
+    ),
+    MoveCase(
+        name="change",
+        function=moves.change,
+        status=JobStatus.ENQUEUED,
+        build=_change,
+        given=lambda now: {"expires_at": now + timedelta(days=1)},
+        breaks={"generation": NEXT_GENERATION},
+    ),
+    MoveCase(
+        name="expire",
+        function=moves.expire,
+        status=JobStatus.ENQUEUED,
+        build=_expire,
+        given=lambda now: {"expires_at": now + SECOND},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "expired": stored_time("expires_at", SECOND + timedelta(milliseconds=1)),
+        },
+    ),
+    *(
+        MoveCase(
+            name=f"redrive from {status.lower()}",
+            function=moves.redrive,
+            status=status,
+            build=_redrive,
+            given=lambda now: {"expires_at": now, "cancel_requested_at": now},
+            breaks={"generation": NEXT_GENERATION},
+        )
+        for status in (JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
+    ),
+)
+
+
+def broken_cases() -> Iterator[BrokenCase]:
+    """Yield every case with every clause broken; the clause on the state by every other state."""
+    for case in CASES:
+        for clause, broken in case.breaks.items():
+            yield BrokenCase(case, clause, broken)
+        for status in _refused_states(case):
+            yield BrokenCase(case, "status", _in_state(status), f"in {status}")
+
+
+def _refused_states(case: MoveCase) -> list[JobStatus]:
+    now = make_event().at
+    clause = case.build(case.job("job-1", now), now).expect["status"]
+    assert isinstance(clause, StatusIn)
+    return [status for status in JobStatus if status not in clause.statuses]

@@ -1,0 +1,222 @@
+"""Every move on every store: made when each of its clauses holds, refused when any one does not."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from hourhand.domain import moves
+from hourhand.domain.moves import Move
+from hourhand.ports import Applied, JobStore, Refused
+from hourhand.testing import make_entry, make_job, make_message
+from tests.contract.move_cases import CASES, LEASE, MARGIN, SECOND, BrokenCase, MoveCase, broken_cases
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+each_broken_case = pytest.mark.parametrize("case", broken_cases(), ids=lambda case: case.name)
+
+
+def test_the_table_has_every_move_of_the_protocol() -> None:
+    functions = {
+        function
+        for name, function in inspect.getmembers(moves, inspect.isfunction)
+        if inspect.signature(function).return_annotation == "Move" and not name.startswith("_")
+    } - {moves.recording}
+    assert {case.function for case in CASES} == functions
+
+
+@each_case
+def test_the_table_breaks_every_clause_of_every_move(case: MoveCase, now: datetime) -> None:
+    move = case.build(case.job("job-1", now), now)
+    broken = {b.clause for b in broken_cases() if b.case is case}
+    assert broken == set(move.expect)
+
+
+@each_broken_case
+def test_the_table_breaks_one_clause_at_a_time(case: BrokenCase, now: datetime) -> None:
+    job, move = case.job_and_move("job-1", now)
+    assert {name for name, clause in move.expect.items() if not clause.holds(job)} == {case.clause}
+
+
+@each_case
+def test_a_move_is_made_whole_when_every_clause_holds(
+    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = case.job(new_id(), now)
+    job_store.put(job)
+    move = case.build(job, now)
+    result = job_store.transition(move)
+    assert result == Applied(move.apply(job))
+    assert job_store.get(job.id) == move.apply(job)
+
+
+@each_broken_case
+def test_a_move_is_refused_when_one_clause_does_not_hold(
+    case: BrokenCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job, move = case.job_and_move(new_id(), now)
+    job_store.put(job)
+    assert job_store.transition(move) == Refused(job)
+    assert job_store.get(job.id) == job
+
+
+@each_case
+def test_a_move_of_a_job_that_does_not_exist_is_refused_and_creates_nothing(
+    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = case.job(new_id(), now)
+    assert job_store.transition(case.build(job, now)) == Refused(None)
+    assert job_store.get(job.id) is None
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.leaves_a_trace], ids=lambda case: case.name
+)
+def test_a_move_made_twice_is_known_again_and_changes_nothing_more(
+    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = case.job(new_id(), now)
+    job_store.put(job)
+    move = case.build(job, now)
+    first = job_store.transition(move)
+    assert job_store.transition(move) == first == Applied(move.apply(job))
+    after = job_store.get(job.id)
+    assert after is not None
+    assert after.token - job.token == move.increments.get("token", 0)
+    assert [after.history.count(event) for event in move.events] == [1] * len(move.events)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.leaves_a_trace], ids=lambda case: case.name
+)
+def test_a_move_that_leaves_no_trace_does_no_harm_when_made_twice(
+    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = case.job(new_id(), now)
+    job_store.put(job)
+    move = case.build(job, now)
+    job_store.transition(move)
+    job_store.transition(move)
+    assert job_store.get(job.id) == move.apply(job)
+
+
+def test_a_claim_whose_answer_was_lost_is_known_again_after_its_heartbeat(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    claim = _claim_by("worker-1", job, now)
+    running = claim.apply(job)
+    job_store.transition(claim)
+    heartbeat = moves.heartbeat(running, lease_until=now + 2 * LEASE, progress=None)
+    job_store.transition(heartbeat)
+    assert job_store.transition(claim) == Applied(heartbeat.apply(running))
+
+
+def test_a_move_whose_answer_was_lost_is_known_again_after_later_moves(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    mark = moves.mark_enqueued(job, now=now, actor="scheduler-1")
+    job_store.transition(mark)
+    claim = _claim_by("worker-1", job, now)
+    job_store.transition(claim)
+    assert job_store.transition(mark) == Applied(claim.apply(mark.apply(job)))
+
+
+def test_of_two_claims_of_one_message_the_second_is_refused(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    first = _claim_by("worker-1", job, now)
+    assert job_store.transition(first) == Applied(first.apply(job))
+    assert job_store.transition(_claim_by("worker-2", job, now)) == Refused(first.apply(job))
+
+
+def test_of_two_workers_that_take_over_one_lease_the_second_is_refused(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    claim = _claim_by("worker-1", job, now)
+    job_store.put(job)
+    job_store.transition(claim)
+    lost = claim.apply(job)
+    over = now + LEASE + MARGIN + SECOND
+    takers = [
+        moves.take_over(
+            lost,
+            now=over,
+            margin=MARGIN,
+            owner=owner,
+            claim_id=f"{owner}-of-{job.id}",
+            lease_until=over + LEASE,
+        )
+        for owner in ("worker-2", "worker-3")
+    ]
+    winner = Applied(takers[0].apply(lost))
+    assert job_store.transition(takers[0]) == winner
+    assert job_store.transition(takers[1]) == Refused(winner.job)
+
+
+def test_a_zombie_cannot_complete_a_job_that_was_taken_over(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    claim = _claim_by("worker-1", job, now)
+    job_store.put(job)
+    job_store.transition(claim)
+    zombie = claim.apply(job)
+    over = now + LEASE + MARGIN + SECOND
+    taken = moves.take_over(
+        zombie,
+        now=over,
+        margin=MARGIN,
+        owner="worker-2",
+        claim_id=f"worker-2-of-{job.id}",
+        lease_until=over + LEASE,
+    )
+    job_store.transition(taken)
+    late = moves.complete(
+        zombie, now=over, actor="worker-1", result=job.payload, progress=None
+    )
+    assert job_store.transition(late) == Refused(taken.apply(zombie))
+
+
+def test_the_first_attempt_of_a_round_sets_the_lateness_and_no_later_one(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    claim = _claim_by("worker-1", job, now + SECOND)
+    first = job_store.transition(claim)
+    assert isinstance(first, Applied)
+    assert first.job.lateness_ms == 1000
+    retry = moves.retry_later(
+        first.job,
+        now=now + 2 * SECOND,
+        actor="worker-1",
+        outcome=moves.Outcome.FAILED,
+        reason="",
+        entry=make_entry(job),
+        sends_now=True,
+    )
+    waiting = job_store.transition(retry)
+    assert isinstance(waiting, Applied)
+    second = job_store.transition(_claim_by("worker-2", waiting.job, now + 90 * SECOND))
+    assert isinstance(second, Applied)
+    assert (second.job.attempt, second.job.token, second.job.lateness_ms) == (2, 2, 1000)
+
+
+def _claim_by(owner: str, job: moves.Job, at: datetime) -> Move:
+    return moves.claim(
+        make_message(job),
+        now=at,
+        wait=MARGIN,
+        owner=owner,
+        claim_id=f"{owner}-of-{job.id}"[-100:],
+        lease_until=at + LEASE,
+    )
