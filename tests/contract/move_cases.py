@@ -484,6 +484,7 @@ CASES = (
         function=moves.cancel_waiting,
         status=JobStatus.ENQUEUED,
         build=_cancel,
+        breaks={"generation": NEXT_GENERATION},
     ),
     MoveCase(
         name="cancel with a large payload",
@@ -491,6 +492,7 @@ CASES = (
         status=JobStatus.PENDING,
         build=_cancel,
         given=lambda now: {"payload": Content(size_bytes=900_000, key="payload/job/1")},
+        breaks={"generation": NEXT_GENERATION},
     ),
     MoveCase(
         name="request cancel",

@@ -15,7 +15,7 @@ from hourhand.testing import make_entry, make_job, make_message
 from tests.contract.move_cases import CASES, LEASE, MARGIN, SECOND, BrokenCase, MoveCase, broken_cases
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-each_broken_case = pytest.mark.parametrize("case", broken_cases(), ids=lambda case: case.name)
+each_broken_case = pytest.mark.parametrize("case", [*broken_cases()], ids=lambda case: case.name)
 
 
 def test_the_table_has_every_move_of_the_protocol() -> None:

@@ -1,0 +1,40 @@
+"""Where users' handlers really run: threads, time limits, heartbeats, and the end of a process.
+
+An adapter: the services decide and commit, this package runs what they must not start. One
+message is one record thread; each handler runs in a thread of its own, while its record thread
+beats its pulse and watches its time.
+
+A handler that ignores its time limit cannot be stopped inside its process, so the process ends
+before the job's retry can overlap with it, and in this order:
+
+1. its neighbours get a while to finish, and the stuck job's lease is kept by its heartbeats;
+2. neighbours that still run hand their jobs back, at no attempt;
+3. the stuck job's outcome, TIMED_OUT, is committed;
+4. the last record out flushes the logs and ends the process.
+
+The messages of such a batch come again, since the invocation failed. Their jobs are final or of
+a newer generation by then, and the claim drops them.
+"""
+
+from hourhand.worker_runtime._batch import (
+    MAX_RECORDS,
+    STUCK_EXIT_CODE,
+    Execution,
+    WorkerRuntime,
+)
+from hourhand.worker_runtime._loaded import LoadedHandlers
+from hourhand.worker_runtime._process import WorkerProcess
+from hourhand.worker_runtime._runner import HandlerAbandoned, RunLimits, RunnerTools, ThreadRunner
+
+__all__ = [
+    "MAX_RECORDS",
+    "STUCK_EXIT_CODE",
+    "Execution",
+    "HandlerAbandoned",
+    "LoadedHandlers",
+    "RunLimits",
+    "RunnerTools",
+    "ThreadRunner",
+    "WorkerProcess",
+    "WorkerRuntime",
+]

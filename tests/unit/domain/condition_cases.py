@@ -1,0 +1,199 @@
+"""One ordinary use of every move: the job as its caller read it, and the move that is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from hourhand.domain import moves
+from hourhand.domain.buckets import Entry
+from hourhand.domain.model import Job, JobStatus, OnLost, Outcome, Priority
+from hourhand.domain.moves import Move
+from tests.unit.domain.job_samples import (
+    INLINE,
+    NOW,
+    a_dead_job,
+    a_job,
+    a_message,
+    a_retrying_job,
+    a_running_job,
+    a_sent_job,
+    after,
+    an_abandoned_job,
+)
+
+MARGIN = timedelta(seconds=2)
+WAIT = timedelta(seconds=2)
+SOON = Entry(after(1), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A move of ``moves.<builder>``, built by ``build`` from the job that was read."""
+
+    builder: str
+    variant: str = ""
+    ordinary: Job
+    build: Callable[[Job], Move]
+
+    @property
+    def name(self) -> str:
+        return f"{self.builder} {self.variant}".strip()
+
+    def clause_names(self) -> set[str]:
+        """The clauses of the move, those of a compacting write included."""
+        compacting = replace(self.ordinary, history=self.ordinary.history * 20)
+        return {*self.build(self.ordinary).expect, *self.build(compacting).expect}
+
+
+def _take_over(job: Job) -> Move:
+    return moves.take_over(
+        job, now=NOW, margin=MARGIN, owner="worker-2", claim_id="claim-2", lease_until=after(45)
+    )
+
+
+def _claim(job: Job) -> Move:
+    return moves.claim(
+        a_message(job),
+        now=NOW,
+        wait=WAIT,
+        owner="worker-2",
+        claim_id="claim-2",
+        lease_until=after(45),
+    )
+
+
+def _fail(job: Job) -> Move:
+    return moves.retry_later(
+        job,
+        now=NOW,
+        actor="worker-1",
+        outcome=Outcome.FAILED,
+        reason="ValueError: no",
+        entry=SOON,
+        sends_now=True,
+    )
+
+
+def _recover(job: Job) -> Move:
+    return moves.recover(
+        job, now=NOW, margin=MARGIN, actor="scheduler", entry=SOON, sends_now=True
+    )
+
+
+def _change(job: Job) -> Move:
+    return moves.change(
+        job, now=NOW, actor="api", sets={"run_at": after(1)}, entry=SOON, sends_now=True
+    )
+
+
+CASES = (
+    Case(
+        builder="mark_enqueued",
+        ordinary=a_job(),
+        build=lambda job: moves.mark_enqueued(job, now=NOW, actor="scheduler"),
+    ),
+    Case(
+        builder="mark_dispatched_again",
+        ordinary=a_sent_job(),
+        build=lambda job: moves.mark_dispatched_again(
+            job, now=NOW, actor="scheduler", queue=Priority.HIGH, reason="message missed"
+        ),
+    ),
+    Case(
+        builder="unmark",
+        variant="of a submission",
+        ordinary=a_sent_job(),
+        build=lambda job: moves.unmark(job, now=NOW, actor="api", reason="throttled"),
+    ),
+    Case(
+        builder="unmark",
+        variant="of a retry",
+        ordinary=a_retrying_job(),
+        build=lambda job: moves.unmark(job, now=NOW, actor="worker-1", reason="throttled"),
+    ),
+    Case(
+        builder="refile",
+        ordinary=a_job(due_at=after(-10)),
+        build=lambda job: moves.refile(job, entry=Entry(NOW, 0), now=NOW, actor="api"),
+    ),
+    Case(
+        builder="keep_payload",
+        ordinary=a_job(payload_kept_until=after(86_400)),
+        build=lambda job: moves.keep_payload(job, kept_until=after(90 * 86_400)),
+    ),
+    Case(builder="claim", ordinary=a_sent_job(), build=_claim),
+    Case(builder="take_over", ordinary=an_abandoned_job(), build=_take_over),
+    Case(
+        builder="heartbeat",
+        ordinary=a_running_job(),
+        build=lambda job: moves.heartbeat(job, lease_until=after(45), progress=None),
+    ),
+    Case(
+        builder="complete",
+        ordinary=a_running_job(),
+        build=lambda job: moves.complete(
+            job, now=NOW, actor="worker-1", result=INLINE, progress=None
+        ),
+    ),
+    Case(builder="retry_later", ordinary=a_running_job(), build=_fail),
+    Case(
+        builder="hand_back",
+        ordinary=a_running_job(),
+        build=lambda job: moves.hand_back(
+            job, now=NOW, actor="worker-1", entry=SOON, reason="the process ends"
+        ),
+    ),
+    Case(
+        builder="die",
+        ordinary=a_running_job(),
+        build=lambda job: moves.die(
+            job, now=NOW, actor="worker-1", outcome=Outcome.FAILED, reason="ValueError: no"
+        ),
+    ),
+    Case(
+        builder="end_cancelled",
+        ordinary=a_running_job(cancel_requested_at=after(-5)),
+        build=lambda job: moves.end_cancelled(job, now=NOW, actor="worker-1", reason="stopped"),
+    ),
+    Case(
+        builder="recover", variant="to RETRYING", ordinary=an_abandoned_job(), build=_recover
+    ),
+    Case(
+        builder="recover",
+        variant="to DEAD",
+        ordinary=an_abandoned_job(on_lost=OnLost.DEAD),
+        build=_recover,
+    ),
+    Case(
+        builder="recover",
+        variant="to CANCELLED",
+        ordinary=an_abandoned_job(cancel_requested_at=after(-100)),
+        build=_recover,
+    ),
+    Case(builder="finish", ordinary=a_dead_job(), build=moves.finish),
+    Case(
+        builder="cancel_waiting",
+        ordinary=a_sent_job(),
+        build=lambda job: moves.cancel_waiting(job, now=NOW, actor="api", reason="a mistake"),
+    ),
+    Case(
+        builder="request_cancel",
+        ordinary=a_running_job(),
+        build=lambda job: moves.request_cancel(job, now=NOW, actor="api", reason="a mistake"),
+    ),
+    Case(builder="change", ordinary=a_sent_job(), build=_change),
+    Case(
+        builder="expire",
+        ordinary=a_sent_job(expires_at=after(-1)),
+        build=lambda job: moves.expire(job, now=NOW, actor="scheduler"),
+    ),
+    Case(
+        builder="redrive",
+        ordinary=a_dead_job(status=JobStatus.DEAD),
+        build=lambda job: moves.redrive(
+            job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="fixed"
+        ),
+    ),
+)

@@ -1,0 +1,167 @@
+"""What must stay true whatever two writers do, as predicates on one write.
+
+Each takes the job as the writer read it, the item as it stood when the write came, and the item
+after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hourhand.domain.model import Job, JobStatus, OnLost
+from hourhand.domain.moves import owes_on_end
+from tests.unit.domain.condition_cases import MARGIN, WAIT
+from tests.unit.domain.job_samples import NOW
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A sentence, and whether one write kept to it."""
+
+    sentence: str
+    holds: Callable[[Job, Job, Job], bool]
+
+
+def _ownership(job: Job) -> tuple[object, ...]:
+    return (job.status, job.token, job.lease_owner, job.lease_until, job.claim_id)
+
+
+def _is_running(job: Job) -> bool:
+    return job.status is JobStatus.RUNNING
+
+
+ONLY_THE_OWNER_COMMITS = Invariant(
+    "who holds an older token changes nothing of the attempt under way",
+    lambda read, was, is_now: (
+        not _is_running(was) or was.token == read.token or _ownership(was) == _ownership(is_now)
+    ),
+)
+RUNNING_IS_LEFT_ALONE = Invariant(
+    "what is decided about a waiting job does not touch one that runs",
+    lambda read, was, is_now: (
+        not _is_running(was)
+        or (_ownership(was), was.enqueued_at, was.queue)
+        == (_ownership(is_now), is_now.enqueued_at, is_now.queue)
+    ),
+)
+LIVE_LEASE_IS_RESPECTED = Invariant(
+    "nobody takes a job whose lease is alive, within the margin",
+    lambda read, was, is_now: (
+        was.lease_until is None
+        or was.lease_until < NOW - MARGIN
+        or _ownership(was) == _ownership(is_now)
+    ),
+)
+SIGN_OF_LIFE_IS_RESPECTED = Invariant(
+    "nobody takes a job whose owner gave a sign of life after it was judged",
+    lambda read, was, is_now: (
+        was.lease_until == read.lease_until or _ownership(was) == _ownership(is_now)
+    ),
+)
+LEASE_ONLY_WHILE_RUNNING = Invariant(
+    "only a running job has a lease",
+    lambda read, was, is_now: _is_running(is_now) or is_now.lease_until is None,
+)
+FINAL_STAYS_FINAL = Invariant(
+    "a final state is reached once, and its record does not change",
+    lambda read, was, is_now: not was.status.is_final or was == is_now,
+)
+SUCCESS_IS_NOT_REPEATED = Invariant(
+    "a job that succeeded is never sent round again",
+    lambda read, was, is_now: was.status is not JobStatus.SUCCEEDED or was.status is is_now.status,
+)
+CANCEL_IS_HONOURED = Invariant(
+    "a job that was asked to stop ends, and as nothing but CANCELLED or SUCCEEDED",
+    lambda read, was, is_now: (
+        was.cancel_requested_at is None
+        or is_now.status in {JobStatus.CANCELLED, JobStatus.SUCCEEDED}
+    ),
+)
+WAITING_CAN_BE_CLAIMED = Invariant(
+    "no waiting job carries the flag that forbids every claim",
+    lambda read, was, is_now: not is_now.status.is_waiting or is_now.cancel_requested_at is None,
+)
+FIRST_REQUEST_STANDS = Invariant(
+    "when a job was first asked to stop stays on record",
+    lambda read, was, is_now: was.cancel_requested_at in {None, is_now.cancel_requested_at},
+)
+ONLY_THE_CURRENT_GENERATION_RUNS = Invariant(
+    "a message of an older generation starts nothing",
+    lambda read, was, is_now: was.generation == read.generation or was.token == is_now.token,
+)
+EVERY_CHANGE_OPENS_A_GENERATION = Invariant(
+    "a generation is opened by one change alone, and never again",
+    lambda read, was, is_now: is_now.generation > was.generation,
+)
+SENT_MEANS_SENT = Invariant(
+    "whether a message was sent is noted of its own generation alone",
+    lambda read, was, is_now: (
+        was.generation == read.generation or was.enqueued_at == is_now.enqueued_at
+    ),
+)
+LATEST_SENDING_STANDS = Invariant(
+    "what another sent meanwhile stays on record",
+    lambda read, was, is_now: (
+        was.enqueued_at in {None, read.enqueued_at}
+        or (is_now.enqueued_at is not None and is_now.enqueued_at >= was.enqueued_at)
+    ),
+)
+NOT_STARTED_BEFORE_DUE = Invariant(
+    "no job starts before it is due",
+    lambda read, was, is_now: (
+        not _is_running(is_now) or (was.due_at is not None and was.due_at <= NOW + WAIT)
+    ),
+)
+NOT_FILED_EARLIER = Invariant(
+    "a repair of the index never makes a job due earlier than was asked",
+    lambda read, was, is_now: (
+        was.due_at is None or (is_now.due_at is not None and is_now.due_at >= was.due_at)
+    ),
+)
+NOT_STARTED_AFTER_EXPIRY = Invariant(
+    "no attempt starts after expires_at",
+    lambda read, was, is_now: (
+        was.token == is_now.token or was.expires_at is None or was.expires_at > NOW
+    ),
+)
+NOT_EXPIRED_EARLY = Invariant(
+    "no job is EXPIRED before its time",
+    lambda read, was, is_now: was.expires_at is not None and was.expires_at <= NOW,
+)
+ATTEMPTS_ARE_BOUNDED = Invariant(
+    "no round has more attempts than the policy allows",
+    lambda read, was, is_now: is_now.attempt <= is_now.retry.max_attempts,
+)
+LOST_MEANS_DEAD_WHERE_ASKED = Invariant(
+    "a job with on_lost dead is not run again after its worker vanished",
+    lambda read, was, is_now: was.on_lost is OnLost.RETRY or was.token == is_now.token,
+)
+OPEN_JOB_IS_INDEXED = Invariant(
+    "every job that is not final is in the index, where the sweep finds it",
+    lambda read, was, is_now: is_now.status.is_final or is_now.due_at is not None,
+)
+DEAD_LETTER_IS_OWED = Invariant(
+    "a dead job leaves the index only after the letter of its own round was sent",
+    lambda read, was, is_now: is_now.due_at is not None or was.generation == read.generation,
+)
+OBJECT_IS_OWED = Invariant(
+    "a final job stays in the index until its objects are marked finished",
+    lambda read, was, is_now: (
+        not is_now.status.is_final or is_now.due_at is not None or not owes_on_end(was, is_now.status)
+    ),
+)
+PAYLOAD_IS_KEPT = Invariant(
+    "how long a payload is kept never shrinks",
+    lambda read, was, is_now: (
+        was.payload_kept_until is None
+        or (
+            is_now.payload_kept_until is not None
+            and is_now.payload_kept_until >= was.payload_kept_until
+        )
+    ),
+)
+HISTORY_IS_KEPT = Invariant(
+    "no event vanishes that another just put on record",
+    lambda read, was, is_now: was.history[-1] in is_now.history,
+)
