@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from hourhand.domain.model import POOL
 from hourhand.ports import (
     Chance,
-    CorrectableClock,
     ControlStore,
+    CorrectableClock,
     HandlerDirectory,
     IdempotencyStore,
     JobStore,

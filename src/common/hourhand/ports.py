@@ -179,6 +179,7 @@ class JobStore(Protocol):
     ) -> ListingPage:
         """List job ids by creation, newest first, strictly after ``newest`` in that order.
 
+        Only jobs created at or after ``created_after`` and before ``created_before`` are listed.
         A page may be short or even empty and still have a ``next``: the work for one page is
         bounded.
         """
@@ -414,9 +415,9 @@ class Pulse(Protocol):
 class HandlerRunner(Protocol):
     """Runs a user's handler under its time limit and with a heartbeat."""
 
-    def run(self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse) -> (
-        Finished
-    ):
+    def run(
+        self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
+    ) -> Finished:
         """Run the handler of ``job`` to its end. Never raises for what a handler does."""
 
 
@@ -441,5 +442,3 @@ class Telemetry(Protocol):
 
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:
         """Record a measurement."""
-
-

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.model import Priority
@@ -96,15 +97,18 @@ class Settings:
 
 
 def read_settings(environ: Mapping[str, str], needs: tuple[str, ...]) -> Settings:
-    """Read the settings of a function that needs ``needs``; raise `InvalidInput` naming every
-    variable that is missing or wrong.
+    """Read the settings of a function that needs ``needs``.
+
+    Raises `InvalidInput` naming every variable that is missing or wrong.
     """
     errors = [
         FieldError(_NAMES[name], "must be set")
         for name in needs
         if not environ.get(_NAMES[name], "").strip()
     ]
-    values = {name: environ.get(variable, "").strip() for name, variable in _NAMES.items()}
+    values: dict[str, Any] = {
+        name: environ.get(variable, "").strip() for name, variable in _NAMES.items()
+    }
     settings = Settings(**values)
     for read in (_read_timings, _read_fan_out):
         try:

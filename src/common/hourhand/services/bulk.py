@@ -80,9 +80,7 @@ class BulkService:
         failed: list[BulkFailure] = []
         for _ in range(MAX_STEPS):
             limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - matched)
-            page = collect(
-                self.jobs, request.filters, position, limit=limit, now=self.clock.now()
-            )
+            page = collect(self.jobs, request.filters, position, limit=limit, now=self.clock.now())
             for job in filter(applies, page.jobs):
                 matched += 1
                 if request.dry_run:

@@ -38,9 +38,7 @@ def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:
     )
 
 
-def _letter(
-    details: JobDetails, payload_text: str | None, traceback_bytes: int
-) -> dict[str, Any]:
+def _letter(details: JobDetails, payload_text: str | None, traceback_bytes: int) -> dict[str, Any]:
     job = details.job
     attempts = attempts_of(job.history, details.errors)
     error = last_error(attempts)

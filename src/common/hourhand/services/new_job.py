@@ -96,9 +96,7 @@ def _retry_policy(given: RetryInput | None, standard: RetryPolicy) -> RetryPolic
     )
 
 
-def resolve_run_at(
-    run_at: datetime | None, delay_seconds: float | None, now: datetime
-) -> datetime:
+def resolve_run_at(run_at: datetime | None, delay_seconds: float | None, now: datetime) -> datetime:
     """Return the absolute time, fixed once and for all, at which a job should run.
 
     Raises `InvalidInput` for times more than a day in the past or beyond the year 2200.

@@ -34,6 +34,7 @@ from hourhand.services.listing import BEGINNING, CLOCKS_APART, collect
 LATENESS_SAMPLE = 200
 """How many of the newest jobs the lateness in ``stats`` is computed from."""
 
+
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """A job with what is kept beside it. Listings leave out payload, result and traceback."""
@@ -118,10 +119,13 @@ class QueryService:
         return self._whole(details)
 
     def report(self, job: Job) -> JobReport:
-        """Return a job at hand, whole: what a write answers with."""
-        details = self.jobs.get_details(job.id)
-        if details is None:
-            details = JobDetails(job=job)
+        """Return a job at hand, whole: what a write answers with.
+
+        Reads nothing where everything is in the job's own item, as with most.
+        """
+        if _is_all_in(job):
+            return self._whole(JobDetails(job=job))
+        details = self.jobs.get_details(job.id) or JobDetails(job=job)
         return self._whole(JobDetails(job=job, texts=details.texts, errors=details.errors))
 
     def events(self, job_id: str) -> JobEvents:
@@ -177,6 +181,7 @@ class QueryService:
             sample=len(lateness),
             since=since,
         )
+
     def _whole(self, details: JobDetails) -> JobReport:
         job = details.job
         attempts = attempts_of(job.history, details.errors)
@@ -194,6 +199,13 @@ class QueryService:
         if content.item is not None:
             return details.texts.get(content.item)
         return self.contents.read(details.job.id, content)
+
+
+def _is_all_in(job: Job) -> bool:
+    """Whether nothing is kept beside ``job``: no long texts, and no errors of attempts."""
+    contents = [content for content in (job.payload, job.result) if content is not None]
+    has_texts_beside = any(content.item is not None for content in contents)
+    return job.token == 0 and not has_texts_beside
 
 
 def summary(job: Job) -> JobReport:

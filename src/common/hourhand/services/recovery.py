@@ -64,9 +64,7 @@ class RecoveryService:
     def expire_job(self, job: Job, actor: str) -> bool:
         """End a job whose ``expires_at`` passed before it started; whether it was ours to end."""
         now = self.clock.now()
-        result = make_move(
-            self.jobs, job, lambda current: expire(current, now=now, actor=actor)
-        )
+        result = make_move(self.jobs, job, lambda current: expire(current, now=now, actor=actor))
         if not isinstance(result, Applied):
             return False
         self.telemetry.count("jobs_expired")
@@ -107,7 +105,5 @@ class RecoveryService:
 
     def _send_dead_letter(self, details: JobDetails) -> None:
         payload = self.contents.read(details.job.id, details.job.payload)
-        self.queues.send_dead_letter(
-            dead_letter_body(details, payload), tenant=details.job.tenant
-        )
+        self.queues.send_dead_letter(dead_letter_body(details, payload), tenant=details.job.tenant)
         self.telemetry.count("dead_letters")

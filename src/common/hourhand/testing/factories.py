@@ -113,6 +113,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
         "token": job.token,
         "due_at": job.due_at if job.due_at is not None else job.run_at,
         "run_at": job.run_at,
+        "timeout_seconds": job.timeout_seconds,
         "tenant": job.tenant,
         "trace_id": job.trace_id,
         **overrides,
