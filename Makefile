@@ -10,7 +10,7 @@ EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test bench lint types layers format clean
+.PHONY: help setup demo dev test bench emulator lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +48,23 @@ test: setup ## Run all tests, with coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
 
-bench: setup ## Run the benchmarks; results go to bench/results/
+bench: setup emulator ## Run the benchmarks; results go to bench/results/
 	$(BIN)/python -m bench
+
+# The emulator and our tools ask for different versions of the same packages: it gets its own place.
+emulator: .venv-emulator/.installed
+	@:
+
+.venv-emulator/.installed: constraints-emulator.txt
+	@echo "emulator: installing into .venv-emulator"
+ifneq ($(UV),)
+	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" .venv-emulator
+	uv pip install --quiet --python .venv-emulator/bin/python -r constraints-emulator.txt
+else
+	"$(PYTHON)" -m venv .venv-emulator
+	.venv-emulator/bin/python -m pip install -qq --disable-pip-version-check -r constraints-emulator.txt
+endif
+	@touch $@
 
 lint: setup layers ## Check style, format and layers
 	$(BIN)/ruff check .
@@ -66,5 +81,5 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff format .
 
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-emulator build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

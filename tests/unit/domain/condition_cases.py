@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from hourhand.domain import moves
 from hourhand.domain.buckets import Entry
-from hourhand.domain.model import Job, JobStatus, OnLost, Outcome, Priority
+from hourhand.domain.model import Job, OnLost, Outcome, Priority
 from hourhand.domain.moves import Move
 from tests.unit.domain.job_samples import (
     INLINE,
@@ -21,6 +21,7 @@ from tests.unit.domain.job_samples import (
     a_sent_job,
     after,
     an_abandoned_job,
+    with_long_history,
 )
 
 MARGIN = timedelta(seconds=2)
@@ -43,8 +44,8 @@ class Case:
 
     def clause_names(self) -> set[str]:
         """The clauses of the move, those of a compacting write included."""
-        compacting = replace(self.ordinary, history=self.ordinary.history * 20)
-        return {*self.build(self.ordinary).expect, *self.build(compacting).expect}
+        compacting = self.build(with_long_history(self.ordinary))
+        return {*self.build(self.ordinary).expect, *compacting.expect}
 
 
 def _take_over(job: Job) -> Move:
@@ -191,7 +192,7 @@ CASES = (
     ),
     Case(
         builder="redrive",
-        ordinary=a_dead_job(status=JobStatus.DEAD),
+        ordinary=a_dead_job(),
         build=lambda job: moves.redrive(
             job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="fixed"
         ),

@@ -115,6 +115,6 @@ def with_long_history(job: Job) -> Job:
     """The same job with a history that already fills its budget, some of it dropped."""
     events = tuple(
         an_event(EventKind.DISPATCHED_AGAIN, at=after(-500 + n), reason=f"message missed {n}")
-        for n in range(6)
+        for n in range(9)
     )
     return replace(job, history=(an_event(), *events), history_dropped=3)

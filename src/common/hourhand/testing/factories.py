@@ -51,8 +51,8 @@ def make_job(**overrides: Any) -> Job:
     """Return a job of handler ``greet``, due when it was created.
 
     ``status`` (default PENDING) and the other fields given decide the rest: a sent job has
-    `enqueued_at`, a running one a first attempt and a lease, a final one its end and no entry in
-    the index unless ``due_at`` is given.
+    `enqueued_at`, a running one a first attempt and a lease, a final one its end and, unless
+    ``due_at`` is given because something is owed, no entry in the index.
     """
     created_at = overrides.get("created_at", START)
     run_at = overrides.get("run_at", created_at)
@@ -75,7 +75,7 @@ def make_job(**overrides: Any) -> Job:
     if fields["due_at"] is not None:
         fields.setdefault("shard", 0)
     job = Job(**fields)
-    if status.is_final and "keep_until" not in overrides and job.finished_at is not None:
+    if job.finished_at is not None and job.due_at is None and "keep_until" not in overrides:
         return replace(job, keep_until=job.finished_at + keep_after_end(job))
     return job
 

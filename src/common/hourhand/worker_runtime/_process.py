@@ -70,7 +70,7 @@ class WorkerProcess:
         A second stuck handler does not give them longer.
         """
         with self._lock:
-            if not self._is_ending():
+            if not self._has_live_handlers():
                 self._neighbours_until = neighbours_until
             record.is_stuck = True
             self._disowned.append(handler)
@@ -97,7 +97,7 @@ class WorkerProcess:
     def neighbours_until(self) -> float | None:
         """When handlers that still run hand their jobs back; ``None``: they need not."""
         with self._lock:
-            return self._neighbours_until if self._is_ending() else None
+            return self._neighbours_until if self._has_live_handlers() else None
 
     def has_neighbours(self) -> bool:
         """Whether a record is left that is not stuck."""
@@ -105,4 +105,7 @@ class WorkerProcess:
             return any(not record.is_stuck for record in self._records)
 
     def _is_ending(self) -> bool:
-        return self._is_condemned or any(not handler.is_done for handler in self._disowned)
+        return self._is_condemned or self._has_live_handlers()
+
+    def _has_live_handlers(self) -> bool:
+        return any(not handler.is_done for handler in self._disowned)

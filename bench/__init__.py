@@ -1,0 +1,1 @@
+"""The benchmarks: figures that users pay for, each counted or measured in one run."""

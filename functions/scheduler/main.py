@@ -1,0 +1,3 @@
+"""The scheduler: EventBridge's tick, or shards that a leader handed over; one call, one report."""
+
+from __future__ import annotations

@@ -1,0 +1,270 @@
+"""Compiles a `Move` into a write on attributes: what must hold of the item, and what changes.
+
+The result names attributes, not fields, but is still a value: `hourhand.aws.expressions` renders
+it for UpdateItem, `hourhand.aws.partiql` for batches. The contract suite proves that a compiled
+condition holds for an item exactly where its clauses hold for the job.
+
+What needs care: a field that equals its default may be stored or absent, and means the same; an
+absent field equals nothing and is neither below nor above anything, which is what DynamoDB says
+of an absent attribute, too.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hourhand.aws.items import (
+    JOB_CODECS,
+    RETRY_CODECS,
+    Codec,
+    Value,
+    dead_attribute,
+    entry_attributes,
+    events_value,
+    field_attributes,
+    read_time,
+    text,
+    time,
+)
+from hourhand.domain.clauses import (
+    Above,
+    Absent,
+    AnyOf,
+    AtMost,
+    AttemptsLeft,
+    Below,
+    Clause,
+    HistoryLengthIs,
+    Is,
+    StatusIn,
+)
+from hourhand.domain.model import JobStatus
+from hourhand.domain.moves import Move
+
+Comparison = Literal["=", "<", "<=", ">"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The item has the attribute."""
+
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The item does not have the attribute."""
+
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compares:
+    """The attribute is there and compares so with ``value``."""
+
+    attribute: str
+    comparison: Comparison
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The attribute has one of these values."""
+
+    attribute: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Less:
+    """One attribute of the item is less than another."""
+
+    attribute: str
+    than: str
+
+
+@dataclass(frozen=True, slots=True)
+class LengthIs:
+    """The list has so many elements."""
+
+    attribute: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of the tests holds."""
+
+    tests: tuple[Test, ...]
+
+
+Test = Exists | Missing | Compares | OneOf | Less | LengthIs | Either
+
+NEVER = Missing("p")
+"""Holds for no item: each has its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A number is added to an attribute that is always there."""
+
+    attribute: str
+    by: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Write:
+    """A conditional write on the hot item of one job.
+
+    ``sets`` has an absent value for an attribute that goes. ``defaults`` are set where absent,
+    ``appends`` are elements for the end of the history.
+    """
+
+    job_id: str
+    tests: tuple[Test, ...]
+    sets: dict[str, Value | None] = field(default_factory=dict)
+    sums: tuple[Sum, ...] = ()
+    defaults: dict[str, Value] = field(default_factory=dict)
+    appends: tuple[Value, ...] = ()
+
+
+def compile_move(move: Move) -> Write:
+    """Return the write that makes ``move``.
+
+    Raises `ValueError` for a move on a field that cannot be changed or compared so: a mistake in
+    Hourhand's own code.
+    """
+    # A condition may hold of nothing at all; the write must not then make an item.
+    tests = (Exists(JOB_CODECS["id"].attribute), *(_test(c) for c in move.expect.values()))
+    return Write(
+        job_id=move.job_id,
+        tests=tests,
+        sets=_sets(move),
+        sums=tuple(Sum(_counter(name), by) for name, by in move.increments.items()),
+        defaults={_optional(name).attribute: _written(name, v) for name, v in _defaults(move)},
+        appends=() if move.history is not None else tuple(events_value(move.events)["L"]),
+    )
+
+
+def _sets(move: Move) -> dict[str, Value | None]:
+    sets: dict[str, Value | None] = {}
+    for name, value in move.sets.items():
+        sets.update(field_attributes(name, value))
+    if move.to is not None:
+        sets.update(field_attributes("status", move.to))
+        sets["d"] = dead_attribute(move.job_id) if move.to is JobStatus.DEAD else None
+        if sets["d"] is None and not _may_be_dead(move):
+            del sets["d"]
+    if move.entry is not None:
+        sets.update(entry_attributes(move.entry))
+    if move.leaves_index:
+        sets.update({"b": None, "k": None})
+    if move.history is not None:
+        sets.update(field_attributes("history", move.history))
+        sets.update(field_attributes("history_dropped", move.history_dropped))
+    return sets
+
+
+def _may_be_dead(move: Move) -> bool:
+    status = move.expect.get("status")
+    return not isinstance(status, StatusIn) or JobStatus.DEAD in status.statuses
+
+
+def _defaults(move: Move) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in move.defaults.items() if value is not None]
+
+
+def _counter(name: str) -> str:
+    codec = JOB_CODECS.get(name)
+    if codec is None or not codec.is_always_stored:
+        raise ValueError(f"{name} cannot be added to: it is not always stored")
+    return codec.attribute
+
+
+def _optional(name: str) -> Codec:
+    codec = JOB_CODECS.get(name)
+    if codec is None or codec.is_always_stored or codec.default is not None:
+        raise ValueError(f"{name} is never without a value")
+    return codec
+
+
+def _written(name: str, value: Any) -> Value:
+    return JOB_CODECS[name].write(value)
+
+
+# --- conditions ---------------------------------------------------------------------------------
+
+_DUE_AT = Codec("due_at", "k", time, read_time)
+"""For comparisons alone: it is written together with the shard."""
+
+_ORDERS: dict[type[Clause], tuple[Comparison, Callable[[Any, Any], bool]]] = {
+    Below: ("<", operator.lt),
+    AtMost: ("<=", operator.le),
+    Above: (">", operator.gt),
+}
+
+
+def _test(clause: Clause) -> Test:
+    match clause:
+        case StatusIn(statuses):
+            return _one_of("t", [text(status) for status in sorted(statuses)])
+        case Is(name, value):
+            return _equals(_compared(name), value)
+        case Absent(name):
+            codec = _compared(name)
+            is_optional = codec.default is None and not codec.is_always_stored
+            return Missing(codec.attribute) if is_optional else NEVER
+        case Below(name, value) | AtMost(name, value) | Above(name, value):
+            return _ordered(_compared(name), type(clause), value)
+        case AttemptsLeft():
+            return Less(JOB_CODECS["attempt"].attribute, RETRY_CODECS["max_attempts"].attribute)
+        case HistoryLengthIs(length):
+            return LengthIs(JOB_CODECS["history"].attribute, length)
+        case AnyOf(clauses):
+            return _either([_test(each) for each in clauses])
+    raise ValueError(f"There is no condition for the clause {clause!r}")
+
+
+def _compared(name: str) -> Codec:
+    codec = _DUE_AT if name == "due_at" else JOB_CODECS.get(name)
+    if codec is None:
+        raise ValueError(f"{name} cannot be compared in a condition")
+    return codec
+
+
+def _equals(codec: Codec, value: Any) -> Test:
+    if value is None:
+        return NEVER
+    equal = Compares(codec.attribute, "=", codec.write(value))
+    return _or_default(codec, equal, is_default_enough=value == codec.default)
+
+
+def _ordered(codec: Codec, kind: type[Clause], value: Any) -> Test:
+    comparison, compare = _ORDERS[kind]
+    test = Compares(codec.attribute, comparison, codec.write(value))
+    by_default = codec.default is not None and compare(codec.default, value)
+    return _or_default(codec, test, is_default_enough=by_default)
+
+
+def _or_default(codec: Codec, test: Compares, *, is_default_enough: bool) -> Test:
+    """Take an absent attribute for the default, where absence means the default at all."""
+    if codec.is_always_stored or not is_default_enough:
+        return test
+    return Either((Missing(codec.attribute), test))
+
+
+def _one_of(attribute: str, values: list[Value]) -> Test:
+    if not values:
+        return NEVER
+    if len(values) == 1:
+        return Compares(attribute, "=", values[0])
+    return OneOf(attribute, tuple(values))
+
+
+def _either(tests: list[Test]) -> Test:
+    if not tests:
+        return NEVER
+    return tests[0] if len(tests) == 1 else Either(tuple(tests))

@@ -1,0 +1,189 @@
+"""The one place that reads AWS's errors: a lost race becomes a value, the rest one sentence.
+
+Whatever may pass (throttling, a server error, a timeout, credentials that ran out, a table that
+is not there yet) is raised as `Unavailable` with which call failed on what, and what to do. An
+item that is too large is raised as `TooLarge`. Any other answer is a mistake in our own request:
+it is left as botocore raised it, since it says best what was wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,  # noqa: A004 (botocore's own, and it is what we mean)
+    CredentialRetrievalError,
+    HTTPClientError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+    SSOError,
+    TokenRetrievalError,
+)
+
+from hourhand.domain.errors import HourhandError, TooLarge, Unavailable
+
+T = TypeVar("T")
+
+CONDITION_FAILED = "ConditionalCheckFailedException"
+
+THROTTLES = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "LimitExceededException",
+        "OverLimit",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    },
+)
+_CREDENTIALS = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "RequestExpired",
+        "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    },
+)
+_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "KMS.AccessDeniedException"})
+_MISSING = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "NoSuchBucket",
+        "QueueDoesNotExist",
+        "ResourceNotFoundException",
+    },
+)
+_SERVER_ERROR = 500
+_NO_CREDENTIALS = (
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    SSOError,
+    TokenRetrievalError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionRefused:
+    """A conditional write was not applied. ``item``: what stood in its way, if AWS told."""
+
+    item: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of AWS on one resource, such as ``UpdateItem`` on "table jobs", for its errors."""
+
+    operation: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.resource}"
+
+
+def ask(call: Call, method: Callable[..., T], **arguments: Any) -> T:
+    """Call AWS; raise `Unavailable` or `TooLarge` where it does not do as asked."""
+    try:
+        return method(**arguments)
+    except (BotoCoreError, ClientError) as error:
+        raise translated(error, call) from error
+
+
+def ask_conditionally(
+    call: Call, method: Callable[..., T], **arguments: Any
+) -> T | ConditionRefused:
+    """Call AWS for a conditional write; a condition that failed is a value."""
+    try:
+        return method(**arguments)
+    except ClientError as error:
+        if error_code(error) == CONDITION_FAILED:
+            return ConditionRefused(error.response.get("Item"))
+        raise translated(error, call) from error
+    except BotoCoreError as error:
+        raise translated(error, call) from error
+
+
+def ask_unless(
+    expected: Collection[str], call: Call, method: Callable[..., T], **arguments: Any
+) -> T | None:
+    """Call AWS; ``None`` where it answers with one of the ``expected`` error codes."""
+    try:
+        return method(**arguments)
+    except ClientError as error:
+        if error_code(error) in expected:
+            return None
+        raise translated(error, call) from error
+    except BotoCoreError as error:
+        raise translated(error, call) from error
+
+
+def error_code(error: ClientError) -> str:
+    """Return the code of AWS's error, such as ``ThrottlingException``."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def translated(error: BotoCoreError | ClientError, call: Call) -> Exception:
+    """Return what to raise instead of ``error``: itself, where it is a mistake of ours."""
+    if isinstance(error, ClientError):
+        return _of_answer(error, call) or error
+    return _of_no_answer(error, call) or error
+
+
+def _of_answer(error: ClientError, call: Call) -> HourhandError | None:
+    code = error_code(error)
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    said = f"({code})"
+    if code in THROTTLES:
+        return Unavailable(f"{call} was throttled {said}: try again in a moment.")
+    if code in _CREDENTIALS:
+        return Unavailable(
+            f"{call} was refused {said}: the AWS credentials are invalid or expired, or this "
+            "machine's clock is wrong; renew them and try again."
+        )
+    if code in _DENIED:
+        return Unavailable(
+            f"{call} was denied {said}: allow it in the policy of the role that calls."
+        )
+    if code in _MISSING:
+        return Unavailable(
+            f"{call} found nothing there {said}: create it, or correct the name in the settings."
+        )
+    if code == "ValidationException" and "Item size" in str(error):
+        return TooLarge(f"{call} was refused: the item is larger than DynamoDB takes.")
+    if status >= _SERVER_ERROR or code in {"500", "503", "InternalError", "InternalServerError"}:
+        return Unavailable(f"{call} failed on the side of AWS {said}: try again in a moment.")
+    return None
+
+
+def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:
+    said = f"({type(error).__name__})"
+    if isinstance(error, _NO_CREDENTIALS):
+        return Unavailable(
+            f"{call} could not be signed {said}: give this process AWS credentials."
+        )
+    if isinstance(error, NoRegionError):
+        return Unavailable(f"{call} has no Region to go to {said}: set AWS_REGION.")
+    if isinstance(error, HTTPClientError | ConnectionError):
+        return Unavailable(
+            f"{call} had no answer {said}: it may have been done or not; check that the endpoint "
+            "can be reached, and try again."
+        )
+    return None

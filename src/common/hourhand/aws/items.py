@@ -1,0 +1,329 @@
+"""A job as a DynamoDB item and back: short attributes, and only what differs from the default.
+
+The tables of codecs below drive both directions and the compiler of conditions. A default is
+pinned here: an absent attribute keeps its meaning even if the model's default changes one day.
+
+Beside them an item holds:
+
+| attribute | what |
+|---|---|
+| ``p``, ``s`` | the key: the job's id and `HOT_ITEM` |
+| ``v`` | `VERSION` of this layout |
+| ``b``, ``k`` | ``due_at`` and ``shard``: the place in the ``run_at`` index |
+| ``l``, ``c`` | ``created_at``: the place in the ``listing`` index |
+| ``d`` | the place in the ``dead`` index, with ``c``; only in the state DEAD |
+| ``x``, ``y`` | ``keep_until``: seconds for TTL, rounded up, and the milliseconds that added |
+| ``tr`` | ``trace_id``, unless it is the one that belongs to the job's id |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hourhand.aws.table_schema import LISTING_SHARDS
+from hourhand.domain.buckets import Entry, shard_of
+from hourhand.domain.history import pack_event, unpack_event
+from hourhand.domain.ids import listing_tie, trace_id_for
+from hourhand.domain.model import (
+    POOL,
+    Backoff,
+    Content,
+    HistoryEvent,
+    Jitter,
+    Job,
+    JobStatus,
+    OnLost,
+    Priority,
+    Progress,
+    RetryPolicy,
+)
+from hourhand.domain.times import from_ms, to_ms
+
+Value = Mapping[str, Any]
+"""One attribute value as DynamoDB's protocol has it, such as ``{"S": "text"}``."""
+
+Item = Mapping[str, Value]
+
+HOT_ITEM = "J"
+VERSION = 1
+_MS_PER_SECOND = 1000
+
+
+def text(value: str) -> Value:
+    """Return a string as an attribute value."""
+    return {"S": str(value)}
+
+
+def number(value: float) -> Value:
+    """Return a number as an attribute value."""
+    return {"N": repr(value)}
+
+
+def time(value: datetime) -> Value:
+    """Return an instant as an attribute value: milliseconds."""
+    return {"N": str(to_ms(value))}
+
+
+def read_text(value: Value) -> str:
+    """Read what `text` wrote."""
+    return str(value["S"])
+
+
+def read_time(value: Value) -> datetime:
+    """Read what `time` wrote."""
+    return from_ms(int(value["N"]))
+
+
+def _read_int(value: Value) -> int:
+    return int(value["N"])
+
+
+def _read_float(value: Value) -> float:
+    return float(value["N"])
+
+
+def content_value(content: Content) -> Value:
+    """Return a payload or result: ``=`` its text, or its size and ``+`` item or ``@`` key."""
+    if content.text is not None:
+        return {"S": "=" + content.text}
+    if content.item is not None:
+        return {"S": f"+{content.size_bytes}:{content.item}"}
+    return {"S": f"@{content.size_bytes}:{content.key}"}
+
+
+def read_content(value: Value) -> Content:
+    """Read what `content_value` wrote."""
+    kind, rest = value["S"][0], value["S"][1:]
+    if kind == "=":
+        return Content(size_bytes=len(rest.encode()), text=rest)
+    size, _, place = rest.partition(":")
+    if kind == "+":
+        return Content(size_bytes=int(size), item=place)
+    return Content(size_bytes=int(size), key=place)
+
+
+def _progress_value(progress: Progress) -> Value:
+    return {"S": json.dumps([progress.done, progress.total, progress.message])}
+
+
+def _read_progress(value: Value) -> Progress:
+    done, total, message = json.loads(value["S"])
+    return Progress(done=done, total=total, message=message)
+
+
+def _tags_value(tags: Mapping[str, str]) -> Value:
+    return {"M": {key: {"S": tag} for key, tag in tags.items()}}
+
+
+def _read_tags(value: Value) -> dict[str, str]:
+    return {key: tag["S"] for key, tag in value["M"].items()}
+
+
+def events_value(events: tuple[HistoryEvent, ...]) -> Value:
+    """Return packed events as a list."""
+    return {"L": [{"S": pack_event(event)} for event in events]}
+
+
+def _read_events(value: Value) -> tuple[HistoryEvent, ...]:
+    return tuple(unpack_event(packed["S"]) for packed in value["L"])
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How a field is kept in one attribute.
+
+    A value equal to ``default`` is not stored, unless ``is_always_stored`` (fields that others
+    are compared with or added to: their conditions need no case for an absent attribute).
+    """
+
+    field: str
+    attribute: str
+    write: Callable[[Any], Value]
+    read: Callable[[Value], Any]
+    default: Any = None
+    is_always_stored: bool = False
+
+    def stored(self, value: Any) -> Value | None:
+        """Return the attribute's value, or ``None`` where it is to be absent."""
+        if value is None or (value == self.default and not self.is_always_stored):
+            return None
+        return self.write(value)
+
+
+def _always(
+    field: str, attribute: str, write: Callable[[Any], Value], read: Callable[[Value], Any]
+) -> Codec:
+    return Codec(field, attribute, write, read, is_always_stored=True)
+
+
+def _by_field(*codecs: Codec) -> dict[str, Codec]:
+    return {codec.field: codec for codec in codecs}
+
+
+JOB_CODECS: Mapping[str, Codec] = _by_field(
+    _always("id", "p", text, read_text),
+    _always("handler", "n", text, read_text),
+    _always("status", "t", text, lambda value: JobStatus(value["S"])),
+    _always("run_at", "r", time, read_time),
+    _always("payload", "i", content_value, read_content),
+    _always("generation", "g", number, _read_int),
+    _always("attempt", "a", number, _read_int),
+    _always("token", "f", number, _read_int),
+    _always("history", "h", events_value, _read_events),
+    Codec("history_dropped", "hd", number, _read_int, default=0),
+    Codec("claim_id", "u", text, read_text),
+    Codec("lease_owner", "w", text, read_text),
+    Codec("lease_until", "e", time, read_time),
+    Codec("enqueued_at", "q", time, read_time),
+    Codec("started_at", "j", time, read_time),
+    Codec("finished_at", "z", time, read_time),
+    Codec("result", "o", content_value, read_content),
+    Codec("priority", "pr", text, lambda value: Priority(value["S"]), default=Priority.MEDIUM),
+    Codec("queue", "qu", text, lambda value: Priority(value["S"]), default=Priority.MEDIUM),
+    Codec("pool", "po", text, read_text, default=POOL),
+    Codec("round", "rd", number, _read_int, default=1),
+    Codec("lateness_ms", "la", number, _read_int),
+    Codec("cancel_requested_at", "ca", time, read_time),
+    Codec("timeout_seconds", "tm", number, _read_int, default=300),
+    Codec("retention_seconds", "rt", number, _read_int, default=7 * 86_400),
+    Codec("expires_at", "xp", time, read_time),
+    Codec("on_lost", "ol", text, lambda value: OnLost(value["S"]), default=OnLost.RETRY),
+    Codec("idempotency_key", "ik", text, read_text),
+    Codec("body_hash", "bh", text, read_text),
+    Codec("tenant", "tn", text, read_text),
+    Codec("tags", "tg", _tags_value, _read_tags, default={}),
+    Codec("progress", "pg", _progress_value, _read_progress),
+    Codec("schedule_id", "sc", text, read_text),
+    Codec("occurrence", "oc", time, read_time),
+    Codec("payload_kept_until", "pu", time, read_time),
+)
+
+RETRY_CODECS: Mapping[str, Codec] = _by_field(
+    _always("max_attempts", "m", number, _read_int),
+    Codec("backoff", "rb", text, lambda v: Backoff(v["S"]), default=Backoff.EXPONENTIAL),
+    Codec("base_seconds", "rs", number, _read_float, default=1.0),
+    Codec("max_delay_seconds", "rm", number, _read_float, default=3600.0),
+    Codec("jitter", "rj", text, lambda v: Jitter(v["S"]), default=Jitter.ADDITIVE),
+)
+
+_JOB_READERS = {c.attribute: (c.field, c.read) for c in JOB_CODECS.values()}
+_RETRY_READERS = {c.attribute: (c.field, c.read) for c in RETRY_CODECS.values()}
+_JOB_DEFAULTS = {c.field: c.default for c in JOB_CODECS.values() if c.default is not None}
+_RETRY_DEFAULTS = {c.field: c.default for c in RETRY_CODECS.values() if c.default is not None}
+
+
+def hot_key(job_id: str) -> dict[str, Value]:
+    """Return the key of a job's hot item."""
+    return {"p": text(job_id), "s": text(HOT_ITEM)}
+
+
+def bucket_partition(bucket: int, shard: int) -> str:
+    """Return the partition of the ``run_at`` index that holds one shard of a bucket."""
+    return f"{bucket}.{shard}"
+
+
+def entry_attributes(entry: Entry) -> dict[str, Value]:
+    """Return a place in the ``run_at`` index."""
+    return {"b": text(bucket_partition(entry.bucket, entry.shard)), "k": time(entry.due_at)}
+
+
+def listing_partition(listing_shard: int) -> str:
+    """Return one partition of the ``listing`` index."""
+    return f"jobs.{listing_shard}"
+
+
+def dead_partition(listing_shard: int) -> str:
+    """Return one partition of the ``dead`` index."""
+    return f"dead.{listing_shard}"
+
+
+def listing_shard_of(job_id: str) -> int:
+    """Return in which shard of the ``listing`` and ``dead`` indexes a job is."""
+    return shard_of(job_id, LISTING_SHARDS)
+
+
+def dead_attribute(job_id: str) -> Value:
+    """Return the place of a dead job in the ``dead`` index."""
+    return text(dead_partition(listing_shard_of(job_id)))
+
+
+def listing_sort_key(created_ms: int, tie: str) -> str:
+    """Return the sort key of the listing: its order is that of `ListingPosition`."""
+    return f"{created_ms:013d}.{tie}"
+
+
+def expiry_seconds(keep_until: datetime) -> int:
+    """Return ``keep_until`` as TTL has it, rounded up: nothing is deleted too early."""
+    return -(-to_ms(keep_until) // _MS_PER_SECOND)
+
+
+def _keep_until_attributes(keep_until: datetime | None) -> dict[str, Value | None]:
+    if keep_until is None:
+        return {"x": None, "y": None}
+    seconds = expiry_seconds(keep_until)
+    added = seconds * _MS_PER_SECOND - to_ms(keep_until)
+    return {"x": number(seconds), "y": number(added) if added else None}
+
+
+def field_attributes(field: str, value: Any) -> dict[str, Value | None]:
+    """Return the attributes in which a new value of ``field`` is kept (``None``: absent).
+
+    Raises `ValueError` for a field that never changes or changes only with others.
+    """
+    if field == "keep_until":
+        return _keep_until_attributes(value)
+    if field == "retry":
+        return {c.attribute: c.stored(getattr(value, c.field)) for c in RETRY_CODECS.values()}
+    codec = JOB_CODECS.get(field)
+    if codec is None or field == "id":
+        raise ValueError(f"{field} cannot be written by itself")
+    return {codec.attribute: codec.stored(value)}
+
+
+def job_to_item(job: Job) -> dict[str, Value]:
+    """Return the hot item of ``job``."""
+    item: dict[str, Value | None] = {**hot_key(job.id), "v": number(VERSION)}
+    for codec in JOB_CODECS.values():
+        item[codec.attribute] = codec.stored(getattr(job, codec.field))
+    item.update(field_attributes("retry", job.retry))
+    item.update(_keep_until_attributes(job.keep_until))
+    listing_shard = listing_shard_of(job.id)
+    item["l"] = text(listing_partition(listing_shard))
+    item["c"] = text(listing_sort_key(to_ms(job.created_at), listing_tie(job.id)))
+    if job.status is JobStatus.DEAD:
+        item["d"] = dead_attribute(job.id)
+    if job.due_at is not None and job.shard is not None:
+        item.update(entry_attributes(Entry(job.due_at, job.shard)))
+    if job.trace_id is None:
+        item["tr"] = {"NULL": True}
+    elif job.trace_id != trace_id_for(job.id):
+        item["tr"] = text(job.trace_id)
+    return {attribute: value for attribute, value in item.items() if value is not None}
+
+
+def job_from_item(item: Item) -> Job:
+    """Read a hot item. Attributes of later layouts are passed over."""
+    fields: dict[str, Any] = dict(_JOB_DEFAULTS)
+    retry: dict[str, Any] = dict(_RETRY_DEFAULTS)
+    for attribute, value in item.items():
+        reader = _JOB_READERS.get(attribute)
+        if reader is not None:
+            fields[reader[0]] = reader[1](value)
+            continue
+        reader = _RETRY_READERS.get(attribute)
+        if reader is not None:
+            retry[reader[0]] = reader[1](value)
+    created_ms = item["c"]["S"].partition(".")[0]
+    if "b" in item:
+        fields["due_at"] = read_time(item["k"])
+        fields["shard"] = int(item["b"]["S"].partition(".")[2])
+    if "x" in item:
+        added = int(item["y"]["N"]) if "y" in item else 0
+        fields["keep_until"] = from_ms(int(item["x"]["N"]) * _MS_PER_SECOND - added)
+    trace = item.get("tr")
+    fields["trace_id"] = trace.get("S") if trace else trace_id_for(fields["id"])
+    return Job(**fields, created_at=from_ms(int(created_ms)), retry=RetryPolicy(**retry))

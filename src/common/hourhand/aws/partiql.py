@@ -1,0 +1,85 @@
+"""Renders a compiled write as a PartiQL statement, to be sent in a batch with others.
+
+Only for DynamoDB itself and for stores that treat each statement's condition as it does: see
+`hourhand.aws.job_store`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hourhand.aws.conditions import (
+    Compares,
+    Either,
+    Exists,
+    LengthIs,
+    Less,
+    Missing,
+    OneOf,
+    Test,
+    Write,
+)
+from hourhand.aws.items import HOT_ITEM, JOB_CODECS, Value, number, text
+
+STATEMENTS_PER_BATCH = 25
+"""The most that BatchExecuteStatement takes (DynamoDB API reference)."""
+
+_HISTORY = JOB_CODECS["history"].attribute
+_BEYOND_THE_END = 9_000
+"""A list takes an element set beyond its end as its new last one; no history is so long."""
+
+
+def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
+    """Return one member of a BatchExecuteStatement, or ``None`` where PartiQL cannot say it.
+
+    It has no "set where absent", and an OR beside the key is refused.
+    """
+    if write.defaults or any(isinstance(test, Either) for test in write.tests):
+        return None
+    parameters: list[Value] = []
+    changes = _changes(write, parameters)
+    parameters += [text(write.job_id), text(HOT_ITEM)]
+    # An UPDATE never makes an item, so that its key need not be tested for existence.
+    tests = [_condition(t, parameters) for t in write.tests if not isinstance(t, Exists)]
+    where = " AND ".join(['"p" = ?', '"s" = ?', *tests])
+    return {
+        "Statement": f'UPDATE "{table}" {changes} WHERE {where} RETURNING ALL NEW *',
+        "Parameters": parameters,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _changes(write: Write, parameters: list[Value]) -> str:
+    changes = []
+    for attribute, value in write.sets.items():
+        if value is not None:
+            changes.append(f'SET "{attribute}" = ?')
+            parameters.append(value)
+    for each in write.sums:
+        changes.append(f'SET "{each.attribute}" = "{each.attribute}" + ?')
+        parameters.append(number(each.by))
+    for index, element in enumerate(write.appends, start=_BEYOND_THE_END):
+        changes.append(f'SET "{_HISTORY}"[{index}] = ?')
+        parameters.append(element)
+    changes += [f'REMOVE "{name}"' for name, value in write.sets.items() if value is None]
+    return " ".join(changes)
+
+
+def _condition(test: Test, parameters: list[Value]) -> str:
+    match test:
+        case Missing(attribute):
+            return f'"{attribute}" IS MISSING'
+        case Compares(attribute, comparison, value):
+            parameters.append(value)
+            return f'"{attribute}" {comparison} ?'
+        case OneOf(attribute, options):
+            parameters.extend(options)
+            return f'"{attribute}" IN [{", ".join("?" * len(options))}]'
+        case Less(attribute, than):
+            return f'"{attribute}" < "{than}"'
+        case LengthIs(attribute, length):
+            parameters.append(number(length))
+            return f'size("{attribute}") = ?'
+        case Exists() | Either():
+            raise ValueError(f"{test!r} has no place in a batch")

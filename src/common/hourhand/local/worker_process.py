@@ -1,0 +1,68 @@
+"""A worker process of the local cloud: what Lambda calls an execution environment.
+
+``python -m hourhand.local.worker_process`` reads invocations as JSON lines from standard input and
+answers each with what the worker function returned. It ends when its input does.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import IO, Any
+
+from hourhand.local.child_lines import read_lines, take_over_streams, write_line
+from hourhand.local.lambda_context import LocalContext
+
+FUNCTION = "worker"
+
+
+def main() -> None:
+    """Serve invocations until the input ends."""
+    requests, replies = take_over_streams()
+    # `-P` kept the current folder off the path while our own modules were imported: a user's
+    # file named like one of the standard library's must not replace it there.
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 (a text is what sys.path takes)
+    handler = _load()
+    invocations: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, invocations), daemon=True).start()
+    # An empty batch wires the function and imports the handlers, before there is work.
+    warm_up = LocalContext(function_name=FUNCTION, aws_request_id="warm-up")
+    write_line(replies, {"ready": os.getpid(), **_invoke(handler, {"Records": []}, warm_up)})
+    while True:
+        request = invocations.get()
+        context = LocalContext(function_name=FUNCTION, aws_request_id=request["request_id"])
+        answer = _invoke(handler, request["event"], context)
+        write_line(replies, {"request_id": request["request_id"], **answer})
+
+
+def _load() -> Callable[[Any, Any], Any]:
+    from hourhand.local.entry_points import load_entry_point
+
+    return load_entry_point(FUNCTION)
+
+
+def _receive(requests: IO[str], invocations: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """Pass on what arrives; end the process when nothing more can.
+
+    Even in the middle of an invocation: the cloud that would take the outcome is gone.
+    """
+    for message in read_lines(requests):
+        invocations.put(message)
+    os._exit(0)
+
+
+def _invoke(handler: Callable[[Any, Any], Any], event: Any, context: LocalContext) -> Any:
+    """Return what the function returned, or the error that it raised, as Lambda reports it."""
+    try:
+        return {"result": handler(event, context)}
+    except Exception as error:  # noqa: BLE001 (an invocation's error is its answer)
+        traceback.print_exc()
+        return {"error": {"errorType": type(error).__name__, "errorMessage": str(error)}}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""What callers send, checked field by field against API.md.
+
+The shapes of answers are in `hourhand.schemas.responses`: only the OpenAPI document needs them,
+so importing this package does not.
+"""
+
+from hourhand.schemas._errors import quoted
+from hourhand.schemas._limits import MAX_BATCH_BYTES, MAX_BATCH_JOBS, MAX_NESTING, MAX_PAYLOAD_BYTES
+from hourhand.schemas._times import parse_instant
+from hourhand.schemas.filters import BulkRequest, JobFilters, ListRequest
+from hourhand.schemas.requests import JobPatch, JobSubmission, RetryInput, payload_text
+
+__all__ = [
+    "MAX_BATCH_BYTES",
+    "MAX_BATCH_JOBS",
+    "MAX_NESTING",
+    "MAX_PAYLOAD_BYTES",
+    "BulkRequest",
+    "JobFilters",
+    "JobPatch",
+    "JobSubmission",
+    "ListRequest",
+    "RetryInput",
+    "parse_instant",
+    "payload_text",
+    "quoted",
+]

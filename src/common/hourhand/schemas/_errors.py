@@ -1,0 +1,90 @@
+"""What pydantic finds wrong, told in our words: which field, and what is allowed there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.schemas._limits import MAX_FIELD_ERRORS, MAX_QUOTED_CHARACTERS
+
+WHOLE_BODY = "body"
+"""The name that errors give to the whole of what was sent."""
+
+_UNKNOWN_FIELD = "is not a known field"
+_KEY_ITSELF = "[key]"
+"""How pydantic marks an error about an entry's key, not its value."""
+
+_MESSAGES = {
+    "missing": "is required",
+    "extra_forbidden": _UNKNOWN_FIELD,
+    "string_type": "must be a string",
+    "string_unicode": "must be valid Unicode: it holds half of a surrogate pair",
+    "string_too_short": "must have at least {min_length} character(s)",
+    "string_too_long": "must have at most {max_length} characters",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "list_type": "must be a JSON array",
+    "greater_than_equal": "must be at least {ge:,.0f}",
+    "less_than_equal": "must be at most {le:,.0f}",
+    "too_long": "must have at most {max_length} entries",
+    "enum": "must be {expected}",
+    "literal_error": "must be {expected}",
+    "none_required": "must be null",
+}
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validate(model: type[M], raw: object, *, what: str) -> M:
+    """Return ``raw`` as ``model``; raise `InvalidInput` that names every wrong field.
+
+    ``what`` names the thing in the sentence for people: "job", "filter".
+    """
+    if not isinstance(raw, Mapping):
+        raise invalid(what, [FieldError(WHOLE_BODY, "must be a JSON object")])
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        errors = [_field_error(detail) for detail in details[:MAX_FIELD_ERRORS]]
+        raise invalid(what, _naming_known_fields(errors, model)) from error
+
+
+def invalid(what: str, errors: list[FieldError]) -> InvalidInput:
+    """Return the error for a ``what`` with these faults."""
+    named = ", ".join(dict.fromkeys(error.field for error in errors))
+    return InvalidInput(f"The {what} is invalid: see {named}.", errors=tuple(errors))
+
+
+def quoted(text: str) -> str:
+    """Return a caller's own words, short and encodable, to be repeated in an answer."""
+    safe = text.encode("utf-8", errors="replace").decode("utf-8")
+    if len(safe) <= MAX_QUOTED_CHARACTERS:
+        return safe
+    return safe[: MAX_QUOTED_CHARACTERS - 3] + "..."
+
+
+def _field_error(detail: ErrorDetails) -> FieldError:
+    path = [str(part) for part in detail["loc"] if part != _KEY_ITSELF]
+    field = quoted(".".join(path)) or WHOLE_BODY
+    context: dict[str, Any] = detail.get("ctx") or {}
+    template = _MESSAGES.get(detail["type"])
+    return FieldError(field, detail["msg"] if template is None else template.format(**context))
+
+
+def _naming_known_fields(errors: list[FieldError], model: type[BaseModel]) -> list[FieldError]:
+    """Add the names that exist to the first error about one that does not."""
+    for index, error in enumerate(errors):
+        if error.message == _UNKNOWN_FIELD and "." not in error.field:
+            known = ", ".join(model.model_fields)
+            errors[index] = FieldError(error.field, f"{_UNKNOWN_FIELD}; known are {known}")
+            break
+    return errors

@@ -1,0 +1,40 @@
+"""The limits of what callers may send (API.md), each with its reason where it is not plain."""
+
+from __future__ import annotations
+
+MAX_PAYLOAD_BYTES = 2_500_000
+"""Of canonical JSON text in UTF-8: escaped once more, it must fit into a Lambda event of 6 MB."""
+
+MAX_NESTING = 100
+"""Arrays and objects within one another: deeper ones could not be read again by everybody."""
+
+MAX_HANDLER_CHARACTERS = 64
+MAX_KEY_CHARACTERS = 256
+MAX_TENANT_CHARACTERS = 128
+MAX_SCHEDULE_ID_CHARACTERS = 100
+MAX_CURSOR_CHARACTERS = 1000
+MAX_TAGS = 20
+MAX_TAG_KEY_CHARACTERS = 64
+MAX_TAG_VALUE_CHARACTERS = 256
+MAX_TIMEOUT_SECONDS = 840
+"""A minute less than the longest that a Lambda function may run."""
+
+MAX_ATTEMPTS = 100
+MAX_RETRY_SECONDS = 366 * 86_400
+"""A retry further off than a year is a mistake in units, most likely."""
+
+MAX_RETENTION_SECONDS = 10 * 366 * 86_400
+MAX_DELAY_SECONDS = 200 * 366 * 86_400
+"""Beyond the year 2200 whenever it is sent; the exact bound is judged against the clock."""
+
+END_OF_TIME_YEAR = 2201
+"""The first year that no time may lie in."""
+
+MAX_BATCH_JOBS = 500
+MAX_BATCH_BYTES = 2_500_000
+DEFAULT_PAGE_JOBS = 50
+MAX_PAGE_JOBS = 200
+
+MAX_FIELD_ERRORS = 20
+MAX_QUOTED_CHARACTERS = 100
+"""How many errors an answer lists, and how much of a caller's own words it repeats."""

@@ -1,0 +1,215 @@
+"""What callers send to submit and change jobs, parsed into values that need no further doubt.
+
+Types are strict: "5" is no number and true is no 1. What depends on the time of day (how far in
+the past ``run_at`` lies) is judged by the services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from hourhand.domain.errors import FieldError, NotSupportedYet, TooLarge
+from hourhand.domain.ids import canonical_json, content_hash
+from hourhand.domain.model import POOL, Backoff, Jitter, OnLost, Priority
+from hourhand.schemas import _limits as limits
+from hourhand.schemas._errors import invalid, validate
+from hourhand.schemas._times import Instant
+
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+# A name of a choice comes as a JSON string; strict mode would want the enum's member itself.
+PriorityName = Annotated[Priority, Field(strict=False)]
+OnLostName = Annotated[OnLost, Field(strict=False)]
+BackoffName = Annotated[Backoff, Field(strict=False)]
+JitterName = Annotated[Jitter, Field(strict=False)]
+
+HandlerName = Annotated[str, Field(min_length=1, max_length=limits.MAX_HANDLER_CHARACTERS)]
+Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
+TagKey = Annotated[
+    str, Field(min_length=1, max_length=limits.MAX_TAG_KEY_CHARACTERS, pattern="^[^:]*$")
+]
+TagValue = Annotated[str, Field(max_length=limits.MAX_TAG_VALUE_CHARACTERS)]
+RetrySeconds = Annotated[float, Field(ge=0, le=limits.MAX_RETRY_SECONDS)]
+DelaySeconds = Annotated[float, Field(ge=0, le=limits.MAX_DELAY_SECONDS)]
+
+
+class RetryInput(BaseModel):
+    """How often and how late a failed attempt is followed by another; what is absent is default."""
+
+    model_config = STRICT
+
+    max_attempts: Annotated[int, Field(ge=1, le=limits.MAX_ATTEMPTS)] | None = None
+    backoff: BackoffName | None = None
+    base_seconds: RetrySeconds | None = None
+    max_delay_seconds: RetrySeconds | None = None
+    jitter: JitterName | None = None
+
+
+class JobSubmission(BaseModel):
+    """A job as it is submitted. ``None`` means: not given; the handler's policy or default holds.
+
+    ``payload_text`` is the payload as canonical JSON; ``body_hash`` identifies all that was sent.
+    """
+
+    model_config = STRICT
+
+    handler: HandlerName
+    payload: Any = None
+    run_at: Instant | None = None
+    delay_seconds: DelaySeconds | None = None
+    priority: PriorityName | None = None
+    idempotency_key: (
+        Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)] | None
+    ) = None
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")] | None = None
+    timeout_seconds: Annotated[int, Field(ge=1, le=limits.MAX_TIMEOUT_SECONDS)] | None = None
+    expires_at: Instant | None = None
+    retention_seconds: Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)] | None = None
+    on_lost: OnLostName | None = None
+    tenant: Tenant | None = None
+    tags: Annotated[dict[TagKey, TagValue], Field(max_length=limits.MAX_TAGS)] = Field(
+        default_factory=dict
+    )
+    retry: RetryInput | None = None
+    pool: Literal["default"] | None = None
+    concurrency_key: None = None
+
+    _payload_text: str = PrivateAttr(default="null")
+    _body_hash: str = PrivateAttr(default="")
+
+    @classmethod
+    def parse(cls, raw: object) -> JobSubmission:
+        """Return the submission that ``raw``, decoded JSON, holds.
+
+        Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
+        """
+        if isinstance(raw, Mapping):
+            _refuse_unsupported(raw)
+            raw = {**raw, "tags": {}} if raw.get("tags", {}) is None else raw
+        submission = validate(cls, raw, what="job")
+        _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
+        submission._payload_text = payload_text(submission.payload)
+        submission._body_hash = content_hash(canonical_json(raw))
+        return submission
+
+    @property
+    def payload_text(self) -> str:
+        """The payload as canonical JSON."""
+        return self._payload_text
+
+    @property
+    def body_hash(self) -> str:
+        """What two submissions share exactly if the same was sent."""
+        return self._body_hash
+
+
+class JobPatch(BaseModel):
+    """What changes of a job that is not yet running. ``given`` names the fields that were sent.
+
+    Only ``expires_at`` and ``payload`` may be given as null: that removes the one, and the other
+    becomes null.
+    """
+
+    model_config = STRICT
+
+    run_at: Instant | None = None
+    delay_seconds: DelaySeconds | None = None
+    priority: PriorityName | None = None
+    payload: Any = None
+    expires_at: Instant | None = None
+
+    _payload_text: str | None = PrivateAttr(default=None)
+
+    @classmethod
+    def parse(cls, raw: object) -> JobPatch:
+        """Return the change that ``raw`` asks for.
+
+        Raises `InvalidInput` naming each wrong field, and `TooLarge`.
+        """
+        patch = validate(cls, raw, what="change")
+        if not patch.given:
+            known = ", ".join(cls.model_fields)
+            raise invalid("change", [FieldError("body", f"must have at least one of {known}")])
+        nulls = [
+            FieldError(name, "must not be null: leave it out to keep it as it is")
+            for name in ("run_at", "delay_seconds", "priority")
+            if name in patch.given and getattr(patch, name) is None
+        ]
+        if nulls:
+            raise invalid("change", nulls)
+        _refuse_pairs(patch, ("run_at", "delay_seconds"))
+        if "payload" in patch.given:
+            patch._payload_text = payload_text(patch.payload)
+        return patch
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The fields that were sent, null or not."""
+        return frozenset(self.model_fields_set)
+
+    @property
+    def payload_text(self) -> str | None:
+        """The new payload as canonical JSON; ``None`` where none was sent."""
+        return self._payload_text
+
+
+def payload_text(payload: Any) -> str:
+    """Return ``payload`` as canonical JSON.
+
+    Raises `InvalidInput` for what is no JSON or nested too deeply, and `TooLarge`.
+    """
+    if _is_nested_deeper(payload, limits.MAX_NESTING):
+        message = f"must not nest arrays and objects more than {limits.MAX_NESTING} deep"
+        raise invalid("payload", [FieldError("payload", message)])
+    try:
+        text = canonical_json(payload)
+        size_bytes = len(text.encode())
+    except UnicodeEncodeError as error:
+        message = "must be valid Unicode: it holds half of a surrogate pair"
+        raise invalid("payload", [FieldError("payload", message)]) from error
+    except (ValueError, TypeError) as error:
+        message = "must be JSON: finite numbers, strings, true, false, null, arrays and objects"
+        raise invalid("payload", [FieldError("payload", message)]) from error
+    if size_bytes > limits.MAX_PAYLOAD_BYTES:
+        message = f"is {size_bytes:,} bytes of JSON; at most {limits.MAX_PAYLOAD_BYTES:,} are taken"
+        raise TooLarge("The payload is too large.", errors=(FieldError("payload", message),))
+    return text
+
+
+def _is_nested_deeper(value: Any, levels: int) -> bool:
+    """Walk level by level, so that no depth can exhaust the stack."""
+    level = [value] if isinstance(value, (dict, list, tuple)) else []
+    for _ in range(levels):
+        if not level:
+            return False
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, (dict, list, tuple))
+        ]
+    return bool(level)
+
+
+def _refuse_unsupported(raw: Mapping[Any, Any]) -> None:
+    errors = []
+    pool = raw.get("pool")
+    if isinstance(pool, str) and pool != POOL:
+        errors.append(FieldError("pool", f"is not supported yet, but for {POOL!r}"))
+    if raw.get("concurrency_key") is not None:
+        errors.append(FieldError("concurrency_key", "is not supported yet; leave it out"))
+    if errors:
+        raise NotSupportedYet(errors=tuple(errors))
+
+
+def _refuse_pairs(given: BaseModel, *pairs: tuple[str, str]) -> None:
+    errors = [
+        FieldError(second, f"must not be given together with {first}")
+        for first, second in pairs
+        if getattr(given, first) is not None and getattr(given, second) is not None
+    ]
+    if errors:
+        raise invalid("request", errors)

@@ -1,0 +1,218 @@
+"""An SQS event's messages, side by side: one slow job does not keep its neighbours waiting.
+
+Powertools' batch processors are not used: they run records one after another, or as coroutines
+of one event loop, and what is left of them, the answer's shape, is one line.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypedDict
+
+from hourhand.domain.errors import InvalidInput
+from hourhand.domain.history import shorten
+from hourhand.domain.timings import Timings
+from hourhand.handlers import Registry
+from hourhand.ports import Clock, Delivery, HandlerRunner, Telemetry
+from hourhand.services.execution import Disposition
+from hourhand.worker_runtime._loaded import LoadedHandlers
+from hourhand.worker_runtime._process import Record, WorkerProcess
+from hourhand.worker_runtime._runner import (
+    HandlerAbandoned,
+    RunLimits,
+    RunnerTools,
+    ThreadRunner,
+)
+
+MAX_RECORDS = 10
+"""Messages in one event of a standard queue without a batching window, which ours have not."""
+
+STUCK_EXIT_CODE = 70
+"""What a process exits with that became unusable (EX_SOFTWARE of sysexits.h)."""
+
+FLUSH_SECONDS = 1.0
+"""A stuck handler may hold the lock of the very stream that is to be flushed."""
+
+REASON_BYTES = 300
+
+
+class Execution(Protocol):
+    """What the runtime needs of `hourhand.services.execution.ExecutionService`."""
+
+    def handle(
+        self,
+        delivery: Delivery,
+        runner: HandlerRunner,
+        remaining_seconds: Callable[[], float],
+    ) -> Disposition:
+        """Work off one message."""
+
+    def hand_back(self, job_id: str, reason: str) -> bool:
+        """Return a running job to its queue."""
+
+
+class InvocationContext(Protocol):
+    """What the runtime needs of the context that Lambda passes."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return what is left of the function's time."""
+
+
+class BatchItemFailure(TypedDict):
+    """A message that SQS shall keep."""
+
+    itemIdentifier: str
+
+
+class BatchResponse(TypedDict):
+    """The partial batch response of Lambda's SQS event source."""
+
+    batchItemFailures: list[BatchItemFailure]
+
+
+@dataclass(kw_only=True)
+class WorkerRuntime:
+    """A worker process: made once, then given one event after another.
+
+    ``read_delivery`` reads a record of an SQS event and raises for what is no message of ours;
+    ``load`` imports the handlers; ``flush`` writes out what telemetry holds; ``logger`` is where
+    handlers' own lines go; ``end_process`` ends it at once, without cleaning up.
+    """
+
+    execution: Execution
+    read_delivery: Callable[[Mapping[str, Any]], Delivery]
+    load: Callable[[], Registry]
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+    flush: Callable[[], None]
+    logger: logging.Logger
+    limits: RunLimits = field(default_factory=RunLimits)
+    end_process: Callable[[int], object] = os._exit
+
+    def __post_init__(self) -> None:
+        """Make what the runs of this process share."""
+        self._tools = RunnerTools(
+            handlers=LoadedHandlers(self.load),
+            process=WorkerProcess(),
+            clock=self.clock,
+            timings=self.timings,
+            telemetry=self.telemetry,
+            hand_back=self.execution.hand_back,
+            logger=self.logger,
+            limits=self.limits,
+        )
+
+    def process_batch(self, event: Mapping[str, Any], context: InvocationContext) -> BatchResponse:
+        """Work off the messages of one SQS event; name those that shall come again.
+
+        Raises `InvalidInput` for an event that is not from SQS; nothing else.
+        """
+        records = _records_of(event)
+        # Everything counts as to be kept until it is known to be done with.
+        is_kept = [True] * len(records)
+
+        def work_off(index: int, record: Record) -> None:
+            try:
+                is_kept[index] = self._work_off(records[index], record, context)
+            finally:
+                self._leave(record)
+
+        self._tools.handlers.forget_failure()
+        started = [self._start(work_off, index) for index in range(min(len(records), MAX_RECORDS))]
+        # Here, in the process's first thread, while the records are being claimed.
+        self._tools.handlers.load()
+        for thread in filter(None, started):
+            thread.join()
+        self._tell_left_out(len(records))
+        self.flush()
+        kept = [record for record, keep in zip(records, is_kept, strict=True) if keep]
+        return {"batchItemFailures": [{"itemIdentifier": record["messageId"]} for record in kept]}
+
+    def _start(
+        self, work_off: Callable[[int, Record], None], index: int
+    ) -> threading.Thread | None:
+        record = self._tools.process.enter()
+        thread = threading.Thread(
+            target=work_off, args=(index, record), name=f"record-{index}", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            self.telemetry.warning("No thread could be started for a message.")
+            self._tools.process.condemn()
+            self._leave(record)
+            return None
+        return thread
+
+    def _work_off(self, raw: Mapping[str, Any], record: Record, context: InvocationContext) -> bool:
+        """Work off one message; whether it shall come again."""
+        try:
+            delivery = self.read_delivery(raw)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is not ours
+            # Kept, so that the queue's own limit of receives moves it to where people look.
+            self._tell_failure("A message is not one of ours.", error, message_id=raw["messageId"])
+            self.telemetry.count("messages_foreign")
+            return True
+        try:
+            disposition = self.execution.handle(
+                delivery,
+                ThreadRunner(self._tools, record),
+                lambda: context.get_remaining_time_in_millis() / 1000,
+            )
+        except HandlerAbandoned:
+            return True
+        except Exception as error:  # noqa: BLE001 - the other messages must not pay for it
+            self._tell_failure(
+                "A message could not be worked off.", error, job_id=delivery.message.job_id
+            )
+            self.telemetry.count("messages_failed")
+            return True
+        return disposition is Disposition.KEEP
+
+    def _tell_failure(self, sentence: str, error: Exception, **fields: Any) -> None:
+        reason = shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
+        self.telemetry.warning(sentence, reason=reason, **fields)
+
+    def _tell_left_out(self, records: int) -> None:
+        if records > MAX_RECORDS:
+            self.telemetry.warning(
+                "An event holds more messages than may run side by side; the rest is kept.",
+                records=records,
+                bound=MAX_RECORDS,
+            )
+
+    def _leave(self, record: Record) -> None:
+        """End with a record; the last one out ends the process, if that must be."""
+        if not self._tools.process.leave(record):
+            return
+        self.telemetry.warning("The process ends.", exit_code=STUCK_EXIT_CODE)
+        self._flush_in_time()
+        self.end_process(STUCK_EXIT_CODE)
+
+    def _flush_in_time(self) -> None:
+        def flush() -> None:
+            self.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None and not stream.closed:
+                    stream.flush()
+
+        flusher = threading.Thread(target=flush, daemon=True)
+        flusher.start()
+        flusher.join(FLUSH_SECONDS)
+
+
+def _records_of(event: object) -> list[Mapping[str, Any]]:
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    if not isinstance(records, list) or not all(map(_has_message_id, records)):
+        raise InvalidInput("The event is not one of SQS: each record needs a messageId.")
+    return records
+
+
+def _has_message_id(record: object) -> bool:
+    return isinstance(record, Mapping) and isinstance(record.get("messageId"), str)

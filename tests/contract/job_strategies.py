@@ -1,0 +1,182 @@
+"""Jobs with any value in any field, for the rule that every store gives back what it was given."""
+
+from __future__ import annotations
+
+import string
+from datetime import datetime, timedelta
+
+from hypothesis import strategies as st
+
+from hourhand.domain.clauses import (
+    Above,
+    Absent,
+    AnyOf,
+    AtMost,
+    AttemptsLeft,
+    Below,
+    Clause,
+    HistoryLengthIs,
+    Is,
+    StatusIn,
+)
+from hourhand.domain.history import shorten
+from hourhand.domain.model import (
+    Backoff,
+    Content,
+    EventKind,
+    HistoryEvent,
+    Jitter,
+    Job,
+    JobStatus,
+    OnLost,
+    Priority,
+    Progress,
+    RetryPolicy,
+)
+from hourhand.domain.times import from_ms, to_ms
+from hourhand.testing import START
+
+_BASE_MS = to_ms(START)
+_ACTOR_LETTERS = string.ascii_letters + string.digits + "-_"
+
+words = st.text(min_size=1, max_size=20)
+texts = st.text(max_size=60)
+counts = st.integers(0, 2**31)
+# Few enough that two drawn times are often equal: boundaries are where stores differ.
+times = st.one_of(
+    st.integers(-3, 3).map(lambda step: from_ms(_BASE_MS + step)),
+    st.integers(0, 7_000_000_000_000).map(from_ms),
+)
+seconds = st.floats(0.001, 1e6).map(lambda value: round(value, 3))
+amounts = st.one_of(st.integers(0, 10**12).map(float), seconds)
+
+
+def maybe(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Draw ``None`` or a value."""
+    return st.one_of(st.none(), strategy)
+
+
+contents = st.one_of(
+    st.builds(Content, size_bytes=counts, text=texts),
+    st.builds(Content, size_bytes=counts, item=words),
+    st.builds(Content, size_bytes=counts, key=words),
+)
+
+events = st.builds(
+    HistoryEvent,
+    kind=st.sampled_from(EventKind),
+    at=times,
+    status=st.sampled_from(JobStatus),
+    actor=st.text(_ACTOR_LETTERS, min_size=1, max_size=20),
+    attempt=st.integers(0, 100),
+    token=counts,
+    reason=texts.map(shorten),
+)
+
+policies = st.builds(
+    RetryPolicy,
+    max_attempts=st.integers(1, 100),
+    backoff=st.sampled_from(Backoff),
+    base_seconds=seconds,
+    max_delay_seconds=seconds,
+    jitter=st.sampled_from(Jitter),
+)
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> Job:
+    """Draw a job. Its fields need not make sense together, but for its place in the index."""
+    status = draw(st.sampled_from(JobStatus))
+    is_filed = draw(st.booleans()) or not status.is_final
+    return draw(
+        st.builds(
+            Job,
+            id=st.text(_ACTOR_LETTERS, min_size=1, max_size=60),
+            handler=words,
+            status=st.just(status),
+            run_at=times,
+            created_at=times,
+            payload=contents,
+            due_at=times if is_filed else st.none(),
+            shard=st.integers(0, 1023) if is_filed else st.none(),
+            priority=st.sampled_from(Priority),
+            queue=st.sampled_from(Priority),
+            pool=words,
+            generation=counts,
+            round=counts,
+            attempt=st.integers(0, 101),
+            token=counts,
+            claim_id=maybe(words),
+            lease_owner=maybe(words),
+            lease_until=maybe(times),
+            enqueued_at=maybe(times),
+            started_at=maybe(times),
+            finished_at=maybe(times),
+            lateness_ms=maybe(st.integers(-(2**40), 2**40)),
+            cancel_requested_at=maybe(times),
+            timeout_seconds=st.integers(1, 840),
+            retention_seconds=counts,
+            expires_at=maybe(times),
+            on_lost=st.sampled_from(OnLost),
+            retry=policies,
+            idempotency_key=maybe(words),
+            body_hash=maybe(words),
+            tenant=maybe(words),
+            tags=st.dictionaries(words, texts, max_size=4),
+            result=maybe(contents),
+            progress=maybe(
+                st.builds(Progress, done=amounts, total=maybe(amounts), message=maybe(texts))
+            ),
+            history=st.lists(events, max_size=6).map(tuple),
+            history_dropped=counts,
+            schedule_id=maybe(words),
+            occurrence=maybe(times),
+            trace_id=maybe(words),
+            payload_kept_until=maybe(times),
+            keep_until=maybe(times),
+        )
+    )
+
+
+_COMPARED_TIMES = (
+    *("due_at", "enqueued_at", "lease_until", "cancel_requested_at", "expires_at"),
+    "payload_kept_until",
+)
+_COMPARED_NUMBERS = ("generation", "token")
+
+
+def clauses(job: Job) -> st.SearchStrategy[Clause]:
+    """Draw a clause of a kind that moves are made of, with a value close to that of ``job``."""
+    single = st.one_of(
+        st.frozensets(st.sampled_from(JobStatus), min_size=1).map(StatusIn),
+        st.sampled_from(_COMPARED_TIMES).flatmap(lambda name: _time_clauses(name, job)),
+        st.sampled_from(_COMPARED_NUMBERS).flatmap(lambda name: _number_clauses(name, job)),
+        st.sampled_from(OnLost).map(lambda value: Is("on_lost", value)),
+        st.just(AttemptsLeft()),
+        st.builds(
+            HistoryLengthIs,
+            st.sampled_from([len(job.history), len(job.history) + 1]),
+            st.sampled_from([job.history_dropped, job.history_dropped + 1]),
+        ),
+    )
+    return st.one_of(single, st.lists(single, min_size=1, max_size=3).map(_any_of))
+
+
+def _any_of(parts: list[Clause]) -> Clause:
+    return AnyOf(tuple(parts))
+
+
+def _time_clauses(name: str, job: Job) -> st.SearchStrategy[Clause]:
+    actual: datetime = getattr(job, name) or START
+    steps = st.sampled_from([-1, 0, 1]).map(lambda step: actual + step * timedelta(milliseconds=1))
+    compared = st.sampled_from([Is, Below, AtMost, Above])
+    return st.one_of(
+        st.just(Absent(name)),
+        st.just(Is(name, None)),
+        st.builds(lambda kind, value: kind(name, value), compared, steps),
+    )
+
+
+def _number_clauses(name: str, job: Job) -> st.SearchStrategy[Clause]:
+    actual: int = getattr(job, name)
+    return st.sampled_from([actual - 1, actual, actual + 1]).map(lambda value: Is(name, value))

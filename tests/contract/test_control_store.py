@@ -1,0 +1,343 @@
+"""Leases, shard map and watermark: each write under its condition, on every store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.model import Priority
+from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark, first_watermark
+from hourhand.ports import ControlStore, Lease, LeaseHeld, TickRecord
+
+SECOND = timedelta(seconds=1)
+MILLISECOND = timedelta(milliseconds=1)
+LEASE = timedelta(seconds=30)
+MARGIN = timedelta(seconds=2)
+
+
+def acquire(
+    store: ControlStore, holder: str, now: datetime, *, name: str = "leader"
+) -> Lease | LeaseHeld:
+    return store.acquire_lease(name, holder, now=now, until=now + LEASE, margin=MARGIN)
+
+
+def acquired(store: ControlStore, holder: str, now: datetime, *, name: str = "leader") -> Lease:
+    lease = acquire(store, holder, now, name=name)
+    assert isinstance(lease, Lease)
+    return lease
+
+
+# --- leases ---------------------------------------------------------------------------------------
+
+
+def test_nobody_holds_a_lease_that_was_never_taken(control_store: ControlStore) -> None:
+    assert control_store.read_lease("leader") is None
+
+
+def test_a_free_lease_is_taken_with_the_first_epoch(
+    control_store: ControlStore, now: datetime
+) -> None:
+    lease = acquired(control_store, "one", now)
+    assert lease == Lease(
+        name="leader", holder="one", epoch=1, until=now + LEASE, acquired_at=now, taken_from=None
+    )
+    assert control_store.read_lease("leader") == lease
+
+
+@pytest.mark.parametrize(
+    "after", [timedelta(0), LEASE, LEASE + MARGIN], ids=["at once", "at its end", "at its margin"]
+)
+def test_a_lease_is_not_taken_before_it_is_over_by_more_than_the_margin(
+    control_store: ControlStore, now: datetime, after: timedelta
+) -> None:
+    lease = acquired(control_store, "one", now)
+    assert acquire(control_store, "two", now + after) == LeaseHeld("one", 1, now + LEASE)
+    assert control_store.read_lease("leader") == lease
+
+
+def test_a_lease_is_taken_once_it_is_over_by_more_than_the_margin(
+    control_store: ControlStore, now: datetime
+) -> None:
+    acquired(control_store, "one", now)
+    later = now + LEASE + MARGIN + MILLISECOND
+    lease = acquired(control_store, "two", later)
+    assert lease == Lease(
+        name="leader",
+        holder="two",
+        epoch=2,
+        until=later + LEASE,
+        acquired_at=later,
+        taken_from="one",
+    )
+    assert control_store.read_lease("leader") == lease
+
+
+def test_the_holder_takes_its_own_lease_again_in_the_same_epoch(
+    control_store: ControlStore, now: datetime
+) -> None:
+    first = acquired(control_store, "one", now)
+    again = acquired(control_store, "one", now + SECOND)
+    assert (again.holder, again.epoch, again.until) == ("one", 1, now + SECOND + LEASE)
+    assert control_store.read_lease("leader") == again
+    assert control_store.renew_lease(first, now + 2 * LEASE) is not None
+
+
+def test_a_renewed_lease_lasts_longer(control_store: ControlStore, now: datetime) -> None:
+    lease = acquired(control_store, "one", now)
+    renewed = control_store.renew_lease(lease, now + 2 * LEASE)
+    assert renewed == replace(lease, until=now + 2 * LEASE)
+    assert control_store.read_lease("leader") == renewed
+    late = now + LEASE + MARGIN + SECOND
+    assert acquire(control_store, "two", late) == LeaseHeld("one", 1, now + 2 * LEASE)
+
+
+def test_a_lease_that_another_took_can_be_neither_renewed_nor_given_up(
+    control_store: ControlStore, now: datetime
+) -> None:
+    lost = acquired(control_store, "one", now)
+    lease = acquired(control_store, "two", now + 2 * LEASE)
+    assert control_store.renew_lease(lost, now + 3 * LEASE) is None
+    assert control_store.release_lease(lost) is False
+    assert control_store.read_lease("leader") == lease
+
+
+def test_a_lease_of_an_older_epoch_is_lost_even_to_the_same_holder(
+    control_store: ControlStore, now: datetime
+) -> None:
+    old = acquired(control_store, "one", now)
+    acquired(control_store, "two", now + 2 * LEASE)
+    lease = acquired(control_store, "one", now + 4 * LEASE)
+    assert lease.epoch == 3
+    assert control_store.renew_lease(old, now + 9 * LEASE) is None
+    assert control_store.release_lease(old) is False
+    assert control_store.read_lease("leader") == lease
+
+
+def test_a_lease_that_nobody_ever_took_can_be_neither_renewed_nor_given_up(
+    control_store: ControlStore, now: datetime
+) -> None:
+    never = Lease(name="leader", holder="one", epoch=1, until=now + LEASE, acquired_at=now)
+    assert control_store.renew_lease(never, now + LEASE) is None
+    assert control_store.release_lease(never) is False
+    assert control_store.read_lease("leader") is None
+
+
+def test_a_lease_given_up_is_free_at_once_and_its_epoch_goes_on(
+    control_store: ControlStore, now: datetime
+) -> None:
+    lease = acquired(control_store, "one", now)
+    assert control_store.release_lease(lease) is True
+    assert control_store.read_lease("leader") is None
+    following = acquired(control_store, "two", now + SECOND)
+    assert (following.epoch, following.taken_from) == (2, None)
+
+
+def test_a_lease_given_up_can_be_neither_renewed_nor_given_up_again(
+    control_store: ControlStore, now: datetime
+) -> None:
+    lease = acquired(control_store, "one", now)
+    control_store.release_lease(lease)
+    assert control_store.renew_lease(lease, now + 2 * LEASE) is None
+    assert control_store.release_lease(lease) is False
+
+
+def test_leases_of_different_names_have_nothing_to_do_with_each_other(
+    control_store: ControlStore, now: datetime
+) -> None:
+    leader = acquired(control_store, "one", now)
+    shard = acquired(control_store, "two", now, name="shard.0")
+    assert control_store.release_lease(leader) is True
+    assert control_store.read_lease("shard.0") == shard
+
+
+# --- the shard map --------------------------------------------------------------------------------
+
+
+def test_a_new_installation_has_one_shard(control_store: ControlStore) -> None:
+    assert control_store.read_shard_map() == ShardMap()
+
+
+def test_a_shard_map_is_stored_with_all_its_versions(
+    control_store: ControlStore, now: datetime
+) -> None:
+    shard_map = ShardMap()
+    for number in range(1, 4):
+        shard_map = shard_map.with_version(bucket_of(now) + number, 4 * number, now=now)
+        assert control_store.write_shard_map(shard_map, expected_version=number) is True
+        assert control_store.read_shard_map() == shard_map
+
+
+def test_a_shard_map_is_not_stored_where_another_was_stored_meanwhile(
+    control_store: ControlStore, now: datetime
+) -> None:
+    first = ShardMap().with_version(bucket_of(now) + 1, 4, now=now)
+    second = ShardMap().with_version(bucket_of(now) + 1, 8, now=now)
+    assert control_store.write_shard_map(first, expected_version=1) is True
+    assert control_store.write_shard_map(second, expected_version=1) is False
+    assert control_store.read_shard_map() == first
+
+
+def test_a_shard_map_with_anything_but_one_more_version_is_not_stored(
+    control_store: ControlStore, now: datetime
+) -> None:
+    assert control_store.write_shard_map(ShardMap(), expected_version=1) is False
+    three = ShardMap((*ShardMap().versions, ShardMapVersion(5, 2), ShardMapVersion(6, 3)))
+    assert control_store.write_shard_map(three, expected_version=1) is False
+    assert control_store.read_shard_map() == ShardMap()
+
+
+# --- the watermark --------------------------------------------------------------------------------
+
+
+def test_a_new_installation_has_no_watermark(control_store: ControlStore) -> None:
+    assert control_store.read_watermark() is None
+
+
+def test_the_first_watermark_is_stored_where_there_is_none(
+    control_store: ControlStore, now: datetime
+) -> None:
+    first = first_watermark(now, 1)
+    assert control_store.write_watermark(first, previous=None) is True
+    assert control_store.read_watermark() == first
+    assert control_store.write_watermark(replace(first, low=first.low + 1), previous=None) is False
+    assert control_store.read_watermark() == first
+
+
+def test_a_watermark_does_not_replace_one_that_does_not_exist(
+    control_store: ControlStore, now: datetime
+) -> None:
+    first = first_watermark(now, 1)
+    assert control_store.write_watermark(replace(first, low=first.low + 1), previous=first) is False
+    assert control_store.read_watermark() is None
+
+
+def full(now: datetime) -> Watermark:
+    """Return a watermark with a value in every field."""
+    return Watermark(
+        low=bucket_of(now),
+        candidate=bucket_of(now) + 3,
+        candidate_at=now + SECOND,
+        open={
+            bucket_of(now) - 9: OpenBucket(now),
+            bucket_of(now) - 7: OpenBucket(now + SECOND, now - MILLISECOND),
+        },
+        deep_next=bucket_of(now) - 500,
+        shard_map_version=1,
+    )
+
+
+def test_every_field_of_a_watermark_is_given_back(
+    control_store: ControlStore, now: datetime
+) -> None:
+    assert control_store.write_watermark(full(now), previous=None) is True
+    assert control_store.read_watermark() == full(now)
+
+
+def test_a_watermark_with_the_largest_open_set_is_given_back(
+    control_store: ControlStore, now: datetime
+) -> None:
+    opened = {
+        bucket_of(now) - n: OpenBucket(now - n * SECOND, now if n % 2 else None)
+        for n in range(MAX_OPEN_BUCKETS)
+    }
+    state = replace(full(now), open=opened)
+    assert control_store.write_watermark(state, previous=None) is True
+    assert control_store.read_watermark() == state
+
+
+CHANGES: dict[str, object] = {
+    "low": 1,
+    "candidate": None,
+    "candidate_at": None,
+    "open": {},
+    "deep_next": None,
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_watermark_is_replaced_only_by_one_who_knows_all_of_it(
+    control_store: ControlStore, now: datetime, field: str
+) -> None:
+    state = full(now)
+    control_store.write_watermark(state, previous=None)
+    following = replace(state, low=state.low + 1)
+    mistaken = replace(state, **{field: CHANGES[field]})
+    assert control_store.write_watermark(following, previous=mistaken) is False
+    assert control_store.read_watermark() == state
+    assert control_store.write_watermark(following, previous=state) is True
+    assert control_store.read_watermark() == following
+
+
+def test_the_watermark_never_falls(control_store: ControlStore, now: datetime) -> None:
+    state = full(now)
+    control_store.write_watermark(state, previous=None)
+    assert control_store.write_watermark(replace(state, low=state.low - 1), previous=state) is False
+    assert control_store.read_watermark() == state
+
+
+def test_a_watermark_may_stay_where_it_is_while_the_rest_changes(
+    control_store: ControlStore, now: datetime
+) -> None:
+    state = full(now)
+    control_store.write_watermark(state, previous=None)
+    following = replace(state, candidate=None, candidate_at=None, open={})
+    assert control_store.write_watermark(following, previous=state) is True
+    assert control_store.read_watermark() == following
+
+
+def test_a_watermark_of_an_older_shard_map_is_not_stored(
+    control_store: ControlStore, now: datetime
+) -> None:
+    state = first_watermark(now, 1)
+    control_store.write_watermark(state, previous=None)
+    grown = ShardMap().with_version(bucket_of(now) + 1, 4, now=now)
+    control_store.write_shard_map(grown, expected_version=1)
+    following = replace(state, low=state.low + 1)
+    assert control_store.write_watermark(following, previous=state) is False
+    assert control_store.read_watermark() == state
+    current = replace(following, shard_map_version=2)
+    assert control_store.write_watermark(current, previous=state) is True
+    assert control_store.read_watermark() == current
+
+
+def test_a_watermark_of_a_shard_map_that_does_not_exist_is_not_stored(
+    control_store: ControlStore, now: datetime
+) -> None:
+    assert control_store.write_watermark(first_watermark(now, 2), previous=None) is False
+    assert control_store.read_watermark() is None
+
+
+def test_a_new_shard_map_leaves_the_watermark_and_the_leases_alone(
+    control_store: ControlStore, now: datetime
+) -> None:
+    lease = acquired(control_store, "one", now)
+    control_store.write_watermark(full(now), previous=None)
+    grown = ShardMap().with_version(bucket_of(now) + 1, 4, now=now)
+    assert control_store.write_shard_map(grown, expected_version=1) is True
+    assert control_store.read_watermark() == full(now)
+    assert control_store.read_lease("leader") == lease
+
+
+# --- the last tick --------------------------------------------------------------------------------
+
+
+def test_the_record_of_the_last_tick_replaces_the_one_before(
+    control_store: ControlStore, now: datetime
+) -> None:
+    assert control_store.read_tick() is None
+    first = TickRecord(at=now, holder="one", epoch=1)
+    control_store.write_tick(first)
+    assert control_store.read_tick() == first
+    second = TickRecord(
+        at=now + SECOND,
+        holder="two",
+        epoch=2,
+        oldest_due_seconds={Priority.HIGH: 1.5, Priority.LOW: 86_400.0},
+        open_buckets=7,
+        skew_ms=-12,
+    )
+    control_store.write_tick(second)
+    assert control_store.read_tick() == second

@@ -1,0 +1,275 @@
+"""A job's item and what is kept beside it: given back as it was given, on every store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hourhand.domain import moves
+from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome
+from hourhand.domain.moves import Move
+from hourhand.ports import Applied, JobDetails, JobStore, Refused, WriteResult
+from hourhand.testing import ACTOR, make_content, make_job
+from tests.contract.job_strategies import clauses, jobs
+
+NewId = Callable[[], str]
+WEEK = timedelta(days=7)
+
+# The store outlives the examples: each of them takes an id of its own.
+examples = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@examples
+@given(job=jobs())
+def test_every_field_of_a_job_is_given_back(
+    job_store: JobStore, new_id: NewId, job: Job
+) -> None:
+    job = replace(job, id=new_id())
+    assert job_store.put(job) == Applied(job)
+    assert job_store.get(job.id) == job
+
+
+@examples
+@given(data=st.data())
+def test_a_condition_holds_in_the_store_exactly_when_its_clauses_hold_for_the_job(
+    job_store: JobStore, new_id: NewId, data: st.DataObject
+) -> None:
+    job = replace(data.draw(jobs()), id=new_id())
+    job_store.put(job)
+    expect = dict(enumerate(data.draw(st.lists(clauses(job), min_size=1, max_size=3))))
+    move = Move(
+        name="probe",
+        job_id=job.id,
+        expect={str(number): clause for number, clause in expect.items()},
+        sets={"trace_id": "moved"},
+    )
+    moved = replace(job, trace_id="moved")
+    expected = Applied(moved) if move.is_allowed(job) else Refused(job)
+    assert job_store.transition(move) == expected
+
+
+@examples
+@given(before=jobs(), after=jobs())
+def test_a_move_can_set_and_clear_every_field(
+    job_store: JobStore, new_id: NewId, before: Job, after: Job
+) -> None:
+    """Only what identifies a job and files it in the listing never changes."""
+    before = replace(before, id=new_id())
+    fixed = {"id", "handler", "created_at", "status", "due_at", "shard", "history"}
+    names = [name for name in Job.__dataclass_fields__ if name not in fixed]
+    job_store.put(before)
+    move = Move(
+        name="probe",
+        job_id=before.id,
+        expect={"status": moves.StatusIn(frozenset({before.status}))},
+        sets={name: getattr(after, name) for name in names},
+    )
+    assert job_store.transition(move) == Applied(move.apply(before))
+    assert job_store.get(before.id) == move.apply(before)
+
+
+def test_a_second_put_under_one_id_is_refused_and_shows_the_first(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    other = replace(job, handler="other", tags={"a": "b"})
+    assert job_store.put(other) == Refused(job)
+    assert job_store.get(job.id) == job
+
+
+def test_a_put_under_the_id_of_a_final_job_is_refused_too(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), status=JobStatus.SUCCEEDED, created_at=now)
+    job_store.put(job)
+    assert job_store.put(make_job(id=job.id, created_at=now)) == Refused(job)
+
+
+def test_a_job_that_does_not_exist_is_none(job_store: JobStore, new_id: NewId) -> None:
+    assert job_store.get(new_id()) is None
+    assert job_store.get_details("no-such-job") is None
+
+
+def test_many_jobs_are_read_at_once_and_missing_ones_left_out(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    stored = [make_job(id=new_id(), created_at=now) for _ in range(250)]
+    for job in stored:
+        job_store.put(job)
+    ids = [job.id for job in stored] + [new_id() for _ in range(5)]
+    assert job_store.get_many(ids) == {job.id: job for job in stored}
+
+
+def test_an_id_may_be_asked_for_twice(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    assert job_store.get_many([job.id, job.id]) == {job.id: job}
+
+
+def test_no_ids_are_no_jobs(job_store: JobStore) -> None:
+    assert job_store.get_many([]) == {}
+
+
+def test_many_moves_are_each_judged_alone_and_answered_in_order(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    stored = [make_job(id=new_id(), created_at=now) for _ in range(60)]
+    batch: list[Move] = []
+    expected: list[WriteResult] = []
+    for number, job in enumerate(stored):
+        mark = moves.mark_enqueued(job, now=now, actor=ACTOR)
+        batch.append(mark)
+        match number % 4:
+            case 0:
+                job_store.put(job)
+                expected.append(Applied(mark.apply(job)))
+            case 1:
+                rescheduled = replace(job, generation=2)
+                job_store.put(rescheduled)
+                expected.append(Refused(rescheduled))
+            case 2:
+                expected.append(Refused(None))
+            case _:
+                job_store.put(job)
+                job_store.transition(mark)
+                expected.append(Applied(mark.apply(job)))
+    assert job_store.transition_many(batch) == expected
+    left = {r.job.id: r.job for r in expected if isinstance(r, Applied)}
+    refused = {r.current.id: r.current for r in expected if isinstance(r, Refused) and r.current}
+    assert job_store.get_many([job.id for job in stored]) == left | refused
+
+
+def test_many_moves_of_different_kinds_go_together(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    waiting = make_job(id=new_id(), created_at=now)
+    running = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
+    ended = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, due_at=now)
+    for job in (waiting, running, ended):
+        job_store.put(job)
+    batch = [
+        moves.cancel_waiting(waiting, now=now, actor=ACTOR, reason=""),
+        moves.complete(running, now=now, actor=ACTOR, result=make_content(), progress=None),
+        moves.finish(ended),
+    ]
+    expected = [
+        Applied(move.apply(job)) for move, job in zip(batch, (waiting, running, ended), strict=True)
+    ]
+    assert job_store.transition_many(batch) == expected
+
+
+def test_no_moves_have_no_results(job_store: JobStore) -> None:
+    assert job_store.transition_many([]) == []
+
+
+# --- beside the job -----------------------------------------------------------------------------
+
+
+def test_details_show_the_texts_and_errors_beside_a_job(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    error = ErrorInfo(type="ValueError", message="no such user", traceback="Traceback ...\n  ä")
+    final = ErrorInfo(type="NotRetryable", message="", retryable=False)
+    job_store.put_text(job.id, "payload.a1", '{"a": "é\\u0000"}', now + WEEK)
+    job_store.put_text(job.id, "result.b2", "[]", now + WEEK)
+    job_store.put_error(job.id, 3, error, outcome=Outcome.FAILED, keep_until=now + WEEK)
+    job_store.put_error(job.id, 12, final, outcome=Outcome.TIMED_OUT, keep_until=now + WEEK)
+    assert job_store.get_details(job.id) == JobDetails(
+        job=job,
+        texts={"payload.a1": '{"a": "é\\u0000"}', "result.b2": "[]"},
+        errors={3: error, 12: final},
+    )
+
+
+def test_details_of_a_job_with_nothing_beside_it_are_the_job(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    assert job_store.get_details(job.id) == JobDetails(job=job)
+
+
+def test_details_show_nothing_of_a_job_whose_id_begins_alike(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    longer = make_job(id=job.id + "-longer", created_at=now)
+    job_store.put(job)
+    job_store.put(longer)
+    job_store.put_text(longer.id, "payload.a1", "1", now + WEEK)
+    assert job_store.get_details(job.id) == JobDetails(job=job)
+
+
+@pytest.mark.parametrize("size", [1_000, 256_000])
+def test_a_large_text_is_given_back(
+    job_store: JobStore, new_id: NewId, now: datetime, size: int
+) -> None:
+    job_id = new_id()
+    text = '"' + "ü" * (size // 2 - 1) + '"'
+    assert len(text.encode()) == size
+    job_store.put_text(job_id, "payload.a1", text, now + WEEK)
+    assert job_store.get_text(job_id, "payload.a1") == text
+
+
+def test_many_large_texts_beside_one_job_are_all_given_back(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    texts = {f"result.{n}": f'"{n}' + "x" * 250_000 + '"' for n in range(8)}
+    for item, text in texts.items():
+        job_store.put_text(job.id, item, text, now + WEEK)
+    assert job_store.get_details(job.id) == JobDetails(job=job, texts=texts)
+
+
+def test_a_text_can_be_kept_before_its_job_is_put(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put_text(job.id, "payload.a1", "1", now + WEEK)
+    assert job_store.get(job.id) is None
+    assert job_store.get_details(job.id) is None
+    assert job_store.put(job) == Applied(job)
+    assert job_store.get_details(job.id) == JobDetails(job=job, texts={"payload.a1": "1"})
+
+
+def test_a_text_that_is_kept_longer_stays_as_it_is(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job_id = new_id()
+    job_store.put_text(job_id, "payload.a1", "1", now + WEEK)
+    job_store.extend_text(job_id, "payload.a1", now + 2 * WEEK)
+    assert job_store.get_text(job_id, "payload.a1") == "1"
+
+
+def test_keeping_a_text_longer_that_is_gone_does_nothing(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    job_store.extend_text(job.id, "payload.a1", now + WEEK)
+    assert job_store.get_text(job.id, "payload.a1") is None
+    assert job_store.get_details(job.id) == JobDetails(job=job)
+
+
+def test_an_error_put_again_is_one_error(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    error = ErrorInfo(type="OSError", message="disk full")
+    for _ in range(2):
+        job_store.put_error(job.id, 1, error, outcome=Outcome.FAILED, keep_until=now + WEEK)
+    assert job_store.get_details(job.id) == JobDetails(job=job, errors={1: error})

@@ -1,0 +1,135 @@
+"""Each clause of each move is needed: without it, a write does harm that can be named.
+
+For every (move, clause) pair there is a scenario in which only that clause is false. The move is
+refused; the same move without the clause is applied; and then an invariant is broken.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from dataclasses import replace
+from typing import get_type_hints
+
+import pytest
+
+from hourhand.domain import moves
+from hourhand.domain.moves import Move
+from tests.unit.domain.condition_cases import CASES, Case
+from tests.unit.domain.condition_scenarios import CASES_BY_NAME, SCENARIOS, Scenario
+from tests.unit.domain.job_samples import with_long_history
+
+each_scenario = pytest.mark.parametrize(
+    "scenario", SCENARIOS, ids=lambda scenario: f"{scenario.move}-{scenario.clause}"
+)
+LEASE = {"status", "token", "lease_as_read", "lease_expired"}
+OWNER = {"status", "token"}
+STARTABLE = {"generation", "attempts_left", "not_cancelled", "not_expired"}
+
+CONDITIONS = {
+    "mark_enqueued": {"status", "generation", "never_sent"},
+    "mark_dispatched_again": {"status", "generation", "last_sent_as_read"},
+    "unmark of a submission": {"status", "generation", "last_sent_as_read"},
+    "unmark of a retry": {"status", "generation", "last_sent_as_read"},
+    "refile": {"status", "filed_as_read"},
+    "keep_payload": {"status", "kept_as_read"},
+    "claim": {"status", "due", *STARTABLE},
+    "take_over": {*LEASE, *STARTABLE, "may_run_again"},
+    "heartbeat": OWNER,
+    "complete": OWNER,
+    "retry_later": {*OWNER, "not_cancelled"},
+    "hand_back": {*OWNER, "not_cancelled"},
+    "die": {*OWNER, "not_cancelled"},
+    "end_cancelled": OWNER,
+    "recover to RETRYING": {*LEASE, "not_cancelled"},
+    "recover to DEAD": {*LEASE, "not_cancelled"},
+    "recover to CANCELLED": LEASE,
+    "finish": {"status", "generation"},
+    "cancel_waiting": {"status", "generation"},
+    "request_cancel": {"status", "not_asked_yet"},
+    "change": {"status", "generation"},
+    "expire": {"status", "generation", "expired"},
+    "redrive": {"status", "generation"},
+}
+"""The table of conditions in DESIGN, section 5, by the names that the code gives the clauses."""
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def _builders() -> set[str]:
+    """The public functions of ``moves`` that make a move of anything but a move."""
+    found = set()
+    for name, function in inspect.getmembers(moves, inspect.isfunction):
+        hints = get_type_hints(function)
+        if name.startswith("_") or hints.pop("return", None) is not Move:
+            continue
+        if Move not in hints.values():
+            found.add(name)
+    return found
+
+
+def test_every_move_has_a_case() -> None:
+    assert {case.builder for case in CASES} == _builders()
+    assert len(CASES_BY_NAME) == len(CASES)
+
+
+def test_every_clause_of_every_move_has_one_scenario() -> None:
+    pairs = {(case.name, clause) for case in CASES for clause in case.clause_names()}
+    described = Counter((scenario.move, scenario.clause) for scenario in SCENARIOS)
+    assert set(described) == pairs
+    assert set(described.values()) == {1}
+
+
+@each_case
+def test_a_move_expects_what_the_protocol_asks_for(case: Case) -> None:
+    assert set(case.build(case.ordinary).expect) == CONDITIONS[case.name]
+
+
+@each_case
+def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) -> None:
+    added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
+    records_no_event = {"keep_payload", "claim", "heartbeat", "finish"}
+    assert added == (set() if case.builder in records_no_event else {"history_as_read"})
+
+
+@each_case
+def test_a_move_is_allowed_on_the_job_that_was_read(case: Case) -> None:
+    assert case.build(case.ordinary).is_allowed(case.ordinary)
+
+
+@each_scenario
+def test_exactly_one_clause_is_false(scenario: Scenario) -> None:
+    expect = scenario.case.build(scenario.read).expect
+    false = [name for name, clause in expect.items() if not clause.holds(scenario.stored)]
+    assert false == [scenario.clause]
+
+
+@each_scenario
+def test_the_move_is_refused(scenario: Scenario) -> None:
+    move = scenario.case.build(scenario.read)
+    assert not move.is_allowed(scenario.stored)
+    assert not move.made_by_me(scenario.stored)
+
+
+@each_scenario
+def test_without_the_clause_the_move_does_harm(scenario: Scenario) -> None:
+    move = scenario.case.build(scenario.read)
+    others = {name: c for name, c in move.expect.items() if name != scenario.clause}
+    if "status" not in others:
+        # The table of states needs one to check; any clause less is what this test is about.
+        move = replace(move, to=None, sets={**move.sets, **_state_of(move)})
+    weaker = replace(move, expect=others)
+    assert weaker.is_allowed(scenario.stored)
+    harmed = weaker.apply(scenario.stored)
+    assert not scenario.harm.holds(scenario.read, scenario.stored, harmed), scenario.story
+
+
+def _state_of(move: Move) -> dict[str, object]:
+    return {} if move.to is None else {"status": move.to}
+
+
+@each_scenario
+def test_in_the_ordinary_case_the_move_keeps_to_the_same_invariant(scenario: Scenario) -> None:
+    job = scenario.case.ordinary
+    result = scenario.case.build(job).apply(job)
+    assert scenario.harm.holds(job, job, result), scenario.harm.sentence
