@@ -1,3 +1,44 @@
-"""The scheduler: EventBridge's tick, or shards that a leader handed over; one call, one report."""
+"""The scheduler: EventBridge's tick, or the shards that a leader handed over. One call, one report.
+
+A tick that finds another leader steps back; an error is raised, and the next tick is its retry.
+"""
 
 from __future__ import annotations
+
+import functools
+import os
+from dataclasses import asdict
+from typing import Any
+
+from hourhand.aws.invoker import read_sweep_event
+from hourhand.bootstrap import SchedulerServices, wire_scheduler
+from hourhand.settings import SCHEDULER_NEEDS, read_settings
+
+
+@functools.cache
+def services() -> SchedulerServices:
+    # Wired by the first invocation: importing this file reads and connects nothing.
+    return wire_scheduler(read_settings(os.environ, SCHEDULER_NEEDS))
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    def remaining_seconds() -> float:
+        milliseconds: int = context.get_remaining_time_in_millis()
+        return milliseconds / 1000
+
+    wired = services()
+    asked = read_sweep_event(event)
+    try:
+        if asked is None:
+            report = wired.scheduling.tick(context.aws_request_id, remaining_seconds)
+        else:
+            report = wired.scheduling.sweep_shards(
+                asked.shards,
+                asked.epoch,
+                asked.tick_at,
+                context.aws_request_id,
+                remaining_seconds,
+            )
+        return asdict(report)
+    finally:
+        wired.telemetry.flush()

@@ -8,8 +8,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.ports import JobStore
-from hourhand.testing import START, MemoryJobStore
+from hourhand.ports import ControlStore, IdempotencyStore, JobStore, ObjectStore
+from hourhand.testing import (
+    START,
+    MemoryControlStore,
+    MemoryIdempotencyStore,
+    MemoryJobStore,
+    MemoryObjectStore,
+)
+from tests.contract.queue_rig import MemoryQueueRig, QueueRig
 
 _NUMBERS = itertools.count(1)
 
@@ -29,3 +36,23 @@ def new_id() -> Callable[[], str]:
 @pytest.fixture(params=["memory"])
 def job_store(request: pytest.FixtureRequest) -> JobStore:
     return MemoryJobStore()
+
+
+@pytest.fixture(params=["memory"])
+def control_store(request: pytest.FixtureRequest) -> ControlStore:
+    return MemoryControlStore()
+
+
+@pytest.fixture(params=["memory"])
+def idempotency_store(request: pytest.FixtureRequest) -> IdempotencyStore:
+    return MemoryIdempotencyStore()
+
+
+@pytest.fixture(params=["memory"])
+def object_store(request: pytest.FixtureRequest) -> ObjectStore:
+    return MemoryObjectStore()
+
+
+@pytest.fixture(params=["memory"])
+def queue_rig(request: pytest.FixtureRequest) -> QueueRig:
+    return MemoryQueueRig()

@@ -37,7 +37,7 @@ from hourhand.domain.times import from_ms, to_ms
 from hourhand.testing import START
 
 _BASE_MS = to_ms(START)
-_ACTOR_LETTERS = string.ascii_letters + string.digits + "-_"
+_ID_LETTERS = string.ascii_letters + string.digits + "-_"
 
 words = st.text(min_size=1, max_size=20)
 texts = st.text(max_size=60)
@@ -67,7 +67,7 @@ events = st.builds(
     kind=st.sampled_from(EventKind),
     at=times,
     status=st.sampled_from(JobStatus),
-    actor=st.text(_ACTOR_LETTERS, min_size=1, max_size=20),
+    actor=words,
     attempt=st.integers(0, 100),
     token=counts,
     reason=texts.map(shorten),
@@ -91,7 +91,7 @@ def jobs(draw: st.DrawFn) -> Job:
     return draw(
         st.builds(
             Job,
-            id=st.text(_ACTOR_LETTERS, min_size=1, max_size=60),
+            id=st.text(_ID_LETTERS, min_size=1, max_size=60),
             handler=words,
             status=st.just(status),
             run_at=times,

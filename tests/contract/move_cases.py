@@ -243,7 +243,9 @@ def _redrive(job: Job, now: datetime) -> Move:
 def _full_history(now: datetime) -> tuple[HistoryEvent, ...]:
     """Return more events than the budget of the hot item holds."""
     return tuple(
-        make_event(kind=EventKind.DISPATCHED_AGAIN, at=now, status=JobStatus.ENQUEUED, reason=str(n))
+        make_event(
+            kind=EventKind.DISPATCHED_AGAIN, at=now, status=JobStatus.ENQUEUED, reason=str(n)
+        )
         for n in range(30)
     )
 

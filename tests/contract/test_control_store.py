@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -248,7 +249,7 @@ def test_a_watermark_with_the_largest_open_set_is_given_back(
     assert control_store.read_watermark() == state
 
 
-CHANGES: dict[str, object] = {
+CHANGES: dict[str, Any] = {
     "low": 1,
     "candidate": None,
     "candidate_at": None,

@@ -22,9 +22,7 @@ def record(now: datetime) -> IdempotencyRecord:
 
 
 def done(record: IdempotencyRecord, text: str = '{"sent": true}') -> IdempotencyRecord:
-    return replace(
-        record, is_done=True, result=Content(size_bytes=len(text.encode()), text=text)
-    )
+    return replace(record, is_done=True, result=Content(size_bytes=len(text.encode()), text=text))
 
 
 def standing(

@@ -10,7 +10,7 @@ import pytest
 from hourhand.domain import moves
 from hourhand.domain.buckets import bucket_of
 from hourhand.domain.ids import listing_tie
-from hourhand.domain.model import IndexEntry, Job, JobStatus
+from hourhand.domain.model import IndexEntry, Job, JobStatus, Outcome
 from hourhand.domain.times import to_ms
 from hourhand.ports import JobStore, ListedJob, ListingPosition
 from hourhand.testing import ACTOR, make_content, make_entry, make_job, make_message
@@ -93,8 +93,7 @@ def test_every_entry_is_on_one_page_in_the_order_of_due_times(
     job_store: JobStore, new_id: NewId, now: datetime, limit: int
 ) -> None:
     jobs = [
-        make_job(id=new_id(), created_at=now, due_at=now + (n % 5) * MILLISECOND)
-        for n in range(25)
+        make_job(id=new_id(), created_at=now, due_at=now + (n % 5) * MILLISECOND) for n in range(25)
     ]
     for job in jobs:
         job_store.put(job)
@@ -170,7 +169,7 @@ def test_the_entry_of_a_dead_job_goes_only_when_nothing_is_owed_any_more(
 ) -> None:
     job = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
     job_store.put(job)
-    die = moves.die(job, now=now, actor=ACTOR, outcome=moves.Outcome.FAILED, reason="")
+    die = moves.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
     job_store.transition(die)
     assert entries_of(job_store, bucket_of(now)) == [entry_of(job)]
     job_store.transition(moves.finish(die.apply(job)))
@@ -315,7 +314,7 @@ def test_the_listing_of_dead_jobs_shows_jobs_while_they_are_dead(
     assert listing_of(job_store, now, dead_only=True) == []
     dead = []
     for job in running[:3]:
-        die = moves.die(job, now=now, actor=ACTOR, outcome=moves.Outcome.FAILED, reason="")
+        die = moves.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
         job_store.transition(die)
         dead.append(die.apply(job))
     expected = [listed(job) for job in reversed(dead)]

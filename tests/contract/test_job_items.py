@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hourhand.domain import moves
+from hourhand.domain.clauses import StatusIn
 from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.moves import Move
 from hourhand.ports import Applied, JobDetails, JobStore, Refused, WriteResult
@@ -28,9 +29,7 @@ examples = settings(
 
 @examples
 @given(job=jobs())
-def test_every_field_of_a_job_is_given_back(
-    job_store: JobStore, new_id: NewId, job: Job
-) -> None:
+def test_every_field_of_a_job_is_given_back(job_store: JobStore, new_id: NewId, job: Job) -> None:
     job = replace(job, id=new_id())
     assert job_store.put(job) == Applied(job)
     assert job_store.get(job.id) == job
@@ -68,7 +67,7 @@ def test_a_move_can_set_and_clear_every_field(
     move = Move(
         name="probe",
         job_id=before.id,
-        expect={"status": moves.StatusIn(frozenset({before.status}))},
+        expect={"status": StatusIn(frozenset({before.status}))},
         sets={name: getattr(after, name) for name in names},
     )
     assert job_store.transition(move) == Applied(move.apply(before))
@@ -108,9 +107,7 @@ def test_many_jobs_are_read_at_once_and_missing_ones_left_out(
     assert job_store.get_many(ids) == {job.id: job for job in stored}
 
 
-def test_an_id_may_be_asked_for_twice(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_an_id_may_be_asked_for_twice(job_store: JobStore, new_id: NewId, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     assert job_store.get_many([job.id, job.id]) == {job.id: job}
@@ -264,9 +261,7 @@ def test_keeping_a_text_longer_that_is_gone_does_nothing(
     assert job_store.get_details(job.id) == JobDetails(job=job)
 
 
-def test_an_error_put_again_is_one_error(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_an_error_put_again_is_one_error(job_store: JobStore, new_id: NewId, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     error = ErrorInfo(type="OSError", message="disk full")

@@ -9,10 +9,19 @@ from datetime import datetime
 import pytest
 
 from hourhand.domain import moves
+from hourhand.domain.model import Job, Outcome
 from hourhand.domain.moves import Move
 from hourhand.ports import Applied, JobStore, Refused
 from hourhand.testing import make_entry, make_job, make_message
-from tests.contract.move_cases import CASES, LEASE, MARGIN, SECOND, BrokenCase, MoveCase, broken_cases
+from tests.contract.move_cases import (
+    CASES,
+    LEASE,
+    MARGIN,
+    SECOND,
+    BrokenCase,
+    MoveCase,
+    broken_cases,
+)
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 each_broken_case = pytest.mark.parametrize("case", [*broken_cases()], ids=lambda case: case.name)
@@ -180,9 +189,7 @@ def test_a_zombie_cannot_complete_a_job_that_was_taken_over(
         lease_until=over + LEASE,
     )
     job_store.transition(taken)
-    late = moves.complete(
-        zombie, now=over, actor="worker-1", result=job.payload, progress=None
-    )
+    late = moves.complete(zombie, now=over, actor="worker-1", result=job.payload, progress=None)
     assert job_store.transition(late) == Refused(taken.apply(zombie))
 
 
@@ -199,7 +206,7 @@ def test_the_first_attempt_of_a_round_sets_the_lateness_and_no_later_one(
         first.job,
         now=now + 2 * SECOND,
         actor="worker-1",
-        outcome=moves.Outcome.FAILED,
+        outcome=Outcome.FAILED,
         reason="",
         entry=make_entry(job),
         sends_now=True,
@@ -211,7 +218,7 @@ def test_the_first_attempt_of_a_round_sets_the_lateness_and_no_later_one(
     assert (second.job.attempt, second.job.token, second.job.lateness_ms) == (2, 2, 1000)
 
 
-def _claim_by(owner: str, job: moves.Job, at: datetime) -> Move:
+def _claim_by(owner: str, job: Job, at: datetime) -> Move:
     return moves.claim(
         make_message(job),
         now=at,

@@ -47,7 +47,7 @@ def test_all_that_is_missing_is_named_in_one_error() -> None:
 
 def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:
     timings = replace(Timings(), tick=timedelta(seconds=10), look_ahead=timedelta(seconds=50))
-    settings = replace(COMPLETE, timings=timings, fan_out_entries=7)
+    settings = replace(COMPLETE, timings=timings, fan_out_entries=7, tracing=True)
 
     assert read_settings(settings_environment(settings), WORKER_NEEDS) == settings
 
@@ -75,6 +75,13 @@ def test_a_fan_out_that_is_no_count_is_refused_by_name(text: str) -> None:
     environment = settings_environment(COMPLETE) | {"HOURHAND_FAN_OUT_ENTRIES": text}
 
     with pytest.raises(InvalidInput, match="HOURHAND_FAN_OUT_ENTRIES"):
+        read_settings(environment, WORKER_NEEDS)
+
+
+def test_a_tracing_switch_that_is_neither_on_nor_off_is_refused_by_name() -> None:
+    environment = settings_environment(COMPLETE) | {"HOURHAND_TRACING": "yes"}
+
+    with pytest.raises(InvalidInput, match="HOURHAND_TRACING must be 0 or 1"):
         read_settings(environment, WORKER_NEEDS)
 
 

@@ -442,3 +442,6 @@ class Telemetry(Protocol):
 
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:
         """Record a measurement."""
+
+    def flush(self) -> None:
+        """Write out what is held; called at the end of an invocation."""

@@ -68,7 +68,7 @@ class Settings:
 
     ``handlers`` is the module that registers the user's handlers (workers only); ``manifest`` the
     path of the JSON file that names them (API only). ``scheduler_function`` is empty where no
-    further invocations can be started. Queues are URLs.
+    further invocations can be started. Queues are URLs. ``tracing``: tell X-Ray of every call.
     """
 
     jobs_table: str = ""
@@ -85,6 +85,7 @@ class Settings:
     manifest: str = ""
     timings: Timings = field(default_factory=Timings)
     fan_out_entries: int = 20_000
+    tracing: bool = False
 
     @property
     def queues(self) -> dict[Priority, str]:
@@ -110,7 +111,7 @@ def read_settings(environ: Mapping[str, str], needs: tuple[str, ...]) -> Setting
         name: environ.get(variable, "").strip() for name, variable in _NAMES.items()
     }
     settings = Settings(**values)
-    for read in (_read_timings, _read_fan_out):
+    for read in (_read_timings, _read_fan_out, _read_tracing):
         try:
             settings = read(settings, environ)
         except InvalidInput as error:
@@ -150,6 +151,14 @@ def _read_fan_out(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return replace(settings, fan_out_entries=int(text))
 
 
+def _read_tracing(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """``HOURHAND_TRACING``: ``1`` or, as without it, ``0``."""
+    text = environ.get("HOURHAND_TRACING", "").strip()
+    if text not in {"", "0", "1"}:
+        raise InvalidInput(errors=(FieldError("HOURHAND_TRACING", "must be 0 or 1"),))
+    return replace(settings, tracing=text == "1")
+
+
 def settings_environment(settings: Settings) -> dict[str, str]:
     """Return the environment that `read_settings` reads as ``settings``: for child processes."""
     environment = {variable: getattr(settings, name) for name, variable in _NAMES.items()}
@@ -162,4 +171,5 @@ def settings_environment(settings: Settings) -> dict[str, str]:
     if changed:
         environment["HOURHAND_TIMINGS"] = json.dumps(changed)
     environment["HOURHAND_FAN_OUT_ENTRIES"] = str(settings.fan_out_entries)
+    environment["HOURHAND_TRACING"] = "1" if settings.tracing else "0"
     return environment

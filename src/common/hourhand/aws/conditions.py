@@ -144,7 +144,7 @@ def compile_move(move: Move) -> Write:
         tests=tests,
         sets=_sets(move),
         sums=tuple(Sum(_counter(name), by) for name, by in move.increments.items()),
-        defaults={_optional(name).attribute: _written(name, v) for name, v in _defaults(move)},
+        defaults=_defaults(move),
         appends=() if move.history is not None else tuple(events_value(move.events)["L"]),
     )
 
@@ -155,9 +155,10 @@ def _sets(move: Move) -> dict[str, Value | None]:
         sets.update(field_attributes(name, value))
     if move.to is not None:
         sets.update(field_attributes("status", move.to))
-        sets["d"] = dead_attribute(move.job_id) if move.to is JobStatus.DEAD else None
-        if sets["d"] is None and not _may_be_dead(move):
-            del sets["d"]
+        if move.to is JobStatus.DEAD:
+            sets["d"] = dead_attribute(move.job_id)
+        elif _may_be_dead(move):
+            sets["d"] = None
     if move.entry is not None:
         sets.update(entry_attributes(move.entry))
     if move.leaves_index:
@@ -173,8 +174,13 @@ def _may_be_dead(move: Move) -> bool:
     return not isinstance(status, StatusIn) or JobStatus.DEAD in status.statuses
 
 
-def _defaults(move: Move) -> list[tuple[str, Any]]:
-    return [(name, value) for name, value in move.defaults.items() if value is not None]
+def _defaults(move: Move) -> dict[str, Value]:
+    defaults: dict[str, Value] = {}
+    for name, value in move.defaults.items():
+        codec = _optional(name)
+        if value is not None:
+            defaults[codec.attribute] = codec.write(value)
+    return defaults
 
 
 def _counter(name: str) -> str:
@@ -189,10 +195,6 @@ def _optional(name: str) -> Codec:
     if codec is None or codec.is_always_stored or codec.default is not None:
         raise ValueError(f"{name} is never without a value")
     return codec
-
-
-def _written(name: str, value: Any) -> Value:
-    return JOB_CODECS[name].write(value)
 
 
 # --- conditions ---------------------------------------------------------------------------------

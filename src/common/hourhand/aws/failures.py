@@ -23,6 +23,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
     SSOError,
     TokenRetrievalError,
+    WaiterError,
 )
 
 from hourhand.domain.errors import HourhandError, TooLarge, Unavailable
@@ -89,6 +90,20 @@ class ConditionRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """AWS answered with an error that the caller expects, such as "no such key"."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotDone:
+    """AWS did not do as asked, or did not answer; ``reason`` is a sentence."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call of AWS on one resource, such as ``UpdateItem`` on "table jobs", for its errors."""
 
@@ -115,24 +130,34 @@ def ask_conditionally(
         return method(**arguments)
     except ClientError as error:
         if error_code(error) == CONDITION_FAILED:
-            return ConditionRefused(error.response.get("Item"))
+            answer: Mapping[str, Any] = error.response
+            return ConditionRefused(answer.get("Item"))
         raise translated(error, call) from error
     except BotoCoreError as error:
         raise translated(error, call) from error
 
 
-def ask_unless(
+def ask_expecting(
     expected: Collection[str], call: Call, method: Callable[..., T], **arguments: Any
-) -> T | None:
-    """Call AWS; ``None`` where it answers with one of the ``expected`` error codes."""
+) -> T | Expected:
+    """Call AWS; one of the ``expected`` error codes is a value."""
     try:
         return method(**arguments)
     except ClientError as error:
-        if error_code(error) in expected:
-            return None
+        code = error_code(error)
+        if code in expected:
+            return Expected(code)
         raise translated(error, call) from error
     except BotoCoreError as error:
         raise translated(error, call) from error
+
+
+def ask_or_reason(call: Call, method: Callable[..., T], **arguments: Any) -> T | NotDone:
+    """Call AWS; every error is a value: for one of many that must not stop the others."""
+    try:
+        return method(**arguments)
+    except (BotoCoreError, ClientError) as error:
+        return NotDone(str(translated(error, call)))
 
 
 def error_code(error: ClientError) -> str:
@@ -176,9 +201,7 @@ def _of_answer(error: ClientError, call: Call) -> HourhandError | None:
 def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:
     said = f"({type(error).__name__})"
     if isinstance(error, _NO_CREDENTIALS):
-        return Unavailable(
-            f"{call} could not be signed {said}: give this process AWS credentials."
-        )
+        return Unavailable(f"{call} could not be signed {said}: give this process AWS credentials.")
     if isinstance(error, NoRegionError):
         return Unavailable(f"{call} has no Region to go to {said}: set AWS_REGION.")
     if isinstance(error, HTTPClientError | ConnectionError):
@@ -186,4 +209,6 @@ def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:
             f"{call} had no answer {said}: it may have been done or not; check that the endpoint "
             "can be reached, and try again."
         )
+    if isinstance(error, WaiterError):
+        return Unavailable(f"{call} shows no change yet {said}: try again in a moment.")
     return None

@@ -124,7 +124,8 @@ def plan_sweep(state: Watermark, now: datetime, horizon: datetime, timings: Timi
         older=older,
         backlog=backlog,
         deep=tuple(bucket for bucket in range(start, stop) if bucket not in read),
-        deep_next=stop,
+        # At the present it begins anew: else it would creep along with it, a bucket a tick.
+        deep_next=stop if stop < current else deep_first,
     )
 
 

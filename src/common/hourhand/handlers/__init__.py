@@ -13,12 +13,13 @@ from hourhand.handlers._errors import (
     UnknownHandler,
 )
 from hourhand.handlers._loading import describe, load_handlers
-from hourhand.handlers._logger import JobLogger
+from hourhand.handlers._logger import JOB_LOGGER, JobLogger
 from hourhand.handlers._policy import Retry
 from hourhand.handlers._registry import Handler, Registry, default_registry, job
 from hourhand.handlers._results import result_text
 
 __all__ = [
+    "JOB_LOGGER",
     "Handler",
     "HandlersNotLoaded",
     "InvalidHandler",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import types
@@ -64,15 +65,22 @@ def _resolve(function: Callable[..., Any], annotation: Any) -> Any:
     # Only this one annotation: others may name what exists for type checkers alone.
     holder = types.SimpleNamespace(__annotations__={"payload": annotation})
     try:
-        hints = get_type_hints(
-            holder, globalns=getattr(function, "__globals__", {}), include_extras=True
-        )
+        hints = get_type_hints(holder, globalns=_globals_of(function), include_extras=True)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         raise InvalidHandler(
             f"The type of the payload, {annotation}, cannot be read: {error}. "
             "It must be importable at the top of the handler's module."
         ) from error
     return hints["payload"]
+
+
+def _globals_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the names that the module sees in which the function is written."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    written = function if hasattr(function, "__globals__") else type(function).__call__
+    names: dict[str, Any] = getattr(written, "__globals__", {})
+    return names
 
 
 def _binder_for(annotation: Any) -> Binder:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 else:
     _Adapter = logging.LoggerAdapter
 
+JOB_LOGGER = "hourhand.worker.job"
+"""Below the logger of the worker's own lines, so that handlers' lines go where those go."""
+
 _STANDARD_ARGUMENTS = frozenset({"exc_info", "stack_info", "stacklevel", "extra"})
 _RECORD_ATTRIBUTES = frozenset(
     vars(logging.makeLogRecord({})).keys() | {"message", "asctime"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -10,9 +9,11 @@ from typing import TypeVar
 from hourhand.domain.model import Backoff, Jitter, OnLost, Priority, RetryPolicy
 from hourhand.handlers._errors import InvalidHandler
 
+# The same limits as a submission's: a test compares them.
 MAX_ATTEMPTS = 100
 MAX_TIMEOUT_SECONDS = 840
-"""A minute less than the longest that a Lambda function may run."""
+MAX_RETRY_SECONDS = 366 * 86_400
+MAX_RETENTION_SECONDS = 10 * 366 * 86_400
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -81,7 +82,7 @@ def read_policies(
     if timeout is not None:
         whole_number("timeout", timeout, 1, MAX_TIMEOUT_SECONDS)
     if retention_seconds is not None:
-        whole_number("retention_seconds", retention_seconds, 0, None)
+        whole_number("retention_seconds", retention_seconds, 0, MAX_RETENTION_SECONDS)
     if retry is not None and not isinstance(retry, RetryPolicy):
         raise InvalidHandler(f"retry must be a Retry, not {type(retry).__name__}.")
     return Policies(
@@ -93,12 +94,12 @@ def read_policies(
     )
 
 
-def whole_number(name: str, value: object, lowest: int, highest: int | None) -> None:
+def whole_number(name: str, value: object, lowest: int, highest: int) -> None:
     """Raise `InvalidHandler` unless ``value`` is a whole number in the range."""
-    fits = isinstance(value, int) and not isinstance(value, bool) and value >= lowest
-    if not fits or (highest is not None and isinstance(value, int) and value > highest):
-        allowed = f"from {lowest} to {highest}" if highest is not None else f"of at least {lowest}"
-        raise InvalidHandler(f"{name} must be a whole number {allowed}, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+        raise InvalidHandler(
+            f"{name} must be a whole number from {lowest} to {highest}, not {value!r}."
+        )
 
 
 def one_of(name: str, value: object, choices: type[E]) -> E:
@@ -111,9 +112,13 @@ def one_of(name: str, value: object, choices: type[E]) -> E:
 
 
 def _duration(name: str, value: object) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not isinstance(value, (int, float)):
-        raise InvalidHandler(f"{name} must be a number of seconds, not {value!r}.")
-    if not math.isfinite(value) or value < 0:
-        raise InvalidHandler(f"{name} must be a finite number of at least 0, not {value!r}.")
+    # NaN compares as false, so it is refused as well.
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0 <= value <= MAX_RETRY_SECONDS
+    ):
+        raise InvalidHandler(
+            f"{name} must be a number of seconds from 0 to {MAX_RETRY_SECONDS}, not {value!r}."
+        )
     return float(value)

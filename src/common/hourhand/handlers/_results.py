@@ -17,15 +17,13 @@ def result_text(value: Any) -> str:
     """Return ``value`` as JSON text.
 
     Beside what JSON holds, a result may consist of pydantic models, dataclasses, enums, dates,
-    times and UUIDs. Raises `ResultNotJson` for anything else: NaN and infinities, cycles, text
-    that UTF-8 cannot hold.
+    times and UUIDs. Raises `ResultNotJson` for anything else, such as NaN, sets
+    and cycles.
     """
     try:
-        text = canonical_json(_as_json(value))
-        text.encode()
+        return canonical_json(_as_json(value))
     except Exception as error:
         raise ResultNotJson(f"The result is not JSON: {_reason(error)}") from error
-    return text
 
 
 def _as_json(value: Any) -> Any:
@@ -77,6 +75,4 @@ def _is_pydantic_model(value: Any) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply, or holds itself"
-    if isinstance(error, UnicodeEncodeError):
-        return "it holds half of a surrogate pair, which UTF-8 cannot write"
     return str(error)

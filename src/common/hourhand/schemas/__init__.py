@@ -4,17 +4,24 @@ The shapes of answers are in `hourhand.schemas.responses`: only the OpenAPI docu
 so importing this package does not.
 """
 
-from hourhand.schemas._errors import quoted
+from hourhand.schemas._errors import quoted, require_empty
 from hourhand.schemas._limits import MAX_BATCH_BYTES, MAX_BATCH_JOBS, MAX_NESTING, MAX_PAYLOAD_BYTES
 from hourhand.schemas._times import parse_instant
 from hourhand.schemas.filters import BulkRequest, JobFilters, ListRequest
-from hourhand.schemas.requests import JobPatch, JobSubmission, RetryInput, payload_text
+from hourhand.schemas.requests import (
+    BatchRequest,
+    JobPatch,
+    JobSubmission,
+    RetryInput,
+    payload_text,
+)
 
 __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_BATCH_JOBS",
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
+    "BatchRequest",
     "BulkRequest",
     "JobFilters",
     "JobPatch",
@@ -24,4 +31,5 @@ __all__ = [
     "parse_instant",
     "payload_text",
     "quoted",
+    "require_empty",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.schemas._limits import MAX_FIELD_ERRORS, MAX_QUOTED_CHARACTERS
@@ -14,6 +14,7 @@ from hourhand.schemas._limits import MAX_FIELD_ERRORS, MAX_QUOTED_CHARACTERS
 WHOLE_BODY = "body"
 """The name that errors give to the whole of what was sent."""
 
+_NAMED_IN_SENTENCE = 5
 _UNKNOWN_FIELD = "is not a known field"
 _KEY_ITSELF = "[key]"
 """How pydantic marks an error about an entry's key, not its value."""
@@ -23,6 +24,7 @@ _MESSAGES = {
     "extra_forbidden": _UNKNOWN_FIELD,
     "string_type": "must be a string",
     "string_unicode": "must be valid Unicode: it holds half of a surrogate pair",
+    "string_pattern_mismatch": "must match {pattern}",
     "string_too_short": "must have at least {min_length} character(s)",
     "string_too_long": "must have at most {max_length} characters",
     "int_type": "must be a whole number",
@@ -43,6 +45,15 @@ _MESSAGES = {
 M = TypeVar("M", bound=BaseModel)
 
 
+class _Nothing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def require_empty(raw: object, *, what: str) -> None:
+    """Raise `InvalidInput` if ``raw`` is no object or has any field: there none is known."""
+    validate(_Nothing, raw, what=what)
+
+
 def validate(model: type[M], raw: object, *, what: str) -> M:
     """Return ``raw`` as ``model``; raise `InvalidInput` that names every wrong field.
 
@@ -60,8 +71,20 @@ def validate(model: type[M], raw: object, *, what: str) -> M:
 
 def invalid(what: str, errors: list[FieldError]) -> InvalidInput:
     """Return the error for a ``what`` with these faults."""
-    named = ", ".join(dict.fromkeys(error.field for error in errors))
-    return InvalidInput(f"The {what} is invalid: see {named}.", errors=tuple(errors))
+    fields = list(dict.fromkeys(error.field for error in errors))
+    named = ", ".join(fields[:_NAMED_IN_SENTENCE])
+    more = " and more" if len(fields) > _NAMED_IN_SENTENCE else ""
+    return InvalidInput(f"The {what} is invalid: see {named}{more}.", errors=tuple(errors))
+
+
+def refusal(reason: str) -> PydanticCustomError:
+    """Return what a validator raises to have ``reason`` told as it stands."""
+    return PydanticCustomError("refused", "{reason}", {"reason": reason})
+
+
+def field_names(model: type[BaseModel]) -> list[str]:
+    """Return the fields of ``model`` as callers write them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def quoted(text: str) -> str:
@@ -84,7 +107,7 @@ def _naming_known_fields(errors: list[FieldError], model: type[BaseModel]) -> li
     """Add the names that exist to the first error about one that does not."""
     for index, error in enumerate(errors):
         if error.message == _UNKNOWN_FIELD and "." not in error.field:
-            known = ", ".join(model.model_fields)
+            known = ", ".join(field_names(model)) or "none"
             errors[index] = FieldError(error.field, f"{_UNKNOWN_FIELD}; known are {known}")
             break
     return errors

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
 
 from hourhand.domain.times import floor_ms
+from hourhand.schemas._errors import refusal
 from hourhand.schemas._limits import END_OF_TIME_YEAR
 
 _EXAMPLE = "2026-11-21T09:00:00Z"
@@ -25,11 +25,10 @@ def parse_instant(value: object) -> datetime:
 
     Raises `ValueError` with a message that says what is allowed.
     """
-    if not isinstance(value, str):
-        raise ValueError(f"must be a string, an RFC 3339 time such as {_EXAMPLE}")
-    match = _RFC3339.fullmatch(value) if len(value) <= _LONGEST else None
+    is_text = isinstance(value, str) and len(value) <= _LONGEST
+    match = _RFC3339.fullmatch(str(value)) if is_text else None
     if match is None:
-        raise ValueError(f"must be an RFC 3339 time such as {_EXAMPLE}")
+        raise ValueError(f"must be a string, an RFC 3339 time such as {_EXAMPLE}")
     if match["offset"] is None:
         raise ValueError(f"must have an offset from UTC, such as {_EXAMPLE} or +01:00 at its end")
     if match["time"].endswith(":60"):
@@ -50,7 +49,7 @@ def _validate(value: object) -> datetime:
     try:
         return parse_instant(value)
     except ValueError as error:
-        raise PydanticCustomError("instant", "{reason}", {"reason": str(error)}) from error
+        raise refusal(str(error)) from error
 
 
 Instant = Annotated[

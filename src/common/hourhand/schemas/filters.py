@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.model import JobStatus
 from hourhand.domain.times import rfc3339
 from hourhand.schemas import _limits as limits
-from hourhand.schemas._errors import invalid, validate
+from hourhand.schemas._errors import invalid, refusal, validate
 from hourhand.schemas._times import Instant
 from hourhand.schemas.requests import STRICT, HandlerName, Tenant
 
@@ -28,9 +27,7 @@ def _split_tag(value: object) -> tuple[str, str]:
     key, colon, tag_value = value.partition(":") if isinstance(value, str) else ("", "", "")
     longest = (limits.MAX_TAG_KEY_CHARACTERS, limits.MAX_TAG_VALUE_CHARACTERS)
     if not key or not colon or len(key) > longest[0] or len(tag_value) > longest[1]:
-        raise PydanticCustomError(
-            "tag", f"must be key:value, of at most {longest[0]} and {longest[1]} characters"
-        )
+        raise refusal(f"must be key:value, of at most {longest[0]} and {longest[1]} characters")
     return key, tag_value
 
 
@@ -38,8 +35,7 @@ def _whole_number(value: object) -> object:
     """Read a page size as a query string writes it."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len("200"):
         return int(value)
-    allowed = f"must be a whole number from 1 to {limits.MAX_PAGE_JOBS}"
-    raise PydanticCustomError("page_size", f"{allowed}")
+    raise refusal(f"must be a whole number from 1 to {limits.MAX_PAGE_JOBS}")
 
 
 Tag = Annotated[
@@ -47,11 +43,7 @@ Tag = Annotated[
     BeforeValidator(_split_tag),
     WithJsonSchema({"type": "string", "pattern": "^[^:]+:", "examples": ["customer:42"]}),
 ]
-PageSize = Annotated[
-    int,
-    BeforeValidator(_whole_number),
-    Field(ge=1, le=limits.MAX_PAGE_JOBS),
-]
+PageSize = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
 
 
 class JobFilters(BaseModel):
@@ -103,8 +95,6 @@ class ListRequest(JobFilters):
 
 class BulkRequest(JobFilters):
     """The body of a bulk operation: filters, or ``all``; never neither."""
-
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     everything: bool = Field(default=False, alias="all")
     dry_run: bool = False

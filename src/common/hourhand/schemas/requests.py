@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from hourhand.domain.errors import FieldError, NotSupportedYet, TooLarge
+from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.model import POOL, Backoff, Jitter, OnLost, Priority
 from hourhand.schemas import _limits as limits
-from hourhand.schemas._errors import invalid, validate
+from hourhand.schemas._errors import field_names, invalid, validate
 from hourhand.schemas._times import Instant
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -32,6 +32,12 @@ TagKey = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_TAG_KEY_CHARACTERS, pattern="^[^:]*$")
 ]
 TagValue = Annotated[str, Field(max_length=limits.MAX_TAG_VALUE_CHARACTERS)]
+Tags = Annotated[
+    dict[TagKey, TagValue],
+    Field(max_length=limits.MAX_TAGS),
+    # Null means: not given, as it does for every other field.
+    BeforeValidator(lambda tags: {} if tags is None else tags),
+]
 RetrySeconds = Annotated[float, Field(ge=0, le=limits.MAX_RETRY_SECONDS)]
 DelaySeconds = Annotated[float, Field(ge=0, le=limits.MAX_DELAY_SECONDS)]
 
@@ -70,9 +76,7 @@ class JobSubmission(BaseModel):
     retention_seconds: Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)] | None = None
     on_lost: OnLostName | None = None
     tenant: Tenant | None = None
-    tags: Annotated[dict[TagKey, TagValue], Field(max_length=limits.MAX_TAGS)] = Field(
-        default_factory=dict
-    )
+    tags: Tags = Field(default_factory=dict)
     retry: RetryInput | None = None
     pool: Literal["default"] | None = None
     concurrency_key: None = None
@@ -88,7 +92,6 @@ class JobSubmission(BaseModel):
         """
         if isinstance(raw, Mapping):
             _refuse_unsupported(raw)
-            raw = {**raw, "tags": {}} if raw.get("tags", {}) is None else raw
         submission = validate(cls, raw, what="job")
         _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
         submission._payload_text = payload_text(submission.payload)
@@ -104,6 +107,22 @@ class JobSubmission(BaseModel):
     def body_hash(self) -> str:
         """What two submissions share exactly if the same was sent."""
         return self._body_hash
+
+
+class BatchRequest(BaseModel):
+    """Jobs that are submitted together; each is judged alone."""
+
+    model_config = STRICT
+
+    jobs: Annotated[list[Any], Field(max_length=limits.MAX_BATCH_JOBS)]
+
+    @classmethod
+    def parse(cls, raw: object) -> list[JobSubmission | HourhandError]:
+        """Return each job, or what is wrong with it, in the order sent.
+
+        Raises `InvalidInput` where the batch as a whole is wrong.
+        """
+        return [_submission_or_error(job) for job in validate(cls, raw, what="batch").jobs]
 
 
 class JobPatch(BaseModel):
@@ -131,7 +150,7 @@ class JobPatch(BaseModel):
         """
         patch = validate(cls, raw, what="change")
         if not patch.given:
-            known = ", ".join(cls.model_fields)
+            known = ", ".join(field_names(cls))
             raise invalid("change", [FieldError("body", f"must have at least one of {known}")])
         nulls = [
             FieldError(name, "must not be null: leave it out to keep it as it is")
@@ -156,6 +175,13 @@ class JobPatch(BaseModel):
         return self._payload_text
 
 
+def _submission_or_error(raw: object) -> JobSubmission | HourhandError:
+    try:
+        return JobSubmission.parse(raw)
+    except HourhandError as error:
+        return error
+
+
 def payload_text(payload: Any) -> str:
     """Return ``payload`` as canonical JSON.
 
@@ -166,13 +192,10 @@ def payload_text(payload: Any) -> str:
         raise invalid("payload", [FieldError("payload", message)])
     try:
         text = canonical_json(payload)
-        size_bytes = len(text.encode())
-    except UnicodeEncodeError as error:
-        message = "must be valid Unicode: it holds half of a surrogate pair"
-        raise invalid("payload", [FieldError("payload", message)]) from error
     except (ValueError, TypeError) as error:
         message = "must be JSON: finite numbers, strings, true, false, null, arrays and objects"
         raise invalid("payload", [FieldError("payload", message)]) from error
+    size_bytes = len(text.encode())
     if size_bytes > limits.MAX_PAYLOAD_BYTES:
         message = f"is {size_bytes:,} bytes of JSON; at most {limits.MAX_PAYLOAD_BYTES:,} are taken"
         raise TooLarge("The payload is too large.", errors=(FieldError("payload", message),))

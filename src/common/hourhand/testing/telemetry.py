@@ -33,6 +33,7 @@ class RecordingTelemetry:
         """Start with nothing recorded."""
         self.logs: list[LogLine] = []
         self.metrics: list[Measurement] = []
+        self.flushes = 0
         self._lock = threading.Lock()
 
     def info(self, sentence: str, **fields: Any) -> None:
@@ -50,6 +51,10 @@ class RecordingTelemetry:
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:
         """Record a measurement."""
         self._measure(metric, value, unit)
+
+    def flush(self) -> None:
+        """Count that it was asked to write out: nothing is held back here."""
+        self.flushes += 1
 
     @property
     def sentences(self) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypedDict
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.history import shorten
 from hourhand.domain.timings import Timings
-from hourhand.handlers import Registry
+from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.ports import Clock, Delivery, HandlerRunner, Telemetry
 from hourhand.services.execution import Disposition
 from hourhand.worker_runtime._loaded import LoadedHandlers
@@ -80,8 +80,8 @@ class WorkerRuntime:
     """A worker process: made once, then given one event after another.
 
     ``read_delivery`` reads a record of an SQS event and raises for what is no message of ours;
-    ``load`` imports the handlers; ``flush`` writes out what telemetry holds; ``logger`` is where
-    handlers' own lines go; ``end_process`` ends it at once, without cleaning up.
+    ``load`` imports the handlers; ``logger`` is where their own lines go; ``end_process`` ends
+    the process at once, without cleaning up.
     """
 
     execution: Execution
@@ -90,8 +90,7 @@ class WorkerRuntime:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
-    flush: Callable[[], None]
-    logger: logging.Logger
+    logger: logging.Logger = field(default_factory=lambda: logging.getLogger(JOB_LOGGER))
     limits: RunLimits = field(default_factory=RunLimits)
     end_process: Callable[[int], object] = os._exit
 
@@ -130,7 +129,7 @@ class WorkerRuntime:
         for thread in filter(None, started):
             thread.join()
         self._tell_left_out(len(records))
-        self.flush()
+        self.telemetry.flush()
         kept = [record for record, keep in zip(records, is_kept, strict=True) if keep]
         return {"batchItemFailures": [{"itemIdentifier": record["messageId"]} for record in kept]}
 
@@ -197,7 +196,7 @@ class WorkerRuntime:
 
     def _flush_in_time(self) -> None:
         def flush() -> None:
-            self.flush()
+            self.telemetry.flush()
             for stream in (sys.stdout, sys.stderr):
                 if stream is not None and not stream.closed:
                     stream.flush()

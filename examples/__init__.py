@@ -1,0 +1,1 @@
+"""Handlers to read, run and copy from."""

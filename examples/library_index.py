@@ -1,0 +1,154 @@
+"""Index Python's own standard library: one job a module, then reports on all of them.
+
+This is what `hourhand demo` runs. Each module is parsed, counted, and its identifiers are
+tallied; the outcome is a small JSON file that the reports read. Besides, a few handlers that
+misbehave, as real ones do.
+
+Two folders come from the environment: LIBRARY_INDEX is where the small files go, and
+LIBRARY_LEDGER a file in which each run notes its beginning and its end (optional).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import sysconfig
+import tempfile
+import time
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hourhand import JobContext, NotRetryable, Retry, job
+
+QUICK = Retry(max_attempts=4, base_seconds=1)
+
+
+@dataclass
+class Module:
+    """A module by its path below the standard library, such as ``json/decoder.py``."""
+
+    path: str
+
+
+@dataclass
+class Report:
+    """Which modules a report is about: those whose name begins with one of ``letters``."""
+
+    title: str
+    letters: str
+
+
+@job("index-module", timeout=60, retry=QUICK)
+def index_module(ctx: JobContext, payload: Module) -> dict[str, Any]:
+    """Parse one module of the standard library and count what is in it."""
+    with noted(ctx):
+        index = read_module(payload.path)
+        keep(payload.path, index)
+        return {name: index[name] for name in ("lines", "functions", "classes", "identifiers")}
+
+
+@job("index-module-at-last", timeout=60, retry=QUICK)
+def index_module_at_last(ctx: JobContext, payload: Module) -> dict[str, Any]:
+    """Fail twice, as a service does that is being restarted, then work."""
+    with noted(ctx):
+        if ctx.attempt <= 2:
+            raise ConnectionError(f"the index did not answer (attempt {ctx.attempt})")
+        keep(payload.path, read_module(payload.path))
+        return {"attempts": ctx.attempt, "last_error": str(ctx.last_error and ctx.last_error.type)}
+
+
+@job("index-native-module", timeout=60, on_lost="retry", retry=Retry(max_attempts=2))
+def index_native_module(ctx: JobContext, payload: Module) -> None:
+    """Die, as a crash in a native library does: the whole process goes."""
+    with noted(ctx):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@job("report", timeout=60, priority="high", retry=QUICK)
+def report(ctx: JobContext, payload: Report) -> dict[str, Any]:
+    """Sum up the modules that are indexed by now."""
+    with noted(ctx):
+        indexes = [entry for entry in kept() if entry["path"][0].lower() in payload.letters]
+        names: Counter[str] = Counter()
+        for number, entry in enumerate(indexes):
+            names.update(entry["names"])
+            ctx.progress(number + 1, len(indexes))
+        return {
+            "title": payload.title,
+            "modules": len(indexes),
+            "lines": sum(entry["lines"] for entry in indexes),
+            "functions": sum(entry["functions"] for entry in indexes),
+            "most_used": [name for name, _ in names.most_common(5)],
+        }
+
+
+def modules() -> list[str]:
+    """Return every module of the standard library, as paths below its folder."""
+    library = Path(sysconfig.get_paths()["stdlib"])
+    skipped = {"test", "tests", "site-packages", "dist-packages", "idle_test", "__pycache__"}
+    found = (path.relative_to(library) for path in library.rglob("*.py"))
+    return sorted(str(path) for path in found if not skipped & set(path.parts))
+
+
+def read_module(path: str) -> dict[str, Any]:
+    """Return what one module holds. Raises `NotRetryable` where there is none."""
+    file = Path(sysconfig.get_paths()["stdlib"]) / path
+    if not file.is_file():
+        raise NotRetryable(f"the standard library has no module at {path}")
+    with tokenize.open(file) as source:
+        text = source.read()
+    nodes = list(ast.walk(ast.parse(text, filename=path)))
+    names = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+    return {
+        "path": path,
+        "lines": text.count("\n"),
+        "functions": sum(isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in nodes),
+        "classes": sum(isinstance(node, ast.ClassDef) for node in nodes),
+        "identifiers": len(names),
+        "names": dict(names.most_common(50)),
+    }
+
+
+def keep(path: str, index: dict[str, Any]) -> None:
+    """Write an index to its file, whole or not at all: a second run may replace the first."""
+    folder = Path(os.environ["LIBRARY_INDEX"])
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as part:
+        json.dump(index, part)
+    Path(part.name).replace(folder / (path.replace("/", ".") + ".json"))
+
+
+def kept() -> list[dict[str, Any]]:
+    """Return the indexes that are there."""
+    folder = Path(os.environ["LIBRARY_INDEX"])
+    return [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+
+
+@contextmanager
+def noted(ctx: JobContext) -> Iterator[None]:
+    """Note when a run begins and ends, so that one can see afterwards that none overlapped."""
+    note(ctx, "begin")
+    try:
+        yield
+    finally:
+        note(ctx, "end")
+
+
+def note(ctx: JobContext, what: str) -> None:
+    """Append one line to the ledger; so short a write is never mixed with another's."""
+    ledger = os.environ.get("LIBRARY_LEDGER")
+    if ledger is None:
+        return
+    line = {"what": what, "job": ctx.job_id, "attempt": ctx.attempt, "pid": os.getpid()}
+    text = json.dumps({**line, "at": time.monotonic()}) + "\n"
+    descriptor = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)

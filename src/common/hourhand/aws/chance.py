@@ -1,0 +1,29 @@
+"""Chance and new ids, from the operating system's source of randomness."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+from hourhand.domain.ids import random_job_id
+
+NONCE_LENGTH = 10
+_ID_BITS = 60
+_FRACTION_BITS = 53
+_NONCE_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class SystemChance:
+    """Implements `hourhand.ports.Chance`."""
+
+    def job_id(self, now: datetime) -> str:
+        """Return a new job id that sorts by time."""
+        return random_job_id(now, secrets.randbits(_ID_BITS))
+
+    def nonce(self) -> str:
+        """Return 10 characters that nobody else has: 51 bits of chance."""
+        return "".join(secrets.choice(_NONCE_CHARACTERS) for _ in range(NONCE_LENGTH))
+
+    def fraction(self) -> float:
+        """Return a random number in [0, 1)."""
+        return secrets.randbits(_FRACTION_BITS) / (1 << _FRACTION_BITS)

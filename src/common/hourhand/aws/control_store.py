@@ -1,0 +1,282 @@
+"""The control table in DynamoDB: leases, shard map, watermark, the last tick.
+
+| ``p`` | attributes |
+|---|---|
+| ``lease.<name>`` | ``epoch``; while it is held also ``holder``, ``until_ms``, ``acquired_ms`` and, where it was taken from somebody, ``taken_from`` |
+| ``sweep`` | ``shard_map`` (JSON) and ``map_version``, both absent in a new installation; ``watermark`` (JSON) and ``watermark_hash``, absent before the first tick |
+| ``tick`` | ``tick`` (JSON) |
+
+Shard map and watermark share one item, because a watermark may only be written while the shard
+map has the version that its sweep read: one condition covers both, without a transaction, and a
+map that grows in between makes the write of the watermark fail. Each write sets its own
+attributes only, so that neither overwrites the other.
+
+The watermark has no revision number of its own: the condition compares a hash of the whole record
+that the writer read. Two records with one hash are equal, so nothing is lost by it.
+"""  # noqa: E501 (a table)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from hourhand.aws.control_records import (
+    shard_map_from_json,
+    shard_map_to_json,
+    tick_from_json,
+    tick_to_json,
+    watermark_from_json,
+    watermark_to_json,
+)
+from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.items import Item, Value, number, read_text, read_time, text, time
+from hourhand.domain.buckets import ShardMap
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.ids import content_hash
+from hourhand.domain.watermark import Watermark
+from hourhand.ports import Lease, LeaseHeld, TickRecord
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MAX_ACQUIRE_TRIES = 3
+"""Writes to take a lease that somebody else changed since it was read."""
+
+_SWEEP = "sweep"
+_TICK = "tick"
+_FIRST_VERSION = 1
+
+
+class DynamoControlStore:
+    """Implements `hourhand.ports.ControlStore` on one table."""
+
+    def __init__(self, client: DynamoDBClient, table_name: str) -> None:
+        """Call nothing yet."""
+        self._client = client
+        self._table = table_name
+
+    # --- leases ---
+
+    def acquire_lease(
+        self, name: str, holder: str, *, now: datetime, until: datetime, margin: timedelta
+    ) -> Lease | LeaseHeld:
+        """Take a lease if it is free, expired by more than ``margin``, or ``holder``'s own.
+
+        Raises `Unavailable` where others change it again and again.
+        """
+        item = self._read(_lease_key(name))
+        for _ in range(MAX_ACQUIRE_TRIES):
+            held = _lease_of(name, item)
+            if held is not None and held.holder == holder:
+                # Also after a lost answer of our own: the lease is ours, under its epoch.
+                lease = replace(held, until=until)
+            elif held is None or held.until < now - margin:
+                lease = Lease(
+                    name=name,
+                    holder=holder,
+                    epoch=_epoch_of(item) + 1,
+                    until=until,
+                    acquired_at=now,
+                    taken_from=held.holder if held is not None else None,
+                )
+            else:
+                return LeaseHeld(held.holder, held.epoch, held.until)
+            refused = self._take(lease, item)
+            if refused is None:
+                return lease
+            item = refused.item or self._read(_lease_key(name))
+        raise Unavailable(f"The lease {name} changed under every try to take it; try again.")
+
+    def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
+        """Extend it, if holder and epoch still stand; ``None``: it is lost."""
+        answer = self._update(
+            _lease_key(lease.name),
+            "SET until_ms = :until",
+            "holder = :holder AND epoch = :epoch",
+            {**_identity(lease), ":until": time(until)},
+        )
+        return None if isinstance(answer, ConditionRefused) else replace(lease, until=until)
+
+    def release_lease(self, lease: Lease) -> bool:
+        """Give it up, if holder and epoch still stand. The epoch is kept for the next holder."""
+        answer = self._update(
+            _lease_key(lease.name),
+            "REMOVE holder, until_ms, acquired_ms, taken_from",
+            "holder = :holder AND epoch = :epoch",
+            _identity(lease),
+        )
+        return not isinstance(answer, ConditionRefused)
+
+    def read_lease(self, name: str) -> Lease | None:
+        """Read who holds it; ``None`` where nobody ever did or it was given up."""
+        return _lease_of(name, self._read(_lease_key(name)))
+
+    def _take(self, lease: Lease, seen: Item | None) -> ConditionRefused | None:
+        """Write ``lease`` if the record is still as it was ``seen``."""
+        values: dict[str, Value] = {}
+        if seen is None:
+            condition = "attribute_not_exists(p)"
+        elif "holder" not in seen:
+            condition = "attribute_not_exists(holder) AND epoch = :epoch"
+            values[":epoch"] = seen["epoch"]
+        else:
+            condition = "holder = :holder AND epoch = :epoch AND until_ms = :until"
+            values[":holder"], values[":epoch"] = seen["holder"], seen["epoch"]
+            values[":until"] = seen["until_ms"]
+        arguments = {"ExpressionAttributeValues": values} if values else {}
+        answer = ask_conditionally(
+            self._call("PutItem"),
+            self._client.put_item,
+            TableName=self._table,
+            Item=_lease_item(lease),
+            ConditionExpression=condition,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **arguments,
+        )
+        return answer if isinstance(answer, ConditionRefused) else None
+
+    # --- shard map and watermark ---
+
+    def read_shard_map(self) -> ShardMap:
+        """Read the shard map, strongly consistent; a new installation has one shard."""
+        item = self._read(_SWEEP)
+        if item is None or "shard_map" not in item:
+            return ShardMap()
+        return shard_map_from_json(read_text(item["shard_map"]))
+
+    def write_shard_map(self, shard_map: ShardMap, *, expected_version: int) -> bool:
+        """Store a map with one more version, if nobody changed it since. Whether it was stored."""
+        if shard_map.version != expected_version + 1:
+            return False
+        answer = self._update(
+            _SWEEP,
+            "SET shard_map = :map, map_version = :version",
+            _map_has_version(expected_version),
+            {
+                ":map": text(shard_map_to_json(shard_map)),
+                ":version": number(shard_map.version),
+                ":expected": number(expected_version),
+            },
+        )
+        return not isinstance(answer, ConditionRefused)
+
+    def read_watermark(self) -> Watermark | None:
+        """Read the state of the sweep, strongly consistent."""
+        item = self._read(_SWEEP)
+        if item is None or "watermark" not in item:
+            return None
+        return watermark_from_json(read_text(item["watermark"]))
+
+    def write_watermark(self, state: Watermark, *, previous: Watermark | None) -> bool:
+        """Store it, if the record is still ``previous`` and the shard map has its version."""
+        record = watermark_to_json(state)
+        values = {
+            ":record": text(record),
+            ":hash": text(content_hash(record)),
+            ":expected": number(state.shard_map_version),
+        }
+        if previous is None:
+            is_as_read = "attribute_not_exists(watermark_hash)"
+        elif state.low < previous.low:
+            return False
+        else:
+            is_as_read = "watermark_hash = :previous"
+            values[":previous"] = text(content_hash(watermark_to_json(previous)))
+        answer = self._update(
+            _SWEEP,
+            "SET watermark = :record, watermark_hash = :hash",
+            f"{is_as_read} AND {_map_has_version(state.shard_map_version)}",
+            values,
+        )
+        return not isinstance(answer, ConditionRefused)
+
+    # --- the last tick ---
+
+    def read_tick(self) -> TickRecord | None:
+        """Read what the last tick found."""
+        item = self._read(_TICK)
+        return tick_from_json(read_text(item["tick"])) if item is not None else None
+
+    def write_tick(self, record: TickRecord) -> None:
+        """Store what this tick found."""
+        ask(
+            self._call("PutItem"),
+            self._client.put_item,
+            TableName=self._table,
+            Item={"p": text(_TICK), "tick": text(tick_to_json(record))},
+        )
+
+    # --- parts ---
+
+    def _read(self, key: str) -> Item | None:
+        answer = ask(
+            self._call("GetItem"),
+            self._client.get_item,
+            TableName=self._table,
+            Key={"p": text(key)},
+            ConsistentRead=True,
+        )
+        return answer.get("Item")
+
+    def _update(
+        self, key: str, update: str, condition: str, values: Mapping[str, Value]
+    ) -> Any | ConditionRefused:
+        return ask_conditionally(
+            self._call("UpdateItem"),
+            self._client.update_item,
+            TableName=self._table,
+            Key={"p": text(key)},
+            UpdateExpression=update,
+            ConditionExpression=condition,
+            ExpressionAttributeValues=values,
+        )
+
+    def _call(self, operation: str) -> Call:
+        return Call(operation, f"table {self._table}")
+
+
+def _lease_key(name: str) -> str:
+    return f"lease.{name}"
+
+
+def _lease_item(lease: Lease) -> dict[str, Value]:
+    item = {
+        "p": text(_lease_key(lease.name)),
+        "holder": text(lease.holder),
+        "epoch": number(lease.epoch),
+        "until_ms": time(lease.until),
+        "acquired_ms": time(lease.acquired_at),
+    }
+    if lease.taken_from is not None:
+        item["taken_from"] = text(lease.taken_from)
+    return item
+
+
+def _lease_of(name: str, item: Item | None) -> Lease | None:
+    if item is None or "holder" not in item:
+        return None
+    return Lease(
+        name=name,
+        holder=read_text(item["holder"]),
+        epoch=_epoch_of(item),
+        until=read_time(item["until_ms"]),
+        acquired_at=read_time(item["acquired_ms"]),
+        taken_from=read_text(item["taken_from"]) if "taken_from" in item else None,
+    )
+
+
+def _epoch_of(item: Item | None) -> int:
+    return int(item["epoch"]["N"]) if item is not None else 0
+
+
+def _identity(lease: Lease) -> dict[str, Value]:
+    return {":holder": text(lease.holder), ":epoch": number(lease.epoch)}
+
+
+def _map_has_version(version: int) -> str:
+    """Return the condition on ``:expected``; a map that was never written is the first."""
+    if version == _FIRST_VERSION:
+        return "(attribute_not_exists(map_version) OR map_version = :expected)"
+    return "map_version = :expected"

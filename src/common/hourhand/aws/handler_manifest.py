@@ -1,0 +1,89 @@
+"""The handlers that exist, as a JSON file made at packing: the API never imports user code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.model import Backoff, Jitter, Priority, RetryPolicy
+from hourhand.ports import HandlerInfo
+
+_INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))
+_RETRY_FIELDS = tuple(f.name for f in fields(RetryPolicy))
+
+
+class ManifestHandlerDirectory:
+    """Implements `hourhand.ports.HandlerDirectory` over a manifest."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Read the manifest; raise `InvalidInput` naming what is wrong with it."""
+        infos = read_manifest(Path(path))
+        self._by_name = {info.name: info for info in sorted(infos, key=lambda info: info.name)}
+
+    def find(self, name: str) -> HandlerInfo | None:
+        """Return the handler of that name."""
+        return self._by_name.get(name)
+
+    def all(self) -> Sequence[HandlerInfo]:
+        """Return every handler, by name."""
+        return tuple(self._by_name.values())
+
+
+def write_manifest(path: Path, handlers: Iterable[HandlerInfo]) -> None:
+    """Write ``handlers`` to ``path``; what a handler leaves to the default is left out."""
+    ordered = sorted(handlers, key=lambda info: info.name)
+    manifest = {"handlers": [_written(info, _INFO_FIELDS) for info in ordered]}
+    path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _written(value: HandlerInfo | RetryPolicy, names: Iterable[str]) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for name in names:
+        given = getattr(value, name)
+        if isinstance(given, RetryPolicy):
+            given = _written(given, _RETRY_FIELDS)
+        if given is not None and given != "":
+            written[name] = given
+    return written
+
+
+def read_manifest(path: Path) -> list[HandlerInfo]:
+    """Read a manifest; raise `InvalidInput` for a file that is missing or no manifest."""
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))["handlers"]
+        return [_info(entry) for entry in listed]
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise _invalid(path, reason) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _invalid(path, f"is no manifest of handlers: {error!r}") from error
+
+
+def _info(entry: Mapping[str, Any]) -> HandlerInfo:
+    unknown = set(entry) - set(_INFO_FIELDS)
+    if unknown:
+        raise ValueError(f"unknown fields {sorted(unknown)}")
+    read = dict(entry)
+    if read.get("priority") is not None:
+        read["priority"] = Priority(read["priority"])
+    if read.get("retry") is not None:
+        read["retry"] = _retry(read["retry"])
+    return HandlerInfo(**read)
+
+
+def _retry(entry: Mapping[str, Any]) -> RetryPolicy:
+    read = dict(entry)
+    if "backoff" in read:
+        read["backoff"] = Backoff(read["backoff"])
+    if "jitter" in read:
+        read["jitter"] = Jitter(read["jitter"])
+    return RetryPolicy(**read)
+
+
+def _invalid(path: Path, reason: str) -> InvalidInput:
+    problem = FieldError("HOURHAND_MANIFEST", f"{path} {reason}")
+    return InvalidInput(f"The handlers are not known: {problem.message}.", errors=(problem,))

@@ -1,0 +1,133 @@
+"""The idempotency table in DynamoDB: one item a key.
+
+| attribute | what |
+|---|---|
+| ``p`` | the record's key |
+| ``j``, ``f`` | job and fencing token of the attempt that holds or held it |
+| ``i`` | hash of the inputs |
+| ``g`` | whether it is done |
+| ``o`` | the result, packed as in a job's item |
+| ``u``, ``x`` | until when it is kept: in ms for conditions, in seconds for TTL |
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.items import (
+    Item,
+    Value,
+    content_value,
+    expiry_seconds,
+    number,
+    read_content,
+    read_text,
+    read_time,
+    text,
+    time,
+)
+from hourhand.domain.errors import Unavailable
+from hourhand.ports import IdempotencyRecord
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MAX_BEGIN_TRIES = 3
+"""Writes of a claim whose obstacle was gone when it was looked at."""
+
+_NOT_THERE = "attribute_not_exists(p)"
+_OVER = "u < :now"
+_SAME_ATTEMPT_OR_OLDER = "(g = :in_progress AND j = :job AND f <= :token)"
+
+
+class DynamoIdempotencyStore:
+    """Implements `hourhand.ports.IdempotencyStore` on one table."""
+
+    def __init__(self, client: DynamoDBClient, table_name: str) -> None:
+        """Call nothing yet."""
+        self._client = client
+        self._table = table_name
+
+    def begin(self, record: IdempotencyRecord, *, now: datetime) -> IdempotencyRecord | None:
+        """Claim the key for an attempt; ``None`` when written, else the record that stands.
+
+        Raises `Unavailable` where records come and go under every try.
+        """
+        for _ in range(MAX_BEGIN_TRIES):
+            answer = ask_conditionally(
+                self._call("PutItem"),
+                self._client.put_item,
+                TableName=self._table,
+                Item=_item_of(record),
+                ConditionExpression=f"{_NOT_THERE} OR {_OVER} OR {_SAME_ATTEMPT_OR_OLDER}",
+                ExpressionAttributeValues={
+                    ":now": time(now),
+                    ":in_progress": {"BOOL": False},
+                    ":job": text(record.job_id),
+                    ":token": number(record.token),
+                },
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+            if not isinstance(answer, ConditionRefused):
+                return None
+            standing = answer.item or self._read(record.key)
+            if standing is not None:
+                return _record_from(standing)
+        raise Unavailable("The idempotency record changed under every try to claim it; try again.")
+
+    def finish(self, record: IdempotencyRecord) -> bool:
+        """Note the result, if the record is still ours (same job and token). Whether it was."""
+        answer = ask_conditionally(
+            self._call("PutItem"),
+            self._client.put_item,
+            TableName=self._table,
+            Item=_item_of(record),
+            ConditionExpression="j = :job AND f = :token",
+            ExpressionAttributeValues={
+                ":job": text(record.job_id),
+                ":token": number(record.token),
+            },
+        )
+        return not isinstance(answer, ConditionRefused)
+
+    def _read(self, key: str) -> Item | None:
+        answer = ask(
+            self._call("GetItem"),
+            self._client.get_item,
+            TableName=self._table,
+            Key={"p": text(key)},
+            ConsistentRead=True,
+        )
+        return answer.get("Item")
+
+    def _call(self, operation: str) -> Call:
+        return Call(operation, f"table {self._table}")
+
+
+def _item_of(record: IdempotencyRecord) -> dict[str, Value]:
+    item: dict[str, Value] = {
+        "p": text(record.key),
+        "j": text(record.job_id),
+        "f": number(record.token),
+        "i": text(record.inputs_hash),
+        "g": {"BOOL": record.is_done},
+        "u": time(record.keep_until),
+        "x": number(expiry_seconds(record.keep_until)),
+    }
+    if record.result is not None:
+        item["o"] = content_value(record.result)
+    return item
+
+
+def _record_from(item: Item) -> IdempotencyRecord:
+    return IdempotencyRecord(
+        key=read_text(item["p"]),
+        job_id=read_text(item["j"]),
+        token=int(item["f"]["N"]),
+        inputs_hash=read_text(item["i"]),
+        is_done=bool(item["g"]["BOOL"]),
+        keep_until=read_time(item["u"]),
+        result=read_content(item["o"]) if "o" in item else None,
+    )

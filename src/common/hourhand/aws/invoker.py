@@ -1,0 +1,78 @@
+"""Further invocations of the scheduler's own function, and the event by which it knows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hourhand.aws.failures import Call, NotDone, ask_or_reason
+from hourhand.domain.times import from_ms, to_ms
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+_SWEEP = "hourhand_sweep"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepRequest:
+    """What a further invocation is asked to sweep."""
+
+    shards: tuple[int, ...]
+    epoch: int
+    tick_at: datetime
+
+
+class LambdaSweepInvoker:
+    """Implements `hourhand.ports.SweepInvoker` by asynchronous invocations.
+
+    Without a ``function_name`` it refuses: the leader then sweeps everything by itself.
+    """
+
+    def __init__(self, client: LambdaClient, function_name: str) -> None:
+        """Call nothing yet."""
+        self._client = client
+        self._function_name = function_name
+
+    def invoke(self, shards: Sequence[int], *, epoch: int, tick_at: datetime) -> bool:
+        """Hand ``shards`` over; ``False``: it was refused, and the caller keeps them.
+
+        Whatever went wrong, keeping them is right: at worst they are swept twice.
+        """
+        if not self._function_name:
+            return False
+        request = SweepRequest(shards=tuple(shards), epoch=epoch, tick_at=tick_at)
+        answer = ask_or_reason(
+            Call("Invoke", f"function {self._function_name}"),
+            self._client.invoke,
+            FunctionName=self._function_name,
+            InvocationType="Event",
+            Payload=json.dumps(sweep_event(request)).encode(),
+        )
+        return not isinstance(answer, NotDone)
+
+
+def sweep_event(request: SweepRequest) -> dict[str, Any]:
+    """Return the event of a further invocation."""
+    return {
+        _SWEEP: {
+            "shards": list(request.shards),
+            "epoch": request.epoch,
+            "tick_ms": to_ms(request.tick_at),
+        },
+    }
+
+
+def read_sweep_event(event: Mapping[str, Any]) -> SweepRequest | None:
+    """Read what `sweep_event` returned; ``None`` for any other event, such as the tick's."""
+    asked = event.get(_SWEEP)
+    if asked is None:
+        return None
+    return SweepRequest(
+        shards=tuple(int(shard) for shard in asked["shards"]),
+        epoch=int(asked["epoch"]),
+        tick_at=from_ms(int(asked["tick_ms"])),
+    )

@@ -1,0 +1,101 @@
+"""The indexes of the jobs table: what is due when, and the listing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hourhand.aws.items import (
+    bucket_partition,
+    dead_partition,
+    listing_partition,
+    read_text,
+    read_time,
+    text,
+)
+from hourhand.aws.listing import Bounds, ListingMerge, bounds_of
+from hourhand.aws.paging import Position, QueriedPage, query_page
+from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
+from hourhand.domain.model import IndexEntry
+from hourhand.ports import IndexPage, ListingPage, ListingPosition
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@dataclass(frozen=True, slots=True)
+class JobIndexes:
+    """Reads the indexes: eventually consistent, hints all of them."""
+
+    client: DynamoDBClient
+    table: str
+
+    def read_bucket(
+        self, bucket: int, shard: int, *, position: Position | None, limit: int
+    ) -> IndexPage:
+        """Read one page of one shard of a bucket."""
+        page = query_page(
+            self.client,
+            self.table,
+            position,
+            IndexName=RUN_AT_INDEX.name,
+            KeyConditionExpression="b = :bucket",
+            ExpressionAttributeValues={":bucket": text(bucket_partition(bucket, shard))},
+            Limit=limit,
+        )
+        entries = tuple(
+            IndexEntry(job_id=read_text(item["p"]), due_at=read_time(item["k"]))
+            for item in page.items
+        )
+        return IndexPage(entries, page.position)
+
+    def list_jobs(
+        self,
+        *,
+        dead_only: bool,
+        newest: ListingPosition | None,
+        created_before: datetime,
+        created_after: datetime,
+        limit: int,
+    ) -> ListingPage:
+        """Read one page of the listing, or of the dead jobs."""
+        bounds = bounds_of(newest, created_before, created_after)
+        query = self._query_dead if dead_only else self._query_all
+        return ListingMerge(query, bounds, LISTING_SHARDS, limit).page()
+
+    def _query_all(
+        self, shard: int, bounds: Bounds, limit: int, position: Position | None
+    ) -> QueriedPage:
+        partition = listing_partition(shard)
+        return self._query_newest(LISTING_INDEX.name, "l", partition, bounds, limit, position)
+
+    def _query_dead(
+        self, shard: int, bounds: Bounds, limit: int, position: Position | None
+    ) -> QueriedPage:
+        partition = dead_partition(shard)
+        return self._query_newest(DEAD_INDEX.name, "d", partition, bounds, limit, position)
+
+    def _query_newest(
+        self,
+        index: str,
+        key: str,
+        partition: str,
+        bounds: Bounds,
+        limit: int,
+        position: Position | None,
+    ) -> QueriedPage:
+        return query_page(
+            self.client,
+            self.table,
+            position,
+            IndexName=index,
+            KeyConditionExpression=f"{key} = :partition AND c BETWEEN :first AND :end",
+            ExpressionAttributeValues={
+                ":partition": text(partition),
+                ":first": text(bounds.first),
+                ":end": text(bounds.end),
+            },
+            ScanIndexForward=False,
+            Limit=limit,
+        )

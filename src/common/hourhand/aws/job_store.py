@@ -1,0 +1,289 @@
+"""The jobs table in DynamoDB: plain conditional writes, each judged on the base item.
+
+A refused write may be one's own whose answer was lost: with ``ALL_OLD`` DynamoDB returns the item
+that stood in the way, and `Move.made_by_me` tells.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hourhand.aws import beside
+from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
+from hourhand.aws.conditions import compile_move
+from hourhand.aws.expressions import update_arguments
+from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.items import (
+    HOT_ITEM,
+    Item,
+    expiry_seconds,
+    hot_key,
+    job_from_item,
+    job_to_item,
+    number,
+    read_text,
+    text,
+)
+from hourhand.aws.job_indexes import JobIndexes
+from hourhand.aws.paging import query_page
+from hourhand.aws.retrying import wait_seconds
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import ErrorInfo, Job, Outcome
+from hourhand.domain.moves import Move
+from hourhand.ports import (
+    Applied,
+    IndexPage,
+    JobDetails,
+    ListingPage,
+    ListingPosition,
+    Refused,
+    WriteResult,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+KEYS_PER_BATCH = 100
+"""The most that BatchGetItem takes (DynamoDB API reference)."""
+
+MAX_BATCH_TRIES = 8
+"""Calls of BatchGetItem for the same hundred keys: some five seconds of waiting in all."""
+
+MAX_DETAIL_PAGES = 32
+"""Megabytes read of what is kept beside one job; older errors beyond them are left out."""
+
+
+class DynamoJobStore:
+    """Implements `hourhand.ports.JobStore` on one table.
+
+    ``batch_marks``: make many moves by PartiQL batches. It needs a store that judges each
+    statement's condition, as DynamoDB does; some emulators answer "done" and do nothing.
+    """
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table_name: str,
+        *,
+        batch_marks: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
+        self._client = client
+        self._table = table_name
+        self._batch_marks = batch_marks
+        self._sleep = sleep
+        self._indexes = JobIndexes(client, table_name)
+
+    # --- the base items ---
+
+    def put(self, job: Job) -> WriteResult:
+        """Write a new job, if no item of that id exists."""
+        answer = ask_conditionally(
+            self._call("PutItem"),
+            self._client.put_item,
+            TableName=self._table,
+            Item=job_to_item(job),
+            ConditionExpression="attribute_not_exists(p)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+        if isinstance(answer, ConditionRefused):
+            return Refused(self._current(job.id, answer.item))
+        return Applied(job)
+
+    def transition(self, move: Move) -> WriteResult:
+        """Make one conditional write; `Applied` too where it was ours already."""
+        answer = ask_conditionally(
+            self._call("UpdateItem"),
+            self._client.update_item,
+            TableName=self._table,
+            ReturnValues="ALL_NEW",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **update_arguments(compile_move(move)),
+        )
+        if isinstance(answer, ConditionRefused):
+            return self._refused(move, self._current(move.job_id, answer.item))
+        return Applied(job_from_item(answer["Attributes"]))
+
+    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult]:
+        """Make many, each under its own condition; results in the order of ``moves``."""
+        if not self._batch_marks:
+            return [self.transition(move) for move in moves]
+        marked = mark_in_batches(self._client, self._table, moves)
+        untold = [
+            move.job_id
+            for move, mark in zip(moves, marked, strict=True)
+            if mark.verdict is not Verdict.OPEN and mark.item is None
+        ]
+        found = self.get_many(untold)
+        return [self._settled(move, mark, found) for move, mark in zip(moves, marked, strict=True)]
+
+    def get(self, job_id: str) -> Job | None:
+        """Read one job's hot item, strongly consistent."""
+        answer = ask(
+            self._call("GetItem"),
+            self._client.get_item,
+            TableName=self._table,
+            Key=hot_key(job_id),
+            ConsistentRead=True,
+        )
+        item = answer.get("Item")
+        return job_from_item(item) if item else None
+
+    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        """Read many hot items, strongly consistent; ids without a job are left out."""
+        distinct = list(dict.fromkeys(job_ids))
+        jobs: dict[str, Job] = {}
+        for start in range(0, len(distinct), KEYS_PER_BATCH):
+            for item in self._get_batch(distinct[start : start + KEYS_PER_BATCH]):
+                job = job_from_item(item)
+                jobs[job.id] = job
+        return jobs
+
+    def _get_batch(self, job_ids: Sequence[str]) -> Iterator[Item]:
+        keys: Sequence[Mapping[str, Any]] = [hot_key(job_id) for job_id in job_ids]
+        for tries in range(1, MAX_BATCH_TRIES + 1):
+            answer = ask(
+                self._call("BatchGetItem"),
+                self._client.batch_get_item,
+                RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}},
+            )
+            yield from answer["Responses"].get(self._table, [])
+            left = answer.get("UnprocessedKeys", {}).get(self._table)
+            if not left:
+                return
+            keys = left["Keys"]
+            if tries < MAX_BATCH_TRIES:
+                self._sleep(wait_seconds(tries))
+        raise Unavailable(
+            f"{self._call('BatchGetItem')} left {len(keys)} keys unread after "
+            f"{MAX_BATCH_TRIES} tries: the table is throttled; try again in a moment."
+        )
+
+    def _settled(self, move: Move, mark: Marked, found: Mapping[str, Job]) -> WriteResult:
+        if mark.verdict is Verdict.OPEN:
+            return self.transition(move)
+        current = job_from_item(mark.item) if mark.item else found.get(move.job_id)
+        if mark.verdict is Verdict.APPLIED and current is not None:
+            return Applied(current)
+        return self._refused(move, current)
+
+    def _refused(self, move: Move, current: Job | None) -> WriteResult:
+        is_mine = current is not None and move.made_by_me(current)
+        return Applied(current) if is_mine and current is not None else Refused(current)
+
+    def _current(self, job_id: str, item: Item | None) -> Job | None:
+        """Return the job that refused a write; read it where the store did not say."""
+        return job_from_item(item) if item else self.get(job_id)
+
+    # --- beside them ---
+
+    def get_details(self, job_id: str) -> JobDetails | None:
+        """Read a job and everything that is kept beside it, newest errors first."""
+        job: Job | None = None
+        texts: dict[str, str] = {}
+        errors: dict[int, ErrorInfo] = {}
+        for item in self._query_partition(job_id):
+            name, token = beside.text_name(item), beside.error_token(item)
+            if name is not None:
+                texts[name] = beside.read_kept_text(item)
+            elif token is not None:
+                errors[token] = beside.read_error(item)
+            elif read_text(item["s"]) == HOT_ITEM:
+                job = job_from_item(item)
+        return JobDetails(job=job, texts=texts, errors=errors) if job is not None else None
+
+    def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
+        """Keep a payload or result beside its job, under the sort key ``item``."""
+        self._put_beside(beside.text_item(job_id, item, text, keep_until))
+
+    def get_text(self, job_id: str, item: str) -> str | None:
+        """Read a text kept beside a job, or ``None`` where it is gone."""
+        answer = ask(
+            self._call("GetItem"),
+            self._client.get_item,
+            TableName=self._table,
+            Key=beside.text_key(job_id, item),
+            ConsistentRead=True,
+        )
+        kept = answer.get("Item")
+        return beside.read_kept_text(kept) if kept else None
+
+    def extend_text(self, job_id: str, item: str, keep_until: datetime) -> None:
+        """Keep it longer. Does nothing where it is gone, or kept so long already."""
+        ask_conditionally(
+            self._call("UpdateItem"),
+            self._client.update_item,
+            TableName=self._table,
+            Key=beside.text_key(job_id, item),
+            UpdateExpression="SET x = :until",
+            ConditionExpression="attribute_exists(p) AND x < :until",
+            ExpressionAttributeValues={":until": number(expiry_seconds(keep_until))},
+        )
+
+    def put_error(
+        self, job_id: str, token: int, error: ErrorInfo, *, outcome: Outcome, keep_until: datetime
+    ) -> None:
+        """Keep the error of the attempt with this fencing token beside its job."""
+        self._put_beside(beside.error_item(job_id, token, error, outcome, keep_until))
+
+    def _put_beside(self, item: Item) -> None:
+        call = self._call("PutItem")
+        ask(call, self._client.put_item, TableName=self._table, Item=item)
+
+    def _query_partition(self, job_id: str) -> Iterator[Item]:
+        """Yield everything of one job: texts, the hot item, then errors, newest first."""
+        position: Mapping[str, Any] | None = None
+        for _ in range(MAX_DETAIL_PAGES):
+            page = query_page(
+                self._client,
+                self._table,
+                position,
+                KeyConditionExpression="p = :job",
+                ExpressionAttributeValues={":job": text(job_id)},
+                ScanIndexForward=False,
+                ConsistentRead=True,
+            )
+            yield from page.items
+            position = page.position
+            if position is None:
+                return
+
+    # --- the indexes ---
+
+    def read_bucket(
+        self, bucket: int, shard: int, *, position: Mapping[str, Any] | None, limit: int
+    ) -> IndexPage:
+        """Read one page of the ``run_at`` index: eventually consistent, a hint."""
+        _require_limit(limit)
+        return self._indexes.read_bucket(bucket, shard, position=position, limit=limit)
+
+    def list_jobs(
+        self,
+        *,
+        dead_only: bool,
+        newest: ListingPosition | None,
+        created_before: datetime,
+        created_after: datetime,
+        limit: int,
+    ) -> ListingPage:
+        """List job ids by creation, newest first, strictly after ``newest`` in that order."""
+        _require_limit(limit)
+        return self._indexes.list_jobs(
+            dead_only=dead_only,
+            newest=newest,
+            created_before=created_before,
+            created_after=created_after,
+            limit=limit,
+        )
+
+    def _call(self, operation: str) -> Call:
+        return Call(operation, f"table {self._table}")
+
+
+def _require_limit(limit: int) -> None:
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")

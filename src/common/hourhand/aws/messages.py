@@ -1,0 +1,122 @@
+"""What travels in our queues: the body of a message, and what a worker receives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hourhand.domain.errors import HourhandError
+from hourhand.domain.ids import canonical_json, trace_id_for
+from hourhand.domain.model import JobMessage, Priority
+from hourhand.domain.times import from_ms, to_ms
+from hourhand.ports import Delivery
+
+VERSION = 1
+SHOWN_CHARACTERS = 200
+"""How much of a message that is not ours an error shows."""
+
+
+class ForeignMessage(HourhandError):
+    """The message is not one that Hourhand sent."""
+
+    code: ClassVar[str] = "foreign_message"
+    status: ClassVar[int] = 400
+
+
+def message_body(message: JobMessage) -> str:
+    """Return the JSON text that carries ``message``; times in ms."""
+    fields: dict[str, Any] = {
+        "v": VERSION,
+        "job": message.job_id,
+        "generation": message.generation,
+        "attempt": message.attempt,
+        "token": message.token,
+        "due_ms": to_ms(message.due_at),
+        "run_ms": to_ms(message.run_at),
+        "timeout": message.timeout_seconds,
+    }
+    if message.tenant is not None:
+        fields["tenant"] = message.tenant
+    if message.trace_id is not None:
+        own = message.trace_id == trace_id_for(message.job_id)
+        fields["trace"] = "" if own else message.trace_id
+    return canonical_json(fields)
+
+
+def read_message(body: str) -> JobMessage:
+    """Read what `message_body` wrote; raise `ForeignMessage` for anything else."""
+    try:
+        fields = json.loads(body)
+        version = fields["v"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ForeignMessage(f"This message is not a job's: {_shown(body)}") from error
+    if version != VERSION:
+        raise ForeignMessage(
+            f"This message has version {version!r}, and this worker reads {VERSION} alone: "
+            f"{_shown(body)}"
+        )
+    try:
+        return _message_of(fields)
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        raise ForeignMessage(
+            f"This message lacks what a job's has ({error!r}): {_shown(body)}"
+        ) from error
+
+
+def _message_of(fields: Mapping[str, Any]) -> JobMessage:
+    job_id = fields["job"]
+    if not isinstance(job_id, str):
+        raise TypeError("job must be text")
+    trace = fields.get("trace")
+    return JobMessage(
+        job_id=job_id,
+        generation=int(fields["generation"]),
+        attempt=int(fields["attempt"]),
+        token=int(fields["token"]),
+        due_at=from_ms(int(fields["due_ms"])),
+        run_at=from_ms(int(fields["run_ms"])),
+        timeout_seconds=int(fields["timeout"]),
+        tenant=fields.get("tenant"),
+        trace_id=trace_id_for(job_id) if trace == "" else trace,
+    )
+
+
+def _shown(body: str) -> str:
+    return repr(body[:SHOWN_CHARACTERS])
+
+
+def read_delivery(
+    record: Mapping[str, Any], queue: Priority | None, queues_by_name: Mapping[str, Priority]
+) -> Delivery:
+    """Read a record of a Lambda event, or a message as ReceiveMessage returns it.
+
+    ``queue``: where it was received; needed for the latter, since only the former says.
+    Raises `ForeignMessage` for a body or a queue that is not ours.
+    """
+    attributes = record.get("attributes", record.get("Attributes", {}))
+    sent_ms = attributes.get("SentTimestamp")
+    return Delivery(
+        message=read_message(_first(record, "body", "Body")),
+        message_id=_first(record, "messageId", "MessageId"),
+        receipt=_first(record, "receiptHandle", "ReceiptHandle"),
+        queue=queue or _queue_of(record, queues_by_name),
+        sent_at=from_ms(int(sent_ms)) if sent_ms is not None else None,
+        receive_count=int(attributes.get("ApproximateReceiveCount", 1)),
+    )
+
+
+def _first(record: Mapping[str, Any], *names: str) -> str:
+    found = next((record[name] for name in names if name in record), None)
+    if not isinstance(found, str):
+        raise ForeignMessage(f"This is not a message of SQS: it has no {names[0]}.")
+    return found
+
+
+def _queue_of(record: Mapping[str, Any], queues_by_name: Mapping[str, Priority]) -> Priority:
+    name = str(record.get("eventSourceARN", "")).rpartition(":")[2]
+    priority = queues_by_name.get(name)
+    if priority is None:
+        known = ", ".join(sorted(queues_by_name))
+        raise ForeignMessage(f"The queue {name!r} is none of this pool's: {known}.")
+    return priority

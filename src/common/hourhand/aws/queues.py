@@ -1,0 +1,302 @@
+"""The queues in SQS: standard queues, fair among tenants by their message groups."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from hourhand.aws.clock import SystemClock
+from hourhand.aws.failures import Call, Expected, NotDone, ask, ask_expecting, ask_or_reason
+from hourhand.aws.messages import message_body, read_delivery
+from hourhand.aws.retrying import wait_seconds
+from hourhand.domain.actions import QueueView
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.ids import message_group
+from hourhand.domain.model import POOL, Priority
+from hourhand.domain.skew import TimeSample
+from hourhand.domain.times import from_ms
+from hourhand.domain.timings import SQS_MAX_VISIBILITY
+from hourhand.ports import Clock, Delivery, Outgoing
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+MESSAGES_PER_BATCH = 10
+"""The most that SendMessageBatch takes (SQS API reference)."""
+
+BYTES_PER_BATCH = 256 * 1024
+"""The bodies of one batch together, by the limit that every Region and emulator keeps."""
+
+SINGLE_TRIES = 2
+"""Sends of a message alone whose entry in a batch failed."""
+
+PROBE_RECEIVES = 3
+PROBE_WAIT_SECONDS = 1
+"""How often, and how long each time, the probe of the time is waited for."""
+
+_INVALID_RECEIPT = frozenset(
+    {
+        "AWS.SimpleQueueService.MessageNotInflight",
+        "InvalidParameterValue",
+        "MessageNotInflight",
+        "ReceiptHandleIsInvalid",
+    },
+)
+_VISIBLE: Final = "ApproximateNumberOfMessages"
+_IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
+_DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
+_MILLISECOND = timedelta(milliseconds=1)
+
+OldestSent = Callable[[], Mapping[Priority, datetime]]
+"""When the oldest message of each queue was sent, as far as that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A message to send: its place in the answer and what SQS is given."""
+
+    index: int
+    body: str
+    group: str
+    delay_seconds: int
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "MessageBody": self.body,
+            "MessageGroupId": self.group,
+            "DelaySeconds": self.delay_seconds,
+        }
+
+
+class SqsQueues:
+    """Implements `hourhand.ports.Queues`.
+
+    ``urls``: of the priority queues. ``clock_url``: of the queue for probes of the time; without
+    it `probe_time` has no answer. ``clock``: what a probe compares SQS's time with; it must be
+    the one that is corrected by it. ``oldest_sent``: asked by `view`, if there is one.
+    """
+
+    def __init__(
+        self,
+        client: SQSClient,
+        urls: Mapping[Priority, str],
+        *,
+        dead_letter_url: str,
+        clock_url: str,
+        pool: str = POOL,
+        clock: Clock | None = None,
+        oldest_sent: OldestSent | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Call nothing yet. ``sleep`` waits between tries, in seconds."""
+        self._client = client
+        self._urls = dict(urls)
+        self._dead_letter_url = dead_letter_url
+        self._clock_url = clock_url
+        self._pool = pool
+        self._clock = clock or SystemClock()
+        self._oldest_sent = oldest_sent
+        self._sleep = sleep
+
+    # --- sending ---
+
+    def send(self, outgoing: Sequence[Outgoing]) -> list[str | None]:
+        """Send messages, ten to a call; per message ``None`` or why it was not accepted.
+
+        Never raises: what is known of one message is worth keeping whatever befalls the next.
+        Once a queue does not answer, the rest of its messages is not tried.
+        """
+        failures: list[str | None] = [None] * len(outgoing)
+        by_queue: dict[Priority, list[_Entry]] = {}
+        for index, one in enumerate(outgoing):
+            by_queue.setdefault(one.queue, []).append(self._entry(index, one))
+        for queue, entries in by_queue.items():
+            self._send_to(self._urls[queue], entries, failures)
+        return failures
+
+    def _entry(self, index: int, one: Outgoing) -> _Entry:
+        return _Entry(
+            index=index,
+            body=message_body(one.message),
+            group=message_group(one.message.tenant, self._pool),
+            delay_seconds=one.delay_seconds,
+        )
+
+    def _send_to(self, url: str, entries: Sequence[_Entry], failures: list[str | None]) -> None:
+        """Send to one queue; note in ``failures`` why an entry was not accepted."""
+        is_down: NotDone | None = None
+        for batch in batches_of(entries):
+            if is_down is None:
+                is_down = self._send_batch(url, batch, failures)
+            if is_down is not None:
+                for entry in batch:
+                    failures[entry.index] = is_down.reason
+
+    def _send_batch(
+        self, url: str, batch: Sequence[_Entry], failures: list[str | None]
+    ) -> NotDone | None:
+        answer = ask_or_reason(
+            Call("SendMessageBatch", f"queue {queue_name(url)}"),
+            self._client.send_message_batch,
+            QueueUrl=url,
+            Entries=[{"Id": str(entry.index), **entry.arguments()} for entry in batch],
+        )
+        if isinstance(answer, NotDone):
+            return answer
+        accepted = {sent["Id"] for sent in answer.get("Successful", [])}
+        for entry in batch:
+            if str(entry.index) not in accepted:
+                failures[entry.index] = self._send_alone(url, entry)
+        return None
+
+    def _send_alone(self, url: str, entry: _Entry) -> str | None:
+        """Send a message that failed in its batch; return why it was not accepted again."""
+        call = Call("SendMessage", f"queue {queue_name(url)}")
+        reason = ""
+        for tries in range(1, SINGLE_TRIES + 1):
+            answer = ask_or_reason(
+                call, self._client.send_message, QueueUrl=url, **entry.arguments()
+            )
+            if not isinstance(answer, NotDone):
+                return None
+            reason = answer.reason
+            if tries < SINGLE_TRIES:
+                self._sleep(wait_seconds(tries))
+        return reason
+
+    def send_dead_letter(self, body: str, *, tenant: str | None) -> None:
+        """Send a rich dead letter; returns only when SQS acknowledged it."""
+        ask(
+            Call("SendMessage", f"queue {queue_name(self._dead_letter_url)}"),
+            self._client.send_message,
+            QueueUrl=self._dead_letter_url,
+            MessageBody=body,
+            MessageGroupId=message_group(tenant, self._pool),
+        )
+
+    # --- receiving ---
+
+    def parse_delivery(self, record: Mapping[str, Any], queue: Priority | None = None) -> Delivery:
+        """Read a record of a Lambda event, or a message of ReceiveMessage from ``queue``.
+
+        Raises `hourhand.aws.messages.ForeignMessage` for a message that is not ours.
+        """
+        names = {queue_name(url): priority for priority, url in self._urls.items()}
+        return read_delivery(record, queue, names)
+
+    def hide(self, delivery: Delivery, seconds: int) -> bool:
+        """Set how long the message stays hidden from now. ``False``: its receipt is not valid.
+
+        Raises `ValueError` for more seconds than SQS takes.
+        """
+        if not 0 <= seconds <= SQS_MAX_VISIBILITY.total_seconds():
+            raise ValueError(f"seconds must be 0 to 12 hours, not {seconds}")
+        url = self._urls[delivery.queue]
+        answer = ask_expecting(
+            _INVALID_RECEIPT,
+            Call("ChangeMessageVisibility", f"queue {queue_name(url)}"),
+            self._client.change_message_visibility,
+            QueueUrl=url,
+            ReceiptHandle=delivery.receipt,
+            VisibilityTimeout=seconds,
+        )
+        return not isinstance(answer, Expected)
+
+    # --- looking ---
+
+    def view(self) -> dict[Priority, QueueView]:
+        """Return how full each queue is and, where known, how old its oldest message."""
+        counts = self.counts()
+        oldest = self._oldest()
+        return {p: QueueView(sum(counts[p]), oldest.get(p)) for p in counts}
+
+    def counts(self) -> dict[Priority, tuple[int, int, int]]:
+        """Return per queue the messages visible, in flight and delayed (approximate)."""
+        return {priority: self._count(url) for priority, url in self._urls.items()}
+
+    def _count(self, url: str) -> tuple[int, int, int]:
+        answer = ask(
+            Call("GetQueueAttributes", f"queue {queue_name(url)}"),
+            self._client.get_queue_attributes,
+            QueueUrl=url,
+            AttributeNames=[_VISIBLE, _IN_FLIGHT, _DELAYED],
+        )
+        counts = answer["Attributes"]
+        return int(counts[_VISIBLE]), int(counts[_IN_FLIGHT]), int(counts[_DELAYED])
+
+    def _oldest(self) -> Mapping[Priority, datetime]:
+        if self._oldest_sent is None:
+            return {}
+        try:
+            return self._oldest_sent()
+        except Unavailable:
+            # The sweep can do without: it then sends again a little later than it might.
+            return {}
+
+    def probe_time(self) -> TimeSample | None:
+        """Ask SQS for the time, by the ``SentTimestamp`` of a message of our own."""
+        if not self._clock_url:
+            return None
+        call = Call("SendMessage", f"queue {queue_name(self._clock_url)}")
+        sent_at = self._clock.now()
+        sent = ask(call, self._client.send_message, QueueUrl=self._clock_url, MessageBody="time")
+        # SQS stamped it before it answered; our clock shows whole milliseconds, rounded down.
+        received_at = self._clock.now() + _MILLISECOND
+        stamped_at = self._find_probe(sent["MessageId"])
+        if stamped_at is None:
+            return None
+        return TimeSample(
+            sent_at=sent_at,
+            received_at=received_at,
+            server_earliest=stamped_at,
+            server_latest=stamped_at + _MILLISECOND,
+        )
+
+    def _find_probe(self, message_id: str) -> datetime | None:
+        for _ in range(PROBE_RECEIVES):
+            answer = ask(
+                Call("ReceiveMessage", f"queue {queue_name(self._clock_url)}"),
+                self._client.receive_message,
+                QueueUrl=self._clock_url,
+                MaxNumberOfMessages=MESSAGES_PER_BATCH,
+                WaitTimeSeconds=PROBE_WAIT_SECONDS,
+                # Another scheduler's probe must stay visible to it.
+                VisibilityTimeout=0,
+                MessageSystemAttributeNames=["SentTimestamp"],
+            )
+            for message in answer.get("Messages", []):
+                if message["MessageId"] == message_id:
+                    self._forget(message["ReceiptHandle"])
+                    return from_ms(int(message["Attributes"]["SentTimestamp"]))
+        return None
+
+    def _forget(self, receipt: str) -> None:
+        ask(
+            Call("DeleteMessage", f"queue {queue_name(self._clock_url)}"),
+            self._client.delete_message,
+            QueueUrl=self._clock_url,
+            ReceiptHandle=receipt,
+        )
+
+
+def queue_name(url: str) -> str:
+    """Return the name at the end of a queue's URL."""
+    return url.rstrip("/").rpartition("/")[2]
+
+
+def batches_of(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
+    """Yield ``entries`` in order, as many at a time as SQS takes in one call."""
+    batch: list[_Entry] = []
+    size = 0
+    for entry in entries:
+        entry_size = len(entry.body.encode())
+        if batch and (len(batch) == MESSAGES_PER_BATCH or size + entry_size > BYTES_PER_BATCH):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry_size
+    if batch:
+        yield batch

@@ -1,0 +1,53 @@
+"""JSON as it comes from strangers and goes back to them: read strictly, written so it encodes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from hourhand.domain.errors import BadRequest
+from hourhand.schemas import quoted
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises `BadRequest` for all that RFC 8259 does not allow and for what readers disagree about:
+    a name given twice in an object. Python's own reader takes NaN and infinities too.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadRequest(f"The body is not valid JSON: {error.msg} at {where}.") from error
+    except RecursionError as error:
+        raise BadRequest("The body nests arrays and objects too deep.") from error
+    except ValueError as error:
+        # The only other ValueError: an integer longer than Python converts (4,300 digits).
+        raise BadRequest("The body holds an integer of too many digits.") from error
+
+
+def write_json(value: Any) -> str:
+    """Return ``value`` as compact JSON text that can be encoded in UTF-8.
+
+    Half a surrogate pair is legal in JSON, as an escape, and cannot be encoded otherwise.
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRequest(f"The body is ambiguous: {quoted(twice)!r} is given twice in one object.")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise BadRequest(f"The body is not valid JSON: {name} is no JSON number.")

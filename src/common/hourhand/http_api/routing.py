@@ -1,0 +1,104 @@
+"""Routes: which method on which path is answered by which function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hourhand.domain.errors import NotFound
+from hourhand.http_api.answers import Answer
+from hourhand.http_api.problems import MethodNotAllowed, problem_answer
+from hourhand.http_api.requests import Request
+from hourhand.ports import HandlerDirectory, Telemetry
+from hourhand.schemas import quoted, require_empty
+from hourhand.services.bulk import BulkService
+from hourhand.services.operations import OperationsService
+from hourhand.services.queries import QueryService
+from hourhand.services.submission import SubmissionService
+
+
+class Services(Protocol):
+    """What the routes call; `hourhand.bootstrap`, a layer above, wires it."""
+
+    @property
+    def submission(self) -> SubmissionService:
+        """Takes jobs."""
+
+    @property
+    def queries(self) -> QueryService:
+        """Reads jobs and figures."""
+
+    @property
+    def operations(self) -> OperationsService:
+        """Changes one job."""
+
+    @property
+    def bulk(self) -> BulkService:
+        """Changes many jobs."""
+
+    @property
+    def handlers(self) -> HandlerDirectory:
+        """Knows the handlers."""
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """Logs and counts."""
+
+
+Operation = Callable[[Services, Request, str], Answer]
+"""Answers a request; the last argument is the id in the path, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One line of API.md's table. ``path`` may hold one ``{id}``."""
+
+    method: str
+    path: str
+    operation: Operation
+    takes_query: bool = False
+    takes_body: bool = False
+
+    def match(self, path: str) -> str | None:
+        """Return the id in ``path`` (empty where the route has none), ``None`` if it differs."""
+        before, id_, after = self.path.partition("{id}")
+        pattern = re.escape(before) + ("([^/]+)" if id_ else "()") + re.escape(after)
+        match = re.fullmatch(pattern, path)
+        return match[1] if match else None
+
+
+def answer_request(routes: Sequence[Route], services: Services, request: Request) -> Answer:
+    """Find the route of ``request`` and let it answer.
+
+    Raises `NotFound` for an unknown path, and what its operation raises.
+    """
+    matching = [(route, id_) for route in routes if (id_ := route.match(request.path)) is not None]
+    if not matching:
+        raise NotFound("There is no such route.")
+    method = "GET" if request.method == "HEAD" else request.method
+    for route, id_ in matching:
+        if route.method == method:
+            _refuse_what_is_not_taken(route, request)
+            return route.operation(services, request, id_)
+    return _answer_other_method(request.method, [route for route, _ in matching])
+
+
+def _answer_other_method(method: str, routes: Sequence[Route]) -> Answer:
+    methods = {route.method for route in routes} | {"OPTIONS"}
+    if "GET" in methods:
+        methods.add("HEAD")
+    allow = {"allow": ", ".join(sorted(methods))}
+    if method == "OPTIONS":
+        return Answer(status=204, headers=allow)
+    error = MethodNotAllowed(f"{quoted(method)} is not allowed here; {allow['allow']} are.")
+    return problem_answer(error).with_headers(allow)
+
+
+def _refuse_what_is_not_taken(route: Route, request: Request) -> None:
+    """Refuse a query or a body that the route would have to ignore."""
+    if not route.takes_query:
+        require_empty(request.query(), what="query")
+    if not route.takes_body and request.has_body:
+        require_empty(request.json(), what="body")

@@ -1,0 +1,146 @@
+"""A child of the local cloud: a process that can be killed, and is told of when it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hourhand.local.child_lines import read_lines, write_line
+
+END_SECONDS = 2.0
+"""How long a child may take to end by itself before it is made to."""
+
+LAST_WORDS_SECONDS = 0.5
+"""How long the pipes of a dead child are read for what is still in them."""
+
+
+class ChildListener(Protocol):
+    """Who is told of a child's life. Called from the child's reader threads."""
+
+    def heard(self, child: ChildProcess, message: dict[str, Any]) -> None:
+        """It said something: a reply."""
+
+    def logged(self, child: ChildProcess, line: str) -> None:
+        """It logged or printed a line."""
+
+    def ended(self, child: ChildProcess, exit_code: int) -> None:
+        """It is gone: ``exit_code`` as `subprocess.Popen.returncode` has it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChildCommand:
+    """What to run: a module of ours, its arguments, and the whole environment."""
+
+    name: str
+    module: str
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str]
+
+
+class ChildProcess:
+    """A running child. ``name`` is its place in the cloud, such as ``worker-2``."""
+
+    def __init__(self, command: ChildCommand, listener: ChildListener) -> None:
+        """Start it."""
+        self.name = command.name
+        self._listener = listener
+        self._process = subprocess.Popen(  # noqa: S603 (our own module)
+            # -P: a file in the current folder must not replace a module that we import.
+            [sys.executable, "-P", "-m", command.module, *command.arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(command.environment),
+            encoding="utf-8",
+            errors="replace",
+            # A session of its own: the terminal's Ctrl-C is for the cloud, which ends its children.
+            start_new_session=True,
+        )
+        self._replies = self._start(self._read_replies)
+        self._log = self._start(self._read_log)
+        self._end_watch = self._start(self._watch_end)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def say(self, message: dict[str, Any]) -> bool:
+        """Send a message; whether the child could still be written to."""
+        assert self._process.stdin is not None
+        try:
+            write_line(self._process.stdin, message)
+        except OSError:
+            return False
+        return True
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it still lives."""
+        self._process.send_signal(number)
+
+    def end(self) -> None:
+        """End it: first by closing its input, then by force. Returns when it is gone."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
+        for force in (None, signal.SIGTERM, signal.SIGKILL):
+            if force is not None:
+                self.signal(force)
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        self._end_watch.join()
+
+    def _start(self, target: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=target, name=f"{self.name}{target.__name__}", daemon=True)
+        thread.start()
+        return thread
+
+    def _watch_end(self) -> None:
+        exit_code = self._process.wait()
+        # What it said last comes before its end. What it started may hold its pipes open, so
+        # their end is not waited for.
+        self._replies.join(LAST_WORDS_SECONDS)
+        self._log.join(LAST_WORDS_SECONDS)
+        self._listener.ended(self, exit_code)
+
+    def _read_replies(self) -> None:
+        assert self._process.stdout is not None
+        for message in read_lines(self._process.stdout):
+            self._listener.heard(self, message)
+
+    def _read_log(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._listener.logged(self, line.rstrip("\n"))
+
+
+def exit_reason(exit_code: int) -> str:
+    """Return how a process ended, in words."""
+    if exit_code < 0:
+        return f"killed by {signal.Signals(-exit_code).name}"
+    return f"exit code {exit_code}"
+
+
+def child_environment(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of this process with ``layers`` over it; the last one wins."""
+    environment = dict(os.environ)
+    for layer in layers:
+        environment.update(layer)
+    # What a child prints is to be seen at once, not when a buffer is full.
+    environment["PYTHONUNBUFFERED"] = "1"
+    return environment
+
+
+Spawn = Callable[[ChildListener], ChildProcess]
+"""Starts one child that reports to the listener."""

@@ -1,0 +1,260 @@
+"""What the demo submits and does, when, and how each job is to end: decided before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.domain.errors import InvalidInput
+from hourhand.domain.model import JobStatus, Outcome, Priority
+from hourhand.domain.times import rfc3339
+from hourhand.domain.timings import Timings
+
+HANDLERS = "examples.library_index"
+
+DEFAULT_JOBS = 340
+FEWEST_JOBS = 60
+"""Below this there would be no room for what the demo shows beside the plain modules."""
+
+TIME_SCALE = 1 / 6
+"""The protocol's durations are shortened to this: a tick of 10 s, a lease of 7.5 s, and so on."""
+
+SUBMIT_SECONDS = 95.0
+"""The plain jobs are spread over this time."""
+
+PURGE_AT = 30.0
+KILL_LEADER_AT = 76.0
+"""The next leader after this is killed while it sweeps."""
+
+REPORTS_AT = 102.0
+AHEAD_FROM, AHEAD_UNTIL = 84.0, 100.0
+"""Jobs asked for at the start and due in this time: they lie beyond the look-ahead, so the tick
+sends them, and some are due while no leader lives."""
+
+_SUCCEEDS = (Outcome.SUCCEEDED,)
+
+
+def demo_timings() -> Timings:
+    """Return the shortened timings of the demo.
+
+    The wait before a claim stays at 2 s: SQS counts delays in whole seconds, whatever we shorten.
+    """
+    normal = Timings()
+    return replace(normal.scaled(TIME_SCALE), early_wait=normal.early_wait)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expected:
+    """How a job is to end: its status, and the outcome of each attempt."""
+
+    status: JobStatus = JobStatus.SUCCEEDED
+    outcomes: tuple[Outcome, ...] = _SUCCEEDS
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedJob:
+    """One job of the demo. ``name`` is unique; ``due_seconds`` is from the start, if not at once.
+
+    ``is_absolute``: it asks for a time (`run_at`), not for a delay.
+    """
+
+    name: str
+    kind: str
+    handler: str
+    payload: Mapping[str, Any]
+    submit_seconds: float
+    due_seconds: float | None = None
+    is_absolute: bool = False
+    priority: Priority = Priority.MEDIUM
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    expected: Expected = field(default_factory=Expected)
+
+    def body(self, start: datetime) -> dict[str, Any]:
+        """Return what is posted to ``/v1/jobs`` when the demo began at ``start``."""
+        body = {
+            "handler": self.handler,
+            "payload": dict(self.payload),
+            "priority": self.priority.value,
+            "tags": {"demo": self.kind},
+            **self.fields,
+        }
+        if self.due_seconds is not None and self.is_absolute:
+            body["run_at"] = rfc3339(start + timedelta(seconds=self.due_seconds))
+        elif self.due_seconds is not None:
+            body["delay_seconds"] = self.due_seconds - self.submit_seconds
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Post a job."""
+
+    job: PlannedJob
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitAgain:
+    """Post the very same body once more: the first job is to be answered."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel a job that waits for its time."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeQueues:
+    """Lose every message."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillLeader:
+    """Kill the scheduler that leads, in the middle of its next tick."""
+
+
+Action = Submit | SubmitAgain | Cancel | PurgeQueues | KillLeader
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action and when it is taken, in seconds from the start."""
+
+    at_seconds: float
+    action: Action
+
+
+def make_plan(modules: Sequence[str], jobs: int = DEFAULT_JOBS) -> list[Step]:
+    """Return the steps of a demo of ``jobs`` jobs, in the order of their time.
+
+    ``modules`` are those of the standard library. Raises `InvalidInput` where there are too few
+    of them, or too few jobs are asked for.
+    """
+    if jobs < FEWEST_JOBS:
+        raise InvalidInput(f"A demo needs at least {FEWEST_JOBS} jobs, not {jobs}.")
+    special = _special_jobs(modules)
+    plain = jobs - len(special)
+    if len(modules) < plain:
+        raise InvalidInput(
+            f"This Python's standard library has {len(modules)} modules as files, "
+            f"and {plain} are needed; ask for fewer jobs."
+        )
+    submissions = [*special, *_plain_jobs(_spread(modules, plain))]
+    steps = [Step(job.submit_seconds, Submit(job)) for job in submissions]
+    steps += [
+        Step(12.0, SubmitAgain("the same key twice")),
+        Step(20.0, Cancel("cancelled in time")),
+        Step(PURGE_AT, PurgeQueues()),
+        Step(KILL_LEADER_AT, KillLeader()),
+    ]
+    return sorted(steps, key=lambda step: step.at_seconds)
+
+
+def _spread(modules: Sequence[str], count: int) -> list[str]:
+    """Return ``count`` modules from all over the list."""
+    return [modules[index * len(modules) // count] for index in range(count)]
+
+
+def _plain_jobs(paths: Sequence[str]) -> list[PlannedJob]:
+    """One job a module: most at once, every fifth delayed by seconds, some known long ahead."""
+    priorities = (Priority.MEDIUM, Priority.LOW, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
+    jobs = []
+    ahead = max(1, len(paths) // 12)
+    for index, path in enumerate(paths):
+        submit = SUBMIT_SECONDS * index / len(paths)
+        due: float | None = None
+        kind = "index"
+        if index < ahead:
+            kind = "index ahead"
+            submit = 0.0
+            due = AHEAD_FROM + (AHEAD_UNTIL - AHEAD_FROM) * index / ahead
+        elif index % 5 == 0 and submit < SUBMIT_SECONDS - 10:
+            kind = "index delayed"
+            due = submit + 1.5 + (index * 7 % 60) / 10
+        jobs.append(
+            PlannedJob(
+                name=path,
+                kind=kind,
+                handler="index-module",
+                payload={"path": path},
+                submit_seconds=submit,
+                due_seconds=due,
+                priority=priorities[index % len(priorities)],
+            )
+        )
+    return jobs
+
+
+def _special_jobs(modules: Sequence[str]) -> list[PlannedJob]:
+    path = next((m for m in modules if m == "json/decoder.py"), modules[0] if modules else "")
+    payload = {"path": path}
+    at_last = Expected(outcomes=(Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED))
+    jobs = [
+        PlannedJob(
+            name=f"fails twice, then works ({number + 1})",
+            kind="fails twice",
+            handler="index-module-at-last",
+            payload=payload,
+            submit_seconds=at,
+            expected=at_last,
+        )
+        for number, at in enumerate((8.0, 45.0, 80.0))
+    ]
+    jobs += [
+        PlannedJob(
+            name="not retryable",
+            kind="not retryable",
+            handler="index-module",
+            payload={"path": "no_such_module.py"},
+            submit_seconds=5.0,
+            expected=Expected(status=JobStatus.DEAD, outcomes=(Outcome.FAILED,)),
+        ),
+        PlannedJob(
+            name="poison",
+            kind="poison",
+            handler="index-native-module",
+            payload=payload,
+            submit_seconds=42.0,
+            expected=Expected(status=JobStatus.DEAD, outcomes=(Outcome.LOST, Outcome.LOST)),
+        ),
+        PlannedJob(
+            name="cancelled in time",
+            kind="cancelled",
+            handler="index-module",
+            payload=payload,
+            submit_seconds=3.0,
+            due_seconds=90.0,
+            expected=Expected(status=JobStatus.CANCELLED, outcomes=()),
+        ),
+        PlannedJob(
+            name="the same key twice",
+            kind="same key",
+            handler="index-module",
+            payload=payload,
+            submit_seconds=10.0,
+            fields={"idempotency_key": "index json/decoder.py"},
+        ),
+    ]
+    return jobs + _reports()
+
+
+def _reports() -> list[PlannedJob]:
+    letters = ("_abc", "defgh", "ijklm", "nopqr", "stuvwxyz")
+    return [
+        PlannedJob(
+            name=f"report on {group}",
+            kind="report",
+            handler="report",
+            payload={"title": f"Modules from {group[0]} to {group[-1]}", "letters": group},
+            submit_seconds=1.0,
+            due_seconds=REPORTS_AT + number,
+            is_absolute=True,
+            priority=Priority.HIGH,
+        )
+        for number, group in enumerate(letters)
+    ]

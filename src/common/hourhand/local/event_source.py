@@ -1,0 +1,220 @@
+"""The SQS event sources of the local cloud: from the queues to the worker function.
+
+They behave as Lambda's do: a batch is received only when a worker slot is free for it, what the
+function reports as failed stays in its queue, and a crashed invocation leaves its messages to
+their visibility timeout. Unlike Lambda's they never wait inside a receive, because moto answers
+one request at a time; they look again after a pause, which a send cuts short.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from hourhand.domain.model import Priority
+from hourhand.local.news import BatchBegun, BatchEnded, QueueFailed, Tell
+from hourhand.local.slot_sharing import START_COST_SECONDS, SlotAccounts
+from hourhand.local.sqs_events import ATTRIBUTES, done_messages, sqs_event
+from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+SHORTEST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 0.25
+"""Messages are delayed by whole seconds, rounded down: a look this often finds nearly all of them
+before their job is due, at a few percent of a processor."""
+
+ERROR_PAUSE_SECONDS = 1.0
+STOP_CHECK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """Messages of one queue on their way to one worker process."""
+
+    queue: Priority
+    messages: tuple[Mapping[str, Any], ...]
+    worker: str
+    pid: int
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The bodies of its messages."""
+        return tuple(message["Body"] for message in self.messages)
+
+
+@dataclass(slots=True)
+class _Pause:
+    """How long to wait when there was nothing to do: ever longer, up to a bound."""
+
+    seconds: float = SHORTEST_PAUSE_SECONDS
+
+    def next(self) -> float:
+        now, self.seconds = self.seconds, min(self.seconds * 1.5, LONGEST_PAUSE_SECONDS)
+        return now
+
+    def reset(self) -> None:
+        self.seconds = SHORTEST_PAUSE_SECONDS
+
+
+@dataclass(slots=True)
+class _Accounts:
+    """The slot accounts, charged from several threads."""
+
+    accounts: SlotAccounts = field(default_factory=SlotAccounts)
+    running: dict[str, tuple[Priority, float]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def order(self, now: float) -> tuple[Priority, ...]:
+        with self.lock:
+            for worker, (priority, since) in self.running.items():
+                self.accounts = self.accounts.charged(priority, now - since)
+                self.running[worker] = (priority, now)
+            return self.accounts.order()
+
+    def begin(self, worker: str, served: Priority, empty: list[Priority], now: float) -> None:
+        with self.lock:
+            passed = self.accounts.passed_over(empty, served)
+            self.accounts = passed.charged(served, START_COST_SECONDS)
+            self.running[worker] = (served, now)
+
+    def end(self, worker: str, now: float) -> None:
+        with self.lock:
+            priority, since = self.running.pop(worker)
+            self.accounts = self.accounts.charged(priority, now - since)
+
+
+class EventSource:
+    """Feeds ``idle`` worker slots from the queues. ``arns`` and ``urls`` are by priority."""
+
+    def __init__(
+        self,
+        sqs: SQSClient,
+        urls: Mapping[Priority, str],
+        arns: Mapping[Priority, str],
+        idle: queue.SimpleQueue[WorkerSlot],
+        tell: Tell,
+        *,
+        batch_size: int,
+    ) -> None:
+        """Take the queues; `start` begins. ``batch_size`` is 1 to 10 messages."""
+        self._sqs, self._urls, self._arns = sqs, urls, arns
+        self._idle = idle
+        self._tell = tell
+        self._batch_size = batch_size
+        self._accounts = _Accounts()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="event-source", daemon=True)
+
+    def start(self) -> None:
+        """Begin to receive."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look now: something was sent."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Receive nothing more. Batches under way go on to their end."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = _Pause()
+        slot: WorkerSlot | None = None
+        while not self._stopping.is_set():
+            if slot is None:
+                slot = self._free_slot()
+                continue
+            self._wake.clear()
+            try:
+                batch = self._receive(slot)
+            except (BotoCoreError, ClientError) as error:
+                self._tell(QueueFailed(operation="receive", reason=str(error)))
+                self._stopping.wait(ERROR_PAUSE_SECONDS)
+                continue
+            if batch is None:
+                self._wake.wait(pause.next())
+                continue
+            pause.reset()
+            self._hand_over(slot, batch)
+            slot = None
+
+    def _free_slot(self) -> WorkerSlot | None:
+        try:
+            return self._idle.get(timeout=STOP_CHECK_SECONDS)
+        except queue.Empty:
+            return None
+
+    def _receive(self, slot: WorkerSlot) -> Batch | None:
+        empty: list[Priority] = []
+        for priority in self._accounts.order(time.monotonic()):
+            answer = self._sqs.receive_message(
+                QueueUrl=self._urls[priority],
+                MaxNumberOfMessages=self._batch_size,
+                WaitTimeSeconds=0,
+                MessageSystemAttributeNames=ATTRIBUTES,
+            )
+            messages = answer.get("Messages", [])
+            if messages:
+                self._accounts.begin(slot.name, priority, empty, time.monotonic())
+                return Batch(
+                    queue=priority, messages=tuple(messages), worker=slot.name, pid=slot.pid
+                )
+            empty.append(priority)
+        return None
+
+    def _hand_over(self, slot: WorkerSlot, batch: Batch) -> None:
+        self._tell(
+            BatchBegun(
+                worker=batch.worker, pid=batch.pid, queue=batch.queue, bodies=batch.bodies
+            )
+        )
+        slot.invoke(
+            Invocation(
+                event=sqs_event(batch.messages, self._arns[batch.queue]),
+                on_end=lambda how: self._finish(batch, how),
+            )
+        )
+
+    def _finish(self, batch: Batch, how: Answered | Crashed) -> None:
+        self._accounts.end(batch.worker, time.monotonic())
+        if isinstance(how, Answered):
+            self._delete(batch, done_messages(batch.messages, how.result))
+        self._tell(
+            BatchEnded(
+                worker=batch.worker,
+                pid=batch.pid,
+                queue=batch.queue,
+                bodies=batch.bodies,
+                crash=how.reason if isinstance(how, Crashed) else None,
+            )
+        )
+
+    def _delete(self, batch: Batch, messages: list[Mapping[str, Any]]) -> None:
+        if not messages:
+            return
+        try:
+            answer = self._sqs.delete_message_batch(
+                QueueUrl=self._urls[batch.queue],
+                Entries=[
+                    {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
+                    for index, message in enumerate(messages)
+                ],
+            )
+        except (BotoCoreError, ClientError) as error:
+            # They come again after their visibility timeout, and the claim drops them.
+            self._tell(QueueFailed(operation="delete", reason=str(error)))
+            return
+        for failed in answer.get("Failed", []):
+            reason = failed.get("Message", failed["Code"])
+            self._tell(QueueFailed(operation="delete", reason=reason))

@@ -1,0 +1,91 @@
+"""Every point at which something can go wrong in a piece of work: found by counting its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from hourhand.domain.model import JobStatus
+from hourhand.testing import READS, Call, Faults, When
+from tests.world.runs import Behaviour, succeed
+from tests.world.world import Process, World
+
+Act = Callable[[World, Process], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One piece of work of one process, and how its jobs may end whatever happens to it.
+
+    ``arrange`` brings a world to where the work begins; ``act`` is the work, done by a process
+    whose ports may fail. ``behaviour`` is what handlers do afterwards; it may look at the job
+    alone, so that a scenario is the same each time. ``creates``: the jobs need not exist if the
+    work failed. ``ends``: first what comes of the work if all goes well.
+    """
+
+    name: str
+    act: Act
+    make: Callable[[], World] = World
+    arrange: Callable[[World], object] = lambda _world: None
+    behaviour: Behaviour = succeed
+    ends: tuple[JobStatus, ...] = (JobStatus.SUCCEEDED,)
+    creates: bool = False
+
+    def prepare(self) -> tuple[World, Process, Faults]:
+        """Return a world at the point where the work begins, and who will do it."""
+        world = self.make()
+        self.arrange(world)
+        faults = Faults()
+        return world, world.process(faults), faults
+
+    def calls(self) -> list[Call]:
+        """Do the work without any fault; return every call that it made."""
+        world, process, faults = self.prepare()
+        self.act(world, process)
+        return faults.calls
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that goes wrong at one call."""
+
+    name: str
+    plan: Callable[[Faults], None]
+
+
+def crashes(calls: list[Call]) -> Iterator[Fault]:
+    """Yield a death before and after each call, and within each call that takes a list."""
+    for call in calls:
+        for when in When:
+            plan = partial(Faults.crash, number=call.number, when=when)
+            yield Fault(f"crash {when} {_name(call)}", plan)
+        if call.method in {"send", "transition_many"}:
+            for items in (1, 2):
+                within = partial(Faults.crash_within, method=_method(call), items=items)
+                yield Fault(
+                    f"crash within {_name(call)}, after {items}", partial(within, nth=call.nth)
+                )
+
+
+def throttles(calls: list[Call]) -> Iterator[Fault]:
+    """Yield a refusal of each call."""
+    for call in calls:
+        plan = partial(Faults.throttle, method=_method(call), nth=call.nth)
+        yield Fault(f"throttled: {_name(call)}", plan)
+
+
+def lost_answers(calls: list[Call]) -> Iterator[Fault]:
+    """Yield a lost answer of each call that writes."""
+    for call in calls:
+        if call.method not in READS:
+            plan = partial(Faults.lose_answer, method=_method(call), nth=call.nth)
+            yield Fault(f"answer lost: {_name(call)}", plan)
+
+
+def _method(call: Call) -> str:
+    return f"{call.port}.{call.method}"
+
+
+def _name(call: Call) -> str:
+    return f"call {call.number}, {_method(call)}"

@@ -1,0 +1,185 @@
+"""What scenarios are made of: handlers, where the work begins, and the work itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import Job, Outcome
+from hourhand.ports import Finished, Pulse
+from hourhand.schemas import JobSubmission
+from hourhand.testing import Crash, Faults
+from tests.crash.points import Act
+from tests.world.runs import (
+    Behaviour,
+    HandlerKilled,
+    fail_for_good,
+    make_error,
+    stop_if_told,
+    succeed,
+)
+from tests.world.world import Process, World
+
+BESIDE = "x" * 400
+"""A text that is kept in an item beside its job."""
+
+IN_BUCKET = "x" * 300_000
+"""A text that is kept in the bucket."""
+
+FAR = 1000
+"""Seconds, beyond the look-ahead."""
+
+
+# --- handlers that look at the job alone --------------------------------------------------------
+
+
+def first(behaviour: Behaviour, then: Behaviour = succeed) -> Behaviour:
+    """Do one thing in the first attempt of all, another in every later one."""
+    return lambda job, pulse: (behaviour if job.token == 1 else then)(job, pulse)
+
+
+def first_round(behaviour: Behaviour, then: Behaviour = succeed) -> Behaviour:
+    """Do one thing until the job is redriven, another afterwards."""
+    return lambda job, pulse: (behaviour if job.round == 1 else then)(job, pulse)
+
+
+def beat_twice(job: Job, pulse: Pulse) -> Finished:
+    pulse.beat(None)
+    pulse.beat(None)
+    return succeed(job, pulse)
+
+
+def return_text(text: str) -> Behaviour:
+    return lambda _job, _pulse: Finished(outcome=Outcome.SUCCEEDED, result_text=f'"{text}"')
+
+
+def ask_again_in(seconds: float) -> Behaviour:
+    wait = timedelta(seconds=seconds)
+    failed = Finished(outcome=Outcome.FAILED, error=make_error(), retry_after=wait)
+    return lambda _job, _pulse: failed
+
+
+# --- where the work begins ----------------------------------------------------------------------
+
+
+def submitted(**body: Any) -> Callable[[World], object]:
+    return lambda world: world.submit(**body)
+
+
+def after(*steps: Callable[[World], object]) -> Callable[[World], object]:
+    def arrange(world: World) -> None:
+        for step in steps:
+            step(world)
+
+    return arrange
+
+
+def passed(seconds: float) -> Callable[[World], object]:
+    return lambda world: world.advance(seconds)
+
+
+def delivered(behaviour: Behaviour) -> Callable[[World], object]:
+    def arrange(world: World) -> None:
+        with suppress(HandlerKilled):
+            world.deliver(behaviour)
+
+    return arrange
+
+
+def ticked(world: World) -> None:
+    world.tick()
+
+
+def purged(world: World) -> None:
+    world.queues.purge()
+
+
+def cancel_while_running(world: World) -> None:
+    def behave(job: Job, _pulse: Pulse) -> Finished:
+        world.api.operations.cancel(job.id, actor="caller")
+        raise HandlerKilled
+
+    delivered(behave)(world)
+
+
+def died_owing_its_letter(world: World) -> None:
+    faults = Faults()
+    faults.throttle("send_dead_letter")
+    world.deliver(fail_for_good, world.process(faults).worker)
+    assert not world.queues.dead_letters
+
+
+# --- the work -----------------------------------------------------------------------------------
+
+
+def submits(**body: Any) -> Act:
+    return lambda world, process: world.submit(by=process.api, **body)
+
+
+def submits_three(_world: World, process: Process) -> None:
+    requests = [JobSubmission.parse({"handler": "greet", "payload": n}) for n in range(3)]
+    process.api.submission.submit_many(requests, actor="caller")
+
+
+def operates(name: str, **arguments: Any) -> Act:
+    def act(world: World, process: Process) -> None:
+        operate = getattr(process.api.operations, name)
+        operate(the_job(world).id, actor="caller", **arguments)
+
+    return act
+
+
+def changes(**body: Any) -> Act:
+    return lambda world, process: world.change(the_job(world), by=process.api, **body)
+
+
+def cancels_from_outside(world: World, process: Process) -> None:
+    """The API's process is the one that fails; the worker is in good health."""
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        with suppress(Crash, Unavailable):
+            process.api.operations.cancel(job.id, actor="caller")
+        return stop_if_told(job, pulse)
+
+    world.deliver(behave)
+
+
+def ticks(world: World, process: Process) -> None:
+    world.tick(process.scheduler)
+
+
+def sweeps_shards(world: World, process: Process) -> None:
+    process.scheduler.scheduling.sweep_shards([0, 1], 1, world.clock.now(), "other", lambda: 55.0)
+
+
+def works(behaviour: Behaviour) -> Act:
+    return lambda world, process: world.deliver(behaviour, process.worker)
+
+
+def stops_as_told(world: World, process: Process) -> None:
+    """The worker's process is the one that fails; the API is in good health."""
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        world.api.operations.cancel(job.id, actor="caller")
+        return stop_if_told(job, pulse)
+
+    world.deliver(behave, process.worker)
+
+
+def hands_back(world: World, process: Process) -> None:
+    def behave(job: Job, _pulse: Pulse) -> Finished:
+        if job.token == 1:
+            process.worker.execution.hand_back(job.id, "the process must end")
+            raise HandlerKilled
+        return succeed(job, _pulse)
+
+    with suppress(HandlerKilled):
+        world.deliver(behave, process.worker)
+
+
+def the_job(world: World) -> Job:
+    (job,) = world.store.jobs().values()
+    return job

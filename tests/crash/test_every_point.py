@@ -1,0 +1,88 @@
+"""Whatever dies or goes unanswered at whatever call: nothing is lost, nothing ends twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from hourhand.domain.errors import Unavailable
+from hourhand.testing import Call, Crash
+from tests.crash.points import Fault, Scenario, crashes, lost_answers, throttles
+from tests.crash.scenarios import ATTEMPTS, OPERATIONS, SUBMISSIONS, TICKS
+from tests.world.checks import check_world
+from tests.world.world import World
+
+SCENARIOS = [*SUBMISSIONS, *OPERATIONS, *TICKS, *ATTEMPTS]
+MINUTES = 45
+
+each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+
+
+def _settled(scenario: Scenario, fault: Fault | None = None) -> tuple[World, bool]:
+    """Do the work, let time pass until nothing is left to do; say whether it was acknowledged."""
+    world, process, faults = scenario.prepare()
+    if fault is not None:
+        fault.plan(faults)
+    was_acknowledged = False
+    with suppress(Crash, Unavailable):
+        scenario.act(world, process)
+        was_acknowledged = True
+    world.settle(scenario.behaviour, minutes=MINUTES)
+    return world, was_acknowledged
+
+
+def _at_every_point(
+    scenario: Scenario,
+    points: Callable[[list[Call]], Iterator[Fault]],
+    check: Callable[[World], None] = check_world,
+) -> None:
+    for fault in points(scenario.calls()):
+        try:
+            world, was_acknowledged = _settled(scenario, fault)
+            check(world)
+            jobs = world.store.jobs().values()
+            assert {job.status for job in jobs} <= scenario.ends
+            assert jobs or (scenario.creates and not was_acknowledged)
+        except BaseException as error:
+            error.add_note(f"{scenario.name}: {fault.name}")
+            raise
+
+
+@each_scenario
+def test_a_death_at_any_call_loses_nothing(scenario: Scenario) -> None:
+    _at_every_point(scenario, crashes)
+
+
+@each_scenario
+def test_a_call_that_is_refused_loses_nothing(scenario: Scenario) -> None:
+    _at_every_point(scenario, throttles)
+
+
+@each_scenario
+def test_an_answer_that_is_lost_loses_nothing(scenario: Scenario) -> None:
+    _at_every_point(scenario, lost_answers)
+
+
+def _attempts(world: World) -> set[int]:
+    return {job.token for job in world.store.jobs().values()}
+
+
+@pytest.mark.parametrize("scenario", ATTEMPTS, ids=lambda s: s.name)
+def test_a_single_call_without_answer_costs_no_attempt(scenario: Scenario) -> None:
+    undisturbed, _ = _settled(scenario)
+
+    def check(world: World) -> None:
+        assert _attempts(world) == _attempts(undisturbed)
+
+    _at_every_point(scenario, throttles, check)
+    _at_every_point(scenario, lost_answers, check)
+
+
+@each_scenario
+def test_without_a_fault_the_work_has_its_effect(scenario: Scenario) -> None:
+    world, was_acknowledged = _settled(scenario)
+    check_world(world)
+    assert was_acknowledged
+    assert {job.status for job in world.store.jobs().values()} == {scenario.ends[0]}

@@ -1,0 +1,298 @@
+"""The watermark under chance: no entry is ever left where nobody looks.
+
+A world is drawn: ticks that are late, lost, doubled or cut short, led by clocks that are off, and
+entries that are written as late and shown as late as the protocol allows. Then it is played.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hourhand.domain import watermark
+from hourhand.domain.buckets import BUCKET_LENGTH, bucket_end, bucket_of, bucket_start
+from hourhand.domain.times import floor_ms
+from hourhand.domain.timings import Timings
+from hourhand.domain.watermark import (
+    MAX_BACKLOG_PER_SWEEP,
+    RECENT_BUCKETS,
+    OpenBucket,
+    Watermark,
+    advance,
+    first_watermark,
+    plan_sweep,
+    reread_interval,
+    watermark_lag,
+)
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+FIRST_BUCKET = bucket_of(START)
+TIMINGS = Timings()
+SKEW = TIMINGS.skew_widens
+FOREVER = timedelta(days=365)
+BUCKETS = 45
+
+
+@dataclass(frozen=True)
+class IndexedEntry:
+    """An entry in true time: written, shown, removed, and no longer shown."""
+
+    bucket: int
+    written_at: datetime
+    shown_at: datetime
+    removed_at: datetime
+    hidden_at: datetime
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A tick in true time; ``skew`` is how far its leader's clock is ahead.
+
+    ``unread``: every n-th bucket is not read to its end, or none; ``reads``: how many of the
+    plan it comes to at all. ``is_stored`` is false for a leader that lost its lease.
+    """
+
+    starts_at: datetime
+    takes: timedelta
+    skew: timedelta
+    reads: int
+    unread: int
+    is_stored: bool
+
+
+def milliseconds(low: int, high: int) -> st.SearchStrategy[timedelta]:
+    """A duration, the ends of its range more often than by mere chance."""
+    inner = st.integers(low, high)
+    return st.one_of(st.just(low), st.just(high), inner).map(lambda n: timedelta(milliseconds=n))
+
+
+@st.composite
+def indexed_entries(draw: st.DrawFn) -> IndexedEntry:
+    bucket = FIRST_BUCKET + draw(st.integers(-10, BUCKETS))
+    # The writer's clock is slow, and then it stalls: the latest that the protocol allows.
+    latest = bucket_end(bucket) + SKEW + TIMINGS.stall_bound
+    written_at = latest - draw(milliseconds(1, 20 * 60_000))
+    lag_ms = TIMINGS.index_lag // timedelta(milliseconds=1)
+    removed_at = written_at + draw(st.one_of(milliseconds(0, 20 * 60_000), st.just(FOREVER)))
+    shown_at = written_at + draw(milliseconds(0, lag_ms))
+    hidden_at = removed_at + draw(milliseconds(0, lag_ms))
+    return IndexedEntry(bucket, written_at, shown_at, removed_at, hidden_at)
+
+
+@st.composite
+def ticks(draw: st.DrawFn) -> list[Tick]:
+    gaps = st.one_of(
+        st.integers(40_000, 80_000),
+        st.integers(0, 20_000),
+        st.integers(100_000, 400_000),
+    )
+    drawn, now = [], START
+    skew_ms = SKEW // timedelta(milliseconds=1)
+    for _ in range(draw(st.integers(2, 30))):
+        now += timedelta(milliseconds=draw(gaps))
+        tick = Tick(
+            starts_at=now,
+            takes=draw(milliseconds(0, 30_000)),
+            skew=draw(milliseconds(-skew_ms, skew_ms)),
+            reads=draw(st.one_of(st.just(10_000), st.integers(0, 60))),
+            unread=draw(st.sampled_from([0, 0, 0, 2, 7])),
+            is_stored=draw(st.integers(0, 9)) > 0,
+        )
+        drawn.append(tick)
+    return drawn
+
+
+@dataclass
+class Look:
+    """One complete read of a bucket in a sweep whose result was stored."""
+
+    began: datetime
+    ended: datetime
+    showed_any: bool
+
+
+@dataclass
+class World:
+    """Plays ticks over entries and keeps an account of every look."""
+
+    entries: dict[int, list[IndexedEntry]]
+    state: Watermark = field(default_factory=lambda: first_watermark(START, 1))
+    looks: dict[int, list[Look]] = field(default_factory=lambda: defaultdict(list))
+
+    def play(self, tick: Tick) -> None:
+        now = floor_ms(tick.starts_at + tick.skew)
+        read_until = floor_ms(tick.starts_at + tick.takes + tick.skew)
+        plan = plan_sweep(self.state, now, now + TIMINGS.look_ahead, TIMINGS)
+        assert len(set(plan.buckets)) == len(plan.buckets)
+        seen = {}
+        for index, bucket in enumerate(plan.buckets[: tick.reads]):
+            if not tick.unread or index % tick.unread:
+                at = tick.starts_at + tick.takes * (index + 1) / len(plan.buckets)
+                seen[bucket] = self._shows_any(bucket, at)
+        after = advance(
+            self.state, plan, seen, now=now, read_until=read_until, timings=TIMINGS
+        )
+        if not tick.is_stored:
+            return
+        for bucket, showed_any in seen.items():
+            self.looks[bucket].append(Look(now, read_until, showed_any))
+        self._check(after, tick.starts_at + tick.takes)
+        self.state = after
+
+    def _shows_any(self, bucket: int, at: datetime) -> bool:
+        return any(e.shown_at <= at < e.hidden_at for e in self.entries[bucket])
+
+    def _check(self, after: Watermark, now: datetime) -> None:
+        assert after.low >= self.state.low
+        assert len(after.open) <= watermark.MAX_OPEN_BUCKETS
+        for bucket, entries in self.entries.items():
+            if bucket >= after.low or bucket in after.open:
+                continue
+            for entry in entries:
+                assert entry.removed_at <= now, "an entry is, or will be, where nobody looks"
+        closed = {*range(self.state.low, after.low), *self.state.open} - set(after.open)
+        for bucket in closed:
+            if bucket < after.low:
+                self._check_closed_rightly(bucket)
+
+    def _check_closed_rightly(self, bucket: int) -> None:
+        """The last looks of it were empty, far enough apart, and none came too early."""
+        empty: list[Look] = []
+        for look in reversed(self.looks[bucket]):
+            if look.showed_any:
+                break
+            empty.append(look)
+        trail_over = bucket_end(bucket) + TIMINGS.trail
+        in_time = [look for look in empty if look.began >= trail_over]
+        assert in_time
+        last, first = max(look.began for look in in_time), min(look.ended for look in in_time)
+        assert last - first >= TIMINGS.confirm_gap
+
+
+def _world(entries: list[IndexedEntry]) -> World:
+    filed: dict[int, list[IndexedEntry]] = defaultdict(list)
+    # A new installation has no entry that is older than its first look back.
+    for entry in entries:
+        if entry.bucket >= first_watermark(START, 1).low:
+            filed[entry.bucket].append(entry)
+    return World(filed)
+
+
+def _latest(bucket: int, *, removed_after: timedelta) -> IndexedEntry:
+    """Written and shown as late as can be."""
+    written_at = bucket_end(bucket) + SKEW + TIMINGS.stall_bound - timedelta(milliseconds=1)
+    shown_at = written_at + TIMINGS.index_lag
+    removed_at = written_at + removed_after
+    return IndexedEntry(bucket, written_at, shown_at, removed_at, removed_at)
+
+
+def _regular(count: int, *, takes: float = 3, skew: timedelta = SKEW) -> list[Tick]:
+    """Ticks by the minute, each of which reads all that it planned."""
+    return [
+        Tick(START + n * TIMINGS.tick, timedelta(seconds=takes), skew, 10_000, 0, is_stored=True)
+        for n in range(count)
+    ]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(indexed_entries(), max_size=25), ticks(), st.sampled_from([0, 1, 3, 2000]))
+@example([_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(20)], _regular(30), 2000)
+@example([_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(20)], _regular(30), 3)
+def test_no_entry_is_ever_below_the_watermark_and_outside_the_open_set(
+    entries: list[IndexedEntry], drawn: list[Tick], max_open: int
+) -> None:
+    world = _world(entries)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watermark, "MAX_OPEN_BUCKETS", max_open)
+        for tick in drawn:
+            world.play(tick)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(milliseconds(-10_000, 10_000), min_size=20, max_size=20),
+    st.lists(milliseconds(0, 2_000), min_size=20, max_size=20),
+)
+def test_over_empty_buckets_the_watermark_keeps_up(
+    delays: list[timedelta], durations: list[timedelta]
+) -> None:
+    world = _world([])
+    for n, (delay, takes) in enumerate(zip(delays, durations, strict=True)):
+        # Early and late in turn would make ticks that are not a minute apart, but not regular.
+        starts_at = START + n * TIMINGS.tick + delay / 10
+        world.play(Tick(starts_at, takes, timedelta(0), 10_000, 0, is_stored=True))
+        if n >= 2:
+            lag = watermark_lag(world.state, starts_at)
+            assert lag <= TIMINGS.trail + 3 * TIMINGS.tick
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(indexed_entries(), max_size=25), st.integers(0, 200))
+def test_once_all_jobs_are_done_every_bucket_is_closed(
+    entries: list[IndexedEntry], removed_within: int
+) -> None:
+    # However the entries came and went, by then the last of them is gone.
+    done = [e for e in entries if e.removed_at - e.written_at < FOREVER]
+    world = _world(done)
+    for tick in _regular(BUCKETS + removed_within):
+        world.play(tick)
+    last = START + (BUCKETS + 200) * TIMINGS.tick
+    for n in range(150):
+        starts_at = last + n * TIMINGS.tick
+        world.play(Tick(starts_at, timedelta(0), timedelta(0), 10_000, 0, is_stored=True))
+    assert world.state.open == {}
+    assert watermark_lag(world.state, starts_at) <= TIMINGS.trail + 3 * TIMINGS.tick
+
+
+def test_an_outage_of_a_week_is_made_good_in_three_ticks() -> None:
+    stuck = [_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(0, 10_080, 100)]
+    world = _world(stuck)
+    back = START + timedelta(days=7)
+    for n in range(3):
+        starts_at = back + n * TIMINGS.tick
+        tick = Tick(starts_at, timedelta(seconds=10), SKEW, 100_000, 0, is_stored=True)
+        world.play(tick)
+    assert watermark_lag(world.state, starts_at) <= TIMINGS.trail + 3 * TIMINGS.tick
+    assert set(world.state.open) == {entry.bucket for entry in stuck}
+
+
+@st.composite
+def watermarks(draw: st.DrawFn) -> Watermark:
+    behind = draw(st.one_of(st.integers(-5, 40), st.integers(0, 40_000)))
+    opened = draw(
+        st.dictionaries(
+            st.integers(FIRST_BUCKET - 3000, FIRST_BUCKET),
+            milliseconds(0, 3 * 3_600_000).map(lambda ago: OpenBucket(START - ago)),
+            max_size=40,
+        )
+    )
+    deep_next = draw(
+        st.one_of(st.none(), st.integers(FIRST_BUCKET - 2000, FIRST_BUCKET + 100))
+    )
+    return Watermark(low=FIRST_BUCKET - behind, open=opened, deep_next=deep_next)
+
+
+@settings(max_examples=200, deadline=None)
+@given(watermarks(), milliseconds(0, 59_999), milliseconds(0, 400_000))
+def test_a_plan_reads_everything_that_may_hold_something_and_nothing_twice(
+    state: Watermark, into: timedelta, ahead: timedelta
+) -> None:
+    now = START + into
+    current = bucket_of(now)
+    plan = plan_sweep(state, now, now + ahead, TIMINGS)
+    read = set(plan.buckets)
+    assert len(read) == len(plan.buckets)
+    assert read >= set(range(current, bucket_of(now + ahead) + 1))
+    assert read >= set(range(max(state.low, current - RECENT_BUCKETS), current))
+    backlog_end = min(current, state.low + MAX_BACKLOG_PER_SWEEP)
+    assert read >= set(range(state.low, backlog_end))
+    for bucket, was in state.open.items():
+        age = now - bucket_end(bucket)
+        assert bucket in read or now - was.read_at < reread_interval(age)
+    assert all(bucket_start(b) > now - TIMINGS.deep_reread - BUCKET_LENGTH for b in plan.deep)
+    assert len(plan.deep) <= watermark.DEEP_BUCKETS_PER_TICK

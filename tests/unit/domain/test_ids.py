@@ -1,0 +1,169 @@
+"""Ids and keys: no two inputs share one, and none can smuggle in a separator."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hourhand.domain.ids import (
+    JOB_ID,
+    OWN_ID,
+    canonical_json,
+    content_hash,
+    idempotency_record_key,
+    job_id_for_key,
+    length_prefixed,
+    listing_tie,
+    message_group,
+    random_job_id,
+    trace_id_for,
+)
+from tests.unit.domain.job_samples import NOW
+
+PAIRS = [
+    (None, "key"),
+    ("", "key"),
+    ("t", "key"),
+    ("tk", "ey"),
+    ("t:", "key"),
+    ("0", "key"),
+    ("1", "key"),
+    ("t", "3:key"),
+    ("1:t", "key"),
+    ("t\0", "key"),
+    ("T", "key"),
+    ("t", "key "),
+]
+
+
+def test_parts_carry_their_length_in_bytes() -> None:
+    assert length_prefixed("ab", "", "ü") == "2:ab0:2:ü".encode()
+    assert length_prefixed() == b""
+
+
+def test_no_two_lists_of_parts_are_joined_alike() -> None:
+    lists = [
+        (),
+        ("",),
+        ("", ""),
+        ("ab",),
+        ("a", "b"),
+        ("a", "b", ""),
+        ("1:a",),
+        ("a1:b",),
+        ("2:ab",),
+        ("\ud800",),
+        ("\\ud800",),
+    ]
+    assert len({length_prefixed(*parts) for parts in lists}) == len(lists)
+
+
+def test_every_tenant_and_key_has_an_id_of_its_own() -> None:
+    assert len({job_id_for_key(*pair) for pair in PAIRS}) == len(PAIRS)
+    assert len({idempotency_record_key(*pair) for pair in PAIRS}) == len(PAIRS)
+
+
+def test_the_same_tenant_and_key_have_the_same_id_for_ever() -> None:
+    # base32 of SHA-256, reckoned by other tools: a release that changed it would run every repeated key anew.
+    assert job_id_for_key("acme", "order-1") == "k.c3wixrrdtbph2g2srkmtgxi4izz4oopq"
+    assert idempotency_record_key("acme", "order-1") == "f3aapr72mgep6piubkvka6u2ralwn7jq"
+
+
+def test_derived_ids_are_job_ids_that_nobody_can_choose() -> None:
+    for pair in PAIRS:
+        derived = job_id_for_key(*pair)
+        assert JOB_ID.fullmatch(derived)
+        assert not OWN_ID.fullmatch(derived)
+
+
+@pytest.mark.parametrize("own", ["a", "A-b_9", "x" * 100])
+def test_what_a_caller_may_choose_is_a_job_id(own: str) -> None:
+    assert OWN_ID.fullmatch(own)
+    assert JOB_ID.fullmatch(own)
+
+
+@pytest.mark.parametrize("own", ["", "x" * 101, "a.b", "a b", "a/b", "a\n", "é", "k." + "a" * 32])
+def test_what_a_caller_may_not_choose(own: str) -> None:
+    assert not OWN_ID.fullmatch(own)
+
+
+def test_random_ids_sort_by_time_whatever_their_chance() -> None:
+    most, least = (1 << 60) - 1, 0
+    earlier = random_job_id(NOW, most)
+    later = random_job_id(NOW + timedelta(milliseconds=1), least)
+    assert earlier < later
+    assert len(earlier) == len(later) == 21
+    assert OWN_ID.fullmatch(earlier)
+
+
+def test_random_ids_of_the_distant_future_still_fit() -> None:
+    far = random_job_id(datetime(2200, 12, 31, tzinfo=UTC), (1 << 60) - 1)
+    assert random_job_id(NOW, 0) < far
+    assert len(far) == 21
+
+
+def test_chance_beyond_60_bits_is_left_out() -> None:
+    assert random_job_id(NOW, 1 << 60) == random_job_id(NOW, 0)
+    assert random_job_id(NOW, 1) != random_job_id(NOW, 0)
+
+
+@pytest.mark.parametrize("tenant", [None, "", "acme", "h.x", "a" * 100, "a" * 101, "ü", "a\n", "p.default"])
+def test_message_groups_are_what_sqs_takes(tenant: str | None) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", message_group(tenant, "default"))
+
+
+def test_no_two_tenants_share_a_message_group() -> None:
+    tenants = [None, "", "acme", "default", "pool.default", "t.acme", "a" * 100, "a" * 101, "ü"]
+    assert len({message_group(tenant, "default") for tenant in tenants}) == len(tenants)
+
+
+def test_a_trace_id_is_w3c_and_the_jobs_own() -> None:
+    assert re.fullmatch(r"[0-9a-f]{32}", trace_id_for("job-1"))
+    assert trace_id_for("job-1") == trace_id_for("job-1") != trace_id_for("job-2")
+
+
+# --- JSON ---
+
+
+def test_equal_values_have_one_text() -> None:
+    assert canonical_json({"b": [1, 2.5, None], "a": "ü"}) == '{"a":"ü","b":[1,2.5,null]}'
+    assert canonical_json({"a": 1, "b": 2}) == canonical_json({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), [float("nan")]])
+def test_what_json_has_no_number_for_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json(value)
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", NOW, {("a",): 1}])
+def test_what_json_cannot_hold_is_refused(value: object) -> None:
+    with pytest.raises(TypeError):
+        canonical_json(value)
+
+
+@pytest.mark.parametrize("text", [r'"\ud800"', r'{"\udfff":"a\udc00b"}', r'["\\ud800"]', r'"\ud83d\udd70"'])
+def test_half_a_surrogate_pair_can_be_stored_as_utf_8_and_read_back(text: str) -> None:
+    value = json.loads(text)
+    canonical = canonical_json(value)
+    assert json.loads(canonical.encode()) == value
+    assert canonical_json(json.loads(canonical)) == canonical
+
+
+# --- hashes ---
+
+
+def test_content_is_told_apart_by_its_parts() -> None:
+    hashes = {content_hash("ab"), content_hash("a", "b"), content_hash("", "ab"), content_hash()}
+    assert len(hashes) == 4
+    assert all(re.fullmatch(r"[a-z2-7]{32}", text) for text in hashes)
+
+
+def test_a_listing_names_no_job() -> None:
+    tie = listing_tie("job-1")
+    assert re.fullmatch(r"[a-z2-7]{10}", tie)
+    assert "job" not in tie
+    assert listing_tie("job-2") != tie

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from hourhand import ports
+from hourhand.domain import moves
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import JobStatus
+from hourhand.ports import Applied
+from hourhand.testing import (
+    ACTOR,
+    READS,
+    START,
+    Call,
+    Crash,
+    FakeClock,
+    Faults,
+    MemoryJobStore,
+    MemoryObjectStore,
+    When,
+    make_job,
+)
+
+
+@pytest.fixture
+def store() -> MemoryJobStore:
+    return MemoryJobStore()
+
+
+def test_without_a_plan_every_call_passes_and_is_on_record(store: MemoryJobStore) -> None:
+    faults = Faults()
+    jobs, objects = faults.wrap(store, "jobs"), faults.wrap(MemoryObjectStore())
+    assert jobs.put(make_job()) == Applied(make_job())
+    objects.put("key", "1")
+    assert jobs.get("job-1") == make_job()
+    assert jobs.get("job-2") is None
+    assert faults.calls == [
+        Call("jobs", "put", 1, 1),
+        Call("MemoryObjectStore", "put", 2, 1),
+        Call("jobs", "get", 3, 1),
+        Call("jobs", "get", 4, 2),
+    ]
+
+
+def test_ignored_methods_are_not_counted_so_that_every_call_is_a_write(
+    store: MemoryJobStore,
+) -> None:
+    faults = Faults(ignoring=READS)
+    jobs = faults.wrap(store, "jobs")
+    jobs.get("job-1")
+    jobs.put(make_job())
+    jobs.read_bucket(0, 0, position=None, limit=1)
+    assert [(call.method, call.number) for call in faults.calls] == [("put", 1)]
+
+
+def test_a_throttled_call_is_not_made(store: MemoryJobStore) -> None:
+    faults = Faults()
+    jobs = faults.wrap(store)
+    faults.throttle("put", nth=2, times=2)
+    jobs.put(make_job(id="one"))
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="put was throttled"):
+            jobs.put(make_job(id="two"))
+    assert store.get("two") is None
+    assert jobs.put(make_job(id="two")) == Applied(make_job(id="two"))
+
+
+def test_a_call_whose_answer_is_lost_was_made(store: MemoryJobStore) -> None:
+    faults = Faults()
+    faults.lose_answer("put")
+    with pytest.raises(Unavailable, match="answer of put"):
+        faults.wrap(store).put(make_job())
+    assert store.get("job-1") == make_job()
+
+
+def test_a_fault_can_be_meant_for_one_port_alone(store: MemoryJobStore) -> None:
+    faults = Faults()
+    jobs, objects = faults.wrap(store, "jobs"), faults.wrap(MemoryObjectStore(), "objects")
+    faults.throttle("objects.put")
+    jobs.put(make_job())
+    with pytest.raises(Unavailable):
+        objects.put("key", "1")
+
+
+@pytest.mark.parametrize(("when", "was_made"), [(When.BEFORE, False), (When.AFTER, True)])
+def test_a_process_that_dies_beside_a_call_makes_no_further_one(
+    store: MemoryJobStore, when: When, was_made: bool
+) -> None:
+    faults = Faults(ignoring=READS)
+    jobs, clock = faults.wrap(store), faults.wrap(FakeClock())
+    faults.crash(2, when)
+    jobs.put(make_job(id="one"))
+    with pytest.raises(Crash):
+        jobs.put(make_job(id="two"))
+    assert faults.is_crashed
+    assert (store.get("two") is not None) is was_made
+    for call in (lambda: jobs.put(make_job(id="three")), lambda: jobs.get("one"), clock.now):
+        with pytest.raises(Crash):
+            call()
+    assert sorted(store.jobs()) == (["one", "two"] if was_made else ["one"])
+    assert len(faults.calls) == 2
+
+
+def test_no_code_for_errors_catches_a_crash(store: MemoryJobStore) -> None:
+    faults = Faults()
+    faults.crash(1, When.BEFORE)
+    jobs = faults.wrap(store)
+
+    def carry_on() -> None:
+        with contextlib.suppress(Exception):
+            jobs.put(make_job())
+
+    with pytest.raises(Crash):
+        carry_on()
+
+
+def test_a_process_can_die_within_a_batch(store: MemoryJobStore) -> None:
+    jobs = [make_job(id=f"job-{n}") for n in range(3)]
+    for job in jobs:
+        store.put(job)
+    faults = Faults()
+    faults.crash_within("transition_many", 2)
+    with pytest.raises(Crash, match="after 2 items"):
+        faults.wrap(store).transition_many(
+            [moves.mark_enqueued(job, now=START, actor=ACTOR) for job in jobs]
+        )
+    states = [job.status for job in store.jobs().values()]
+    assert states == [JobStatus.ENQUEUED, JobStatus.ENQUEUED, JobStatus.PENDING]
+
+
+@pytest.mark.parametrize("when", When)
+def test_another_actor_can_step_in_beside_a_call(store: MemoryJobStore, when: When) -> None:
+    faults = Faults()
+    jobs = faults.wrap(store)
+    faults.interrupt("put", lambda: store.put(make_job(handler="other")), when=when)
+    result = jobs.put(make_job())
+    assert isinstance(result, Applied) is (when is When.AFTER)
+    left = store.get("job-1")
+    assert left is not None
+    assert left.handler == ("greet" if when is When.AFTER else "other")
+
+
+def test_time_can_pass_within_a_call(store: MemoryJobStore) -> None:
+    clock = FakeClock()
+    faults = Faults()
+    faults.interrupt("put", lambda: clock.advance(6))
+    faults.wrap(store).put(make_job())
+    assert clock.monotonic() == 6
+
+
+def test_several_faults_can_meet_in_one_call(store: MemoryJobStore) -> None:
+    clock = FakeClock()
+    faults = Faults()
+    faults.interrupt("put", lambda: clock.advance(6))
+    faults.lose_answer("put")
+    with pytest.raises(Unavailable):
+        faults.wrap(store).put(make_job())
+    assert clock.monotonic() == 6
+    assert store.get("job-1") is not None
+
+
+def test_what_is_not_a_call_passes_through() -> None:
+    faults = Faults()
+    faults.crash(1, When.BEFORE)
+    assert faults.wrap(FakeClock()).skew == FakeClock().skew
+    assert faults.calls == []
+
+
+def test_every_method_of_reads_exists_in_some_port() -> None:
+    methods = {
+        method
+        for port in vars(ports).values()
+        if isinstance(port, type) and getattr(port, "_is_protocol", False)
+        for method in vars(port)
+    }
+    assert methods >= READS

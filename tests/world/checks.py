@@ -1,0 +1,117 @@
+"""What must be true of a world once all faults are over: the invariants of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from datetime import datetime
+
+from hourhand.domain.buckets import bucket_of
+from hourhand.domain.model import ATTEMPT_ENDS, EventKind, Job, JobStatus
+from tests.world.runs import Run
+from tests.world.world import World
+
+_ENDS_OF_JOBS = {
+    JobStatus.SUCCEEDED: {EventKind.SUCCEEDED},
+    JobStatus.DEAD: {EventKind.FAILED, EventKind.TIMED_OUT, EventKind.LOST},
+    JobStatus.CANCELLED: {EventKind.CANCELLED},
+    JobStatus.EXPIRED: {EventKind.EXPIRED},
+}
+
+
+def check_world(world: World) -> None:
+    """Check every job of a world that came to rest."""
+    assert not world.queues.messages(), "a message is left"
+    assert not world.queues.backstop, "a message was received too often"
+    for job in world.store.jobs().values():
+        check_end(job)
+        check_commits(world, job)
+        check_dead_letters(world, job)
+        check_index_is_empty(world, job)
+        check_owners(world, job)
+
+
+def check_end(job: Job) -> None:
+    """The job is final, nothing is owed, and its history tells of its end exactly once."""
+    assert job.status.is_final, f"job {job.id} is {job.status}"
+    assert (job.due_at, job.shard) == (None, None), "its entry is still in the index"
+    assert (job.lease_owner, job.lease_until, job.claim_id) == (None, None, None)
+    assert job.finished_at is not None
+    assert job.keep_until is not None
+    ends = [event for event in job.history if event.at >= _round_began(job)]
+    final = [e for e in ends if e.status is job.status and e.kind in _ENDS_OF_JOBS[job.status]]
+    assert len(final) == 1, f"history tells of the end {len(final)} times: {job.history}"
+    assert job.history[-1] == final[0], f"something happened after the end: {job.history}"
+
+
+def _round_began(job: Job) -> datetime:
+    redriven = [e.at for e in job.history if e.kind is EventKind.REDRIVEN]
+    return redriven[-1] if redriven else job.history[0].at
+
+
+def check_commits(world: World, job: Job) -> None:
+    """Each round ended exactly once, and so did each attempt."""
+    ends: Counter[int] = Counter()
+    attempts: dict[int, set[object]] = defaultdict(set)
+    for change in (c for c in world.store.changes if c.after.id == job.id):
+        before, after = change.before, change.after
+        if after.status.is_final and (before is None or not before.status.is_final):
+            ends[after.round] += 1
+        if before is not None and before.status.is_final and before.round == after.round:
+            assert before.status is after.status, "a final state was left within its round"
+        known = before.history if before is not None else ()
+        for event in (e for e in after.history if e not in known and e.kind in ATTEMPT_ENDS):
+            attempts[event.token].add(event)
+        assert after.attempt <= after.retry.max_attempts
+    assert ends == dict.fromkeys(range(1, job.round + 1), 1)
+    attempts.pop(0, None)
+    assert all(len(events) == 1 for events in attempts.values()), attempts
+    assert set(attempts) == set(range(1, job.token + 1)), "an attempt began and never ended"
+
+
+def check_dead_letters(world: World, job: Job) -> None:
+    """Every round that ended in DEAD has a dead letter, and no other has one."""
+    dead = {
+        change.after.round
+        for change in world.store.changes
+        if change.after.id == job.id and change.after.status is JobStatus.DEAD
+    }
+    assert set(letters_by_round(world, job)) == dead
+
+
+def letters_by_round(world: World, job: Job) -> Counter[int]:
+    """Return how many dead letters were sent for each round of a job."""
+    letters = [json.loads(letter.body)["job"] for letter in world.queues.dead_letters]
+    return Counter(letter["round"] for letter in letters if letter["id"] == job.id)
+
+
+def check_index_is_empty(world: World, job: Job) -> None:
+    """No place where the job was ever filed shows it any more."""
+    places = {
+        (bucket_of(change.after.due_at), change.after.shard)
+        for change in world.store.changes
+        if change.after.id == job.id
+        and change.after.due_at is not None
+        and change.after.shard is not None
+    }
+    for bucket, shard in places:
+        page = world.store.read_bucket(bucket, shard, position=None, limit=1000)
+        assert job.id not in {entry.job_id for entry in page.entries}
+
+
+def check_owners(world: World, job: Job) -> None:
+    """No two live owners, no two runs under one token, no run before its time."""
+    runs = [run for run in world.runs if run.job.id == job.id]
+    for run in runs:
+        assert run.started_at >= run.job.run_at, "a handler ran before run_at"
+        assert run.job.due_at is not None
+        assert run.started_at >= run.job.due_at, "a handler ran before it was due"
+    for run, following in zip(runs, runs[1:], strict=False):
+        assert run.token < following.token
+        assert is_over(run, following.started_at), "two handlers ran at once"
+
+
+def is_over(run: Run, instant: datetime) -> bool:
+    """Whether a run had ended, or its lease was over, at ``instant``."""
+    assert run.ended_at is not None
+    return run.ended_at <= instant or run.owned_until < instant

@@ -1,0 +1,215 @@
+"""The whole system in memory and in virtual time: API, scheduler and workers, wired for real."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.bootstrap import (
+    Adapters,
+    ApiServices,
+    SchedulerServices,
+    WorkerServices,
+    wire_api,
+    wire_scheduler,
+    wire_worker,
+)
+from hourhand.domain.buckets import ShardMap
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import Job, Priority
+from hourhand.domain.timings import Timings
+from hourhand.ports import Delivery, HandlerInfo
+from hourhand.schemas import JobPatch, JobSubmission
+from hourhand.services.execution import Disposition
+from hourhand.services.scheduling import TickReport
+from hourhand.settings import Settings
+from hourhand.testing import (
+    FakeChance,
+    FakeClock,
+    Faults,
+    MemoryControlStore,
+    MemoryHandlerDirectory,
+    MemoryIdempotencyStore,
+    MemoryObjectStore,
+    MemoryQueues,
+    MemorySweepInvoker,
+    RecordingTelemetry,
+)
+from tests.world.runs import Behaviour, RecordedRunner, Run, succeed
+from tests.world.watched_store import WatchedJobStore
+
+FUNCTION_SECONDS = 900.0
+TICK_SECONDS = 55.0
+DELIVERIES_A_MINUTE = 6
+MAX_BATCHES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The services as one operating system process has them; its ports may be faulty."""
+
+    api: ApiServices
+    scheduler: SchedulerServices
+    worker: WorkerServices
+
+
+class World:
+    """AWS, a clock, and as many processes as a test wants. The first three are there already.
+
+    Time stands still but for `advance`, for what `settle` lets pass, and for sleeps of processes.
+    """
+
+    def __init__(
+        self,
+        *,
+        timings: Timings | None = None,
+        handlers: tuple[HandlerInfo | str, ...] = ("greet",),
+        shard_map: ShardMap | None = None,
+        fan_out_entries: int = 20_000,
+        index_lag: timedelta = timedelta(0),
+        max_receives: int = 100,
+    ) -> None:
+        self.timings = timings or Timings()
+        self.settings = Settings(timings=self.timings, fan_out_entries=fan_out_entries)
+        self.clock = FakeClock()
+        self.store = WatchedJobStore(self.clock, index_lag=index_lag)
+        self.control = MemoryControlStore(shard_map)
+        self.objects = MemoryObjectStore()
+        self.queues = MemoryQueues(self.clock, max_receives=max_receives)
+        self.keys = MemoryIdempotencyStore()
+        self.handlers = MemoryHandlerDirectory(*handlers)
+        self.invoker = MemorySweepInvoker()
+        self.telemetry = RecordingTelemetry()
+        self.runs: list[Run] = []
+        self._numbers = itertools.count(1)
+        process = self.process()
+        self.api, self.scheduler, self.worker = process.api, process.scheduler, process.worker
+
+    def process(self, faults: Faults | None = None, clock: FakeClock | None = None) -> Process:
+        """Start another process, with a memory, ids and maybe faults and a clock of its own."""
+        adapters = self._adapters(faults or Faults(), clock or self.clock)
+        return Process(
+            wire_api(self.settings, adapters),
+            wire_scheduler(self.settings, adapters),
+            wire_worker(self.settings, adapters),
+        )
+
+    def _adapters(self, faults: Faults, clock: FakeClock) -> Adapters:
+        return Adapters(
+            jobs=faults.wrap(self.store, "jobs"),
+            control=faults.wrap(self.control, "control"),
+            objects=faults.wrap(self.objects, "objects"),
+            queues=faults.wrap(self.queues.seen_by(clock), "queues"),
+            clock=clock,
+            chance=FakeChance(next(self._numbers)),
+            telemetry=self.telemetry,
+            idempotency=faults.wrap(self.keys, "keys"),
+            handlers=self.handlers,
+            invoker=faults.wrap(self.invoker, "invoker"),
+        )
+
+    # --- what people do ---
+
+    def submit(self, *, by: ApiServices | None = None, **body: Any) -> Job:
+        """Submit a job of handler ``greet``; the fields are those of the API."""
+        request = JobSubmission.parse({"handler": "greet", **body})
+        return (by or self.api).submission.submit(request, actor="caller").job
+
+    def change(self, job: Job, *, by: ApiServices | None = None, **body: Any) -> Job:
+        """Change a job; the fields are those of the API."""
+        operations = (by or self.api).operations
+        return operations.change(job.id, JobPatch.parse(body), actor="caller")
+
+    def job(self, job: Job | str) -> Job:
+        """Return the job as it stands."""
+        found = self.store.get(job if isinstance(job, str) else job.id)
+        assert found is not None
+        return found
+
+    # --- what AWS does ---
+
+    def tick(
+        self, by: SchedulerServices | None = None, *, seconds_left: float = TICK_SECONDS
+    ) -> TickReport:
+        """Let EventBridge invoke the scheduler once."""
+        scheduler = by or self.scheduler
+        invocation = f"tick-{next(self._numbers)}"
+        return scheduler.scheduling.tick(invocation, lambda: seconds_left)
+
+    def receive(self, queue: Priority | None = None) -> list[Delivery]:
+        """Receive all that is visible, of one queue or of each from high to low."""
+        deliveries: list[Delivery] = []
+        for priority in Priority if queue is None else (queue,):
+            for _ in range(MAX_BATCHES):
+                batch = self.queues.receive(priority)
+                deliveries += batch
+                if not batch:
+                    break
+        return deliveries
+
+    def handle(
+        self,
+        delivery: Delivery,
+        behaviour: Behaviour = succeed,
+        by: WorkerServices | None = None,
+        *,
+        seconds_left: float = FUNCTION_SECONDS,
+    ) -> Disposition:
+        """Let a worker work off one message, and delete it if it is done with."""
+        runner = RecordedRunner(behaviour, self.store, self.clock, self.runs)
+        execution = (by or self.worker).execution
+        try:
+            disposition = execution.handle(delivery, runner, lambda: seconds_left)
+        except Unavailable:
+            disposition = Disposition.KEEP
+        if disposition is Disposition.DONE:
+            self.queues.delete(delivery)
+        return disposition
+
+    def deliver(
+        self, behaviour: Behaviour = succeed, by: WorkerServices | None = None
+    ) -> list[Disposition]:
+        """Let a worker work off everything that is visible now, message by message."""
+        return [self.handle(delivery, behaviour, by) for delivery in self.receive()]
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.advance(seconds)
+
+    def advance_to(self, instant: datetime) -> None:
+        """Let time pass until ``instant``."""
+        self.clock.advance_to(instant)
+
+    # --- until the end ---
+
+    def settle(self, behaviour: Behaviour = succeed, *, minutes: int = 30) -> int:
+        """Let minutes pass, each with a tick and several deliveries, until nothing is left to do.
+
+        Returns how many it took; fails where the bound is not enough.
+        """
+        for minute in range(minutes):
+            if self.is_quiet():
+                return minute
+            self.minute(behaviour)
+        assert self.is_quiet(), f"still busy: {self.unfinished()}, {self.queues.messages()}"
+        return minutes
+
+    def minute(self, behaviour: Behaviour = succeed) -> None:
+        """Let one minute pass: a tick, and deliveries every ten seconds."""
+        began = self.clock.monotonic()
+        self.tick()
+        for step in range(1, DELIVERIES_A_MINUTE + 1):
+            self.deliver(behaviour)
+            rest = began + step * 60 / DELIVERIES_A_MINUTE - self.clock.monotonic()
+            self.advance(max(0.0, rest))
+
+    def is_quiet(self) -> bool:
+        """Whether every job is final, nothing is owed, and no message is left."""
+        return not self.unfinished() and not self.queues.messages()
+
+    def unfinished(self) -> list[Job]:
+        """Return the jobs that still have something to come."""
+        jobs = self.store.jobs().values()
+        return [job for job in jobs if not job.status.is_final or job.due_at is not None]
