@@ -43,7 +43,7 @@ def _at_every_point(
             world, was_acknowledged = _settled(scenario, fault)
             check(world)
             jobs = world.store.jobs().values()
-            assert {job.status for job in jobs} <= scenario.ends
+            assert {job.status for job in jobs} <= {*scenario.ends}
             assert jobs or (scenario.creates and not was_acknowledged)
         except BaseException as error:
             error.add_note(f"{scenario.name}: {fault.name}")

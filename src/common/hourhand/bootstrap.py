@@ -5,14 +5,19 @@ Each function wires only what it needs, so that its cold start imports only that
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hourhand.domain.errors import InvalidInput
 from hourhand.domain.model import POOL
 from hourhand.ports import (
     Chance,
+    Clock,
     ControlStore,
     CorrectableClock,
+    Delivery,
     HandlerDirectory,
     IdempotencyStore,
     JobStore,
@@ -24,6 +29,7 @@ from hourhand.ports import (
 from hourhand.settings import Settings
 
 if TYPE_CHECKING:
+    from hourhand.aws.queue_ages import CloudWatchQueueAges
     from hourhand.services.bulk import BulkService
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.execution import ExecutionService
@@ -34,6 +40,11 @@ if TYPE_CHECKING:
     from hourhand.services.scheduling import SchedulingService
     from hourhand.services.sending import Sender
     from hourhand.services.submission import SubmissionService
+    from hourhand.worker_runtime import WorkerRuntime
+
+
+def _no_events(_: Mapping[str, Any]) -> Delivery:
+    raise InvalidInput("These adapters read no SQS events; hand deliveries to the execution.")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +61,7 @@ class Adapters:
     idempotency: IdempotencyStore | None = None
     handlers: HandlerDirectory | None = None
     invoker: SweepInvoker | None = None
+    read_delivery: Callable[[Mapping[str, Any]], Delivery] = _no_events
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,8 +89,7 @@ class WorkerServices:
     """What the worker function calls."""
 
     execution: ExecutionService
-    clock: CorrectableClock
-    settings: Settings
+    runtime: WorkerRuntime
     telemetry: Telemetry
 
 
@@ -99,31 +110,48 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
     not even made before.
     """
     from hourhand.aws.chance import SystemChance
-    from hourhand.aws.clients import LazyClient, dynamodb_client, s3_client, sqs_client
+    from hourhand.aws.clients import dynamodb_client, lazy_client, s3_client, sqs_client
     from hourhand.aws.clock import SystemClock
     from hourhand.aws.control_store import DynamoControlStore
     from hourhand.aws.job_store import DynamoJobStore
     from hourhand.aws.objects import S3ObjectStore
     from hourhand.aws.queues import SqsQueues
-    from hourhand.observability import PowertoolsTelemetry
+    from hourhand.observability import PowertoolsTelemetry, start_tracing
 
+    if settings.tracing:
+        start_tracing(service)
     dynamodb = dynamodb_client()
     clock = SystemClock()
+    queues = SqsQueues(
+        sqs_client(),
+        settings.queues,
+        dead_letter_url=settings.dead_letter_queue,
+        clock_url=settings.clock_queue,
+        pool=POOL,
+        # The one that the skew audit corrects: the next probe then measures what is left.
+        clock=clock,
+        oldest_sent=_queue_ages(settings, clock),
+    )
     return Adapters(
         jobs=DynamoJobStore(dynamodb, settings.jobs_table),
         control=DynamoControlStore(dynamodb, settings.control_table),
-        objects=S3ObjectStore(LazyClient(s3_client), settings.bucket),
-        queues=SqsQueues(
-            sqs_client(),
-            settings.queues,
-            dead_letter_url=settings.dead_letter_queue,
-            clock_url=settings.clock_queue,
-            pool=POOL,
-        ),
+        objects=S3ObjectStore(lazy_client(s3_client), settings.bucket),
+        queues=queues,
         clock=clock,
         chance=SystemChance(),
         telemetry=PowertoolsTelemetry(service),
+        read_delivery=queues.parse_delivery,
     )
+
+
+def _queue_ages(settings: Settings, clock: Clock) -> CloudWatchQueueAges:
+    """CloudWatch is asked only by a sweep that misses messages."""
+    from hourhand.aws.clients import cloudwatch_client, lazy_client
+    from hourhand.aws.queue_ages import CloudWatchQueueAges
+    from hourhand.aws.queues import queue_name
+
+    names = {priority: queue_name(url) for priority, url in settings.queues.items()}
+    return CloudWatchQueueAges(lazy_client(cloudwatch_client), names, clock)
 
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiServices:
@@ -185,12 +213,12 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
     from hourhand.services.skew_audit import SkewAudit
 
     if adapters is None:
-        from hourhand.aws.clients import LazyClient, lambda_client
+        from hourhand.aws.clients import lambda_client, lazy_client
         from hourhand.aws.invoker import LambdaSweepInvoker
 
         adapters = replace(
             aws_adapters(settings, "scheduler"),
-            invoker=LambdaSweepInvoker(LazyClient(lambda_client), settings.scheduler_function),
+            invoker=LambdaSweepInvoker(lazy_client(lambda_client), settings.scheduler_function),
         )
     assert adapters.invoker is not None
     shared = _share(settings, adapters)
@@ -214,15 +242,17 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
     """Wire the worker function. ``adapters`` replaces AWS; it must hold ``idempotency``."""
+    from hourhand.handlers import load_handlers
     from hourhand.services.attempt import AttemptTools
     from hourhand.services.execution import ExecutionService
     from hourhand.services.idempotency import IdempotencyGuard
+    from hourhand.worker_runtime import WorkerRuntime
 
     if adapters is None:
-        from hourhand.aws.clients import LazyClient, dynamodb_client
+        from hourhand.aws.clients import dynamodb_client, lazy_client
         from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 
-        records = DynamoIdempotencyStore(LazyClient(dynamodb_client), settings.idempotency_table)
+        records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
         adapters = replace(aws_adapters(settings, "worker"), idempotency=records)
     assert adapters.idempotency is not None
     shared = _share(settings, adapters)
@@ -240,12 +270,16 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         telemetry=adapters.telemetry,
     )
     worker = "w-" + adapters.chance.nonce()[:8]
-    return WorkerServices(
-        execution=ExecutionService(tools, worker),
+    execution = ExecutionService(tools, worker)
+    runtime = WorkerRuntime(
+        execution=execution,
+        read_delivery=adapters.read_delivery,
+        load=functools.partial(load_handlers, settings.handlers),
         clock=adapters.clock,
-        settings=settings,
+        timings=settings.timings,
         telemetry=adapters.telemetry,
     )
+    return WorkerServices(execution=execution, runtime=runtime, telemetry=adapters.telemetry)
 
 
 def _share(settings: Settings, adapters: Adapters) -> _Shared:

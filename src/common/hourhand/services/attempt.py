@@ -42,10 +42,10 @@ from hourhand.services.writing import make_move
 
 T = TypeVar("T")
 
-MAX_COMMIT_TRIES = 5
-"""Tries to commit an outcome while AWS does not answer; after them the lease runs out."""
+MAX_TRIES = 5
+"""Tries of a call that AWS does not answer; after them the lease runs out."""
 
-SECONDS_BETWEEN_COMMIT_TRIES = 1.0
+SECONDS_BETWEEN_TRIES = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,21 @@ class AttemptTools:
     timings: Timings
     telemetry: Telemetry
 
+    def insist(self, job_id: str, call: Callable[[], T]) -> T:
+        """Make a call of an attempt, again while AWS does not answer, within `MAX_TRIES`.
+
+        An attempt that gave up at once would be lost, and its job would pay for it.
+        """
+        for _ in range(MAX_TRIES - 1):
+            try:
+                return call()
+            except Unavailable as error:
+                self.telemetry.warning(
+                    "A call had no answer and is tried again.", job_id=job_id, reason=error.detail
+                )
+                self.clock.sleep(SECONDS_BETWEEN_TRIES)
+        return call()
+
 
 @dataclass(slots=True)
 class RunningAttempt:
@@ -78,6 +93,13 @@ class RunningAttempt:
     delivery: Delivery
     worker: str
     progress: Progress | None = field(default=None)
+
+    def is_fit_to_start(self) -> bool:
+        """Whether the handler may start: where much of the lease is used up, renew it first."""
+        began = self.job.started_at or self.tools.clock.now()
+        if self.tools.clock.now() - began < self.tools.timings.heartbeat:
+            return True
+        return self.beat(None) != "lost"
 
     def beat(self, progress: Progress | None) -> str:
         """Extend lease and visibility; see `hourhand.ports.Pulse`."""
@@ -118,8 +140,9 @@ class RunningAttempt:
 
     def hand_back(self, reason: str) -> bool:
         """Return the job to its queue while its handler runs; whether it was ours to return."""
+        clock_read_at = self.tools.clock.monotonic()
         now = self.tools.clock.now()
-        placement = self.tools.filing.place_after(self.job, now, now)
+        placement = self._insist(lambda: self.tools.filing.place_after(self.job, now, now))
         result = self._commit(
             lambda job: hand_back(
                 job, now=now, actor=self.worker, entry=placement.entry, reason=reason
@@ -127,16 +150,17 @@ class RunningAttempt:
         )
         if isinstance(result, Refused):
             return False
-        self.tools.sender.send_announced([result.job], self.worker)
+        job = self.tools.filing.guard(result.job, clock_read_at, self.worker)
+        self.tools.sender.send_announced([job], self.worker)
         return True
 
     def _succeed(self, result_text: str, payload_text: str) -> bool:
         now = self.tools.clock.now()
         keep_until = now + 2 * keep_after_end(self.job)
-        result = self._persist(
+        result = self._insist(
             lambda: self.tools.contents.keep_result(self.job.id, result_text, keep_until)
         )
-        if not self._persist(lambda: self.tools.keys.finish(self.job, payload_text, result)):
+        if not self._insist(lambda: self.tools.keys.finish(self.job, payload_text, result)):
             return False
         return self._complete(result)
 
@@ -170,7 +194,7 @@ class RunningAttempt:
         now = tools.clock.now()
         keep_until = payload_kept_until(now, job.retention_seconds, tools.timings)
         # Named by the token, so that a late owner's error never stands for the real one's.
-        self._persist(
+        self._insist(
             lambda: tools.jobs.put_error(
                 job.id, job.token, error, outcome=finished.outcome, keep_until=keep_until
             )
@@ -186,7 +210,8 @@ class RunningAttempt:
     def _again(self, finished: Finished, delay: timedelta, reason: str) -> bool:
         clock_read_at = self.tools.clock.monotonic()
         now = self.tools.clock.now()
-        placement = self.tools.filing.place_after(self.job, floor_ms(now + delay), now)
+        due_at = floor_ms(now + delay)
+        placement = self._insist(lambda: self.tools.filing.place_after(self.job, due_at, now))
         committed = self._commit(
             lambda job: retry_later(
                 job,
@@ -224,18 +249,7 @@ class RunningAttempt:
         return asked and self._end_cancelled(reason)
 
     def _commit(self, build: Callable[[Job], Move]) -> WriteResult:
-        return self._persist(lambda: make_move(self.tools.jobs, self.job, build))
+        return self._insist(lambda: make_move(self.tools.jobs, self.job, build))
 
-    def _persist(self, write: Callable[[], T]) -> T:
-        """Make a write, again while AWS does not answer, within the bound of tries."""
-        for _ in range(MAX_COMMIT_TRIES - 1):
-            try:
-                return write()
-            except Unavailable as error:
-                self.tools.telemetry.warning(
-                    "A commit had no answer and is tried again.",
-                    job_id=self.job.id,
-                    reason=error.detail,
-                )
-                self.tools.clock.sleep(SECONDS_BETWEEN_COMMIT_TRIES)
-        return write()
+    def _insist(self, call: Callable[[], T]) -> T:
+        return self.tools.insist(self.job.id, call)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
 from hourhand.domain.history import attempts_of, last_error
 from hourhand.domain.model import ErrorInfo, Job, JobStatus, OnLost, Outcome
 from hourhand.domain.moves import Move, claim, take_over
-from hourhand.domain.times import ceil_seconds
+from hourhand.domain.times import ceil_seconds, floor_seconds
 from hourhand.domain.timings import SQS_MAX_VISIBILITY
-from hourhand.ports import Applied, Delivery, Finished, HandlerRunner
+from hourhand.ports import Applied, Delivery, Finished, HandlerRunner, Refused
 from hourhand.services.attempt import AttemptTools, RunningAttempt
 from hourhand.services.idempotency import KeyState
 from hourhand.services.writing import make_move
@@ -66,7 +67,8 @@ class ExecutionService:
             return Disposition.KEEP
         early = message.due_at - self.tools.clock.now()
         if early > self.tools.timings.early_wait:
-            return self._keep_for(delivery, early)
+            # Rounded down: the rest is waited out, and a job that is hidden too long is late.
+            return self._keep_for(delivery, timedelta(seconds=floor_seconds(early)))
         self._hide(delivery, self.tools.timings.visibility)
         self._wait_until(message.due_at)
         claimed = self._claim(delivery)
@@ -77,7 +79,9 @@ class ExecutionService:
         try:
             self._run(attempt, runner)
         finally:
-            self._running.pop(claimed.id, None)
+            # A zombie must not strike out the attempt that took its job over in this process.
+            if self._running[claimed.id] is attempt:
+                del self._running[claimed.id]
         return Disposition.DONE
 
     def hand_back(self, job_id: str, reason: str) -> bool:
@@ -101,28 +105,31 @@ class ExecutionService:
 
     def _claim(self, delivery: Delivery) -> Job | Disposition:
         """Claim the job of a message, or say what becomes of the message."""
-        now = self.tools.clock.now()
-        claim_id = self.tools.chance.nonce()
-        result = self.tools.jobs.transition(
-            claim(
-                delivery.message,
-                now=now,
-                wait=timedelta(0),
-                owner=self.worker,
-                claim_id=claim_id,
-                lease_until=now + self.tools.timings.job_lease,
-            )
+        tools, job_id = self.tools, delivery.message.job_id
+        now = tools.clock.now()
+        claim_id = tools.chance.nonce()
+        move = claim(
+            delivery.message,
+            now=now,
+            wait=timedelta(0),
+            owner=self.worker,
+            claim_id=claim_id,
+            lease_until=now + tools.timings.job_lease,
         )
+        result = tools.insist(job_id, lambda: tools.jobs.transition(move))
         for _ in range(MAX_CLAIM_ROUNDS):
             if isinstance(result, Applied):
-                self._observe_start(delivery, result.job, now)
-                return result.job
-            answer = self._judge_refusal(delivery, result.current)
+                break
+            answer = self._judge_refusal(delivery, result.current, now)
             if isinstance(answer, Disposition):
                 return answer
-            now = self.tools.clock.now()
-            result = make_move(self.tools.jobs, answer, self._take_over(claim_id, now))
-        return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
+            now = tools.clock.now()
+            build = self._take_over(claim_id, now)
+            result = tools.insist(job_id, partial(make_move, tools.jobs, answer, build))
+        if isinstance(result, Refused):
+            return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
+        self._observe_start(delivery, result.job, now)
+        return result.job
 
     def _take_over(self, claim_id: str, now: datetime) -> Callable[[Job], Move]:
         def build(job: Job) -> Move:
@@ -137,13 +144,16 @@ class ExecutionService:
 
         return build
 
-    def _judge_refusal(self, delivery: Delivery, job: Job | None) -> Job | Disposition:
-        """Say why a claim was refused: the job, where it may be taken over, else what to do."""
+    def _judge_refusal(
+        self, delivery: Delivery, job: Job | None, now: datetime
+    ) -> Job | Disposition:
+        """Say why a claim made at ``now`` was refused: the job, where it may be taken over, else
+        what to do.
+        """
         message, tools = delivery.message, self.tools
         if job is None or job.status.is_final or job.generation > message.generation:
             tools.telemetry.count("duplicates_dropped")
             return Disposition.DONE
-        now = tools.clock.now()
         if job.status is JobStatus.RUNNING:
             return self._judge_running(delivery, job, now)
         if job.expires_at is not None and job.expires_at <= now:
@@ -176,11 +186,11 @@ class ExecutionService:
 
     def _run(self, attempt: RunningAttempt, runner: HandlerRunner) -> None:
         tools, job = self.tools, attempt.job
-        payload_text = tools.contents.read(job.id, job.payload)
+        payload_text = tools.insist(job.id, lambda: tools.contents.read(job.id, job.payload))
         if payload_text is None:
             self._commit(attempt, _payload_is_gone(job), "")
             return
-        check = tools.keys.begin(job, payload_text)
+        check = tools.insist(job.id, lambda: tools.keys.begin(job, payload_text))
         if check.state is KeyState.REPLAY:
             tools.telemetry.count("idempotent_replays")
             committed = attempt.replay(check.result)
@@ -189,7 +199,11 @@ class ExecutionService:
         if check.state is not KeyState.RUN:
             self._commit(attempt, _key_refused(check.state), payload_text)
             return
-        finished = runner.run(job, payload_text, self._last_error(job), attempt)
+        last = tools.insist(job.id, lambda: self._last_error(job))
+        if not attempt.is_fit_to_start():
+            self._tell_if_lost(attempt, committed=False)
+            return
+        finished = runner.run(attempt.job, payload_text, last, attempt)
         self._commit(attempt, finished, payload_text)
 
     def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> None:
@@ -225,10 +239,14 @@ class ExecutionService:
         return last_error(attempts_of(job.history, details.errors)) if details else None
 
     def _observe_start(self, delivery: Delivery, job: Job, now: datetime) -> None:
-        is_first = job.attempt == 1
-        reference = job.run_at if is_first else (job.due_at or job.run_at)
         millisecond = timedelta(milliseconds=1)
-        self.tools.telemetry.observe("lateness_ms", (now - reference) / millisecond)
+        lateness_ms = (now - job.run_at) // millisecond
+        # The job keeps the lateness of its round's first start. An attempt that comes back from a
+        # snooze has the number of the first one again, and was not due before.
+        is_first = job.attempt == 1 and job.lateness_ms == lateness_ms
+        if not is_first and job.due_at is not None:
+            lateness_ms = (now - job.due_at) // millisecond
+        self.tools.telemetry.observe("lateness_ms", lateness_ms)
         if delivery.sent_at is not None:
             visible_at = max(delivery.sent_at, delivery.message.due_at)
             self.tools.telemetry.observe("time_to_claim_ms", (now - visible_at) / millisecond)

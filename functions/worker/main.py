@@ -1,0 +1,23 @@
+"""The worker: an SQS event in, the messages that shall come again out.
+
+Whatever a handler does, it ends as the outcome of its job's attempt; see `hourhand.worker_runtime`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from hourhand.bootstrap import WorkerServices, wire_worker
+from hourhand.settings import WORKER_NEEDS, read_settings
+
+
+@functools.cache
+def services() -> WorkerServices:
+    # Wired by the first invocation: importing this file reads and connects nothing.
+    return wire_worker(read_settings(os.environ, WORKER_NEEDS))
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return dict(services().runtime.process_batch(event, context))

@@ -1,0 +1,200 @@
+"""A worker process without AWS: real threads, tiny limits, and events instead of sleeps."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from hourhand.aws.clock import SystemClock
+from hourhand.domain.errors import InvalidInput, Unavailable
+from hourhand.domain.model import Job, JobStatus, Progress
+from hourhand.domain.timings import Timings
+from hourhand.handlers import JOB_LOGGER, Registry
+from hourhand.ports import Clock, Delivery, Finished, HandlerRunner
+from hourhand.services.execution import Disposition
+from hourhand.testing import FakeClock, RecordingTelemetry, make_delivery, make_job
+from hourhand.worker_runtime import (
+    LoadedHandlers,
+    RunLimits,
+    RunnerTools,
+    ThreadRunner,
+    WorkerProcess,
+    WorkerRuntime,
+)
+
+PATIENCE = 20.0
+"""Seconds after which a wait in a test has failed; no test that passes waits so long."""
+
+PATIENT = RunLimits(stop_grace=5, neighbour_grace=10, hand_back=10, load=PATIENCE)
+"""Where the clock is real, nobody is found stuck because the machine is slow."""
+
+FAST_HEART = replace(Timings(), heartbeat=timedelta(milliseconds=2))
+SILENT_HEART = replace(Timings(), heartbeat=timedelta(seconds=PATIENCE))
+
+
+def running_job(**overrides: Any) -> Job:
+    return make_job(status=JobStatus.RUNNING, **overrides)
+
+
+class FakePulse:
+    """Answers each beat with the next of ``answers``, the last one for ever."""
+
+    def __init__(self, *answers: str | Exception) -> None:
+        self.answers = list(answers) or ["alive"]
+        self.progress: list[Progress | None] = []
+        self.has_beaten = threading.Event()
+
+    @property
+    def beats(self) -> int:
+        return len(self.progress)
+
+    def beat(self, progress: Progress | None) -> str:
+        self.progress.append(progress)
+        self.has_beaten.set()
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@dataclass
+class OneRun:
+    """Runs one handler outside any batch."""
+
+    registry: Registry = field(default_factory=Registry)
+    telemetry: RecordingTelemetry = field(default_factory=RecordingTelemetry)
+    process: WorkerProcess = field(default_factory=WorkerProcess)
+    clock: Clock = field(default_factory=SystemClock)
+    timings: Timings = FAST_HEART
+    limits: RunLimits = PATIENT
+
+    def run(
+        self, function: Callable[..., Any], *, pulse: FakePulse | None = None, **job: Any
+    ) -> Finished:
+        self.registry.add("greet", function)
+        handlers = LoadedHandlers(lambda: self.registry)
+        handlers.load()
+        tools = self.tools(handlers)
+        runner = ThreadRunner(tools, self.process.enter())
+        payload = job.pop("payload_text", "null")
+        last_error = job.pop("last_error", None)
+        return runner.run(running_job(**job), payload, last_error, pulse or FakePulse())
+
+    def tools(self, handlers: LoadedHandlers) -> RunnerTools:
+        return RunnerTools(
+            handlers=handlers,
+            process=self.process,
+            clock=self.clock,
+            timings=self.timings,
+            telemetry=self.telemetry,
+            hand_back=lambda job_id, reason: True,
+            logger=logging.getLogger(JOB_LOGGER),
+            limits=self.limits,
+        )
+
+
+class FakeExecution:
+    """Runs the job of each message; keeps in ``acts`` what was committed, in order.
+
+    ``answers``: by job id, what `handle` gives back or raises in place of running anything.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.acts: list[str] = []
+        self.answers: dict[str, Disposition | Exception] = {}
+        self.pulses: dict[str, FakePulse] = {}
+        self.remaining: list[float] = []
+        self.hand_back_answer: bool | Unavailable = True
+
+    def handle(
+        self,
+        delivery: Delivery,
+        runner: HandlerRunner,
+        remaining_seconds: Callable[[], float],
+    ) -> Disposition:
+        job_id = delivery.message.job_id
+        self.remaining.append(remaining_seconds())
+        answer = self.answers.get(job_id)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            return answer
+        pulse = self.pulses.setdefault(job_id, FakePulse())
+        finished = runner.run(self.jobs[job_id], "null", None, pulse)
+        self.acts.append(f"{job_id} {finished.outcome}")
+        return Disposition.DONE
+
+    def hand_back(self, job_id: str, reason: str) -> bool:
+        self.acts.append(f"{job_id} handed back")
+        if isinstance(self.hand_back_answer, Unavailable):
+            raise self.hand_back_answer
+        return self.hand_back_answer
+
+
+@dataclass
+class Context:
+    """The context of an invocation with ``seconds`` left."""
+
+    seconds: float = 600.0
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int(self.seconds * 1000)
+
+
+class Worker:
+    """A `WorkerRuntime` whose process end is an act like any other.
+
+    Time stands still unless a handler moves it: `pass_time`. ``imports``: what the next imports
+    of the handlers do first, each once.
+    """
+
+    def __init__(self, limits: RunLimits = PATIENT) -> None:
+        self.registry = Registry()
+        self.telemetry = RecordingTelemetry()
+        self.execution = FakeExecution()
+        self.clock = FakeClock()
+        self.imports: list[Callable[[], None]] = []
+        self.runtime = WorkerRuntime(
+            execution=self.execution,
+            read_delivery=self._read,
+            load=self._load,
+            clock=self.clock,
+            timings=FAST_HEART,
+            telemetry=self.telemetry,
+            limits=limits,
+            end_process=lambda code: self.execution.acts.append(f"exit {code}"),
+        )
+
+    def _load(self) -> Registry:
+        if self.imports:
+            self.imports.pop(0)()
+        return self.registry
+
+    @property
+    def acts(self) -> list[str]:
+        return self.execution.acts
+
+    def handler(self, name: str, function: Callable[..., Any]) -> Job:
+        """Register ``function``, and return a running job of it that bears the same name."""
+        self.registry.add(name, function)
+        job = running_job(id=name, handler=name)
+        self.execution.jobs[name] = job
+        return job
+
+    def process(self, *job_ids: str, context: Context | None = None) -> list[str]:
+        """Work off a message for each job; return the ids of the messages that are kept."""
+        event = {"Records": [{"messageId": job_id} for job_id in job_ids]}
+        answer = self.runtime.process_batch(event, context or Context())
+        assert set(answer) == {"batchItemFailures"}
+        return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+    def _read(self, record: Mapping[str, Any]) -> Delivery:
+        job = self.execution.jobs.get(record["messageId"])
+        if job is None:
+            raise InvalidInput("The body is not a job's message.")
+        return make_delivery(job)
