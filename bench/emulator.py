@@ -46,7 +46,7 @@ def emulator() -> Iterator[str]:
         "MINISTACK_HOST": "127.0.0.1",
     }
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program, no input from outside
+        process = subprocess.Popen(
             [str(PROGRAM)], env=environment, stdout=log, stderr=log, cwd=tempfile.gettempdir()
         )
         try:

@@ -12,13 +12,18 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 from bench.counting import WriteUnits
 from bench.emulator import emulator
-from hourhand.bootstrap import Adapters, aws_adapters, wire_api, wire_scheduler, wire_worker
+from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
+from hourhand.aws.idempotency_store import DynamoIdempotencyStore
+from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.provision import provision
+from hourhand.aws.queues import SqsQueues
+from hourhand.bootstrap import aws_adapters, wire_api, wire_scheduler, wire_worker
 from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome, Priority
 from hourhand.ports import Delivery, Finished, Pulse
 from hourhand.schemas import JobSubmission
@@ -26,7 +31,10 @@ from hourhand.settings import Settings
 from hourhand.testing import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 
 LOOK_AHEAD = timedelta(seconds=1)
-PAYLOAD_KB = 10
+CONTENT_KB = 10
+LONG = "x" * (CONTENT_KB * 1024 - 200)
+"""With its keys, an item of just under `CONTENT_KB`."""
+
 WAIT_SECONDS = 30.0
 HANDLER = "send-welcome-email"
 SMALL = {"email": "ada@example.org", "name": "Ada Lovelace", "language": "en"}
@@ -37,6 +45,11 @@ Run = Callable[[Job, Pulse], Finished]
 def succeed(_: Job, __: Pulse) -> Finished:
     """A handler that returns a small result."""
     return Finished(outcome=Outcome.SUCCEEDED, result_text='{"sent":true}')
+
+
+def succeed_at_length(_: Job, __: Pulse) -> Finished:
+    """A handler that returns a result of `CONTENT_KB`."""
+    return Finished(outcome=Outcome.SUCCEEDED, result_text=json.dumps(LONG))
 
 
 def beat_twice(job: Job, pulse: Pulse) -> Finished:
@@ -61,6 +74,32 @@ def give_up(_: Job, __: Pulse) -> Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Life:
+    """A kind of life, and the write units that the design allows for it."""
+
+    name: str
+    allowed: float
+    function: Run = succeed
+    body: dict[str, Any] = field(default_factory=dict)
+    ends: JobStatus = JobStatus.SUCCEEDED
+
+
+BASE = 6.0
+"""An immediate small job (5), and its entry in the listing (1)."""
+
+LIVES = (
+    Life("immediate", BASE),
+    Life("delayed", BASE + 1, body={"delay_seconds": 3}),
+    Life("with an idempotency key", BASE + 2, body={"idempotency_key": "k"}),
+    Life("with two heartbeats", BASE + 2, beat_twice),
+    Life("with one retry (4, and 1 for its error)", BASE + 5, fail_once),
+    Life("DEAD at once (2, and 1 for its error)", BASE + 3, give_up, ends=JobStatus.DEAD),
+    Life(f"with a payload of {CONTENT_KB} KB", BASE + CONTENT_KB, body={"payload": LONG}),
+    Life(f"with a result of {CONTENT_KB} KB", BASE + CONTENT_KB, succeed_at_length),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Runner:
     """Runs a function as a handler, in the calling thread."""
 
@@ -76,24 +115,22 @@ class Stage:
 
     def __init__(self, settings: Settings, sqs: Any) -> None:
         """Wire every function's services over one set of adapters and count their writes."""
-        from hourhand.aws.clients import dynamodb_client
-        from hourhand.aws.idempotency_store import DynamoIdempotencyStore
-
         self.sqs, self.settings = sqs, settings
         self.counter = WriteUnits()
-        base: Adapters = aws_adapters(settings, "bench")
-        records = dynamodb_client()
-        jobs: Any = base.jobs
-        self.counter.watch(jobs.client)
-        self.counter.watch(records)
+        watched = dynamodb_client()
+        self.counter.watch(watched)
         adapters = replace(
-            base,
+            aws_adapters(settings, "bench"),
+            jobs=DynamoJobStore(watched, settings.jobs_table),
             telemetry=RecordingTelemetry(),
             handlers=MemoryHandlerDirectory(HANDLER),
             invoker=MemorySweepInvoker(),
-            idempotency=DynamoIdempotencyStore(records, settings.idempotency_table),
+            idempotency=DynamoIdempotencyStore(watched, settings.idempotency_table),
         )
         self.jobs = adapters.jobs
+        self.read_delivery = SqsQueues(
+            sqs, settings.queues, dead_letter_url=settings.dead_letter_queue, clock_url=""
+        ).parse_delivery
         self.api = wire_api(settings, adapters)
         self.scheduler = wire_scheduler(settings, adapters)
         self.worker = wire_worker(settings, adapters)
@@ -123,8 +160,6 @@ class Stage:
         raise TimeoutError(f"job {job.id} did not end within {WAIT_SECONDS:.0f} s")
 
     def _receive(self) -> list[Delivery]:
-        from hourhand.aws.queues import parse_delivery
-
         found: list[Delivery] = []
         for priority in Priority:
             url = self.settings.queues[priority]
@@ -132,7 +167,7 @@ class Stage:
                 QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
             )
             for message in answer.get("Messages", []):
-                found.append(parse_delivery(message, priority))
+                found.append(self.read_delivery(message, priority))
                 self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return found
 
@@ -153,30 +188,14 @@ class Row:
 
 def measure(stage: Stage) -> list[Row]:
     """Run each kind of life once and count it."""
-    base, payload = 6.0, "x" * (PAYLOAD_KB * 1024 - 200)
-    lives: list[tuple[str, float, dict[str, Any], Run, bool, JobStatus]] = [
-        ("immediate", base, {}, succeed, False, JobStatus.SUCCEEDED),
-        ("delayed", base + 1, {"delay_seconds": 3}, succeed, True, JobStatus.SUCCEEDED),
-        ("idempotency key", base + 2, {"idempotency_key": "k"}, succeed, False, JobStatus.SUCCEEDED),
-        ("two heartbeats", base + 2, {}, beat_twice, False, JobStatus.SUCCEEDED),
-        ("one retry", base + 5, {}, fail_once, False, JobStatus.SUCCEEDED),
-        ("DEAD at once", base + 3, {}, give_up, False, JobStatus.DEAD),
-        (
-            f"payload of {PAYLOAD_KB} KB",
-            base + PAYLOAD_KB,
-            {"payload": payload},
-            succeed,
-            False,
-            JobStatus.SUCCEEDED,
-        ),
-    ]
     rows: list[Row] = []
-    for name, allowed, body, function, ticks, expected in lives:
+    for life in LIVES:
         stage.counter.take()
-        job = stage.submit(**body)
-        ended = stage.work_until_final(job, function, ticks=ticks)
-        assert ended.status is expected, (name, ended.status)
-        rows.append(Row(name, stage.counter.take(), allowed))
+        job = stage.submit(**life.body)
+        ended = stage.work_until_final(job, life.function, ticks="delay_seconds" in life.body)
+        if ended.status is not life.ends:
+            raise RuntimeError(f"{life.name}: ended {ended.status}, not {life.ends}")
+        rows.append(Row(life.name, stage.counter.take(), life.allowed))
     return rows
 
 
@@ -189,10 +208,7 @@ def run() -> dict[str, Any]:
             AWS_SECRET_ACCESS_KEY="bench",  # noqa: S106 - the emulator asks for any
             AWS_DEFAULT_REGION="us-east-1",
         )
-        from hourhand.aws.clients import sqs_client
-        from hourhand.aws.provision import provision
-
-        settings = provision("bench")
+        settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix="bench")
         timings = replace(settings.timings, look_ahead=LOOK_AHEAD)
         stage = Stage(replace(settings, timings=timings), sqs_client())
         rows = measure(stage)

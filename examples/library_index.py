@@ -89,14 +89,6 @@ def report(ctx: JobContext, payload: Report) -> dict[str, Any]:
         }
 
 
-def modules() -> list[str]:
-    """Return every module of the standard library, as paths below its folder."""
-    library = Path(sysconfig.get_paths()["stdlib"])
-    skipped = {"test", "tests", "site-packages", "dist-packages", "idle_test", "__pycache__"}
-    found = (path.relative_to(library) for path in library.rglob("*.py"))
-    return sorted(str(path) for path in found if not skipped & set(path.parts))
-
-
 def read_module(path: str) -> dict[str, Any]:
     """Return what one module holds. Raises `NotRetryable` where there is none."""
     file = Path(sysconfig.get_paths()["stdlib"]) / path

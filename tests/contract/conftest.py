@@ -1,13 +1,19 @@
-"""One fixture per port, over every store there is."""
+"""One fixture per port, over every store there is: in memory, moto, and emulators if given."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 
 import pytest
 
+from hourhand.aws.control_store import DynamoControlStore
+from hourhand.aws.idempotency_store import DynamoIdempotencyStore
+from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.objects import S3ObjectStore
 from hourhand.ports import ControlStore, IdempotencyStore, JobStore, ObjectStore
 from hourhand.testing import (
     START,
@@ -16,9 +22,22 @@ from hourhand.testing import (
     MemoryJobStore,
     MemoryObjectStore,
 )
-from tests.contract.queue_rig import MemoryQueueRig, QueueRig
+from tests.contract.aws_services import (
+    BATCHES,
+    ENDPOINTS,
+    AwsServices,
+    endpoint_services,
+    moto_services,
+)
+from tests.contract.queue_rig import MemoryQueueRig, QueueRig, SqsQueueRig
+
+STORES = ["memory", "moto", "endpoint"]
+MAKERS = {"moto": moto_services, "endpoint": endpoint_services}
 
 _NUMBERS = itertools.count(1)
+
+Services = Callable[[str, str], AwsServices]
+"""Returns the installation on a kind of store, given the service that is under test."""
 
 
 @pytest.fixture
@@ -33,26 +52,62 @@ def new_id() -> Callable[[], str]:
     return lambda: f"job-{next(_NUMBERS)}"
 
 
-@pytest.fixture(params=["memory"])
-def job_store(request: pytest.FixtureRequest) -> JobStore:
-    return MemoryJobStore()
+def _services() -> Iterator[Services]:
+    with ExitStack() as stack:
+        made: dict[str, AwsServices] = {}
+
+        def services(kind: str, service: str) -> AwsServices:
+            if kind == "endpoint" and ENDPOINTS[service] not in os.environ:
+                pytest.skip(f"{ENDPOINTS[service]} is not set")
+            if kind not in made:
+                made[kind] = stack.enter_context(MAKERS[kind]())
+            return made[kind]
+
+        yield services
 
 
-@pytest.fixture(params=["memory"])
-def control_store(request: pytest.FixtureRequest) -> ControlStore:
-    return MemoryControlStore()
+# Wider than a module, it would outlive the first test elsewhere that resets moto.
+shared_services = pytest.fixture(_services, scope="module", name="shared_services")
+own_services = pytest.fixture(_services, name="own_services")
 
 
-@pytest.fixture(params=["memory"])
-def idempotency_store(request: pytest.FixtureRequest) -> IdempotencyStore:
-    return MemoryIdempotencyStore()
+@pytest.fixture(params=STORES)
+def job_store(request: pytest.FixtureRequest, shared_services: Services) -> JobStore:
+    if request.param == "memory":
+        return MemoryJobStore()
+    aws = shared_services(request.param, "dynamodb")
+    batch_marks = request.param == "endpoint" and os.environ.get(BATCHES) == "1"
+    return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table, batch_marks=batch_marks)
 
 
-@pytest.fixture(params=["memory"])
-def object_store(request: pytest.FixtureRequest) -> ObjectStore:
-    return MemoryObjectStore()
+@pytest.fixture(params=STORES)
+def control_store(request: pytest.FixtureRequest, own_services: Services) -> ControlStore:
+    if request.param == "memory":
+        return MemoryControlStore()
+    aws = own_services(request.param, "dynamodb")
+    return DynamoControlStore(aws.dynamodb, aws.settings.control_table)
 
 
-@pytest.fixture(params=["memory"])
-def queue_rig(request: pytest.FixtureRequest) -> QueueRig:
-    return MemoryQueueRig()
+@pytest.fixture(params=STORES)
+def idempotency_store(
+    request: pytest.FixtureRequest, shared_services: Services
+) -> IdempotencyStore:
+    if request.param == "memory":
+        return MemoryIdempotencyStore()
+    aws = shared_services(request.param, "dynamodb")
+    return DynamoIdempotencyStore(aws.dynamodb, aws.settings.idempotency_table)
+
+
+@pytest.fixture(params=STORES)
+def object_store(request: pytest.FixtureRequest, shared_services: Services) -> ObjectStore:
+    if request.param == "memory":
+        return MemoryObjectStore()
+    aws = shared_services(request.param, "s3")
+    return S3ObjectStore(aws.s3, aws.settings.bucket)
+
+
+@pytest.fixture(params=STORES)
+def queue_rig(request: pytest.FixtureRequest, own_services: Services) -> QueueRig:
+    if request.param == "memory":
+        return MemoryQueueRig()
+    return SqsQueueRig(own_services(request.param, "sqs"))

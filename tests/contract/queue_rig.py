@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+from hourhand.aws.queues import SqsQueues
 from hourhand.domain.model import Priority
 from hourhand.ports import Delivery, Queues
 from hourhand.testing import FakeClock, MemoryQueues
+from tests.contract.aws_services import AwsServices
 
 MAX_RECEIVES = 100
 """Receive calls until a queue shows nothing more: more than any test here needs."""
@@ -54,3 +56,51 @@ class MemoryQueueRig:
 
     def dead_letters(self) -> list[tuple[str, str]]:
         return [(letter.body, letter.group) for letter in self._memory.dead_letters]
+
+
+class SqsQueueRig:
+    """Queues behind the protocol of SQS."""
+
+    def __init__(self, aws: AwsServices) -> None:
+        self._client = aws.sqs
+        self._settings = aws.settings
+        self._sqs = SqsQueues(
+            aws.sqs,
+            aws.settings.queues,
+            dead_letter_url=aws.settings.dead_letter_queue,
+            clock_url=aws.settings.clock_queue,
+        )
+        self.queues: Queues = self._sqs
+
+    def receive(self, queue: Priority) -> list[Delivery]:
+        received = self._receive(self._settings.queues[queue])
+        return [self._sqs.parse_delivery(message, queue) for message in received]
+
+    def groups(self, queue: Priority) -> dict[str, str]:
+        received = self._receive(self._settings.queues[queue])
+        return {
+            self._sqs.parse_delivery(one, queue).message.job_id: _group_of(one) for one in received
+        }
+
+    def delete(self, delivery: Delivery) -> None:
+        url = self._settings.queues[delivery.queue]
+        self._client.delete_message(QueueUrl=url, ReceiptHandle=delivery.receipt)
+
+    def dead_letters(self) -> list[tuple[str, str]]:
+        received = self._receive(self._settings.dead_letter_queue)
+        return [(message["Body"], _group_of(message)) for message in received]
+
+    def _receive(self, url: str) -> list[dict[str, Any]]:
+        received: list[dict[str, Any]] = []
+        for _ in range(MAX_RECEIVES):
+            answer = self._client.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
+            )
+            if not answer.get("Messages"):
+                return received
+            received.extend(answer["Messages"])
+        raise AssertionError("the queue was never empty")
+
+
+def _group_of(message: dict[str, Any]) -> str:
+    return str(message["Attributes"]["MessageGroupId"])

@@ -69,6 +69,16 @@ def check_commits(world: World, job: Job) -> None:
     assert set(attempts) == set(range(1, job.token + 1)), "an attempt began and never ended"
 
 
+def lost_attempts(world: World) -> int:
+    """Return how many attempts ended because their lease ran out."""
+    return sum(
+        event.kind is EventKind.LOST
+        for change in world.store.changes
+        for event in change.after.history[-2:]
+        if change.before is not None and event not in change.before.history
+    )
+
+
 def check_dead_letters(world: World, job: Job) -> None:
     """Every round that ended in DEAD has a dead letter, and no other has one."""
     dead = {

@@ -101,6 +101,8 @@ class FakeExecution:
     """Runs the job of each message; keeps in ``acts`` what was committed, in order.
 
     ``answers``: by job id, what `handle` gives back or raises in place of running anything.
+    ``before_run`` and ``after_run``: by job id, what happens between its claim and its handler,
+    and between its handler and the commit.
     """
 
     def __init__(self) -> None:
@@ -108,6 +110,9 @@ class FakeExecution:
         self.acts: list[str] = []
         self.answers: dict[str, Disposition | Exception] = {}
         self.pulses: dict[str, FakePulse] = {}
+        self.before_run: dict[str, Callable[[], object]] = {}
+        self.after_run: dict[str, Callable[[], object]] = {}
+        self.finished: dict[str, Finished] = {}
         self.remaining: list[float] = []
         self.hand_back_answer: bool | Unavailable = True
 
@@ -125,7 +130,9 @@ class FakeExecution:
         if answer is not None:
             return answer
         pulse = self.pulses.setdefault(job_id, FakePulse())
-        finished = runner.run(self.jobs[job_id], "null", None, pulse)
+        self.before_run.get(job_id, lambda: None)()
+        finished = self.finished[job_id] = runner.run(self.jobs[job_id], "null", None, pulse)
+        self.after_run.get(job_id, lambda: None)()
         self.acts.append(f"{job_id} {finished.outcome}")
         return Disposition.DONE
 
@@ -146,11 +153,38 @@ class Context:
         return int(self.seconds * 1000)
 
 
+class Processing(threading.Thread):
+    """An event that is being worked off; `kept` waits for its end."""
+
+    def __init__(self, process: Callable[[], list[str]]) -> None:
+        super().__init__(daemon=True)
+        self._process = process
+        self._kept: list[str] | None = None
+
+    def run(self) -> None:
+        self._kept = self._process()
+
+    def kept(self) -> list[str]:
+        self.join(PATIENCE)
+        assert self._kept is not None, "the event is not worked off"
+        return self._kept
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait for another thread to get there."""
+    pause = threading.Event()
+    for _ in range(int(PATIENCE / 0.001)):
+        if condition():
+            return
+        pause.wait(0.001)
+    raise AssertionError("it never came to that")
+
+
 class Worker:
     """A `WorkerRuntime` whose process end is an act like any other.
 
-    Time stands still unless a handler moves it: `pass_time`. ``imports``: what the next imports
-    of the handlers do first, each once.
+    Time stands still unless a test moves it. ``imports``: what the next imports of the handlers
+    do first, each once.
     """
 
     def __init__(self, limits: RunLimits = PATIENT) -> None:
@@ -158,7 +192,8 @@ class Worker:
         self.telemetry = RecordingTelemetry()
         self.execution = FakeExecution()
         self.clock = FakeClock()
-        self.imports: list[Callable[[], None]] = []
+        self.imports: list[Callable[[], object]] = []
+        self.on_exit: Callable[[], object] = lambda: None
         self.runtime = WorkerRuntime(
             execution=self.execution,
             read_delivery=self._read,
@@ -167,7 +202,7 @@ class Worker:
             timings=FAST_HEART,
             telemetry=self.telemetry,
             limits=limits,
-            end_process=lambda code: self.execution.acts.append(f"exit {code}"),
+            end_process=self._end,
         )
 
     def _load(self) -> Registry:
@@ -179,12 +214,10 @@ class Worker:
     def acts(self) -> list[str]:
         return self.execution.acts
 
-    def handler(self, name: str, function: Callable[..., Any]) -> Job:
-        """Register ``function``, and return a running job of it that bears the same name."""
+    def add(self, name: str, function: Callable[..., Any], **job: Any) -> None:
+        """Register ``function``, and make a running job of it that bears the same name."""
         self.registry.add(name, function)
-        job = running_job(id=name, handler=name)
-        self.execution.jobs[name] = job
-        return job
+        self.execution.jobs[name] = running_job(id=name, handler=name, **job)
 
     def process(self, *job_ids: str, context: Context | None = None) -> list[str]:
         """Work off a message for each job; return the ids of the messages that are kept."""
@@ -192,6 +225,16 @@ class Worker:
         answer = self.runtime.process_batch(event, context or Context())
         assert set(answer) == {"batchItemFailures"}
         return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+    def start(self, *job_ids: str) -> Processing:
+        """Work off messages in the background, while the test lets time pass."""
+        processing = Processing(lambda: self.process(*job_ids))
+        processing.start()
+        return processing
+
+    def _end(self, code: int) -> None:
+        self.acts.append(f"exit {code}")
+        self.on_exit()
 
     def _read(self, record: Mapping[str, Any]) -> Delivery:
         job = self.execution.jobs.get(record["messageId"])

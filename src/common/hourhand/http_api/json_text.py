@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 from hourhand.domain.errors import BadRequest
 from hourhand.schemas import quoted
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_json(text: str) -> Any:
@@ -36,7 +39,7 @@ def write_json(value: Any) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+        return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
     return text
 
 

@@ -18,7 +18,6 @@ LOGGED_FRAMES = 20
 
 _TITLES = {
     "bad_request": "The request is not well formed",
-    "forbidden": "The request is not allowed",
     "not_found": "There is no such thing",
     "method_not_allowed": "The method is not allowed here",
     "wrong_state": "The job's state does not allow this",

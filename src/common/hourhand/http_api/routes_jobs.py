@@ -11,7 +11,6 @@ from hourhand.domain.model import Job
 from hourhand.http_api.answers import MAX_ANSWER_BYTES, Answer
 from hourhand.http_api.problems import log_if_unforeseen, problem
 from hourhand.http_api.render import (
-    MAX_CONTENTS_BYTES,
     contents_bytes,
     job_events,
     job_page,
@@ -29,6 +28,9 @@ from hourhand.schemas import (
 )
 from hourhand.services.queries import JobReport, summary
 from hourhand.services.submission import Submitted
+
+RESULT_BYTES = 4_000
+"""Room for what a result of a batch holds beside what was sent: an error, or the job's state."""
 
 
 def submit_job(services: Services, request: Request, _: str) -> Answer:
@@ -55,7 +57,8 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
     )
     sent = [getattr(submission, "payload_text", "") for submission in submissions]
     # What was sent comes back, and has its room.
-    values = _batch_values(services, sent, results, room=MAX_CONTENTS_BYTES - size_bytes)
+    room = MAX_ANSWER_BYTES - size_bytes - len(results) * RESULT_BYTES
+    values = _batch_values(services, sent, results, room=room)
     return Answer.of({"results": values})
 
 

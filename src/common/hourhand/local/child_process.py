@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -130,16 +129,6 @@ def exit_reason(exit_code: int) -> str:
     if exit_code < 0:
         return f"killed by {signal.Signals(-exit_code).name}"
     return f"exit code {exit_code}"
-
-
-def child_environment(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of this process with ``layers`` over it; the last one wins."""
-    environment = dict(os.environ)
-    for layer in layers:
-        environment.update(layer)
-    # What a child prints is to be seen at once, not when a buffer is full.
-    environment["PYTHONUNBUFFERED"] = "1"
-    return environment
 
 
 Spawn = Callable[[ChildListener], ChildProcess]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 import sys
 import sysconfig
 import traceback
@@ -21,6 +20,7 @@ from hourhand.aws.handler_manifest import write_manifest
 from hourhand.domain.errors import HourhandError
 from hourhand.handlers import describe, load_handlers
 from hourhand.local.child_lines import take_over_streams, write_line
+from hourhand.local.environment import allow_current_folder
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--to", required=True, type=Path)
     options = parser.parse_args()
     _, replies = take_over_streams()
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109 (a text is what sys.path takes)
+    allow_current_folder()
     sys.exit(_read(options.handlers, options.to, replies))
 
 

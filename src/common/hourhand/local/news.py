@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from hourhand.domain.model import Priority
@@ -84,9 +85,10 @@ class BatchEnded:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ticked:
-    """A scheduler's invocation ended: with its report, or with an error."""
+    """A scheduler's invocation ended at ``at``: with its report, or with an error."""
 
     name: str
+    at: datetime
     request_id: str
     took_seconds: float
     report: Mapping[str, Any] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.local.child_lines import RestartDelay
@@ -54,6 +55,7 @@ class SchedulerSlot:
         self._tell(
             Ticked(
                 name=child.name,
+                at=datetime.now(UTC),
                 request_id=message["request_id"],
                 took_seconds=message["took_seconds"],
                 report=message.get("result"),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import queue
-import sys
 import threading
 import traceback
 from collections.abc import Callable
 from typing import IO, Any
 
 from hourhand.local.child_lines import read_lines, take_over_streams, write_line
+from hourhand.local.environment import allow_current_folder
 from hourhand.local.lambda_context import LocalContext
 
 FUNCTION = "worker"
@@ -23,9 +23,7 @@ FUNCTION = "worker"
 def main() -> None:
     """Serve invocations until the input ends."""
     requests, replies = take_over_streams()
-    # `-P` kept the current folder off the path while our own modules were imported: a user's
-    # file named like one of the standard library's must not replace it there.
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109 (a text is what sys.path takes)
+    allow_current_folder()
     handler = _load()
     invocations: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, invocations), daemon=True).start()

@@ -95,6 +95,7 @@ class WorkerSlot:
         self._delay = RestartDelay()
         self._child = spawn(self)
         self._started_at = time.monotonic()
+        self.was_ready = False
         self._is_ready = False
         self._is_listed = False
         self._is_outdated = False
@@ -182,7 +183,7 @@ class WorkerSlot:
 
     def _reply(self, message: dict[str, Any]) -> None:
         if "ready" in message:
-            self._is_ready = True
+            self._is_ready = self.was_ready = True
             self._tell(ChildStarted(name=self.name, pid=self.pid, is_restart=self._has_died))
         elif self._invocation is not None:
             self._was_useful = True

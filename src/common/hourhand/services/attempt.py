@@ -226,8 +226,7 @@ class RunningAttempt:
         if isinstance(committed, Refused):
             return self._stopped_instead(committed, reason)
         job = self.tools.filing.guard(committed.job, clock_read_at, self.worker)
-        if job.is_sent:
-            self.tools.sender.send_announced([job], self.worker)
+        self.tools.sender.send_announced([job], self.worker)
         self.tools.telemetry.count("attempts_to_be_retried")
         return True
 

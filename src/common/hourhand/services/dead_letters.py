@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hourhand.domain.history import attempts_of, last_error
+from hourhand.domain.history import attempts_of, last_error, shorten
 from hourhand.domain.ids import canonical_json, trace_id_for
 from hourhand.domain.model import Attempt, ErrorInfo, Job
 from hourhand.domain.times import rfc3339
@@ -13,8 +13,14 @@ from hourhand.ports import JobDetails
 MAX_BODY_BYTES = 200_000
 """SQS takes 256 KB with attributes; the rest is room for them and for whoever forwards it."""
 
-TRACEBACK_BYTES = (16_000, 4_000, 1_000, 0)
-"""How much of each traceback stays, tried in turn until the message fits."""
+MESSAGE_BYTES = 2_000
+"""How much of each error's message stays, always."""
+
+TRACEBACK_BYTES = (16_000, 4_000, 1_000)
+"""How much of each traceback stays, tried in turn until the message fits; then none does."""
+
+MAX_ATTEMPTS_TOLD = 10
+"""The newest attempts tell most; the history beside them has more."""
 
 
 def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:
@@ -23,24 +29,17 @@ def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:
     A payload that does not fit is left by reference: ``payload_at`` says where it is kept.
     """
     for traceback_bytes in TRACEBACK_BYTES:
-        for with_payload in (True, False):
-            body = canonical_json(
-                _letter(details, payload_text if with_payload else None, traceback_bytes)
-            )
+        for payload in (payload_text, None):
+            body = canonical_json(_letter(details, payload, traceback_bytes))
             if len(body.encode()) <= MAX_BODY_BYTES:
                 return body
-    # At most 100 attempts a round without tracebacks are far below the bound; only rounds upon
-    # rounds could get here, and then the newest attempts tell most.
-    newest = sorted(details.errors)[-20:]
-    fewer = {token: details.errors[token] for token in newest}
-    return canonical_json(
-        _letter(JobDetails(job=details.job, texts=details.texts, errors=fewer), None, 0)
-    )
+    # Fits always: a few attempts, their errors in a sentence each.
+    return canonical_json(_letter(details, None, 0))
 
 
 def _letter(details: JobDetails, payload_text: str | None, traceback_bytes: int) -> dict[str, Any]:
     job = details.job
-    attempts = attempts_of(job.history, details.errors)
+    attempts = attempts_of(job.history, details.errors)[-MAX_ATTEMPTS_TOLD:]
     error = last_error(attempts)
     return {
         "version": 1,
@@ -109,7 +108,7 @@ def _error(error: ErrorInfo, traceback_bytes: int) -> dict[str, Any]:
     kept = text[-traceback_bytes:].decode(errors="ignore") if traceback_bytes else ""
     return {
         "type": error.type,
-        "message": error.message,
+        "message": shorten(error.message, MESSAGE_BYTES),
         "retryable": error.retryable,
         "traceback": kept or None,
     }

@@ -147,9 +147,7 @@ class ExecutionService:
     def _judge_refusal(
         self, delivery: Delivery, job: Job | None, now: datetime
     ) -> Job | Disposition:
-        """Say why a claim made at ``now`` was refused: the job, where it may be taken over, else
-        what to do.
-        """
+        """Say what follows from a claim refused at ``now``: the job to take over, or an end."""
         message, tools = delivery.message, self.tools
         if job is None or job.status.is_final or job.generation > message.generation:
             tools.telemetry.count("duplicates_dropped")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hourhand.domain.buckets import Entry, ShardMap, bucket_of, file_entry
+from hourhand.domain.buckets import Entry, ShardMap, bucket_end, bucket_of, file_entry
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job
 from hourhand.domain.moves import Move, refile
@@ -67,15 +67,26 @@ class Filing:
             if self.clock.monotonic() - clock_read_at <= bound:
                 return job
             clock_read_at = self.clock.monotonic()
-            job = self.move_to_current_bucket(job, actor)
+            job = self._move(job, actor)
         raise Unavailable("This writer stalls; the job is stored, but its time is not sure.")
 
     def is_behind(self, job: Job, now: datetime) -> bool:
-        """Whether the entry of ``job`` lies in a bucket that the sweep may have closed."""
-        return job.due_at is not None and bucket_of(job.due_at) < bucket_of(now)
+        """Whether the entry of ``job`` lies in a bucket that the sweep may have closed.
+
+        It closes none before a trail after its end, and then looks a second time: what was filed
+        by then is found.
+        """
+        if job.due_at is None or job.status.is_final:
+            return False
+        closed_at = bucket_end(bucket_of(job.due_at)) + self.timings.trail
+        return now + self.timings.skew_widens >= closed_at
 
     def move_to_current_bucket(self, job: Job, actor: str) -> Job:
-        """File ``job`` anew, at the earliest now; return it as it stands."""
+        """File ``job`` anew, at the earliest now; return it as it stands. Raises as `guard`."""
+        clock_read_at = self.clock.monotonic()
+        return self.guard(self._move(job, actor), clock_read_at, actor)
+
+    def _move(self, job: Job, actor: str) -> Job:
         now = self.clock.now()
         if job.due_at is None or job.status.is_final:
             return job

@@ -153,8 +153,7 @@ class OperationsService:
 
     def _announce(self, job: Job, clock_read_at: float, actor: str) -> Job:
         job = self.filing.guard(job, clock_read_at, actor)
-        if job.is_sent:
-            self.sender.send_announced([job], actor)
+        self.sender.send_announced([job], actor)
         return job
 
     def _require(self, job_id: str) -> Job:

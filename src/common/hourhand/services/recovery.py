@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import expire, finish, keep_after_end, keep_payload, recover
 from hourhand.domain.timings import Timings
-from hourhand.ports import Applied, Clock, JobDetails, JobStore, Queues, Telemetry
+from hourhand.ports import Applied, Clock, JobDetails, JobStore, Queues, Refused, Telemetry
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.dead_letters import dead_letter_body
 from hourhand.services.filing import Filing
@@ -84,7 +84,11 @@ class RecoveryService:
         if job.status is JobStatus.DEAD:
             self._send_dead_letter(details)
         self.contents.mark_finished(job, job.keep_until or self.clock.now() + keep_after_end(job))
-        return isinstance(self.jobs.transition(finish(job)), Applied)
+        result = self.jobs.transition(finish(job))
+        if isinstance(result, Refused) and result.current and not result.current.status.is_final:
+            # Redriven meanwhile: what it needs must not expire.
+            self.contents.mark_live(result.current)
+        return isinstance(result, Applied)
 
     def renew_payload(self, job: Job) -> bool:
         """Keep the payload beside a job that is still to run; whether the job agreed."""
@@ -99,7 +103,7 @@ class RecoveryService:
     def _after_recovery(self, job: Job, clock_read_at: float, actor: str) -> None:
         if job.status is JobStatus.RETRYING:
             job = self.filing.guard(job, clock_read_at, actor)
-            self.sender.send_announced([job] if job.is_sent else [], actor)
+            self.sender.send_announced([job], actor)
         elif job.due_at is not None:
             self.finish_job(job)
 

@@ -97,8 +97,8 @@ class SchedulingService:
     def tick(self, invocation_id: str, remaining_seconds: Callable[[], float]) -> TickReport:
         """Lead one tick, or step back for whoever leads.
 
-        Raises `Unavailable` where a table cannot be read: the lease is given up, and the next
-        tick reads the same buckets.
+        Raises `Unavailable` where the control table does not answer: the lease is given up, and
+        the next tick reads the same buckets. So it does with a shard that cannot be read.
         """
         lease = self.leadership.acquire(LEADER, invocation_id)
         if isinstance(lease, LeaseHeld):

@@ -56,20 +56,21 @@ class Sender:
     telemetry: Telemetry
 
     def send_announced(self, jobs: Sequence[Job], actor: str) -> None:
-        """Send the messages of jobs whose write said "sent".
+        """Send the messages of those ``jobs`` whose write said "sent", unless they began already.
 
         What SQS did not accept is marked as never sent, so that the next tick sends it. Should
         that mark fail too, or this process die, the sweep misses the message after a minute.
         """
-        if not jobs:
+        announced = [job for job in jobs if job.is_sent and job.status.is_waiting]
+        if not announced:
             return
         now = self.clock.now()
-        outgoing = [outgoing_of(job, now) for job in jobs]
+        outgoing = [outgoing_of(job, now) for job in announced]
         try:
             failures = self.queues.send(outgoing)
         except Unavailable as error:
             failures = [error.detail] * len(outgoing)
-        for job, failure in zip(jobs, failures, strict=True):
+        for job, failure in zip(announced, failures, strict=True):
             if failure is not None:
                 self._take_back(job, failure, actor)
 

@@ -154,13 +154,14 @@ class SubmissionService:
                 errors=(FieldError(field, "was already used with another body"),),
             )
         if self.filing.is_behind(existing, now):
-            # Its first writer may have died before it noticed that it had stalled.
+            # Its first writer may have died before it noticed that it had stalled, or before it
+            # sent the message; and an entry that moves is not missed by the sweep.
             existing = self.filing.move_to_current_bucket(existing, actor)
+            self.sender.send_announced([existing], actor)
         return Submitted(existing, created=False)
 
     def _send(self, submitted: Sequence[Submitted], actor: str) -> None:
-        due_soon = [s.job for s in submitted if s.created and s.job.is_sent]
-        self.sender.send_announced(due_soon, actor)
+        self.sender.send_announced([s.job for s in submitted if s.created], actor)
 
     def _require_handler(self, name: str) -> HandlerInfo:
         handler = self.handlers.find(name)

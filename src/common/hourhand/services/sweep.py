@@ -78,9 +78,14 @@ class Sweep:
         for _ in range(MAX_PAGES):
             if not self.may_go_on():
                 return None
-            page = self.jobs.read_bucket(bucket, shard, position=position, limit=PAGE_ENTRIES)
+            try:
+                page = self.jobs.read_bucket(bucket, shard, position=position, limit=PAGE_ENTRIES)
+                self._act_on(page.entries)
+            except Unavailable as error:
+                # One shard that cannot be read must not keep the others waiting.
+                self._tell("A shard could not be read; the next tick tries again.", error)
+                return None
             showed_any = showed_any or bool(page.entries)
-            self._act_on(page.entries)
             if page.next is None:
                 return showed_any
             position = page.next
@@ -109,10 +114,17 @@ class Sweep:
         action = next_action(job, self.judgement)
         if isinstance(action, DispatchAgain) and not self._knows_queues:
             # Asking the queues costs requests: only a tick that misses messages does it.
-            self.judgement = replace(self.judgement, queues=self.queues.view())
-            self._knows_queues = True
+            self._look_at_queues()
             return next_action(job, self.judgement)
         return action
+
+    def _look_at_queues(self) -> None:
+        self._knows_queues = True
+        try:
+            self.judgement = replace(self.judgement, queues=self.queues.view())
+        except Unavailable as error:
+            # A second message costs little; one that is lost and never sent again costs the job.
+            self._tell("The queues could not be looked at: what is missed is sent again.", error)
 
     def _dispatch(self, batch: Sequence[ToDispatch]) -> None:
         try:

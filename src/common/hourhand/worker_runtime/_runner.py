@@ -102,7 +102,7 @@ class ThreadRunner:
             self._tools.telemetry.warning("No thread could be started.", job_id=job.id)
             self._tools.process.condemn()
             return Finished(outcome=Outcome.SNOOZED, retry_after=NOT_STARTED_RETRY)
-        return _Watch(self._tools, self._record, job, call, heart).to_the_end(context)
+        return _Watch(self._tools, self._record, job, call, heart, context).to_the_end()
 
     def _heart(self, job: Job, pulse: Pulse, stop: StopSignal) -> Heart:
         return Heart(
@@ -158,15 +158,21 @@ class _Watch:
     """The record thread's eye on a running handler: its end, time, pulse and neighbours."""
 
     def __init__(
-        self, tools: RunnerTools, record: Record, job: Job, call: HandlerCall, heart: Heart
+        self,
+        tools: RunnerTools,
+        record: Record,
+        job: Job,
+        call: HandlerCall,
+        heart: Heart,
+        context: JobContext,
     ) -> None:
         self._tools, self._record, self._job = tools, record, job
-        self._call, self._heart = call, heart
-        self._limit = tools.clock.monotonic() + job.timeout_seconds
+        self._call, self._heart, self._context = call, heart, context
+        self._limit = context.ends_at_monotonic
         self._stack: str | None = None
         self._is_over_time = False
 
-    def to_the_end(self, context: JobContext) -> Finished:
+    def to_the_end(self) -> Finished:
         """Watch until the handler ended, or its outcome may be committed although it did not."""
         while not self._call.is_done:
             now = self._tools.clock.monotonic()
@@ -176,22 +182,22 @@ class _Watch:
             elif now >= self._limit + self._tools.limits.stop_grace:
                 self._declare_stuck(now)
             elif now >= self._limit:
-                self._tell_over_time(context)
+                self._tell_over_time()
             elif self._must_hand_back(now):
                 self._hand_back()
             self._heart.beat_if_due()
             self._wait()
-        ended, progress = self._call.ended, context.last_progress
+        ended, progress = self._call.ended, self._context.last_progress
         if ended is None or self._is_over_time:
             return timed_out(self._job, ended, self._stack, progress)
-        return finished_call(ended, context.cancelled.reason, progress)
+        return finished_call(ended, self._context.cancelled.reason, progress)
 
-    def _tell_over_time(self, context: JobContext) -> None:
+    def _tell_over_time(self) -> None:
         if self._is_over_time:
             return
         self._is_over_time = True
         self._stack = self._call.stack()
-        context.cancelled.tell(StopReason.TIMED_OUT)
+        self._context.cancelled.tell(StopReason.TIMED_OUT)
         self._call.interrupt()
 
     def _declare_stuck(self, now: float) -> None:

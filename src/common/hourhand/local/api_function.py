@@ -1,0 +1,78 @@
+"""The API function in this very process: told of, and replaced when the handlers change."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from typing import Any
+
+from hourhand.local.entry_points import Handler
+from hourhand.local.gateway_events import gateway_event
+from hourhand.local.lambda_context import LocalContext
+from hourhand.local.log_lines import read_line
+from hourhand.local.news import ApiAnswered, Tell
+
+NAME = "api"
+
+
+class ApiFunction:
+    """An entry point for the HTTP server. ``load`` returns a new instance of the function."""
+
+    def __init__(self, load: Callable[[], Handler], tell: Tell) -> None:
+        """Load the first instance."""
+        self._load = load
+        self._tell = tell
+        self._handler = self._fresh()
+
+    def __call__(self, event: Mapping[str, Any], context: object) -> Mapping[str, Any]:
+        """Answer one request."""
+        answer: Mapping[str, Any] = self._handler(event, context)
+        request = event["requestContext"]["http"]
+        self._tell(
+            ApiAnswered(
+                method=request["method"],
+                path=event["rawPath"],
+                status=answer["statusCode"],
+                body=str(answer.get("body") or ""),
+            )
+        )
+        return answer
+
+    def reload(self) -> None:
+        """Replace the function, as a deployment does: it reads the manifest anew."""
+        self._handler = self._fresh()
+
+    def _fresh(self) -> Handler:
+        handler = self._load()
+        # The first request wires it; its log goes to wherever standard output points then.
+        with redirect_stdout(_Lines(lambda line: self._tell(read_line(NAME, line)))):
+            answer = handler(_health_check(), LocalContext(function_name=NAME, aws_request_id="-"))
+        assert answer["statusCode"] == 200, json.dumps(answer)  # noqa: PLR2004 (HTTP's OK)
+        return handler
+
+
+def _health_check() -> dict[str, Any]:
+    return gateway_event(
+        method="GET",
+        target="/v1/health",
+        headers=[],
+        body=b"",
+        request_id="-",
+        now=datetime.now(UTC),
+    )
+
+
+class _Lines(io.TextIOBase):
+    """A text stream that passes on each line that is written to it."""
+
+    def __init__(self, pass_on: Callable[[str], None]) -> None:
+        self._pass_on = pass_on
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines():
+            if line:
+                self._pass_on(line)
+        return len(text)

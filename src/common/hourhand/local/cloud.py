@@ -1,0 +1,258 @@
+"""The local cloud: AWS in memory (or at an endpoint), the functions around it, and their triggers.
+
+What Lambda would run in environments of its own runs in child processes: one can be killed, and
+another takes over. The API function runs here, behind the HTTP server.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hourhand.domain.timings import Timings
+from hourhand.local.api_function import ApiFunction
+from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
+from hourhand.local.entry_points import load_entry_point
+from hourhand.local.environment import (
+    cloud_environment,
+    function_environment,
+    replaced_environment,
+)
+from hourhand.local.event_source import EventSource
+from hourhand.local.handler_watch import Handlers, HandlerWatch, read_handlers
+from hourhand.local.http_server import RunningServer, serve
+from hourhand.local.moto_server import MotoServer
+from hourhand.local.news import Tell
+from hourhand.local.scheduler_slot import SchedulerSlot
+from hourhand.local.worker_slot import WorkerSlot
+from hourhand.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+MOTO = "moto"
+READY_SECONDS = 30.0
+READY_LOOK_SECONDS = 0.05
+GRACE_SECONDS = 5.0
+"""How long running jobs may go on after the cloud was asked to end."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CloudOptions:
+    """What `hourhand dev` is told. ``backend``: ``moto``, or the URL of an endpoint.
+
+    ``port`` 0 takes a free one. ``path`` is put on the module search path before anything else;
+    ``environment`` is for the functions, over that of this process.
+    """
+
+    handlers: str
+    port: int = 8787
+    backend: str = MOTO
+    tick_seconds: float = 60.0
+    workers: int = 4
+    schedulers: int = 1
+    batch_size: int = 1
+    timings: Timings = field(default_factory=Timings)
+    path: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class LocalCloud:
+    """Runs from `start` to `stop`. ``tell`` hears what happens, from many threads."""
+
+    def __init__(self, options: CloudOptions, tell: Tell) -> None:
+        """Start nothing yet."""
+        self.options = options
+        self.settings = Settings(timings=options.timings, handlers=options.handlers)
+        self.endpoint = options.backend
+        self.workers: list[WorkerSlot] = []
+        self.schedulers: list[SchedulerSlot] = []
+        self.idle: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
+        self._tell = tell
+        self._stack = ExitStack()
+        self._server: RunningServer | None = None
+        self._sqs: SQSClient | None = None
+        self._handlers = Handlers((), ())
+
+    @property
+    def url(self) -> str:
+        """Where the API is."""
+        assert self._server is not None
+        return self._server.url
+
+    @property
+    def handler_names(self) -> tuple[str, ...]:
+        """The handlers that were there at the start."""
+        return self._handlers.names
+
+    @property
+    def sqs(self) -> SQSClient:
+        """A client of the cloud's own queues."""
+        assert self._sqs is not None
+        return self._sqs
+
+    def start(self) -> None:
+        """Start everything; returns when the workers are ready.
+
+        Raises `HandlersBroken`, `InvalidInput` for a port that is taken, and `Unavailable` where
+        the backend does not answer; then nothing is left running.
+        """
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def stop(self) -> None:
+        """End everything, jobs under way included once their grace is over."""
+        self._stack.close()
+
+    def visible_messages(self) -> int:
+        """Return how many messages wait in the priority queues (approximate)."""
+        return sum(
+            int(
+                self.sqs.get_queue_attributes(
+                    QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"]
+                )["Attributes"]["ApproximateNumberOfMessages"]
+            )
+            for url in self.settings.queues.values()
+        )
+
+    def _start(self) -> None:
+        wake: list[Callable[[], None]] = []
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="hourhand-")))
+        manifest = folder / "handlers.json"
+        self._start_backend(wake)
+        is_moto = self.options.backend == MOTO
+        own = {**os.environ, **self.options.environment}
+        cloud = cloud_environment(own, self.endpoint, keeps_credentials=not is_moto)
+        environment = function_environment(cloud, self.settings, path=self.options.path)
+        self._handlers = read_handlers(self.options.handlers, manifest, environment)
+        self._stack.enter_context(replaced_environment(cloud))
+        self._provision(manifest)
+        environment = function_environment(cloud, self.settings, path=self.options.path)
+        os.environ.update(environment)
+        api = ApiFunction(lambda: load_entry_point("api"), self._tell)
+        self._server = serve(api, port=self.options.port)
+        self._stack.callback(self._server.close)
+        self._start_children(environment)
+        source = self._start_event_source()
+        wake.append(source.wake)
+        self._watch(api, manifest, environment)
+        self._wait_until_ready()
+
+    def _start_backend(self, wake: list[Callable[[], None]]) -> None:
+        if self.options.backend != MOTO:
+            return
+
+        def on_send() -> None:
+            for wake_up in wake:
+                wake_up()
+
+        moto = MotoServer(on_send)
+        moto.start()
+        self._stack.callback(moto.stop)
+        self.endpoint = moto.endpoint
+
+    def _provision(self, manifest: Path) -> None:
+        from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
+        from hourhand.aws.provision import provision
+
+        self._sqs = sqs_client()
+        made = provision(dynamodb_client(), self._sqs, s3_client())
+        self.settings = replace(
+            made,
+            timings=self.options.timings,
+            handlers=self.options.handlers,
+            manifest=str(manifest),
+        )
+
+    def _start_children(self, environment: Mapping[str, str]) -> None:
+        tick = f"{self.options.tick_seconds:g}"
+        for number in range(1, self.options.schedulers + 1):
+            name = f"scheduler-{number}"
+            command = ChildCommand(
+                name=name,
+                module="hourhand.local.scheduler_process",
+                arguments=("--tick-seconds", tick, "--name", name),
+                environment=environment,
+            )
+            scheduler = SchedulerSlot(_spawner(command), self._tell)
+            self.schedulers.append(scheduler)
+            self._stack.callback(scheduler.stop)
+        self._stack.callback(self._stop_workers)
+        for number in range(1, self.options.workers + 1):
+            command = ChildCommand(
+                name=f"worker-{number}",
+                module="hourhand.local.worker_process",
+                environment=environment,
+            )
+            self.workers.append(
+                WorkerSlot(command.name, _spawner(command), self.idle, self._tell)
+            )
+
+    def _start_event_source(self) -> EventSource:
+        source = EventSource(
+            self.sqs,
+            self.settings.queues,
+            {priority: self._arn(url) for priority, url in self.settings.queues.items()},
+            self.idle,
+            self._tell,
+            batch_size=self.options.batch_size,
+        )
+        source.start()
+        self._stack.callback(source.stop)
+        return source
+
+    def _arn(self, url: str) -> str:
+        answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        return answer["Attributes"]["QueueArn"]
+
+    def _watch(self, api: ApiFunction, manifest: Path, environment: Mapping[str, str]) -> None:
+        def replace_all() -> None:
+            api.reload()
+            for worker in self.workers:
+                worker.refresh()
+
+        watch = HandlerWatch(
+            lambda: read_handlers(self.options.handlers, manifest, environment),
+            self._handlers,
+            replace_all,
+            self._tell,
+        )
+        watch.start()
+        self._stack.callback(watch.stop)
+
+    def _wait_until_ready(self) -> None:
+        """Wait until every worker was ready once, or long enough: it is told if one dies."""
+        give_up_at = time.monotonic() + READY_SECONDS
+        while time.monotonic() < give_up_at:
+            if all(worker.was_ready for worker in self.workers):
+                return
+            time.sleep(READY_LOOK_SECONDS)
+
+    def _stop_workers(self) -> None:
+        deadline = time.monotonic() + GRACE_SECONDS
+        while any(worker.is_busy for worker in self.workers) and time.monotonic() < deadline:
+            time.sleep(READY_LOOK_SECONDS)
+        # Side by side: one that hangs must not make all the others wait.
+        enders = [threading.Thread(target=worker.stop) for worker in self.workers]
+        for ender in enders:
+            ender.start()
+        for ender in enders:
+            ender.join()
+
+
+def _spawner(command: ChildCommand) -> Spawn:
+    def spawn(listener: ChildListener) -> ChildProcess:
+        return ChildProcess(command, listener)
+
+    return spawn

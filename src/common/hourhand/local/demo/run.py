@@ -1,0 +1,339 @@
+"""The demo's course: start the cloud, take the plan's steps in time, wait, look, judge."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from hourhand.domain.errors import HourhandError
+from hourhand.domain.model import JobStatus
+from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
+from hourhand.local.demo.client import ApiClient
+from hourhand.local.demo.dead_letters import read_dead_letters
+from hourhand.local.demo.ledger import read_runs
+from hourhand.local.demo.library import standard_library_modules
+from hourhand.local.demo.plan import (
+    DEFAULT_JOBS,
+    HANDLERS,
+    Cancel,
+    KillLeader,
+    PlannedJob,
+    PurgeQueues,
+    Step,
+    Submit,
+    SubmitAgain,
+    demo_timings,
+    make_plan,
+)
+from hourhand.local.demo.sabotage import LeaderHunt, LeaderKilled, purge_queues
+from hourhand.local.demo.tracker import Tracker
+from hourhand.local.demo.verdict import Disturbances, Observed, Verdict, judge
+from hourhand.local.entry_points import examples_path
+from hourhand.local.news import News
+
+MAX_WAITING = 100
+"""Messages that may wait: moto is quick at a hundred and slow at thousands, so we pause there."""
+
+BACKLOG_LOOK_SECONDS = 1.0
+SHOW_SECONDS = 0.2
+END_SECONDS = 60.0
+"""How long after the last step every job may take to end."""
+
+OPEN_LOOK_SECONDS = 1.0
+MAX_LOOKS = 25
+"""Jobs asked for at a time while the last ones end."""
+
+
+class DemoFailed(HourhandError):
+    """The demo could not do what it wanted to show."""
+
+    code = "demo_failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DemoOptions:
+    """What `hourhand demo` is told."""
+
+    jobs: int = DEFAULT_JOBS
+    backend: str = MOTO
+    workers: int = 4
+    batch_size: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far the demo is."""
+
+    seconds: float
+    submitted: int
+    planned: int
+    succeeded: int
+    not_succeeded_attempts: int
+
+
+class Screen(Protocol):
+    """Shows what happens."""
+
+    def started(self, cloud: LocalCloud, plan: list[Step]) -> None:
+        """The cloud is ready; the first job is submitted next."""
+
+    def say(self, seconds: float, text: str) -> None:
+        """Something worth a line of its own happened, so many seconds after the start."""
+
+    def heard(self, news: News) -> None:
+        """The cloud told of something."""
+
+    def show(self, progress: Progress) -> None:
+        """So far it is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """The end of a demo: the judgement, and what was measured on the way."""
+
+    verdict: Verdict
+    tracker: Tracker
+    seconds: float
+    pauses: int
+    killed: LeaderKilled | None
+    hand_off_seconds: float | None
+
+
+@dataclass(slots=True)
+class Demo:
+    """One demonstration, from `run` to its outcome."""
+
+    options: DemoOptions
+    screen: Screen
+    tracker: Tracker = field(default_factory=Tracker)
+    _ids: dict[str, str] = field(default_factory=dict)
+    _planned: dict[str, PlannedJob] = field(default_factory=dict)
+    _purge: tuple[datetime, datetime] | None = None
+    _hunt: LeaderHunt | None = None
+    _pauses: int = 0
+    _backlog_seen_at: float = 0.0
+    _started_at: float = 0.0
+
+    def run(self) -> Outcome:
+        """Run it. Raises `HourhandError` where it could not even be tried."""
+        plan = make_plan(standard_library_modules(), self.options.jobs)
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hourhand-demo-")))
+            cloud = self._start_cloud(folder)
+            stack.callback(cloud.stop)
+            address = urlsplit(cloud.url)
+            client = ApiClient(str(address.hostname), int(address.port or 0))
+            stack.callback(client.close)
+            self.screen.started(cloud, plan)
+            self._take_steps(plan, cloud, client)
+            self._wait_for_the_end(client)
+            return self._judge(folder, cloud, client)
+
+    def _start_cloud(self, folder: Path) -> LocalCloud:
+        (folder / "index").mkdir()
+        timings = demo_timings()
+        cloud = LocalCloud(
+            CloudOptions(
+                handlers=HANDLERS,
+                port=0,
+                backend=self.options.backend,
+                tick_seconds=timings.tick.total_seconds(),
+                workers=self.options.workers,
+                schedulers=2,
+                batch_size=self.options.batch_size,
+                timings=timings,
+                path=str(examples_path()),
+                environment={
+                    "LIBRARY_INDEX": str(folder / "index"),
+                    "LIBRARY_LEDGER": str(folder / "ledger.jsonl"),
+                },
+            ),
+            self._hear,
+        )
+        cloud.start()
+        return cloud
+
+    def _hear(self, news: News) -> None:
+        self.tracker.tell(news)
+        self.screen.heard(news)
+
+    # --- the steps ---
+
+    def _take_steps(self, plan: list[Step], cloud: LocalCloud, client: ApiClient) -> None:
+        self._started_at = time.monotonic()
+        start = datetime.now(UTC)
+        self._planned = {
+            step.action.job.name: step.action.job
+            for step in plan
+            if isinstance(step.action, Submit)
+        }
+        for step in plan:
+            self._wait_until(step.at_seconds)
+            self._pace(cloud)
+            self._take(step, start, cloud, client)
+
+    def _take(self, step: Step, start: datetime, cloud: LocalCloud, client: ApiClient) -> None:
+        match step.action:
+            case Submit(job):
+                self._ids[job.name] = self._submit(job, start, client, expected_status=201)
+            case SubmitAgain(name):
+                again = self._submit(self._planned[name], start, client, expected_status=200)
+                if again != self._ids[name]:
+                    raise DemoFailed(f"The same key gave another job: {again}.")
+                self._say(f"submitted {again} again under its idempotency key: the same job")
+            case Cancel(name):
+                answer = client.post(f"/v1/jobs/{self._ids[name]}/cancel", {})
+                if answer.status != 200:  # noqa: PLR2004 (HTTP's OK)
+                    raise DemoFailed(f"A waiting job could not be cancelled: {answer.body}.")
+                self._say(f"cancelled {self._ids[name]} before its time")
+            case PurgeQueues():
+                self._purge = purge_queues(cloud)
+                self._say("purged all three queues: every message in them is lost")
+            case KillLeader():
+                self._start_hunt(cloud)
+
+    def _submit(
+        self, job: PlannedJob, start: datetime, client: ApiClient, *, expected_status: int
+    ) -> str:
+        answer = client.post("/v1/jobs", job.body(start))
+        if answer.status != expected_status:
+            raise DemoFailed(f"{job.name} was answered with {answer.status}: {answer.body}")
+        return str(answer.body["id"])
+
+    def _start_hunt(self, cloud: LocalCloud) -> None:
+        from hourhand.aws.clients import dynamodb_client
+        from hourhand.aws.control_store import DynamoControlStore
+
+        control = DynamoControlStore(dynamodb_client(), cloud.settings.control_table)
+        self._hunt = LeaderHunt(cloud, control, self._tell_kill)
+        self._hunt.start()
+
+    def _tell_kill(self, killed: LeaderKilled) -> None:
+        if killed.held_lease_until is None:
+            self._say(f"killed {killed.name} (pid {killed.pid}) too late: its tick was over")
+            return
+        rest = (killed.held_lease_until - killed.at).total_seconds()
+        self._say(
+            f"killed the leader in mid-tick: kill -9 {killed.pid} ({killed.name}, "
+            f"epoch {killed.epoch}); its lease runs for {rest:.1f} s more"
+        )
+
+    def _pace(self, cloud: LocalCloud) -> None:
+        """Wait while too many messages wait."""
+        now = time.monotonic()
+        if now - self._backlog_seen_at < BACKLOG_LOOK_SECONDS:
+            return
+        while cloud.visible_messages() >= MAX_WAITING:
+            self._pauses += 1
+            self._sleep(BACKLOG_LOOK_SECONDS)
+        self._backlog_seen_at = time.monotonic()
+
+    # --- the end ---
+
+    def _wait_for_the_end(self, client: ApiClient) -> None:
+        """Wait until no job is open any more, or its time is over: then it is judged as it is."""
+        give_up_at = time.monotonic() + END_SECONDS
+        known = set[str]()
+        while time.monotonic() < give_up_at:
+            left = [i for i in self._ids.values() if i not in known and not self._succeeded(i)]
+            if not left:
+                break
+            for job_id in left[:MAX_LOOKS]:
+                answer = client.get(f"/v1/jobs/{job_id}")
+                if answer.status != 200 or JobStatus(answer.body["status"]).is_final:  # noqa: PLR2004
+                    known.add(job_id)
+            self._sleep(OPEN_LOOK_SECONDS)
+        if self._hunt is not None:
+            self._hunt.join()
+
+    def _succeeded(self, job_id: str) -> bool:
+        return job_id in self.tracker.ended_jobs
+
+    def _judge(self, folder: Path, cloud: LocalCloud, client: ApiClient) -> Outcome:
+        seconds = time.monotonic() - self._started_at
+        observed = [self._observe(name, job_id, client) for name, job_id in self._ids.items()]
+        deaths = {one.pid: one.at_monotonic for one in self.tracker.casualties}
+        ledger = (folder / "ledger.jsonl").read_text().splitlines()
+        killed = self._hunt.killed if self._hunt is not None else None
+        led_again = self._led_again(killed)
+        poison = self._ids["poison"]
+        verdict = judge(
+            observed,
+            read_runs(ledger, deaths),
+            read_dead_letters(cloud.sqs, cloud.settings.dead_letter_queue),
+            Disturbances(
+                purge=self._purge,
+                leaderless=(killed.at, led_again) if killed and led_again else None,
+                beside_poison=frozenset(
+                    job_id
+                    for one in self.tracker.casualties
+                    if poison in one.job_ids
+                    for job_id in one.job_ids
+                    if job_id != poison
+                ),
+            ),
+        )
+        hand_off = (led_again - killed.at).total_seconds() if killed and led_again else None
+        return Outcome(
+            verdict=verdict,
+            tracker=self.tracker,
+            seconds=seconds,
+            pauses=self._pauses,
+            killed=killed,
+            hand_off_seconds=hand_off,
+        )
+
+    def _observe(self, name: str, job_id: str, client: ApiClient) -> Observed:
+        answer = client.get(f"/v1/jobs/{job_id}")
+        if answer.status != 200:  # noqa: PLR2004
+            return Observed(planned=self._planned[name], job_id=job_id, job=None)
+        events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
+        return Observed(
+            planned=self._planned[name], job_id=job_id, job=answer.body, events=events
+        )
+
+    def _led_again(self, killed: LeaderKilled | None) -> datetime | None:
+        """Return when the next leader after ``killed`` began."""
+        if killed is None:
+            return None
+        for tick in self.tracker.leading_ticks():
+            if tick.report is not None and tick.report["epoch"] > killed.epoch:
+                return tick.at - timedelta(seconds=tick.took_seconds)
+        return None
+
+    # --- time ---
+
+    def _wait_until(self, at_seconds: float) -> None:
+        self._sleep(self._started_at + at_seconds - time.monotonic())
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait, and show how far we are meanwhile."""
+        until = time.monotonic() + seconds
+        self._show()
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, SHOW_SECONDS))
+            self._show()
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._started_at
+
+    def _say(self, text: str) -> None:
+        self.screen.say(self._seconds(), text)
+
+    def _show(self) -> None:
+        self.screen.show(
+            Progress(
+                seconds=self._seconds(),
+                submitted=len(self._ids),
+                planned=len(self._planned),
+                succeeded=self.tracker.ended(),
+                not_succeeded_attempts=self.tracker.retries(),
+            )
+        )

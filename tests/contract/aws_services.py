@@ -1,0 +1,66 @@
+"""AWS stand-ins for the contract suite: moto in this process, and emulators given by endpoint."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from moto import mock_aws
+
+from hourhand.aws.clients import client_config
+from hourhand.aws.provision import destroy, provision
+from hourhand.settings import Settings
+
+ENDPOINTS = {
+    "dynamodb": "HOURHAND_TEST_DYNAMODB_ENDPOINT",
+    "sqs": "HOURHAND_TEST_SQS_ENDPOINT",
+    "s3": "HOURHAND_TEST_S3_ENDPOINT",
+}
+"""The environment variable that names the emulator of each service."""
+
+BATCHES = "HOURHAND_TEST_BATCH_MARKS"
+"""Set to 1 where the DynamoDB emulator judges every condition of a PartiQL batch."""
+
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class AwsServices:
+    """Clients, and one installation's names on them."""
+
+    dynamodb: Any
+    sqs: Any
+    s3: Any
+    settings: Settings
+
+
+@functools.cache
+def _client(service: str, endpoint: str | None) -> Any:
+    return boto3.client(service, endpoint_url=endpoint, config=client_config())  # type: ignore[call-overload]
+
+
+@contextmanager
+def moto_services() -> Iterator[AwsServices]:
+    """Make an installation that is alone in a moto of its own."""
+    with mock_aws():
+        clients = [_client(service, None) for service in ENDPOINTS]
+        yield AwsServices(*clients, provision(*clients))
+
+
+@contextmanager
+def endpoint_services() -> Iterator[AwsServices]:
+    """Make an installation on the emulators that are given, and on moto for the others."""
+    with mock_aws():
+        clients = [_client(s, os.environ.get(variable)) for s, variable in ENDPOINTS.items()]
+        # Whatever else runs on the emulator, and whatever an earlier run left there.
+        prefix = f"contract-{os.getpid()}-{next(_NUMBERS)}"
+        try:
+            yield AwsServices(*clients, provision(*clients, prefix=prefix))
+        finally:
+            destroy(*clients, prefix=prefix)

@@ -1,0 +1,19 @@
+"""The API over the whole system in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourhand.http_api import create_app
+from tests.functions.api_client import ApiClient
+from tests.world.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return World(handlers=("greet", "report"))
+
+
+@pytest.fixture
+def api(world: World) -> ApiClient:
+    return ApiClient(create_app(world.api))
