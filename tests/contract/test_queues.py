@@ -172,14 +172,22 @@ def test_waiting_running_and_delayed_messages_are_counted_by_queue(queue_rig: Qu
     }
 
 
-def test_a_message_that_waits_or_runs_is_explained_by_its_queue(queue_rig: QueueRig) -> None:
+def test_a_message_that_waits_is_explained_by_its_queue(queue_rig: QueueRig) -> None:
     queue_rig.queues.send(outgoing(2))
     [first, _] = queue_rig.receive(Priority.MEDIUM)
     queue_rig.queues.hide(first, 0)
     view = queue_rig.queues.view()[Priority.MEDIUM]
-    assert view.messages == 2
+    assert view.messages == 1
     assert first.sent_at is not None
     assert view.explains(first.sent_at)
+
+
+def test_messages_that_run_or_are_delayed_explain_nothing(queue_rig: QueueRig) -> None:
+    queue_rig.queues.send(outgoing(1))
+    [running] = queue_rig.receive(Priority.MEDIUM)
+    queue_rig.queues.send(outgoing(1, delay_seconds=MAX_DELAY_SECONDS))
+    assert running.sent_at is not None
+    assert not queue_rig.queues.view()[Priority.MEDIUM].explains(running.sent_at)
 
 
 def test_the_time_that_the_servers_tell_is_an_interval_around_ours(queue_rig: QueueRig) -> None:

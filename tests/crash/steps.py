@@ -29,7 +29,7 @@ BESIDE = "x" * 400
 IN_BUCKET = "x" * 300_000
 """A text that is kept in the bucket."""
 
-FAR = 1000
+FAR = 400
 """Seconds, beyond the look-ahead."""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from hourhand.http_api import App
 from hourhand.http_api.json_text import write_json
+from tests.functions.documented import META_PATHS, require_documented
 
 EVENTS = Path(__file__).parent / "events"
 
@@ -48,7 +49,10 @@ def read_answer(answer: dict[str, Any]) -> Response:
 
 
 class ApiClient:
-    """Sends requests to an app. ``body`` is a value for JSON; ``text`` a body as it stands."""
+    """Sends requests to an app, and holds every answer against the OpenAPI document.
+
+    ``body`` is a value for JSON; ``text`` a body as it stands.
+    """
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -77,7 +81,10 @@ class ApiClient:
             event["body"] = write_json(body) if text is None else text
         else:
             del event["body"]
-        return read_answer(self.app(event, None))
+        response = read_answer(self.app(event, None))
+        if response.text and method != "HEAD" and path not in META_PATHS:
+            require_documented(method, path, response.status, response.headers, response.json)
+        return response
 
     def get(self, target: str) -> Response:
         return self.send("GET", target)

@@ -90,6 +90,8 @@ class OneJob:
         self.messages: list[JobMessage] = []
         self.owners: list[Job] = []
         self.made: Counter[str] = Counter()
+        self.generations_sent: set[int] = set()
+        self.letters_of_rounds: set[int] = set()
 
     def step(self) -> None:
         """Somebody does something."""
@@ -99,7 +101,7 @@ class OneJob:
             self.take_back: 0.5,
             self.refile: 0.5,
             self.claim: 4,
-            self.take_over: 1,
+            self.take_over: 3,
             self.beat: 1,
             self.succeed: 0.5,
             self.end: 2,
@@ -146,6 +148,7 @@ class OneJob:
             case Expire():
                 self._write(moves.expire(job, now=now, actor="scheduler"))
             case Finish():
+                self.letters_of_rounds.add(job.round)
                 self._write(moves.finish(job))
 
     def take_back(self) -> None:
@@ -195,7 +198,9 @@ class OneJob:
         if self.owners:
             job = self._pick(self.owners)
             lease_until = self._at() + TIMINGS.job_lease
+            before = self.job
             self._own(moves.heartbeat(job, lease_until=lease_until, progress=Progress(done=1)))
+            assert self.job is before or before.token == job.token, "a zombie keeps a lease"
 
     def succeed(self) -> None:
         if self.owners:
@@ -290,6 +295,7 @@ class OneJob:
         return Entry(earliest + timedelta(seconds=seconds), 0)
 
     def _send(self, job: Job) -> None:
+        self.generations_sent.add(job.generation)
         self.messages.append(
             JobMessage(
                 job_id=job.id,
@@ -323,12 +329,32 @@ class OneJob:
         self.made[move.name] += 1
         self.successes += move.to is JobStatus.SUCCEEDED
         _check_write(before, after, move)
+        if after.token > before.token:
+            self._check_start(before)
+        if move.name in {"mark", "redispatch_mark"}:
+            assert after.generation in self.generations_sent, "marked as sent, and nobody sent it"
+        if move.name == "finish" and after.status is JobStatus.DEAD:
+            assert after.round in self.letters_of_rounds, "a dead letter is lost"
+        if move.name == "expire":
+            assert before.expires_at is not None
+            assert before.expires_at <= self.now
         self._check_record(after, move)
         if move.is_allowed(after):
             assert move.apply(after) == after, "a repeated write does something twice"
         else:
             assert move.made_by_me(after), "a repeated write is not recognised"
         return after
+
+    def _check_start(self, before: Job) -> None:
+        """What is true of every attempt when it starts."""
+        assert before.due_at is not None
+        assert before.due_at <= self.now + TIMINGS.early_wait
+        assert before.expires_at is None or before.expires_at > self.now
+        assert before.cancel_requested_at is None
+        if before.status is JobStatus.RUNNING:
+            assert before.on_lost is OnLost.RETRY
+            assert before.lease_until is not None
+            assert before.lease_until < self.now - TIMINGS.clock_margin, "two owners at once"
 
     def _check_record(self, job: Job, move: Move) -> None:
         assert len(job.history) + job.history_dropped == len(self.log)

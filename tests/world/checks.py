@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import ATTEMPT_ENDS, EventKind, Job, JobStatus
+from hourhand.domain.model import ATTEMPT_ENDS, EventKind, HistoryEvent, Job, JobStatus
+from hourhand.services.attempt import HAND_BACK_DELAY
 from tests.world.runs import Run
 from tests.world.world import World
 
@@ -38,15 +41,15 @@ def check_end(job: Job) -> None:
     assert (job.lease_owner, job.lease_until, job.claim_id) == (None, None, None)
     assert job.finished_at is not None
     assert job.keep_until is not None
-    ends = [event for event in job.history if event.at >= _round_began(job)]
-    final = [e for e in ends if e.status is job.status and e.kind in _ENDS_OF_JOBS[job.status]]
-    assert len(final) == 1, f"history tells of the end {len(final)} times: {job.history}"
-    assert job.history[-1] == final[0], f"something happened after the end: {job.history}"
+    of_round = _of_this_round(job)
+    ends = [e for e in of_round if e.status is job.status and e.kind in _ENDS_OF_JOBS[job.status]]
+    assert len(ends) == 1, f"history tells of the end {len(ends)} times: {job.history}"
+    assert job.history[-1] == ends[0], f"something happened after the end: {job.history}"
 
 
-def _round_began(job: Job) -> datetime:
-    redriven = [e.at for e in job.history if e.kind is EventKind.REDRIVEN]
-    return redriven[-1] if redriven else job.history[0].at
+def _of_this_round(job: Job) -> Sequence[HistoryEvent]:
+    starts = [n for n, event in enumerate(job.history) if event.kind is EventKind.REDRIVEN]
+    return job.history[starts[-1] :] if starts else job.history
 
 
 def check_commits(world: World, job: Job) -> None:
@@ -116,12 +119,19 @@ def check_owners(world: World, job: Job) -> None:
         assert run.started_at >= run.job.run_at, "a handler ran before run_at"
         assert run.job.due_at is not None
         assert run.started_at >= run.job.due_at, "a handler ran before it was due"
-    for run, following in zip(runs, runs[1:], strict=False):
+    for run, following in pairwise(runs):
         assert run.token < following.token
-        assert is_over(run, following.started_at), "two handlers ran at once"
+        assert is_over(world, run, following.started_at), "two handlers ran at once"
 
 
-def is_over(run: Run, instant: datetime) -> bool:
-    """Whether a run had ended, or its lease was over, at ``instant``."""
+def is_over(world: World, run: Run, instant: datetime) -> bool:
+    """Whether a run had ended at ``instant``, or must have but for a process that was paused."""
     assert run.ended_at is not None
-    return run.ended_at <= instant or run.owned_until < instant
+    if run.ended_at <= instant or run.owned_until < instant:
+        return True
+    handed_back = [
+        change.at
+        for change in world.store.changes
+        if change.name == "hand_back" and change.after.token == run.token
+    ]
+    return bool(handed_back) and handed_back[0] + HAND_BACK_DELAY <= instant

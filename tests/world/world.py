@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -89,25 +89,35 @@ class World:
 
     def process(self, faults: Faults | None = None, clock: FakeClock | None = None) -> Process:
         """Start another process, with a memory, ids and maybe faults and a clock of its own."""
-        adapters = self._adapters(faults or Faults(), clock or self.clock)
+        adapters = self._adapters(clock or self.clock)
+        if faults is not None:
+            adapters = replace(
+                adapters,
+                jobs=faults.wrap(adapters.jobs, "jobs"),
+                control=faults.wrap(adapters.control, "control"),
+                objects=faults.wrap(adapters.objects, "objects"),
+                queues=faults.wrap(adapters.queues, "queues"),
+                idempotency=faults.wrap(adapters.idempotency, "keys"),
+                invoker=faults.wrap(adapters.invoker, "invoker"),
+            )
         return Process(
             wire_api(self.settings, adapters),
             wire_scheduler(self.settings, adapters),
             wire_worker(self.settings, adapters),
         )
 
-    def _adapters(self, faults: Faults, clock: FakeClock) -> Adapters:
+    def _adapters(self, clock: FakeClock) -> Adapters:
         return Adapters(
-            jobs=faults.wrap(self.store, "jobs"),
-            control=faults.wrap(self.control, "control"),
-            objects=faults.wrap(self.objects, "objects"),
-            queues=faults.wrap(self.queues.seen_by(clock), "queues"),
+            jobs=self.store,
+            control=self.control,
+            objects=self.objects,
+            queues=self.queues.seen_by(clock),
             clock=clock,
             chance=FakeChance(next(self._numbers)),
             telemetry=self.telemetry,
-            idempotency=faults.wrap(self.keys, "keys"),
+            idempotency=self.keys,
             handlers=self.handlers,
-            invoker=faults.wrap(self.invoker, "invoker"),
+            invoker=self.invoker,
         )
 
     # --- what people do ---

@@ -52,7 +52,7 @@ def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
         ({"limit": "-1"}, "from 1 to 200"),
         ({"limit": ""}, "from 1 to 200"),
         ({"limit": "5.0"}, "from 1 to 200"),
-        ({"limit": "٥"}, "from 1 to 200"),
+        ({"limit": "\u0665"}, "from 1 to 200"),
         ({"limit": "9" * 5000}, "from 1 to 200"),
         ({"status": "dead"}, "'PENDING'"),
         ({"status": ""}, "'PENDING'"),

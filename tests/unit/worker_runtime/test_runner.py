@@ -455,14 +455,23 @@ def test_an_error_after_the_time_is_over_does_not_hide_the_time_out() -> None:
 
 
 def test_a_cancelled_handler_that_goes_on_beyond_its_time_timed_out() -> None:
-    clock, pulse = FakeClock(), FakePulse("cancelled")
+    clock = FakeClock()
     one = OneRun(clock=clock)
+    is_over = threading.Event()
 
     def ignore(ctx: JobContext) -> None:
         clock.advance(one.timings.heartbeat)
         wait_until_told(ctx)
         clock.advance(60)
-        while pulse.beats < 3:
-            clock.advance(one.timings.heartbeat)
+        assert is_over.wait(20)
 
-    assert one.run(ignore, timeout_seconds=60, pulse=pulse).outcome is Outcome.TIMED_OUT
+    class LastBeat(FakePulse):
+        def beat(self, progress: Progress | None) -> str:
+            # The second beat comes after the look that found the time to be over.
+            if self.beats == 1:
+                is_over.set()
+            return super().beat(progress)
+
+    assert one.run(ignore, timeout_seconds=60, pulse=LastBeat("cancelled")).outcome is (
+        Outcome.TIMED_OUT
+    )

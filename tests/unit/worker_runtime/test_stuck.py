@@ -31,6 +31,7 @@ class Deaf:
         self.release = threading.Event()
 
     def __call__(self, ctx: JobContext) -> None:
+        self.ctx = ctx
         self.has_begun.set()
         assert self.release.wait(PATIENCE)
 
@@ -62,6 +63,7 @@ def _deaf_handler(worker: Worker, name: str, timeout_seconds: int) -> Iterator[D
 def let_it_be_found_stuck(worker: Worker, stuck: Deaf, times: int = 1) -> None:
     assert stuck.has_begun.wait(PATIENCE)
     worker.clock.advance(LIMIT)
+    eventually(lambda: bool(stuck.ctx.cancelled))
     worker.clock.advance(PATIENT.stop_grace)
     eventually(lambda: worker.telemetry.total("handlers_stuck") == times)
 
@@ -114,12 +116,11 @@ def test_neighbours_may_finish_while_the_stuck_jobs_lease_is_kept(
     processing = worker.start("stuck", "slow")
     assert slow.has_begun.wait(PATIENCE)
     let_it_be_found_stuck(worker, stuck)
-    beats = worker.execution.pulses["stuck"].beats
-    for further in range(1, 4):
+    pulse = worker.execution.pulses["stuck"]
+    for _ in range(3):
+        pulse.has_beaten.clear()
         worker.clock.advance(FAST_HEART.heartbeat)
-        eventually(
-            lambda further=further: worker.execution.pulses["stuck"].beats >= beats + further
-        )
+        assert pulse.has_beaten.wait(PATIENCE)
     assert worker.acts == []
 
     slow.release.set()

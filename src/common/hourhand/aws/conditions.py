@@ -4,9 +4,9 @@ The result names attributes, not fields, but is still a value: `hourhand.aws.exp
 it for UpdateItem, `hourhand.aws.partiql` for batches. The contract suite proves that a compiled
 condition holds for an item exactly where its clauses hold for the job.
 
-What needs care: a field that equals its default may be stored or absent, and means the same; an
-absent field equals nothing and is neither below nor above anything, which is what DynamoDB says
-of an absent attribute, too.
+What needs care: a field that equals its default is not stored, so that an absent attribute stands
+for the default; a field without a value equals nothing and is neither below nor above anything,
+which is what DynamoDB says of an absent attribute, too.
 """
 
 from __future__ import annotations
@@ -101,7 +101,15 @@ class Either:
     tests: tuple[Test, ...]
 
 
-Test = Exists | Missing | Compares | OneOf | Less | LengthIs | Either
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Both tests hold."""
+
+    first: Test
+    second: Test
+
+
+Test = Exists | Missing | Compares | OneOf | Less | LengthIs | Either | Both
 
 NEVER = Missing("p")
 """Holds for no item: each has its key."""
@@ -152,9 +160,9 @@ def compile_move(move: Move) -> Write:
 def _sets(move: Move) -> dict[str, Value | None]:
     sets: dict[str, Value | None] = {}
     for name, value in move.sets.items():
-        sets.update(field_attributes(name, value))
+        sets.update(field_attributes(move.job_id, name, value))
     if move.to is not None:
-        sets.update(field_attributes("status", move.to))
+        sets.update(field_attributes(move.job_id, "status", move.to))
         if move.to is JobStatus.DEAD:
             sets["d"] = dead_attribute(move.job_id)
         elif _may_be_dead(move):
@@ -164,8 +172,8 @@ def _sets(move: Move) -> dict[str, Value | None]:
     if move.leaves_index:
         sets.update({"b": None, "k": None})
     if move.history is not None:
-        sets.update(field_attributes("history", move.history))
-        sets.update(field_attributes("history_dropped", move.history_dropped))
+        for name in ("history", "history_dropped"):
+            sets.update(field_attributes(move.job_id, name, getattr(move, name)))
     return sets
 
 
@@ -223,8 +231,9 @@ def _test(clause: Clause) -> Test:
             return _ordered(_compared(name), type(clause), value)
         case AttemptsLeft():
             return Less(JOB_CODECS["attempt"].attribute, RETRY_CODECS["max_attempts"].attribute)
-        case HistoryLengthIs(length):
-            return LengthIs(JOB_CODECS["history"].attribute, length)
+        case HistoryLengthIs(length, dropped):
+            kept = LengthIs(JOB_CODECS["history"].attribute, length)
+            return Both(kept, _equals(_compared("history_dropped"), dropped))
         case AnyOf(clauses):
             return _either([_test(each) for each in clauses])
     raise ValueError(f"There is no condition for the clause {clause!r}")
@@ -240,22 +249,19 @@ def _compared(name: str) -> Codec:
 def _equals(codec: Codec, value: Any) -> Test:
     if value is None:
         return NEVER
-    equal = Compares(codec.attribute, "=", codec.write(value))
-    return _or_default(codec, equal, is_default_enough=value == codec.default)
+    stored = codec.stored(value)
+    if stored is None:
+        # A default is never stored, so that absence is the only form it has.
+        return Missing(codec.attribute)
+    return Compares(codec.attribute, "=", stored)
 
 
 def _ordered(codec: Codec, kind: type[Clause], value: Any) -> Test:
     comparison, compare = _ORDERS[kind]
     test = Compares(codec.attribute, comparison, codec.write(value))
-    by_default = codec.default is not None and compare(codec.default, value)
-    return _or_default(codec, test, is_default_enough=by_default)
-
-
-def _or_default(codec: Codec, test: Compares, *, is_default_enough: bool) -> Test:
-    """Take an absent attribute for the default, where absence means the default at all."""
-    if codec.is_always_stored or not is_default_enough:
-        return test
-    return Either((Missing(codec.attribute), test))
+    if codec.default is not None and compare(codec.default, value):
+        return Either((Missing(codec.attribute), test))
+    return test
 
 
 def _one_of(attribute: str, values: list[Value]) -> Test:

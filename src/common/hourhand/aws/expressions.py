@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hourhand.aws.conditions import (
+    Both,
     Compares,
     Either,
     Exists,
@@ -85,3 +86,5 @@ def _condition(test: Test, values: _Values) -> str:
             return f"size({attribute}) = {values.bind(number(length))}"
         case Either(tests):
             return "(" + " OR ".join(_condition(each, values) for each in tests) + ")"
+        case Both(first, second):
+            return f"({_condition(first, values)} AND {_condition(second, values)})"

@@ -269,13 +269,21 @@ def _keep_until_attributes(keep_until: datetime | None) -> dict[str, Value | Non
     return {"x": number(seconds), "y": number(added) if added else None}
 
 
-def field_attributes(field: str, value: Any) -> dict[str, Value | None]:
-    """Return the attributes in which a new value of ``field`` is kept (``None``: absent).
+def _trace_attribute(job_id: str, trace_id: str | None) -> Value | None:
+    if trace_id is None:
+        return {"NULL": True}
+    return text(trace_id) if trace_id != trace_id_for(job_id) else None
+
+
+def field_attributes(job_id: str, field: str, value: Any) -> dict[str, Value | None]:
+    """Return the attributes in which a job's new value of ``field`` is kept (``None``: absent).
 
     Raises `ValueError` for a field that never changes or changes only with others.
     """
     if field == "keep_until":
         return _keep_until_attributes(value)
+    if field == "trace_id":
+        return {"tr": _trace_attribute(job_id, value)}
     if field == "retry":
         return {c.attribute: c.stored(getattr(value, c.field)) for c in RETRY_CODECS.values()}
     codec = JOB_CODECS.get(field)
@@ -289,8 +297,8 @@ def job_to_item(job: Job) -> dict[str, Value]:
     item: dict[str, Value | None] = {**hot_key(job.id), "v": number(VERSION)}
     for codec in JOB_CODECS.values():
         item[codec.attribute] = codec.stored(getattr(job, codec.field))
-    item.update(field_attributes("retry", job.retry))
-    item.update(_keep_until_attributes(job.keep_until))
+    for field in ("retry", "keep_until", "trace_id"):
+        item.update(field_attributes(job.id, field, getattr(job, field)))
     listing_shard = listing_shard_of(job.id)
     item["l"] = text(listing_partition(listing_shard))
     item["c"] = text(listing_sort_key(to_ms(job.created_at), listing_tie(job.id)))
@@ -298,10 +306,6 @@ def job_to_item(job: Job) -> dict[str, Value]:
         item["d"] = dead_attribute(job.id)
     if job.due_at is not None and job.shard is not None:
         item.update(entry_attributes(Entry(job.due_at, job.shard)))
-    if job.trace_id is None:
-        item["tr"] = {"NULL": True}
-    elif job.trace_id != trace_id_for(job.id):
-        item["tr"] = text(job.trace_id)
     return {attribute: value for attribute, value in item.items() if value is not None}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hourhand.aws.conditions import (
+    Both,
     Compares,
     Either,
     Exists,
@@ -35,7 +36,7 @@ def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
 
     It has no "set where absent", and an OR beside the key is refused.
     """
-    if write.defaults or any(isinstance(test, Either) for test in write.tests):
+    if write.defaults or any(_has_choice(test) for test in write.tests):
         return None
     parameters: list[Value] = []
     changes = _changes(write, parameters)
@@ -48,6 +49,12 @@ def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
         "Parameters": parameters,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
+
+
+def _has_choice(test: Test) -> bool:
+    if isinstance(test, Both):
+        return _has_choice(test.first) or _has_choice(test.second)
+    return isinstance(test, Either)
 
 
 def _changes(write: Write, parameters: list[Value]) -> str:
@@ -81,5 +88,7 @@ def _condition(test: Test, parameters: list[Value]) -> str:
         case LengthIs(attribute, length):
             parameters.append(number(length))
             return f'size("{attribute}") = ?'
+        case Both(first, second):
+            return f"({_condition(first, parameters)} AND {_condition(second, parameters)})"
         case Exists() | Either():
             raise ValueError(f"{test!r} has no place in a batch")

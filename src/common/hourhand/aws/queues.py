@@ -211,7 +211,7 @@ class SqsQueues:
         """Return how full each queue is and, where known, how old its oldest message."""
         counts = self.counts()
         oldest = self._oldest()
-        return {p: QueueView(sum(counts[p]), oldest.get(p)) for p in counts}
+        return {p: QueueView(counts[p][0], oldest.get(p)) for p in counts}
 
     def counts(self) -> dict[Priority, tuple[int, int, int]]:
         """Return per queue the messages visible, in flight and delayed (approximate)."""

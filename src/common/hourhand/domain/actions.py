@@ -14,8 +14,9 @@ from hourhand.domain.timings import Timings
 class QueueView:
     """What is known of one queue at the start of a tick.
 
-    ``messages``: how many it holds, waiting or in flight (approximate). ``oldest_sent_at``: when
-    the oldest of them was sent, where that is known.
+    ``messages``: how many wait in it to be received (approximate). Those in flight and those
+    delayed explain nothing: a due job whose message is not waiting either has lost it, or will
+    see it again soon. ``oldest_sent_at``: when the oldest was sent, where that is known.
     """
 
     messages: int

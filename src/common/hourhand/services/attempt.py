@@ -47,6 +47,9 @@ MAX_TRIES = 5
 
 SECONDS_BETWEEN_TRIES = 1.0
 
+HAND_BACK_DELAY = timedelta(seconds=2)
+"""Longer than a process needs to end: until then the handler of a job handed back still runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptTools:
@@ -142,7 +145,8 @@ class RunningAttempt:
         """Return the job to its queue while its handler runs; whether it was ours to return."""
         clock_read_at = self.tools.clock.monotonic()
         now = self.tools.clock.now()
-        placement = self._insist(lambda: self.tools.filing.place_after(self.job, now, now))
+        due_at = now + HAND_BACK_DELAY
+        placement = self._insist(lambda: self.tools.filing.place_after(self.job, due_at, now))
         result = self._commit(
             lambda job: hand_back(
                 job, now=now, actor=self.worker, entry=placement.entry, reason=reason

@@ -80,7 +80,7 @@ class ExecutionService:
             self._run(attempt, runner)
         finally:
             # A zombie must not strike out the attempt that took its job over in this process.
-            if self._running[claimed.id] is attempt:
+            if self._running.get(claimed.id) is attempt:
                 del self._running[claimed.id]
         return Disposition.DONE
 
@@ -217,6 +217,8 @@ class ExecutionService:
             handler=attempt.job.handler,
             attempt=attempt.job.attempt,
             outcome=finished.outcome,
+            error=None if finished.error is None else finished.error.type,
+            took_ms=took // timedelta(milliseconds=1),
             trace_id=attempt.delivery.message.trace_id,
         )
 

@@ -254,8 +254,9 @@ class MemoryQueues:
         return held if held is not None and held.receipt == delivery.receipt else None
 
     def _view(self, priority: Priority) -> QueueView:
-        held = self.messages(priority)
-        return QueueView(len(held), min((one.sent_at for one in held), default=None))
+        now = self._clock.now()
+        waiting = [one for one in self.messages(priority) if one.visible_at <= now]
+        return QueueView(len(waiting), min((one.sent_at for one in waiting), default=None))
 
     def _count(self, priority: Priority) -> tuple[int, int, int]:
         now = self._clock.now()

@@ -170,7 +170,7 @@ class _Watch:
         self._call, self._heart, self._context = call, heart, context
         self._limit = context.ends_at_monotonic
         self._stack: str | None = None
-        self._is_over_time = False
+        self._told_at: float | None = None
 
     def to_the_end(self) -> Finished:
         """Watch until the handler ended, or its outcome may be committed although it did not."""
@@ -179,23 +179,23 @@ class _Watch:
             if self._record.is_stuck:
                 if self._may_commit(now):
                     break
-            elif now >= self._limit + self._tools.limits.stop_grace:
-                self._declare_stuck(now)
+            elif self._told_at is not None:
+                # From when it was told, not from its limit: a pause must not take its grace.
+                if now >= self._told_at + self._tools.limits.stop_grace:
+                    self._declare_stuck(now)
             elif now >= self._limit:
-                self._tell_over_time()
+                self._tell_over_time(now)
             elif self._must_hand_back(now):
                 self._hand_back()
             self._heart.beat_if_due()
             self._wait()
         ended, progress = self._call.ended, self._context.last_progress
-        if ended is None or self._is_over_time:
+        if ended is None or self._told_at is not None:
             return timed_out(self._job, ended, self._stack, progress)
         return finished_call(ended, self._context.cancelled.reason, progress)
 
-    def _tell_over_time(self) -> None:
-        if self._is_over_time:
-            return
-        self._is_over_time = True
+    def _tell_over_time(self, now: float) -> None:
+        self._told_at = now
         self._stack = self._call.stack()
         self._context.cancelled.tell(StopReason.TIMED_OUT)
         self._call.interrupt()
@@ -238,7 +238,9 @@ class _Watch:
         """Wait for a wake-up, or for the next moment at which something is to be done."""
         now, limits = self._tools.clock.monotonic(), self._tools.limits
         until = self._tools.process.neighbours_until
-        moments = [self._limit, self._limit + limits.stop_grace]
+        moments = [self._limit]
+        if self._told_at is not None:
+            moments.append(self._told_at + limits.stop_grace)
         if until is not None:
             moments += [until, until + limits.hand_back]
         waits = [moment - now for moment in moments if moment > now]

@@ -1,0 +1,130 @@
+"""The ``hourhand`` command: its verbs, and the errors that end it with a sentence, not a stack."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hourhand.cli.options import (
+    BackendOption,
+    BatchSizeOption,
+    HandlersOption,
+    JobsOption,
+    PortOption,
+    QuietOption,
+    SpeedOption,
+    TickSecondsOption,
+    VerboseOption,
+    WorkersOption,
+)
+from hourhand.domain.errors import HourhandError
+
+FAILED = 1
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="hourhand",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _hourhand(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Run jobs at a time, after a delay or on a schedule, on AWS without servers.
+
+    [bold]hourhand dev[/] runs all of it on this machine; [bold]hourhand demo[/] shows what it
+    withstands. Every flag has a twin in the environment, named beside it.
+    """
+    if version:
+        from importlib.metadata import version as version_of
+
+        print(f"hourhand {version_of('hourhand')}")
+        raise typer.Exit
+
+
+@app.command()
+def dev(
+    handlers: HandlersOption,
+    port: PortOption = 8787,
+    backend: BackendOption = "moto",
+    tick_seconds: TickSecondsOption = 60.0,
+    workers: WorkersOption = 4,
+    batch_size: BatchSizeOption = 1,
+    speed: SpeedOption = 1.0,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Serve the local cloud: the HTTP API, a scheduler and worker processes, until Ctrl-C.
+
+    Nothing leaves this machine and nothing else need be installed: DynamoDB, SQS and S3 are
+    simulated in memory, and what they hold is gone when this ends. Handlers are read again when
+    their files change. They see the environment of this command, but for AWS's own variables,
+    which point to the simulation.
+
+    Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 could not start, 2 wrong usage.
+
+    [dim]Example: hourhand dev --handlers examples.quickstart[/]
+    """
+    from hourhand.cli.dev import DevOptions, run_dev
+
+    run_dev(
+        DevOptions(
+            handlers=handlers,
+            port=port,
+            backend=backend,
+            tick_seconds=tick_seconds,
+            workers=workers,
+            batch_size=batch_size,
+            speed=speed,
+            detail=-1 if quiet else int(verbose),
+        )
+    )
+
+
+@app.command()
+def demo(
+    jobs: JobsOption = 340,
+    backend: BackendOption = "moto",
+    workers: WorkersOption = 4,
+    batch_size: BatchSizeOption = 1,
+) -> None:
+    """Run some hundred real jobs on a local cloud, break it on purpose, and report.
+
+    Each job parses and counts one module of Python's standard library. Some are delayed, one
+    fails twice, one kills its worker process, one is cancelled; the leading scheduler is killed
+    in mid-tick, and the queues are purged. It takes about two minutes.
+
+    Exit codes: 0 every job ended as it should, 1 one did not, 2 wrong usage, 130 interrupted.
+    """
+    from hourhand.cli.demo import run_demo
+    from hourhand.local.demo.run import DemoOptions
+
+    options = DemoOptions(jobs=jobs, backend=backend, workers=workers, batch_size=batch_size)
+    raise typer.Exit(run_demo(options))
+
+
+def main() -> None:
+    """Run the command; the entry point of the installed script."""
+    try:
+        app()
+    except HourhandError as error:
+        print(f"hourhand: {error.detail}", file=sys.stderr)
+        for problem in error.errors:
+            print(f"  {problem.field} {problem.message}", file=sys.stderr)
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

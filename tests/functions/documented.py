@@ -1,0 +1,39 @@
+"""Checks answers against the OpenAPI document: what it does not say must not come."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from openapi_schema_validator import OAS31Validator
+
+from hourhand.http_api import ROUTES
+from hourhand.http_api.openapi import openapi_document
+
+META_PATHS = {"/v1/openapi.json", "/v1/docs"}
+
+
+def require_documented(
+    method: str, path: str, status: int, headers: dict[str, str], body: Any
+) -> None:
+    """Fail unless the document foresees this answer, status, type and every field of it."""
+    matching = [r for r in ROUTES if r.method == method and r.match(path) is not None]
+    if not matching or matching[0].path in META_PATHS:
+        return
+    operation = openapi_document()["paths"][matching[0].path][method.lower()]
+    content = operation["responses"][str(status)]["content"]
+    assert set(content) == {headers["content-type"]}
+    schema = content[headers["content-type"]]["schema"]
+    errors = list(OAS31Validator({**schema, "components": _closed_components()}).iter_errors(body))
+    assert not errors, f"{method} {path}: {errors[0].json_path} {errors[0].message}"
+
+
+@cache
+def _closed_components() -> dict[str, Any]:
+    """Return the document's shapes, each allowing only the fields that it names."""
+    components: dict[str, Any] = deepcopy(openapi_document()["components"])
+    for schema in components["schemas"].values():
+        if "properties" in schema:
+            schema["additionalProperties"] = False
+    return components

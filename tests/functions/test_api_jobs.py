@@ -1,0 +1,258 @@
+"""The routes of jobs, over the whole system in memory."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hourhand.domain.model import Job, Outcome
+from hourhand.http_api import create_app
+from hourhand.ports import Finished, Pulse
+from hourhand.testing import Faults
+from tests.functions.api_client import ApiClient, load_event, read_answer
+from tests.world.runs import fail_for_good
+from tests.world.world import World
+
+LARGE = 2_400_000
+
+
+def test_a_recorded_event_submits_a_job(world: World) -> None:
+    response = read_answer(create_app(world.api)(load_event("http_api_iam"), None))
+    assert response.status == 201
+    assert response.headers["location"] == f"/v1/jobs/{response.json['id']}"
+    assert response.json["trace_id"] == "69200b1c3a1f5c7e9b2d4f6081a3c5e7"
+    (event,) = world.job(response.json["id"]).history
+    assert event.actor == "Submitter-alice-example-com"
+
+
+def test_a_recorded_event_of_a_stage_lists_jobs(world: World) -> None:
+    job = world.submit(tags={"customer": "42"}, delay_seconds=3600)
+    response = read_answer(create_app(world.api)(load_event("http_api_jwt"), None))
+    assert [found["id"] for found in response.json["jobs"]] == [job.id]
+
+
+def test_a_location_names_the_stage(world: World) -> None:
+    event = load_event("http_api_iam")
+    event["requestContext"]["stage"] = "prod"
+    event["rawPath"] = "/prod/v1/jobs"
+    response = read_answer(create_app(world.api)(event, None))
+    assert response.headers["location"].startswith("/prod/v1/jobs/")
+
+
+def test_a_submitted_job_comes_back_with_all_that_was_sent(api: ApiClient) -> None:
+    sent = {
+        "handler": "report",
+        "payload": {"b": [1, 2.5, None], "a": "é\u2028"},
+        "run_at": "2026-02-01T00:00:00.000Z",
+        "priority": "low",
+        "idempotency_key": "report-1",
+        "timeout_seconds": 60,
+        "expires_at": "2026-02-02T00:00:00.000Z",
+        "retention_seconds": 3600,
+        "on_lost": "dead",
+        "tenant": "acme",
+        "tags": {"customer": "42"},
+        "retry": {
+            "max_attempts": 3,
+            "backoff": "linear",
+            "base_seconds": 2,
+            "max_delay_seconds": 60,
+            "jitter": "none",
+        },
+    }
+    created = api.post("/v1/jobs", sent)
+    assert created.status == 201
+    assert {name: created.json[name] for name in sent} == sent
+    assert created.json["status"] == "PENDING"
+    assert api.get(f"/v1/jobs/{created.json['id']}").json == created.json
+
+
+def test_the_same_key_and_body_is_the_same_job_and_another_body_a_conflict(
+    api: ApiClient,
+) -> None:
+    body = {"handler": "greet", "idempotency_key": "once", "payload": {"n": 1}}
+    first = api.post("/v1/jobs", body)
+    again = api.post("/v1/jobs", dict(reversed(body.items())))
+    other = api.post("/v1/jobs", {**body, "payload": {"n": 2}})
+    assert (first.status, again.status, other.status) == (201, 200, 409)
+    assert again.json == first.json
+    assert again.headers["location"] == first.headers["location"]
+    assert (other.json["type"], other.fields) == (
+        "urn:hourhand:idempotency_conflict",
+        ["idempotency_key"],
+    )
+
+
+def test_a_base64_body_is_decoded(api: ApiClient) -> None:
+    body = json.dumps({"handler": "greet", "payload": "é"}, ensure_ascii=False).encode()
+    assert api.post("/v1/jobs", base64_body=body).json["payload"] == "é"
+
+
+def test_a_job_is_read_whole_with_its_result_and_history(api: ApiClient, world: World) -> None:
+    job_id = api.submit(payload={"n": 1})["id"]
+    world.deliver()
+    job = api.get(f"/v1/jobs/{job_id}").json
+    assert (job["status"], job["result"], job["attempt"]) == ("SUCCEEDED", {"done": True}, 1)
+    assert [attempt["outcome"] for attempt in job["attempts"]] == ["SUCCEEDED"]
+    events = api.get(f"/v1/jobs/{job_id}/events").json
+    assert [event["kind"] for event in events["events"]] == ["SUBMITTED", "CLAIMED", "SUCCEEDED"]
+    assert [event["status"] for event in events["events"]] == ["ENQUEUED", "RUNNING", "SUCCEEDED"]
+    assert events["dropped"] == 0
+
+
+def test_a_failed_job_tells_its_error_whole_but_not_in_listings(
+    api: ApiClient, world: World
+) -> None:
+    job_id = api.submit()["id"]
+    world.deliver(fail_for_good)
+    assert api.get(f"/v1/jobs/{job_id}").json["error"]["traceback"]
+    (listed,) = api.get("/v1/jobs?status=DEAD").json["jobs"]
+    assert listed["id"] == job_id
+    assert "traceback" not in listed["error"]
+    assert {"payload", "result"}.isdisjoint(listed)
+
+
+def test_a_listing_is_walked_by_its_cursor_newest_first(api: ApiClient, world: World) -> None:
+    ids = []
+    for _ in range(5):
+        ids.append(api.submit(tenant="acme")["id"])
+        world.advance(1)
+    api.submit(tenant="other")
+    seen: list[str] = []
+    target = "/v1/jobs?tenant=acme&limit=2"
+    page = api.get(target).json
+    while True:
+        seen += [job["id"] for job in page["jobs"]]
+        if page["next_cursor"] is None:
+            break
+        page = api.get(f"{target}&cursor={page['next_cursor']}").json
+    assert seen == list(reversed(ids))
+
+
+def test_a_page_of_jobs_with_many_tags_comes_back_shorter(api: ApiClient) -> None:
+    tags = {chr(0x1F600 + n) * 64: "\U0001f680" * 256 for n in range(20)}
+    for _ in range(190):
+        api.submit(tags=tags)
+    page = api.get("/v1/jobs?limit=200").json
+    assert 0 < len(page["jobs"]) < 190
+    assert page["next_cursor"]
+
+
+def test_a_job_can_be_changed_until_it_runs(api: ApiClient) -> None:
+    job = api.submit(delay_seconds=3600, expires_at="2026-02-01T00:00:00Z")
+    changed = api.patch(
+        f"/v1/jobs/{job['id']}",
+        {"run_at": "2026-01-06T00:00:00Z", "payload": [1], "priority": "high", "expires_at": None},
+    )
+    assert changed.status == 200
+    assert changed.json["run_at"] == "2026-01-06T00:00:00.000Z"
+    assert (changed.json["payload"], changed.json["priority"]) == ([1], "high")
+    assert changed.json["expires_at"] is None
+    assert api.get(f"/v1/jobs/{job['id']}").json == changed.json
+
+
+def test_a_job_is_cancelled_redriven_and_run_now(api: ApiClient, world: World) -> None:
+    path = f"/v1/jobs/{api.submit(delay_seconds=3600)['id']}"
+    assert api.post(f"{path}/cancel").json["status"] == "CANCELLED"
+    assert api.post(f"{path}/redrive").json["status"] == "ENQUEUED"
+    world.deliver()
+    assert api.get(path).json["status"] == "SUCCEEDED"
+    later = f"/v1/jobs/{api.submit(delay_seconds=3600)['id']}"
+    assert api.post(f"{later}/run-now", {}).json["status"] == "ENQUEUED"
+
+
+def test_a_running_job_is_asked_to_stop(api: ApiClient, world: World) -> None:
+    path = f"/v1/jobs/{api.submit()['id']}"
+    asked: list[Any] = []
+
+    def cancelled_while_it_runs(_job: Job, _pulse: Pulse) -> Finished:
+        asked.append(api.post(f"{path}/cancel").json)
+        return Finished(outcome=Outcome.SUCCEEDED)
+
+    world.deliver(cancelled_while_it_runs)
+    assert asked[0]["status"] == "RUNNING"
+    assert asked[0]["cancel_requested_at"] == "2026-01-05T09:00:00.000Z"
+    assert asked[0]["lease"]["owner"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [("cancel", ...), ("redrive", ...), ("run-now", ...), ("", {"payload": 1})],
+)
+def test_a_wrong_state_is_a_conflict(
+    api: ApiClient, world: World, operation: str, body: Any
+) -> None:
+    path = f"/v1/jobs/{api.submit()['id']}"
+    world.deliver()
+    method, target = ("POST", f"{path}/{operation}") if operation else ("PATCH", path)
+    response = api.send(method, target, body)
+    assert (response.status, response.json["type"]) == (409, "urn:hourhand:wrong_state")
+    assert "SUCCEEDED" in response.json["detail"]
+
+
+def test_payload_and_result_too_large_for_one_answer_come_one_by_one(
+    api: ApiClient, world: World
+) -> None:
+    job_id = api.submit(payload="p" * LARGE)["id"]
+    result = json.dumps("r" * (LARGE - 100))
+    world.deliver(lambda _job, _pulse: Finished(outcome=Outcome.SUCCEEDED, result_text=result))
+    job = api.get(f"/v1/jobs/{job_id}").json
+    assert (job["omitted"], job["payload"]) == (["payload"], None)
+    assert len(job["result"]) == LARGE - 100
+
+
+def test_a_payload_of_nothing_but_escapes_still_fits_an_answer(api: ApiClient) -> None:
+    payload = '"\\\n' * (LARGE // 6)
+    job = api.submit(payload=payload)
+    assert api.get(f"/v1/jobs/{job['id']}").json["payload"] == payload
+
+
+def test_a_batch_is_judged_job_by_job(api: ApiClient) -> None:
+    jobs = [
+        {"handler": "greet", "payload": 1},
+        {"handler": "nobody"},
+        {"handler": "greet", "id": "mine"},
+        {"handler": "greet", "id": "mine"},
+        {"handler": "greet", "id": "mine", "payload": 2},
+        {"handler": "greet", "delay_seconds": -1},
+        "greet",
+        {"handler": "greet", "pool": "gpu"},
+    ]
+    response = api.post("/v1/jobs/batch", {"jobs": jobs})
+    assert response.status == 200
+    results = response.json["results"]
+    assert [result.get("job", {}).get("payload", "none") for result in results[:3]] == [
+        1,
+        "none",
+        None,
+    ]
+    assert results[3] == results[2]
+    errors = [(r["error"]["status"], r["error"]["errors"][0]["field"]) for r in results[4:]]
+    assert errors == [(409, "id"), (422, "delay_seconds"), (422, "body"), (422, "pool")]
+    assert results[7]["error"]["type"] == "urn:hourhand:not_supported_yet"
+    assert results[1]["error"]["errors"][0]["field"] == "handler"
+
+
+def test_an_empty_batch_has_no_results(api: ApiClient) -> None:
+    assert api.post("/v1/jobs/batch", {"jobs": []}).json == {"results": []}
+
+
+def test_a_repeated_batch_omits_what_an_answer_cannot_hold(api: ApiClient, world: World) -> None:
+    jobs = [{"handler": "greet", "id": f"job-{n}"} for n in range(3)]
+    api.post("/v1/jobs/batch", {"jobs": jobs})
+    result = json.dumps("r" * LARGE)
+    world.deliver(lambda _job, _pulse: Finished(outcome=Outcome.SUCCEEDED, result_text=result))
+    results = api.post("/v1/jobs/batch", {"jobs": jobs}).json["results"]
+    assert [r["job"]["status"] for r in results] == ["SUCCEEDED"] * 3
+    assert [r["job"].get("omitted") for r in results] == [None, *[["payload", "result"]] * 2]
+
+
+def test_an_unavailable_store_is_told_with_a_time_to_retry(world: World) -> None:
+    faults = Faults()
+    faults.throttle("put")
+    api = ApiClient(create_app(world.process(faults).api))
+    response = api.post("/v1/jobs", {"handler": "greet"})
+    assert (response.status, response.headers["retry-after"]) == (503, "2")
+    assert response.json["type"] == "urn:hourhand:unavailable"

@@ -1,0 +1,55 @@
+"""The entry point of the API function: wired once, from the environment, at the first call."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from hourhand import bootstrap
+from hourhand.domain.errors import InvalidInput
+from hourhand.local.entry_points import load_entry_point
+from hourhand.settings import API_NEEDS, Settings, settings_environment
+from tests.functions.api_client import load_event, read_answer
+from tests.world.world import World
+
+
+@pytest.fixture
+def wired(monkeypatch: pytest.MonkeyPatch, world: World) -> list[Settings]:
+    """Let the function find an environment, and the world where AWS would be."""
+    seen: list[Settings] = []
+
+    def wire(settings: Settings) -> Any:
+        seen.append(settings)
+        return world.api
+
+    monkeypatch.setattr(bootstrap, "wire_api", wire)
+    for name, value in settings_environment(Settings(**dict.fromkeys(API_NEEDS, "x"))).items():
+        monkeypatch.setenv(name, value)
+    return seen
+
+
+def test_importing_the_function_connects_nothing(wired: list[Settings]) -> None:
+    load_entry_point("api")
+    assert wired == []
+
+
+def test_calls_side_by_side_share_one_wiring(wired: list[Settings], world: World) -> None:
+    handler = load_entry_point("api")
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: handler(load_event("http_api_iam"), None), range(8)))
+    ids = {read_answer(answer).json["id"] for answer in answers}
+    assert ids == set(world.store.jobs())
+    assert len(ids) == 8
+    assert len(wired) == 1
+    assert world.telemetry.flushes == 8
+
+
+def test_what_the_environment_lacks_is_named(
+    wired: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOURHAND_JOBS_TABLE")
+    handler = load_entry_point("api")
+    with pytest.raises(InvalidInput, match="HOURHAND_JOBS_TABLE"):
+        handler(load_event("http_api_iam"), None)

@@ -1,0 +1,124 @@
+"""The API's own description. That answers keep to it is checked by every test's `ApiClient`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from hourhand.http_api import ROUTES
+from hourhand.http_api.openapi import DESCRIPTIONS, openapi_document
+from hourhand.http_api.openapi_texts import FIELD_TEXTS
+from hourhand.schemas import BulkRequest, JobPatch, JobSubmission, ListRequest, RetryInput
+from tests.functions.api_client import ApiClient
+from tests.functions.documented import META_PATHS
+
+
+def test_the_document_is_valid_openapi_3_1(api: ApiClient) -> None:
+    document = api.get("/v1/openapi.json").json
+    assert document["openapi"].startswith("3.1.")
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_every_route_is_described_and_no_other() -> None:
+    described = {path: set(operations) for path, operations in openapi_document()["paths"].items()}
+    routes: dict[str, set[str]] = {}
+    for route in ROUTES:
+        if route.path not in META_PATHS:
+            routes.setdefault(route.path, set()).add(route.method.lower())
+    assert described == routes
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.path not in META_PATHS], ids=str)
+def test_a_body_and_a_query_are_described_where_they_are_taken(route: Any) -> None:
+    description = DESCRIPTIONS[route.method, route.path]
+    assert (description.body is not None) is route.takes_body
+    assert (description.query is not None) is route.takes_query
+
+
+@pytest.mark.parametrize(
+    "model",
+    [JobSubmission, RetryInput, JobPatch, ListRequest, BulkRequest],
+    ids=lambda m: m.__name__,
+)
+def test_every_field_of_a_request_is_explained(model: Any) -> None:
+    fields = {field.alias or name for name, field in model.model_fields.items()}
+    assert set(FIELD_TEXTS[model.__name__]) == fields
+
+
+def test_every_failure_is_a_problem() -> None:
+    for operations in openapi_document()["paths"].values():
+        for operation in operations.values():
+            failures = {s: r for s, r in operation["responses"].items() if int(s) >= 400}
+            assert {"422", "500"} <= set(failures)
+            for response in failures.values():
+                assert list(response["content"]) == ["application/problem+json"]
+
+
+def test_addresses_name_the_stage() -> None:
+    assert openapi_document("/prod")["servers"] == [{"url": "/prod"}]
+
+
+def test_limits_of_the_api_are_in_the_document() -> None:
+    fields = openapi_document()["components"]["schemas"]["JobSubmission"]["properties"]
+    assert fields["handler"]["maxLength"] == 64
+    assert fields["tags"]["maxProperties"] == 20
+    assert fields["timeout_seconds"]["anyOf"][0]["maximum"] == 840
+    assert fields["run_at"]["anyOf"][0]["format"] == "date-time"
+
+
+class _Page(HTMLParser):
+    """Collects what a page would load, and its scripts."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.loaded: list[str] = []
+        self.scripts: list[str] = []
+        self._in_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value or "" for name, value in attrs if name in {"src", "href"}]
+        self._in_script = tag == "script"
+        if self._in_script:
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_script:
+            self.scripts[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_script = False
+
+
+def test_the_page_holds_everything_it_needs(api: ApiClient) -> None:
+    response = api.get("/v1/docs")
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    page = _Page()
+    page.feed(response.text)
+    assert page.loaded == ["data:,"]
+    library, start = page.scripts
+    assert len(library) > 1_000_000
+    assert "validatorUrl: null" in start
+    shown = re.search(r"spec: (\{.*\}), docExpansion", start)
+    assert shown is not None
+    assert json.loads(shown[1]) == openapi_document()
+
+
+def test_the_pages_policy_allows_its_own_scripts_and_nothing_from_elsewhere(
+    api: ApiClient,
+) -> None:
+    response = api.get("/v1/docs")
+    page = _Page()
+    page.feed(response.text)
+    policy = response.headers["content-security-policy"]
+    for script in page.scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert not re.search(r"https?:|\*", policy)

@@ -1,0 +1,124 @@
+"""The routes about the system, and what is true of every route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hourhand.http_api import ROUTES, create_app
+from hourhand.ports import HandlerInfo
+from tests.functions.api_client import ApiClient, load_event
+from tests.world.world import World
+
+
+def test_health_asks_nothing_of_aws(api: ApiClient, world: World) -> None:
+    assert api.get("/v1/health").json == {"status": "ok"}
+
+
+def test_handlers_are_listed_with_the_policies_they_state() -> None:
+    handlers = (HandlerInfo(name="slow", description="Takes long.", timeout_seconds=600), "greet")
+    api = ApiClient(create_app(World(handlers=handlers).api))
+    listed = api.get("/v1/handlers").json["handlers"]
+    assert [handler["name"] for handler in listed] == ["greet", "slow"]
+    assert (listed[1]["timeout_seconds"], listed[1]["description"]) == (600, "Takes long.")
+
+
+def test_stats_tell_queues_lateness_and_the_leader(api: ApiClient, world: World) -> None:
+    api.submit(delay_seconds=10)
+    api.submit(priority="high")
+    world.tick()
+    stats = api.get("/v1/stats").json
+    waiting = {queue["priority"]: queue["waiting"] for queue in stats["queues"]}
+    assert waiting["high"] == 1
+    assert stats["epoch"] == 1
+    assert stats["last_tick_at"] == "2026-01-05T09:00:00.000Z"
+    world.advance(12)
+    world.deliver()
+    lateness = api.get("/v1/stats").json["lateness"]
+    assert (lateness["sample"], lateness["p50_ms"]) == (2, 2000)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/v1", "/v1/", "/v2/jobs", "/jobs", "/v1/jobs/", "/v1/jobs/x/y", "/v1/nothing"),
+        *("/v1/schedules", "/v1/schedules/nightly", "/v1/calendars", "/v1/jobs/x/cancel/now"),
+        *("/v1/jobs/x\n", "/v1/jobs\x00", "//v1/jobs", "/\ud800"),
+    ],
+)
+def test_an_unknown_route_is_a_problem_of_its_own(api: ApiClient, path: str) -> None:
+    for method in ("GET", "POST", "PUT"):
+        response = api.send(method, path)
+        assert (response.status, response.json["type"]) == (404, "urn:hourhand:not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("PUT", "/v1/jobs", "GET, HEAD, OPTIONS, POST"),
+        ("DELETE", "/v1/jobs/mine", "GET, HEAD, OPTIONS, PATCH"),
+        ("GET", "/v1/jobs/mine/cancel", "OPTIONS, POST"),
+        ("POST", "/v1/stats", "GET, HEAD, OPTIONS"),
+        ("BREW", "/v1/health", "GET, HEAD, OPTIONS"),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_ones(
+    api: ApiClient, method: str, path: str, allow: str
+) -> None:
+    response = api.send(method, path)
+    assert (response.status, response.headers["allow"]) == (405, allow)
+    assert response.json["type"] == "urn:hourhand:method_not_allowed"
+
+
+def test_options_tell_the_methods_of_a_route(api: ApiClient) -> None:
+    response = api.send("OPTIONS", "/v1/jobs")
+    assert (response.status, response.text) == (204, "")
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
+
+
+def test_head_is_get_without_a_body(api: ApiClient) -> None:
+    assert (api.send("HEAD", "/v1/stats").status, api.send("HEAD", "/v1/stats").text) == (200, "")
+    assert api.send("HEAD", "/v1/jobs/nobody").status == 404
+
+
+def test_no_answer_may_be_kept_by_a_cache_or_taken_for_another_type(api: ApiClient) -> None:
+    for path in ("/v1/health", "/v1/jobs", "/v1/nothing"):
+        headers = api.get(path).headers
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+class _Broken:
+    """A service each of whose methods fails with words that nobody else may read."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def fail(*_args: Any, **_kwargs: Any) -> Any:
+            raise RuntimeError("secret words")
+
+        return fail
+
+
+def test_a_failure_of_our_own_tells_nothing_of_the_inside_and_is_logged(world: World) -> None:
+    broken = replace(world.api, queries=_Broken())  # type: ignore[arg-type]
+    response = ApiClient(create_app(broken)).get("/v1/stats")
+    assert (response.status, response.json["type"]) == (500, "urn:hourhand:internal_error")
+    assert "secret" not in response.text
+    (line,) = world.telemetry.lines
+    assert line.fields["error"] == "RuntimeError"
+    assert "test_api_system.py" in line.fields["at"][-1]
+    assert "secret" not in repr(line)
+
+
+@pytest.mark.parametrize("absent", ["headers", "rawQueryString", "body", "isBase64Encoded"])
+def test_an_event_may_lack_what_a_request_lacked(world: World, absent: str) -> None:
+    event = load_event("http_api_jwt")
+    event["rawQueryString"] = ""
+    event.pop(absent, None)
+    assert create_app(world.api)(event, None)["statusCode"] == 200
+
+
+def test_paths_name_each_route_once() -> None:
+    assert len({(route.method, route.path) for route in ROUTES}) == len(ROUTES)
