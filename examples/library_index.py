@@ -28,6 +28,7 @@ from typing import Any
 from hourhand import JobContext, NotRetryable, Retry, job
 
 QUICK = Retry(max_attempts=4, base_seconds=1)
+RESTART_TAKES = 2
 
 
 @dataclass
@@ -58,7 +59,7 @@ def index_module(ctx: JobContext, payload: Module) -> dict[str, Any]:
 def index_module_at_last(ctx: JobContext, payload: Module) -> dict[str, Any]:
     """Fail twice, as a service does that is being restarted, then work."""
     with noted(ctx):
-        if ctx.attempt <= 2:
+        if ctx.attempt <= RESTART_TAKES:
             raise ConnectionError(f"the index did not answer (attempt {ctx.attempt})")
         keep(payload.path, read_module(payload.path))
         return {"attempts": ctx.attempt, "last_error": str(ctx.last_error and ctx.last_error.type)}

@@ -49,18 +49,18 @@ def _client(service: str, endpoint: str | None) -> Any:
 def moto_services() -> Iterator[AwsServices]:
     """Make an installation that is alone in a moto of its own."""
     with mock_aws():
-        clients = [_client(service, None) for service in ENDPOINTS]
-        yield AwsServices(*clients, provision(*clients))
+        dynamodb, sqs, s3 = (_client(service, None) for service in ENDPOINTS)
+        yield AwsServices(dynamodb, sqs, s3, provision(dynamodb, sqs, s3))
 
 
 @contextmanager
 def endpoint_services() -> Iterator[AwsServices]:
     """Make an installation on the emulators that are given, and on moto for the others."""
     with mock_aws():
-        clients = [_client(s, os.environ.get(variable)) for s, variable in ENDPOINTS.items()]
+        dynamodb, sqs, s3 = (_client(s, os.environ.get(name)) for s, name in ENDPOINTS.items())
         # Whatever else runs on the emulator, and whatever an earlier run left there.
         prefix = f"contract-{os.getpid()}-{next(_NUMBERS)}"
         try:
-            yield AwsServices(*clients, provision(*clients, prefix=prefix))
+            yield AwsServices(dynamodb, sqs, s3, provision(dynamodb, sqs, s3, prefix=prefix))
         finally:
-            destroy(*clients, prefix=prefix)
+            destroy(dynamodb, sqs, s3, prefix=prefix)

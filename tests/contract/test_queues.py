@@ -120,14 +120,6 @@ def test_a_deleted_message_cannot_be_hidden_and_never_comes_again(queue_rig: Que
     assert queue_rig.receive(Priority.MEDIUM) == []
 
 
-def test_a_message_that_is_visible_again_cannot_be_hidden(queue_rig: QueueRig) -> None:
-    queue_rig.queues.send(outgoing())
-    [delivery] = queue_rig.receive(Priority.MEDIUM)
-    queue_rig.queues.hide(delivery, 0)
-    assert queue_rig.queues.hide(delivery, 600) is False
-    assert len(queue_rig.receive(Priority.MEDIUM)) == 1
-
-
 def test_a_receipt_that_never_was_hides_nothing(queue_rig: QueueRig) -> None:
     queue_rig.queues.send(outgoing())
     [delivery] = queue_rig.receive(Priority.MEDIUM)

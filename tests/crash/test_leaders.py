@@ -41,6 +41,7 @@ def test_two_leaders_at_once_send_twice_and_every_job_runs_once() -> None:
     def overtake() -> None:
         world.advance(40)
         assert world.tick().dispatched == 3
+        world.advance(1)
 
     faults.interrupt("queues.send", overtake)
     assert world.tick(slow).dispatched == 3

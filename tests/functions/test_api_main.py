@@ -10,7 +10,7 @@ import pytest
 from hourhand import bootstrap
 from hourhand.domain.errors import InvalidInput
 from hourhand.local.entry_points import load_entry_point
-from hourhand.settings import API_NEEDS, Settings, settings_environment
+from hourhand.settings import Settings, settings_environment
 from tests.functions.api_client import load_event, read_answer
 from tests.world.world import World
 
@@ -25,7 +25,16 @@ def wired(monkeypatch: pytest.MonkeyPatch, world: World) -> list[Settings]:
         return world.api
 
     monkeypatch.setattr(bootstrap, "wire_api", wire)
-    for name, value in settings_environment(Settings(**dict.fromkeys(API_NEEDS, "x"))).items():
+    settings = Settings(
+        jobs_table="jobs",
+        control_table="control",
+        bucket="bucket",
+        queue_high="https://queues/high",
+        queue_medium="https://queues/medium",
+        queue_low="https://queues/low",
+        manifest="manifest.json",
+    )
+    for name, value in settings_environment(settings).items():
         monkeypatch.setenv(name, value)
     return seen
 

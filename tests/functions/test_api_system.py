@@ -46,7 +46,7 @@ def test_stats_tell_queues_lateness_and_the_leader(api: ApiClient, world: World)
     [
         *("/", "/v1", "/v1/", "/v2/jobs", "/jobs", "/v1/jobs/", "/v1/jobs/x/y", "/v1/nothing"),
         *("/v1/schedules", "/v1/schedules/nightly", "/v1/calendars", "/v1/jobs/x/cancel/now"),
-        *("/v1/jobs/x\n", "/v1/jobs\x00", "//v1/jobs", "/\ud800"),
+        *("/v1/jobs\n", "/v1/jobs\x00", "//v1/jobs", "/\ud800"),
     ],
 )
 def test_an_unknown_route_is_a_problem_of_its_own(api: ApiClient, path: str) -> None:
@@ -106,7 +106,7 @@ def test_a_failure_of_our_own_tells_nothing_of_the_inside_and_is_logged(world: W
     response = ApiClient(create_app(broken)).get("/v1/stats")
     assert (response.status, response.json["type"]) == (500, "urn:hourhand:internal_error")
     assert "secret" not in response.text
-    (line,) = world.telemetry.lines
+    (line,) = world.telemetry.logs
     assert line.fields["error"] == "RuntimeError"
     assert "test_api_system.py" in line.fields["at"][-1]
     assert "secret" not in repr(line)

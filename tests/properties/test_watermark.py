@@ -134,9 +134,7 @@ class World:
             if not tick.unread or index % tick.unread:
                 at = tick.starts_at + tick.takes * (index + 1) / len(plan.buckets)
                 seen[bucket] = self._shows_any(bucket, at)
-        after = advance(
-            self.state, plan, seen, now=now, read_until=read_until, timings=TIMINGS
-        )
+        after = advance(self.state, plan, seen, now=now, read_until=read_until, timings=TIMINGS)
         if not tick.is_stored:
             return
         for bucket, showed_any in seen.items():
@@ -199,7 +197,7 @@ def _regular(count: int, *, takes: float = 3, skew: timedelta = SKEW) -> list[Ti
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(indexed_entries(), max_size=25), ticks(), st.sampled_from([0, 1, 3, 2000]))
 @example([_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(20)], _regular(30), 2000)
 @example([_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(20)], _regular(30), 3)
@@ -242,7 +240,7 @@ def test_once_all_jobs_are_done_every_bucket_is_closed(
     for tick in _regular(BUCKETS + removed_within):
         world.play(tick)
     last = START + (BUCKETS + 200) * TIMINGS.tick
-    for n in range(150):
+    for n in range(130):
         starts_at = last + n * TIMINGS.tick
         world.play(Tick(starts_at, timedelta(0), timedelta(0), 10_000, 0, is_stored=True))
     assert world.state.open == {}
@@ -271,9 +269,7 @@ def watermarks(draw: st.DrawFn) -> Watermark:
             max_size=40,
         )
     )
-    deep_next = draw(
-        st.one_of(st.none(), st.integers(FIRST_BUCKET - 2000, FIRST_BUCKET + 100))
-    )
+    deep_next = draw(st.one_of(st.none(), st.integers(FIRST_BUCKET - 2000, FIRST_BUCKET + 100)))
     return Watermark(low=FIRST_BUCKET - behind, open=opened, deep_next=deep_next)
 
 

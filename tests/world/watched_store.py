@@ -50,5 +50,3 @@ class WatchedJobStore(MemoryJobStore):
     def moves_of(self, job_id: str) -> list[str]:
         """Return the names of the moves that a job made, in order."""
         return [change.name for change in self.changes if change.after.id == job_id]
-
-

@@ -78,9 +78,7 @@ def _fail(job: Job) -> Move:
 
 
 def _recover(job: Job) -> Move:
-    return moves.recover(
-        job, now=NOW, margin=MARGIN, actor="scheduler", entry=SOON, sends_now=True
-    )
+    return moves.recover(job, now=NOW, margin=MARGIN, actor="scheduler", entry=SOON, sends_now=True)
 
 
 def _change(job: Job) -> Move:
@@ -158,9 +156,7 @@ CASES = (
         ordinary=a_running_job(cancel_requested_at=after(-5)),
         build=lambda job: moves.end_cancelled(job, now=NOW, actor="worker-1", reason="stopped"),
     ),
-    Case(
-        builder="recover", variant="to RETRYING", ordinary=an_abandoned_job(), build=_recover
-    ),
+    Case(builder="recover", variant="to RETRYING", ordinary=an_abandoned_job(), build=_recover),
     Case(
         builder="recover",
         variant="to DEAD",

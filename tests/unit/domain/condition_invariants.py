@@ -148,7 +148,9 @@ DEAD_LETTER_IS_OWED = Invariant(
 OBJECT_IS_OWED = Invariant(
     "a final job stays in the index until its objects are marked finished",
     lambda read, was, is_now: (
-        not is_now.status.is_final or is_now.due_at is not None or not owes_on_end(was, is_now.status)
+        not is_now.status.is_final
+        or is_now.due_at is not None
+        or not owes_on_end(was, is_now.status)
     ),
 )
 PAYLOAD_IS_KEPT = Invariant(

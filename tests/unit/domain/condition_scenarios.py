@@ -41,8 +41,10 @@ _NEXT_OWNER: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """``move``: the name of its case. ``reads``: how the job that was read differs from the
-    ordinary one; ``meanwhile``: how the item that stands differs from the one that was read.
+    """A clause that is false when the write comes, why, and what would come of ignoring it.
+
+    ``move``: the name of its case. ``reads``: how the job that was read differs from the ordinary
+    one; ``meanwhile``: how the item that stands differs from the one that was read.
     """
 
     move: str

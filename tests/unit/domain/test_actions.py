@@ -256,12 +256,8 @@ def test_what_is_left_of_a_payload_counts_from_when_the_job_is_due() -> None:
     until = in_days(60)
     assert not needs_payload_renewal(a_job(payload_kept_until=until), NOW, TIMINGS)
     assert needs_payload_renewal(a_job(payload_kept_until=until), after(1), TIMINGS)
-    assert not needs_payload_renewal(
-        a_job(due_at=None, payload_kept_until=until), NOW, TIMINGS
-    )
-    assert needs_payload_renewal(
-        a_job(due_at=after(1), payload_kept_until=until), NOW, TIMINGS
-    )
+    assert not needs_payload_renewal(a_job(due_at=None, payload_kept_until=until), NOW, TIMINGS)
+    assert needs_payload_renewal(a_job(due_at=after(1), payload_kept_until=until), NOW, TIMINGS)
 
 
 def test_a_renewal_never_holds_up_what_is_due() -> None:

@@ -43,9 +43,9 @@ REASONS = [
 ]
 
 
-def claimed(token: int, attempt: int, **changes: object) -> HistoryEvent:
+def claimed(token: int, attempt: int) -> HistoryEvent:
     event = an_event(EventKind.CLAIMED, at=after(token), status=JobStatus.RUNNING, actor="worker-1")
-    return replace(event, token=token, attempt=attempt, **changes)
+    return replace(event, token=token, attempt=attempt)
 
 
 def ended(kind: EventKind, token: int, attempt: int, reason: str = "") -> HistoryEvent:

@@ -67,7 +67,7 @@ def test_every_tenant_and_key_has_an_id_of_its_own() -> None:
 
 
 def test_the_same_tenant_and_key_have_the_same_id_for_ever() -> None:
-    # base32 of SHA-256, reckoned by other tools: a release that changed it would run every repeated key anew.
+    # Reckoned by other tools: a release that changed it would run every repeated key anew.
     assert job_id_for_key("acme", "order-1") == "k.c3wixrrdtbph2g2srkmtgxi4izz4oopq"
     assert idempotency_record_key("acme", "order-1") == "f3aapr72mgep6piubkvka6u2ralwn7jq"
 
@@ -110,7 +110,9 @@ def test_chance_beyond_60_bits_is_left_out() -> None:
     assert random_job_id(NOW, 1) != random_job_id(NOW, 0)
 
 
-@pytest.mark.parametrize("tenant", [None, "", "acme", "h.x", "a" * 100, "a" * 101, "ü", "a\n", "p.default"])
+@pytest.mark.parametrize(
+    "tenant", [None, "", "acme", "h.x", "a" * 100, "a" * 101, "ü", "a\n", "p.default"]
+)
 def test_message_groups_are_what_sqs_takes(tenant: str | None) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", message_group(tenant, "default"))
 
@@ -145,7 +147,9 @@ def test_what_json_cannot_hold_is_refused(value: object) -> None:
         canonical_json(value)
 
 
-@pytest.mark.parametrize("text", [r'"\ud800"', r'{"\udfff":"a\udc00b"}', r'["\\ud800"]', r'"\ud83d\udd70"'])
+@pytest.mark.parametrize(
+    "text", [r'"\ud800"', r'{"\udfff":"a\udc00b"}', r'["\\ud800"]', r'"\ud83d\udd70"']
+)
 def test_half_a_surrogate_pair_can_be_stored_as_utf_8_and_read_back(text: str) -> None:
     value = json.loads(text)
     canonical = canonical_json(value)

@@ -241,7 +241,11 @@ def test_reasons_are_kept_short(case: Case) -> None:
 def test_a_mark_says_when_the_message_was_sent() -> None:
     for job in (a_job(), a_retrying_job(enqueued_at=None)):
         marked = done(moves.mark_enqueued(job, now=NOW, actor="scheduler"), job)
-        assert (marked.status, marked.enqueued_at, marked.is_sent) == (JobStatus.ENQUEUED, NOW, True)
+        assert (marked.status, marked.enqueued_at, marked.is_sent) == (
+            JobStatus.ENQUEUED,
+            NOW,
+            True,
+        )
         assert (marked.generation, marked.due_at) == (job.generation, job.due_at)
 
 
@@ -456,9 +460,7 @@ def test_a_key_holds_at_least_a_day_after_the_end(
 
 def test_a_dead_letter_that_nobody_takes_outlives_every_retention() -> None:
     job = a_running_job(retention_seconds=60)
-    dead = done(
-        moves.die(job, now=NOW, actor="w", outcome=Outcome.FAILED, reason="E: x"), job
-    )
+    dead = done(moves.die(job, now=NOW, actor="w", outcome=Outcome.FAILED, reason="E: x"), job)
     assert (dead.due_at, dead.keep_until) == (job.due_at, None)
     assert done(moves.finish(dead), dead).keep_until == after(60)
 
@@ -571,9 +573,7 @@ def test_a_change_of_no_time_leaves_the_place() -> None:
 def test_a_redrive_starts_a_round_afresh_and_keeps_the_history(
     job: Job, *, sends_now: bool
 ) -> None:
-    move = moves.redrive(
-        job, now=NOW, actor="api", entry=SOON, sends_now=sends_now, reason="fixed"
-    )
+    move = moves.redrive(job, now=NOW, actor="api", entry=SOON, sends_now=sends_now, reason="fixed")
     again = done(move, job)
     assert again.status is (JobStatus.ENQUEUED if sends_now else JobStatus.PENDING)
     assert (again.round, again.attempt, again.generation) == (2, 0, 2)
@@ -597,9 +597,7 @@ def test_a_redrive_starts_a_round_afresh_and_keeps_the_history(
     ("expires_at", "kept"),
     [(after(-5), None), (SOON.due_at, None), (after(1.001), after(1.001)), (None, None)],
 )
-def test_a_redriven_job_is_not_expired_from_the_start(
-    expires_at: object, kept: object
-) -> None:
+def test_a_redriven_job_is_not_expired_from_the_start(expires_at: object, kept: object) -> None:
     job = a_final_job(JobStatus.EXPIRED, expires_at=expires_at)
     move = moves.redrive(job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="")
     assert done(move, job).expires_at == kept

@@ -182,9 +182,7 @@ def test_a_second_empty_look_closes_what_the_first_one_saw() -> None:
     assert state.open == {}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "low"), [(51.999, NOON - 3), (52, NOON - 1), (60, NOON - 1)]
-)
+@pytest.mark.parametrize(("seconds", "low"), [(51.999, NOON - 3), (52, NOON - 1), (60, NOON - 1)])
 def test_two_looks_are_an_index_lag_and_twice_the_skew_apart(seconds: float, low: int) -> None:
     # The first look counts from its end, 5 seconds past noon; the second from its start.
     assert sweep(sweep(at_noon(), NOW), after(seconds)).low == low

@@ -168,6 +168,15 @@ def test_a_type_that_cannot_be_validated_is_told_by_name() -> None:
         bind(for_opaque, "{}")
 
 
+def test_an_annotation_that_is_no_type_is_told() -> None:
+    def for_example(ctx: None, payload: object) -> None: ...
+
+    for_example.__annotations__["payload"] = [int]
+
+    with pytest.raises(InvalidHandler, match="cannot be validated"):
+        bind(for_example, "{}")
+
+
 def test_only_the_payload_annotation_must_be_readable() -> None:
     def half_readable(ctx: Missing, payload: datetime) -> Missing: ...  # type: ignore[name-defined]  # noqa: F821
 

@@ -9,11 +9,19 @@ import pytest
 
 from hourhand import Retry
 from hourhand.domain.model import Backoff, Jitter, OnLost, Priority, RetryPolicy
-from hourhand.handlers import InvalidHandler, Registry, job
+from hourhand.handlers import InvalidHandler, Registry, _policy, job
+from hourhand.schemas import _limits
 
 
 def noop(ctx: object) -> None:
     return None
+
+
+def test_a_handler_may_ask_for_what_a_submission_may() -> None:
+    assert _policy.MAX_ATTEMPTS == _limits.MAX_ATTEMPTS
+    assert _policy.MAX_TIMEOUT_SECONDS == _limits.MAX_TIMEOUT_SECONDS
+    assert _policy.MAX_RETRY_SECONDS == _limits.MAX_RETRY_SECONDS
+    assert _policy.MAX_RETENTION_SECONDS == _limits.MAX_RETENTION_SECONDS
 
 
 def policies_of(**options: Any) -> Any:

@@ -60,12 +60,13 @@ def _deaf_handler(worker: Worker, name: str, timeout_seconds: int) -> Iterator[D
     handler.release.set()
 
 
-def let_it_be_found_stuck(worker: Worker, stuck: Deaf, times: int = 1) -> None:
-    assert stuck.has_begun.wait(PATIENCE)
+def let_it_be_found_stuck(worker: Worker, *stuck: Deaf) -> None:
+    for handler in stuck:
+        assert handler.has_begun.wait(PATIENCE)
     worker.clock.advance(LIMIT)
-    eventually(lambda: bool(stuck.ctx.cancelled))
+    eventually(lambda: all(handler.ctx.cancelled for handler in stuck))
     worker.clock.advance(PATIENT.stop_grace)
-    eventually(lambda: worker.telemetry.total("handlers_stuck") == times)
+    eventually(lambda: worker.telemetry.total("handlers_stuck") == len(stuck))
 
 
 def test_the_outcome_of_a_stuck_handler_is_committed_before_its_process_ends(
@@ -218,8 +219,7 @@ def test_no_handler_is_started_in_a_process_that_must_end(worker: Worker, stuck:
 def test_several_stuck_handlers_do_not_wait_for_each_other(worker: Worker, stuck: Deaf) -> None:
     for other in _deaf_handler(worker, "stuck-too", LIMIT):
         processing = worker.start("stuck", "stuck-too")
-        assert other.has_begun.wait(PATIENCE)
-        let_it_be_found_stuck(worker, stuck, times=2)
+        let_it_be_found_stuck(worker, stuck, other)
         processing.kept()
 
     assert sorted(worker.acts[:2]) == ["stuck TIMED_OUT", "stuck-too TIMED_OUT"]

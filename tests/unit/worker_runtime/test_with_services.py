@@ -28,6 +28,7 @@ from hourhand.testing import (
 )
 from hourhand.worker_runtime import WorkerRuntime
 from tests.unit.worker_runtime.fakes import (
+    FAST_HEART,
     PATIENCE,
     PATIENT,
     Context,
@@ -46,6 +47,8 @@ class World:
         self.registry = Registry()
         self.at_exit: list[dict[str, JobStatus]] = []
         self.release = threading.Event()
+        self.begun: set[str] = set()
+        self.is_told = False
         self._known: dict[str, Job] = {}
         settings = Settings(handlers="not.imported.here")
         adapters = Adapters(
@@ -63,7 +66,7 @@ class World:
             read_delivery=lambda record: make_delivery(self._known[record["messageId"]]),
             load=lambda: self.registry,
             clock=self.clock,
-            timings=settings.timings,
+            timings=FAST_HEART,
             telemetry=self.telemetry,
             limits=PATIENT,
             end_process=lambda code: self.at_exit.append(self.statuses()),
@@ -98,25 +101,25 @@ class World:
         return [event.kind for event in self.job(name).history][2:]
 
     def wait_until_running(self, *names: str) -> None:
-        eventually(lambda: all(self.statuses()[name] is JobStatus.RUNNING for name in names))
+        """Until their handlers are: a job is RUNNING from its claim on, and its time is not."""
+        eventually(lambda: self.begun >= set(names))
 
     def let_time_pass_until_stuck(self, limit: int) -> None:
         self.clock.advance(limit)
-        # Its own end of time is told by the clock alone: no service has a part in it.
         eventually(lambda: self.is_told)
         self.clock.advance(PATIENT.stop_grace)
         eventually(lambda: self.telemetry.total("handlers_stuck") == 1)
 
-    is_told = False
-
     def stay(self, ctx: JobContext) -> None:
         """A handler that hears the signal and stays all the same."""
-        ctx.cancelled.wait(PATIENCE)
+        self.begun.add(ctx.job_id)
+        assert ctx.cancelled.wait(PATIENCE)
         self.is_told = True
         assert self.release.wait(PATIENCE)
 
     def linger(self, ctx: JobContext) -> None:
         """A handler that takes long."""
+        self.begun.add(ctx.job_id)
         assert self.release.wait(PATIENCE)
 
 
@@ -160,6 +163,7 @@ def test_a_failed_attempt_is_kept_with_its_traceback(world: World) -> None:
 
 def test_a_running_job_that_is_cancelled_is_told_by_its_heartbeat(world: World) -> None:
     def obey(ctx: JobContext) -> None:
+        world.begun.add(ctx.job_id)
         assert ctx.cancelled.wait(PATIENCE)
         raise InterruptedError("stopped as told")
 
@@ -169,7 +173,7 @@ def test_a_running_job_that_is_cancelled_is_told_by_its_heartbeat(world: World) 
     asked = request_cancel(world.job("obey"), now=world.clock.now(), actor="ada", reason="")
     world.jobs.transition(asked)
 
-    world.clock.advance(Settings().timings.heartbeat)
+    world.clock.advance(FAST_HEART.heartbeat)
 
     assert processing.kept() == []
     assert world.job("obey").status is JobStatus.CANCELLED

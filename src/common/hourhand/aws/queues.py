@@ -18,7 +18,7 @@ from hourhand.domain.ids import message_group
 from hourhand.domain.model import POOL, Priority
 from hourhand.domain.skew import TimeSample
 from hourhand.domain.times import from_ms
-from hourhand.domain.timings import SQS_MAX_VISIBILITY
+from hourhand.domain.timings import SQS_MAX_DELAY, SQS_MAX_VISIBILITY
 from hourhand.ports import Clock, Delivery, Outgoing
 
 if TYPE_CHECKING:
@@ -112,7 +112,10 @@ class SqsQueues:
         failures: list[str | None] = [None] * len(outgoing)
         by_queue: dict[Priority, list[_Entry]] = {}
         for index, one in enumerate(outgoing):
-            by_queue.setdefault(one.queue, []).append(self._entry(index, one))
+            if 0 <= one.delay_seconds <= SQS_MAX_DELAY.total_seconds():
+                by_queue.setdefault(one.queue, []).append(self._entry(index, one))
+            else:
+                failures[index] = f"DelaySeconds must be 0 to 900, not {one.delay_seconds}"
         for queue, entries in by_queue.items():
             self._send_to(self._urls[queue], entries, failures)
         return failures

@@ -22,7 +22,6 @@ from hourhand.cli.options import (
 from hourhand.domain.errors import HourhandError
 
 FAILED = 1
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="hourhand",
@@ -34,10 +33,21 @@ app = typer.Typer(
 )
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        print(f"hourhand {version('hourhand')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _hourhand(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Run jobs at a time, after a delay or on a schedule, on AWS without servers.
@@ -45,15 +55,10 @@ def _hourhand(
     [bold]hourhand dev[/] runs all of it on this machine; [bold]hourhand demo[/] shows what it
     withstands. Every flag has a twin in the environment, named beside it.
     """
-    if version:
-        from importlib.metadata import version as version_of
-
-        print(f"hourhand {version_of('hourhand')}")
-        raise typer.Exit
 
 
 @app.command()
-def dev(
+def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     handlers: HandlersOption,
     port: PortOption = 8787,
     backend: BackendOption = "moto",
@@ -122,8 +127,6 @@ def main() -> None:
         for problem in error.errors:
             print(f"  {problem.field} {problem.message}", file=sys.stderr)
         sys.exit(FAILED)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,13 @@ HandlersOption = Annotated[
 PortOption = Annotated[
     int,
     typer.Option(
-        "--port", "-p", envvar="HOURHAND_PORT", min=0, max=65535, help="0 takes a free one."
+        "--port",
+        "-p",
+        envvar="HOURHAND_PORT",
+        metavar="N",
+        min=0,
+        max=65535,
+        help="Where the API listens on 127.0.0.1; 0 takes a free port.",
     ),
 ]
 BackendOption = Annotated[
@@ -43,18 +49,26 @@ TickSecondsOption = Annotated[
     float,
     typer.Option(
         envvar="HOURHAND_TICK_SECONDS",
+        metavar="N",
         min=0.5,
         help="How often the scheduler ticks; deployed, once a minute.",
     ),
 ]
 WorkersOption = Annotated[
     int,
-    typer.Option(envvar="HOURHAND_WORKERS", min=1, max=64, help="How many worker processes."),
+    typer.Option(
+        envvar="HOURHAND_WORKERS",
+        metavar="N",
+        min=1,
+        max=64,
+        help="How many worker processes; each runs one batch at a time.",
+    ),
 ]
 BatchSizeOption = Annotated[
     int,
     typer.Option(
         envvar="HOURHAND_BATCH_SIZE",
+        metavar="N",
         min=1,
         max=10,
         help="Messages to one invocation of a worker; they run side by side.",
@@ -64,6 +78,7 @@ SpeedOption = Annotated[
     float,
     typer.Option(
         envvar="HOURHAND_SPEED",
+        metavar="N",
         min=0.1,
         max=3600,
         help="With --backend memory: how many seconds pass in each real one.",
@@ -71,7 +86,9 @@ SpeedOption = Annotated[
 ]
 JobsOption = Annotated[
     int,
-    typer.Option(envvar="HOURHAND_DEMO_JOBS", min=60, max=700, help="How many jobs to run."),
+    typer.Option(
+        envvar="HOURHAND_DEMO_JOBS", metavar="N", min=60, max=500, help="How many jobs to run."
+    ),
 ]
 QuietOption = Annotated[
     bool,

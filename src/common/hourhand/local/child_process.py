@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -86,10 +87,9 @@ class ChildProcess:
     def end(self) -> None:
         """End it: first by closing its input, then by force. Returns when it is gone."""
         assert self._process.stdin is not None
-        try:
+        # What was not flushed has nobody to read it.
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
         for force in (None, signal.SIGTERM, signal.SIGKILL):
             if force is not None:
                 self.signal(force)
@@ -127,7 +127,7 @@ class ChildProcess:
 def exit_reason(exit_code: int) -> str:
     """Return how a process ended, in words."""
     if exit_code < 0:
-        return f"killed by {signal.Signals(-exit_code).name}"
+        return f"killed by signal {-exit_code} ({signal.strsignal(-exit_code)})"
     return f"exit code {exit_code}"
 
 

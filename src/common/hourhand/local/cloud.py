@@ -195,9 +195,7 @@ class LocalCloud:
                 module="hourhand.local.worker_process",
                 environment=environment,
             )
-            self.workers.append(
-                WorkerSlot(command.name, _spawner(command), self.idle, self._tell)
-            )
+            self.workers.append(WorkerSlot(command.name, _spawner(command), self.idle, self._tell))
 
     def _start_event_source(self) -> EventSource:
         source = EventSource(

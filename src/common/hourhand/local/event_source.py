@@ -12,24 +12,20 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from hourhand.domain.model import Priority
 from hourhand.local.news import BatchBegun, BatchEnded, QueueFailed, Tell
-from hourhand.local.slot_sharing import START_COST_SECONDS, SlotAccounts
-from hourhand.local.sqs_events import ATTRIBUTES, done_messages, sqs_event
+from hourhand.local.pause import Pause
+from hourhand.local.slot_sharing import SharedAccounts
+from hourhand.local.sqs_events import done_messages, sqs_event
 from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-SHORTEST_PAUSE_SECONDS = 0.01
-LONGEST_PAUSE_SECONDS = 0.25
-"""Messages are delayed by whole seconds, rounded down: a look this often finds nearly all of them
-before their job is due, at a few percent of a processor."""
 
 ERROR_PAUSE_SECONDS = 1.0
 STOP_CHECK_SECONDS = 0.5
@@ -50,47 +46,6 @@ class Batch:
         return tuple(message["Body"] for message in self.messages)
 
 
-@dataclass(slots=True)
-class _Pause:
-    """How long to wait when there was nothing to do: ever longer, up to a bound."""
-
-    seconds: float = SHORTEST_PAUSE_SECONDS
-
-    def next(self) -> float:
-        now, self.seconds = self.seconds, min(self.seconds * 1.5, LONGEST_PAUSE_SECONDS)
-        return now
-
-    def reset(self) -> None:
-        self.seconds = SHORTEST_PAUSE_SECONDS
-
-
-@dataclass(slots=True)
-class _Accounts:
-    """The slot accounts, charged from several threads."""
-
-    accounts: SlotAccounts = field(default_factory=SlotAccounts)
-    running: dict[str, tuple[Priority, float]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def order(self, now: float) -> tuple[Priority, ...]:
-        with self.lock:
-            for worker, (priority, since) in self.running.items():
-                self.accounts = self.accounts.charged(priority, now - since)
-                self.running[worker] = (priority, now)
-            return self.accounts.order()
-
-    def begin(self, worker: str, served: Priority, empty: list[Priority], now: float) -> None:
-        with self.lock:
-            passed = self.accounts.passed_over(empty, served)
-            self.accounts = passed.charged(served, START_COST_SECONDS)
-            self.running[worker] = (served, now)
-
-    def end(self, worker: str, now: float) -> None:
-        with self.lock:
-            priority, since = self.running.pop(worker)
-            self.accounts = self.accounts.charged(priority, now - since)
-
-
 class EventSource:
     """Feeds ``idle`` worker slots from the queues. ``arns`` and ``urls`` are by priority."""
 
@@ -109,7 +64,7 @@ class EventSource:
         self._idle = idle
         self._tell = tell
         self._batch_size = batch_size
-        self._accounts = _Accounts()
+        self._accounts = SharedAccounts()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="event-source", daemon=True)
@@ -129,7 +84,7 @@ class EventSource:
         self._thread.join()
 
     def _run(self) -> None:
-        pause = _Pause()
+        pause = Pause()
         slot: WorkerSlot | None = None
         while not self._stopping.is_set():
             if slot is None:
@@ -162,7 +117,7 @@ class EventSource:
                 QueueUrl=self._urls[priority],
                 MaxNumberOfMessages=self._batch_size,
                 WaitTimeSeconds=0,
-                MessageSystemAttributeNames=ATTRIBUTES,
+                MessageSystemAttributeNames=["All"],
             )
             messages = answer.get("Messages", [])
             if messages:
@@ -175,9 +130,7 @@ class EventSource:
 
     def _hand_over(self, slot: WorkerSlot, batch: Batch) -> None:
         self._tell(
-            BatchBegun(
-                worker=batch.worker, pid=batch.pid, queue=batch.queue, bodies=batch.bodies
-            )
+            BatchBegun(worker=batch.worker, pid=batch.pid, queue=batch.queue, bodies=batch.bodies)
         )
         slot.invoke(
             Invocation(

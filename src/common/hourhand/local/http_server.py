@@ -38,6 +38,9 @@ IDLE_SECONDS = 30.0
 
 MAX_CONNECTIONS = 128
 ACCEPT_WAIT_SECONDS = 1.0
+CLOSE_POLL_SECONDS = 0.05
+"""How soon a server notices that it shall close."""
+
 API_SECONDS = 29.0
 """An HTTP API of API Gateway waits at most 30 s for its function."""
 
@@ -101,7 +104,9 @@ def serve(handler: EntryPoint, host: str = "127.0.0.1", port: int = 8787) -> Run
         fault = FieldError("port", f"{port} cannot be listened on: {error}")
         raise InvalidInput(f"Port {port} cannot be used: {error}.", errors=(fault,)) from error
     server.entry_point = handler
-    thread = threading.Thread(target=server.serve_forever, name="hourhand-http", daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, args=(CLOSE_POLL_SECONDS,), name="hourhand-http", daemon=True
+    )
     thread.start()
     return RunningServer(server, thread)
 
@@ -117,6 +122,7 @@ class _Server(ThreadingHTTPServer):
     """Bounds the connections: one too many waits a moment for another to end, then is closed."""
 
     daemon_threads = True
+    request_queue_size = MAX_CONNECTIONS
     entry_point: EntryPoint
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:

@@ -1,4 +1,4 @@
-"""Reading what our processes write: structured logs, metrics in CloudWatch's format, user prints."""
+"""Reading what our processes write: structured logs, CloudWatch's metrics, what users print."""
 
 from __future__ import annotations
 

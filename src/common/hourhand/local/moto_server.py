@@ -46,9 +46,7 @@ class MotoServer:
             threaded=False,
             request_handler=QuietHandler,
         )
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="moto", daemon=True
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
 
     @property
     def endpoint(self) -> str:

@@ -8,6 +8,7 @@ slot time is shared as the shares say, and while any has work no slot waits.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -42,3 +43,33 @@ class SlotAccounts:
         """Return the accounts after queues were found empty and another was served."""
         raised = {queue: max(self.used[queue], self.used[served]) for queue in empty}
         return SlotAccounts({**self.used, **raised})
+
+
+@dataclass(slots=True)
+class SharedAccounts:
+    """The accounts as many workers charge them. Instants are in seconds of one monotonic clock."""
+
+    _accounts: SlotAccounts = field(default_factory=SlotAccounts)
+    _running: dict[str, tuple[Priority, float]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def order(self, now: float) -> tuple[Priority, ...]:
+        """Charge what runs up to ``now``; return the queues in the order to ask them."""
+        with self._lock:
+            for worker, (queue, since) in self._running.items():
+                self._accounts = self._accounts.charged(queue, now - since)
+                self._running[worker] = (queue, now)
+            return self._accounts.order()
+
+    def begin(self, worker: str, served: Priority, empty: Collection[Priority], now: float) -> None:
+        """Note that ``worker`` runs for ``served``; those asked before it were ``empty``."""
+        with self._lock:
+            passed = self._accounts.passed_over(empty, served)
+            self._accounts = passed.charged(served, START_COST_SECONDS)
+            self._running[worker] = (served, now)
+
+    def end(self, worker: str, now: float) -> None:
+        """Note that ``worker`` is free again."""
+        with self._lock:
+            queue, since = self._running.pop(worker)
+            self._accounts = self._accounts.charged(queue, now - since)

@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-ATTRIBUTES = ("All",)
-"""The message attributes of the system that an event source asks for."""
-
 
 def sqs_event(messages: Sequence[Mapping[str, Any]], queue_arn: str) -> dict[str, Any]:
     """Return the event for ``messages``, as ReceiveMessage returned them."""
@@ -33,9 +30,7 @@ def _record(message: Mapping[str, Any], queue_arn: str, region: str) -> dict[str
     }
 
 
-def done_messages(
-    messages: Sequence[Mapping[str, Any]], answer: Any
-) -> list[Mapping[str, Any]]:
+def done_messages(messages: Sequence[Mapping[str, Any]], answer: Any) -> list[Mapping[str, Any]]:
     """Return the messages that are worked off and to be deleted."""
     reported = _reported_failures(answer)
     known = {message["MessageId"] for message in messages}

@@ -127,6 +127,8 @@ class RunningAttempt:
 
     def finish(self, finished: Finished, payload_text: str) -> bool:
         """Commit how the handler's run ended; whether it was still ours to commit."""
+        # What a handler told after its last heartbeat, or all that a short one ever told.
+        self.progress = finished.progress or self.progress
         match finished.outcome:
             case Outcome.SUCCEEDED:
                 return self._succeed(finished.result_text, payload_text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -51,7 +52,7 @@ def _overlap(runs: list[Run]) -> bool:
     return any(
         # A run of which no end is known may still be under way.
         first.ended_at is None or second.began_at < first.ended_at
-        for first, second in zip(ordered, ordered[1:], strict=False)
+        for first, second in itertools.pairwise(ordered)
     )
 
 

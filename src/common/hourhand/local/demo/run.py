@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from hourhand.domain.errors import HourhandError
@@ -295,9 +294,7 @@ class Demo:
         if answer.status != 200:  # noqa: PLR2004
             return Observed(planned=self._planned[name], job_id=job_id, job=None)
         events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
-        return Observed(
-            planned=self._planned[name], job_id=job_id, job=answer.body, events=events
-        )
+        return Observed(planned=self._planned[name], job_id=job_id, job=answer.body, events=events)
 
     def _led_again(self, killed: LeaderKilled | None) -> datetime | None:
         """Return when the next leader after ``killed`` began."""

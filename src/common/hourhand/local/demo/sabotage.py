@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.02
 """How often the leader's lease is looked at: a tick takes some ten times as long."""
 
 MAX_KILLS = 3
-"""A kill that comes too late, after the leader gave its lease up, proves nothing and is repeated."""
+"""A kill that comes after the leader gave its lease up proves nothing, and is repeated."""
 
 HUNT_SECONDS = 60.0
 

@@ -14,7 +14,6 @@ from hourhand.local.news import (
     Logged,
     Measured,
     News,
-    Printed,
     Ticked,
 )
 
@@ -40,8 +39,6 @@ class Tracker:
     casualties: list[Casualty] = field(default_factory=list)
     ticks: list[Ticked] = field(default_factory=list)
     measured: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    warnings: list[Logged] = field(default_factory=list)
-    printed: list[Printed] = field(default_factory=list)
     _held: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,13 +87,14 @@ class Tracker:
             case Measured():
                 for name, values in news.values.items():
                     self.measured[name].extend(values)
-            case Logged(sentence=sentence, fields=fields) if sentence == ATTEMPT_ENDED:
-                self.outcomes[fields["outcome"]] += 1
-                if fields["outcome"] == "SUCCEEDED":
-                    self.ended_jobs.add(fields["job_id"])
-            case Logged(is_warning=True):
-                self.warnings.append(news)
-            case Printed():
-                self.printed.append(news)
+            case Logged():
+                self._note_line(news)
             case _:
                 pass
+
+    def _note_line(self, line: Logged) -> None:
+        if line.sentence != ATTEMPT_ENDED:
+            return
+        self.outcomes[line.fields["outcome"]] += 1
+        if line.fields["outcome"] == "SUCCEEDED":
+            self.ended_jobs.add(line.fields["job_id"])

@@ -1,0 +1,171 @@
+"""``hourhand dev``: the local cloud in a terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.text import Text
+
+from hourhand.cli.lines import NORMAL, line_of
+from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.local.cloud import CloudOptions, LocalCloud
+from hourhand.local.news import News
+from hourhand.settings import read_settings
+
+MEMORY = "memory"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DevOptions:
+    """What the command was told; ``detail`` as in `hourhand.cli.lines`."""
+
+    handlers: str
+    port: int
+    backend: str
+    tick_seconds: float
+    workers: int
+    batch_size: int
+    speed: float
+    detail: int = NORMAL
+
+
+class Cloud(Protocol):
+    """What is served: the local cloud, or its stand-in on a virtual clock."""
+
+    @property
+    def url(self) -> str:
+        """Where the API is."""
+
+    @property
+    def handler_names(self) -> tuple[str, ...]:
+        """The handlers that there are."""
+
+    def start(self) -> None:
+        """Start it."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+def run_dev(options: DevOptions) -> None:
+    """Serve until SIGINT or SIGTERM. Raises `HourhandError` where it cannot start."""
+    if options.speed != 1 and options.backend != MEMORY:
+        problem = FieldError("--speed", f"needs --backend {MEMORY}: AWS keeps real time")
+        raise InvalidInput("Time cannot be made to pass faster here.", errors=(problem,))
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+
+    def tell(news: News) -> None:
+        line = line_of(news, datetime.now().astimezone(), options.detail)
+        if line is not None:
+            console.print(line)
+
+    with ending_signals() as asked_to_end:
+        console.print("[dim]Starting the local cloud ...[/]")
+        cloud = _cloud(options, tell)
+        cloud.start()
+        try:
+            _greet(console, options, cloud)
+            asked_to_end.wait()
+            console.print("[dim]Ending: running jobs get a moment. Ctrl-C again to end at once.[/]")
+        finally:
+            cloud.stop()
+    console.print("[dim]Ended. Nothing is left running.[/]")
+
+
+@contextmanager
+def ending_signals() -> Iterator[threading.Event]:
+    """Yield an event that the first SIGINT or SIGTERM sets; the second ends the process."""
+    asked = threading.Event()
+
+    def ask(number: int, _: Any) -> None:
+        if asked.is_set():
+            # Children end with the pipe from us, so nothing of ours stays behind.
+            os._exit(128 + number)
+        asked.set()
+
+    before = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _cloud(options: DevOptions, tell: Callable[[News], None]) -> Cloud:
+    timings = read_settings(os.environ, ()).timings
+    if options.backend == MEMORY:
+        from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
+
+        return MemoryCloud(
+            MemoryOptions(
+                handlers=options.handlers,
+                port=options.port,
+                tick_seconds=options.tick_seconds,
+                workers=options.workers,
+                batch_size=options.batch_size,
+                speed=options.speed,
+                timings=timings,
+            ),
+            tell,
+        )
+    return LocalCloud(
+        CloudOptions(
+            handlers=options.handlers,
+            port=options.port,
+            backend=options.backend,
+            tick_seconds=options.tick_seconds,
+            workers=options.workers,
+            batch_size=options.batch_size,
+            timings=timings,
+        ),
+        tell,
+    )
+
+
+def _greet(console: Console, options: DevOptions, cloud: Cloud) -> None:
+    url = cloud.url
+    rows = {
+        "API": f"{url}/v1",
+        "docs": f"{url}/v1/docs",
+        "handlers": f"{', '.join(cloud.handler_names)} [dim](of {options.handlers})[/]",
+        "runs on": _described(options),
+    }
+    console.print()
+    console.print("[bold]Hourhand[/] is ready.")
+    for name, value in rows.items():
+        console.print(f"  [dim]{name:<9}[/] {value}")
+    console.print()
+    console.print("[dim]Try:[/]")
+    for command in _commands(url, cloud.handler_names):
+        console.print(Text(f"  {command}"))
+    console.print()
+    console.print("[dim]Ctrl-C ends it. Jobs as they live:[/]")
+
+
+def _described(options: DevOptions) -> str:
+    tick = f"a tick every {options.tick_seconds:g} s"
+    batch = "" if options.batch_size == 1 else f", batches of up to {options.batch_size}"
+    if options.backend == MEMORY:
+        threads = f"{options.workers} worker threads{batch}"
+        return f"memory, one process, {threads}, {tick}, time at {options.speed:g} x"
+    place = "moto, in memory" if options.backend == "moto" else options.backend
+    plural = "" if options.workers == 1 else "es"
+    return f"{place}; {options.workers} worker process{plural}{batch}, {tick}"
+
+
+def _commands(url: str, handlers: tuple[str, ...]) -> list[str]:
+    body = f'{{"handler": "{handlers[0]}", "payload": {{}}, "delay_seconds": 2}}'
+    return [
+        f"curl -s {url}/v1/handlers",
+        f"curl -s {url}/v1/jobs -H 'content-type: application/json' -d '{body}'",
+        f"curl -s {url}/v1/jobs",
+    ]

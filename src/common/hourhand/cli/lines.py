@@ -1,0 +1,225 @@
+"""What happens in the local cloud, as one short line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.text import Text
+
+from hourhand.local.child_process import exit_reason
+from hourhand.local.news import (
+    ApiAnswered,
+    BatchBegun,
+    BatchEnded,
+    ChildDied,
+    ChildStarted,
+    HandlersLoaded,
+    Logged,
+    Measured,
+    News,
+    Printed,
+    QueueFailed,
+    Ticked,
+)
+
+QUIET, NORMAL, VERBOSE = -1, 0, 1
+"""How much is shown."""
+
+ATTEMPT_ENDED = "An attempt ended."
+FIRST_REFUSAL = 400
+
+_OUTCOMES = {
+    "SUCCEEDED": ("succeeded", "green"),
+    "FAILED": ("failed", "red"),
+    "TIMED_OUT": ("timed out", "red"),
+    "SNOOZED": ("snoozed", "cyan"),
+    "CANCELLED": ("cancelled", "magenta"),
+}
+_OPERATIONS = {"cancel": "cancel", "redrive": "redriven", "run-now": "run now"}
+_WORD_WIDTH = 11
+
+
+Told = tuple[str, str, str]
+"""A word, its style, and the rest of the line."""
+
+
+def line_of(news: News, now: datetime, detail: int = NORMAL) -> Text | None:
+    """Return the line for ``news`` at the local time ``now``, or ``None`` for no line."""
+    told = _TELLERS[type(news)](news, detail)
+    if told is None:
+        return None
+    word, style, rest = told
+    time = now.strftime("%H:%M:%S.") + f"{now.microsecond // 1000:03d}"
+    return Text.assemble((time, "dim"), "  ", (f"{word:<{_WORD_WIDTH}}", style), " ", rest)
+
+
+def _printed(news: Printed, _: int) -> Told:
+    return news.name, "dim", news.line
+
+
+def _child_died(news: ChildDied, _: int) -> Told:
+    again = f"another is started in {news.restart_seconds:g} s"
+    how = exit_reason(news.exit_code)
+    return "died", "bold red", f"{news.name} (pid {news.pid}): {how}; {again}"
+
+
+def _child_started(news: ChildStarted, detail: int) -> Told | None:
+    if news.is_restart and detail >= NORMAL:
+        return "started", "green", f"{news.name} (pid {news.pid}) is ready again"
+    return _verbosely(detail, "started", f"{news.name} (pid {news.pid})")
+
+
+def _queue_failed(news: QueueFailed, _: int) -> Told:
+    return "sqs", "yellow", f"{news.operation} failed: {news.reason}"
+
+
+def _handlers_loaded(news: HandlersLoaded, detail: int) -> Told | None:
+    if news.error is not None:
+        return "handlers", "bold red", f"not loaded, the last good ones stay: {news.error}"
+    names = f"loaded: {', '.join(news.names)}"
+    return ("handlers", "green", names) if detail >= NORMAL else None
+
+
+def _ticked(news: Ticked, detail: int) -> Told | None:
+    if news.error is not None:
+        return "tick", "yellow", f"failed, the next one tries again: {news.error}"
+    did = {name: value for name, value in (news.report or {}).items() if name != "holder"}
+    took = f"{news.took_seconds * 1000:.0f} ms"
+    return _verbosely(detail, "tick", f"{news.name} {took} {_fields(did)}")
+
+
+def _batch_begun(news: BatchBegun, detail: int) -> Told | None:
+    text = f"{_job_ids(news)} by {news.worker} from {news.queue}"
+    return _verbosely(detail, "received", text)
+
+
+def _batch_ended(news: BatchEnded, detail: int) -> Told | None:
+    if news.crash is not None:
+        return "crashed", "yellow", f"{_job_ids(news)} in {news.worker}: {news.crash}"
+    return _verbosely(detail, "done", f"{_job_ids(news)} by {news.worker}")
+
+
+def _measured(news: Measured, detail: int) -> Told | None:
+    sums = {name: sum(numbers) for name, numbers in news.values.items()}
+    return _verbosely(detail, "metrics", f"{news.name}: {_fields(sums)}")
+
+
+def _logged(news: Logged, detail: int) -> Told | None:
+    text = f"{news.sentence} {_fields(news.fields)}"
+    if news.is_warning:
+        return "warning", "yellow", text
+    if news.sentence == ATTEMPT_ENDED and detail >= NORMAL:
+        return _attempt(news.fields)
+    if "handler" in news.fields and detail >= NORMAL:
+        # What a handler logged by ctx.logger.
+        return "log", "", text
+    return _verbosely(detail, "log", f"{news.name}: {text}")
+
+
+def _verbosely(detail: int, word: str, text: str) -> Told | None:
+    return (word, "dim", text) if detail >= VERBOSE else None
+
+
+def _attempt(fields: Mapping[str, Any]) -> Told:
+    word, style = _OUTCOMES.get(fields["outcome"], (str(fields["outcome"]).lower(), ""))
+    parts = [f"attempt {fields['attempt']}"]
+    if fields.get("took_ms") is not None:
+        parts.append(f"took {_duration(fields['took_ms'])}")
+    if fields.get("error"):
+        parts.append(str(fields["error"]))
+    return word, style, f"{fields['job_id']}  {fields['handler']}  {', '.join(parts)}"
+
+
+def _answered(news: ApiAnswered, detail: int) -> Told | None:
+    """Tell of what changed something, and of refusals; of reads only to those who want all."""
+    if detail <= QUIET:
+        return None
+    request = f"{news.method} {news.path} {news.status}"
+    if news.status >= FIRST_REFUSAL:
+        problem = _json(news.body)
+        errors = "; ".join(f"{e['field']} {e['message']}" for e in problem.get("errors", ()))
+        return "refused", "yellow", f"{request}: {errors or problem.get('detail', '')}"
+    change = _change(news)
+    if change is not None:
+        return change
+    return _verbosely(detail, "request", request)
+
+
+def _change(news: ApiAnswered) -> Told | None:
+    parts = news.path.strip("/").split("/")
+    match news.method, parts:
+        case "POST", ["v1", "jobs"]:
+            return _submitted(_json(news.body), is_new=news.status == 201)  # noqa: PLR2004 (HTTP)
+        case "POST", ["v1", "jobs", "batch"]:
+            results = _json(news.body).get("results", [])
+            refused = sum("error" in result for result in results)
+            text = f"{len(results) - refused} jobs in a batch, {refused} refused"
+            return "submitted", "blue", text
+        case "POST", ["v1", "jobs", "cancel" | "redrive" as operation]:
+            answer = _json(news.body)
+            text = f"{answer.get('changed')} of {answer.get('matched')} jobs that match"
+            return _OPERATIONS[operation], "magenta", text
+        case "POST", ["v1", "jobs", job_id, operation] if operation in _OPERATIONS:
+            return _OPERATIONS[operation], "magenta", f"{job_id}  {_status(news)}"
+        case "PATCH", ["v1", "jobs", job_id]:
+            return "changed", "magenta", f"{job_id}  {_status(news)}"
+        case _:
+            return None
+
+
+def _submitted(job: Mapping[str, Any], *, is_new: bool) -> Told:
+    wait = datetime.fromisoformat(job["run_at"]) - datetime.fromisoformat(job["created_at"])
+    seconds = wait.total_seconds()
+    due = f"due in {_duration(seconds * 1000)}" if seconds > 0 else "due now"
+    text = f"{job['id']}  {job['handler']}  {job['priority']}, {due}"
+    return ("submitted", "blue", text) if is_new else ("known", "blue", f"{text} (the first one)")
+
+
+def _status(news: ApiAnswered) -> str:
+    job = _json(news.body)
+    asked = ", asked to stop" if job.get("cancel_requested_at") else ""
+    return f"{job.get('handler')}  is {job.get('status')}{asked}"
+
+
+def _job_ids(batch: BatchBegun | BatchEnded) -> str:
+    return ", ".join(str(_json(body).get("job")) for body in batch.bodies)
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _fields(fields: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in fields.items() if name != "trace_id")
+
+
+_MS_IN = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000}
+
+
+def _duration(milliseconds: float) -> str:
+    for unit, size in _MS_IN.items():
+        if milliseconds >= size:
+            return f"{milliseconds / size:.3g} {unit}"
+    return f"{milliseconds:.0f} ms"
+
+
+_TELLERS: Mapping[type, Callable[[Any, int], Told | None]] = {
+    Printed: _printed,
+    ChildDied: _child_died,
+    ChildStarted: _child_started,
+    QueueFailed: _queue_failed,
+    HandlersLoaded: _handlers_loaded,
+    Ticked: _ticked,
+    BatchBegun: _batch_begun,
+    BatchEnded: _batch_ended,
+    Measured: _measured,
+    Logged: _logged,
+    ApiAnswered: _answered,
+}

@@ -1,0 +1,145 @@
+"""Idempotency keys guard submission and execution: the same key has its effect once."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourhand.domain.errors import IdempotencyConflict, Unavailable
+from hourhand.domain.ids import content_hash, idempotency_record_key
+from hourhand.domain.model import Content, Job, JobStatus
+from hourhand.ports import Finished, Pulse
+from hourhand.testing import Faults, make_record
+from tests.world.checks import check_world
+from tests.world.runs import HandlerKilled, kill_process, succeed
+from tests.world.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+RECORD = idempotency_record_key(None, "k")
+
+
+# --- submission ---------------------------------------------------------------------------------
+
+
+def test_a_submission_without_an_answer_may_be_repeated_and_makes_one_job(world: World) -> None:
+    faults = Faults()
+    faults.lose_answer("jobs.put")
+    with pytest.raises(Unavailable):
+        world.submit(by=world.process(faults).api, idempotency_key="k")
+    job = world.submit(idempotency_key="k")
+    assert [*world.store.jobs()] == [job.id]
+    world.settle()
+    check_world(world)
+    assert len(world.runs) == 1
+
+
+def test_a_key_that_was_used_with_another_body_is_refused(world: World) -> None:
+    world.submit(idempotency_key="k", payload=1)
+    with pytest.raises(IdempotencyConflict) as refused:
+        world.submit(idempotency_key="k", payload=2)
+    assert refused.value.errors[0].field == "idempotency_key"
+
+
+# --- execution ----------------------------------------------------------------------------------
+
+
+def test_a_recorded_result_is_returned_without_calling_the_handler(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+    faults = Faults()
+    # Right after the record says "done", and before the job does.
+    faults.throttle("jobs.transition", nth=2, times=9)
+    world.deliver(by=world.process(faults).worker)
+    assert world.job(job).status is JobStatus.RUNNING
+    world.settle()
+    check_world(world)
+    report = world.api.queries.job(job.id)
+    assert (report.job.status, report.result_text) == (JobStatus.SUCCEEDED, '{"done":true}')
+    assert len(world.runs) == 1
+    assert world.telemetry.total("idempotent_replays") == 1
+
+
+def test_a_job_submitted_anew_under_a_key_whose_work_is_done_is_not_run(world: World) -> None:
+    first = world.submit(idempotency_key="k", retention_seconds=0)
+    world.settle()
+    world.advance(25 * 3600)
+    assert world.store.delete_expired(world.clock.now()) > 0
+    assert world.store.get(first.id) is None
+    again = world.submit(idempotency_key="k", retention_seconds=0)
+    world.settle()
+    assert world.job(again).status is JobStatus.SUCCEEDED
+    assert world.api.queries.job(again.id).result_text == '{"done":true}'
+    assert len(world.runs) == 1
+
+
+def test_a_record_without_a_result_is_replayed_as_null(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+    inputs = content_hash("greet", "null")
+    world.keys.begin(
+        make_record(key=RECORD, job_id=job.id, is_done=True, inputs_hash=inputs),
+        now=world.clock.now(),
+    )
+    world.deliver()
+    assert world.job(job).result == Content(size_bytes=4, text="null")
+    assert not world.runs
+
+
+def test_a_key_whose_work_was_done_with_other_inputs_is_refused_for_good(world: World) -> None:
+    world.keys.begin(make_record(key=RECORD, job_id="another", is_done=True), now=world.clock.now())
+    job = world.submit(idempotency_key="k")
+    world.settle()
+    check_world(world)
+    report = world.api.queries.job(job.id)
+    assert report.job.status is JobStatus.DEAD
+    assert report.job.attempt == 1
+    assert report.error is not None
+    assert report.error.type == "IdempotencyConflict"
+    assert not world.runs
+
+
+def test_a_key_under_which_another_job_is_in_progress_is_tried_again(world: World) -> None:
+    world.keys.begin(make_record(key=RECORD, job_id="another"), now=world.clock.now())
+    job = world.submit(idempotency_key="k")
+    world.deliver()
+    report = world.api.queries.job(job.id)
+    assert report.job.status is JobStatus.RETRYING
+    assert report.error is not None
+    assert report.error.type == "IdempotencyKeyTaken"
+    assert not world.runs
+    world.advance(86_401)
+    world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_crash_in_progress_is_recovered_under_the_same_key(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+    with pytest.raises(HandlerKilled):
+        world.deliver(kill_process)
+    record = world.keys.records()[RECORD]
+    assert (record.token, record.is_done) == (1, False)
+    world.settle()
+    check_world(world)
+    record = world.keys.records()[RECORD]
+    assert (record.job_id, record.token, record.is_done) == (job.id, 2, True)
+
+
+def test_a_zombie_under_a_key_records_no_result(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+    (delivery,) = world.receive()
+
+    def lose_the_lease(running: Job, pulse: Pulse) -> Finished:
+        world.advance(61)
+        with pytest.raises(HandlerKilled):
+            world.deliver(kill_process)
+        return succeed(running, pulse)
+
+    world.handle(delivery, lose_the_lease, world.process().worker)
+    record = world.keys.records()[RECORD]
+    assert (record.token, record.is_done) == (2, False)
+    assert world.job(job).status is JobStatus.RUNNING
+    assert world.telemetry.total("commits_refused") == 1
+    world.settle()
+    check_world(world)
