@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from hourhand.domain.model import ErrorInfo, Job, Outcome
-from hourhand.ports import Clock, Finished, JobStore, Progress, Pulse
+from hourhand.domain.model import ErrorInfo, Job, Outcome, Progress
+from hourhand.ports import Clock, Finished, JobStore, Pulse
 
 Behaviour = Callable[[Job, Pulse], Finished]
 """What a handler does with a job, in one call."""

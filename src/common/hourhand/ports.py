@@ -393,7 +393,8 @@ class Finished:
     """How a handler's run ended, before anything of it is committed.
 
     ``retry_after``: what `RetryLater` or `Snooze` asked for. ``result_text``: JSON, for
-    SUCCEEDED. ``progress``: the last that it told.
+    SUCCEEDED. ``progress``: the last that it told. ``still_runs``: the handler ignores its end,
+    and its process needs a moment to end: another attempt must not start before.
     """
 
     outcome: Outcome
@@ -401,6 +402,7 @@ class Finished:
     error: ErrorInfo | None = None
     retry_after: timedelta | None = None
     progress: Progress | None = None
+    still_runs: bool = False
 
 
 class Pulse(Protocol):

@@ -134,6 +134,7 @@ def test_null_means_not_given() -> None:
         ({"retry": {"max_attempts": 101}}, "retry.max_attempts", "at most 100"),
         ({"retry": {"backoff": "cubic"}}, "retry.backoff", "'exponential'"),
         ({"retry": {"base_seconds": -1}}, "retry.base_seconds", "at least 0"),
+        ({"retry": {"base_seconds": 5e-324}}, "retry.base_seconds", "0 or at least 0.001"),
         ({"retry": {"max_delay_seconds": 1e12}}, "retry.max_delay_seconds", "at most"),
         ({"retry": {"jitter": "some"}}, "retry.jitter", "'none', 'additive' or 'full'"),
         ({"retry": {"attempts": 3}}, "retry.attempts", "is not a known field"),
@@ -162,6 +163,7 @@ def test_a_wrong_field_is_named_with_what_is_allowed(
         {"delay_seconds": 0},
         {"delay_seconds": 1.5},
         {"retry": {}},
+        {"retry": {"base_seconds": 0, "max_delay_seconds": 0.001}},
         {"tenant": "with\0nul"},
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 
 from hourhand import JobContext
 from hourhand.domain.errors import Unavailable
-from hourhand.worker_runtime import STUCK_EXIT_CODE, _batch
+from hourhand.services.execution import START_RESERVE_SECONDS
+from hourhand.worker_runtime import STUCK_EXIT_CODE, RunLimits, _batch
 from tests.unit.worker_runtime.fakes import (
     FAST_HEART,
     PATIENCE,
@@ -224,3 +225,11 @@ def test_several_stuck_handlers_do_not_wait_for_each_other(worker: Worker, stuck
 
     assert sorted(worker.acts[:2]) == ["stuck TIMED_OUT", "stuck-too TIMED_OUT"]
     assert worker.acts[2:] == [EXIT]
+
+
+def test_the_end_of_a_process_fits_into_the_time_that_is_reserved_for_it() -> None:
+    limits = RunLimits()
+    waits = limits.stop_grace + limits.neighbour_grace + limits.hand_back
+
+    # What is left of the reserve is for the commits.
+    assert waits + 5 <= START_RESERVE_SECONDS

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hourhand import JobContext
 from hourhand.bootstrap import Adapters, wire_worker
-from hourhand.domain.model import EventKind, Job, JobStatus, OnLost, Progress
+from hourhand.domain.model import (
+    Backoff,
+    EventKind,
+    Jitter,
+    Job,
+    JobStatus,
+    OnLost,
+    Progress,
+    RetryPolicy,
+)
 from hourhand.domain.moves import request_cancel
 from hourhand.handlers import Registry
 from hourhand.settings import Settings
@@ -27,6 +37,7 @@ from hourhand.testing import (
     make_job,
 )
 from hourhand.worker_runtime import WorkerRuntime
+from hourhand.worker_runtime._batch import FLUSH_SECONDS
 from tests.unit.worker_runtime.fakes import (
     FAST_HEART,
     PATIENCE,
@@ -195,6 +206,35 @@ def test_a_stuck_job_is_on_record_before_its_process_ends_and_its_neighbour_hand
     assert world.ends("stuck") == [EventKind.TIMED_OUT]
     assert world.ends("slow") == [EventKind.HANDED_BACK]
     assert (world.job("stuck").attempt, world.job("slow").attempt) == (1, 0)
+
+
+def test_the_retry_of_a_stuck_job_leaves_its_process_time_to_end(world: World) -> None:
+    at_once = RetryPolicy(backoff=Backoff.FIXED, base_seconds=0, jitter=Jitter.NONE)
+    world.add("stuck", world.stay, timeout_seconds=60, retry=at_once)
+    processing = world.start("stuck")
+    world.wait_until_running("stuck")
+    world.let_time_pass_until_stuck(60)
+    processing.kept()
+
+    due_at = world.job("stuck").due_at
+    assert due_at is not None
+    assert due_at >= world.clock.now() + timedelta(seconds=FLUSH_SECONDS)
+
+
+def test_the_retry_of_a_handler_that_stopped_keeps_to_its_policy(world: World) -> None:
+    def stop(ctx: JobContext) -> None:
+        world.begun.add(ctx.job_id)
+        assert ctx.cancelled.wait(PATIENCE)
+
+    at_once = RetryPolicy(backoff=Backoff.FIXED, base_seconds=0, jitter=Jitter.NONE)
+    world.add("stops", stop, timeout_seconds=60, retry=at_once)
+    processing = world.start("stops")
+    world.wait_until_running("stops")
+    world.clock.advance(60)
+    processing.kept()
+
+    assert world.ends("stops") == [EventKind.TIMED_OUT]
+    assert world.job("stops").due_at == world.clock.now()
 
 
 def test_a_neighbour_that_must_not_run_again_is_left_to_its_lease(world: World) -> None:

@@ -38,7 +38,8 @@ _OUTCOMES = {
     "SNOOZED": ("snoozed", "cyan"),
     "CANCELLED": ("cancelled", "magenta"),
 }
-_OPERATIONS = {"cancel": "cancel", "redrive": "redriven", "run-now": "run now"}
+_OPERATIONS = {"cancel": "cancelled", "redrive": "redriven", "run-now": "run now"}
+_KNOWN_TO_LINE = frozenset({"job_id", "handler"})
 _WORD_WIDTH = 11
 
 
@@ -115,7 +116,9 @@ def _logged(news: Logged, detail: int) -> Told | None:
         return _attempt(news.fields)
     if "handler" in news.fields and detail >= NORMAL:
         # What a handler logged by ctx.logger.
-        return "log", "", text
+        job = f"{news.fields['job_id']}  {news.fields['handler']}"
+        rest = {name: v for name, v in news.fields.items() if name not in _KNOWN_TO_LINE}
+        return "log", "", f"{job}  {news.sentence} {_fields(rest)}"
     return _verbosely(detail, "log", f"{news.name}: {text}")
 
 
@@ -129,7 +132,8 @@ def _attempt(fields: Mapping[str, Any]) -> Told:
     if fields.get("took_ms") is not None:
         parts.append(f"took {_duration(fields['took_ms'])}")
     if fields.get("error"):
-        parts.append(str(fields["error"]))
+        ahead = "to be retried" if fields.get("will_retry") else "no further attempt"
+        parts.append(f"{fields['error']}, {ahead}")
     return word, style, f"{fields['job_id']}  {fields['handler']}  {', '.join(parts)}"
 
 
@@ -160,7 +164,7 @@ def _change(news: ApiAnswered) -> Told | None:
             return "submitted", "blue", text
         case "POST", ["v1", "jobs", "cancel" | "redrive" as operation]:
             answer = _json(news.body)
-            text = f"{answer.get('changed')} of {answer.get('matched')} jobs that match"
+            text = f"{answer.get('matched')} jobs match, {answer.get('changed')} changed"
             return _OPERATIONS[operation], "magenta", text
         case "POST", ["v1", "jobs", job_id, operation] if operation in _OPERATIONS:
             return _OPERATIONS[operation], "magenta", f"{job_id}  {_status(news)}"

@@ -28,12 +28,9 @@ def _rebuild(annotation: Any, outer: frozenset[Any]) -> Any:
     rebuilt = tuple(_rebuild(argument, outer) for argument in arguments)
     if rebuilt == arguments:
         return annotation
-    origin = get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        return Union[rebuilt]  # noqa: UP007 - `|` cannot be told its members as a tuple
-    if hasattr(annotation, "copy_with"):
-        return annotation.copy_with(rebuilt)
-    return origin[rebuilt] if origin is not None else annotation
+    origin: Any = get_origin(annotation)
+    # `X | Y` cannot be subscripted, `Union[X, Y]` can.
+    return (Union if origin is types.UnionType else origin)[rebuilt]
 
 
 def _new_typed_dict(old: Any, outer: frozenset[Any]) -> Any:

@@ -1,7 +1,8 @@
 """The page that shows the OpenAPI document. Swagger UI and its styles are in the page itself.
 
-Powertools brings Swagger UI along (Apache-2.0). Its own page tells the UI an address of the
-document, and the UI then has a third party validate it; this page gives it the document itself.
+Powertools brings Swagger UI along (Apache-2.0). Its own page lets the UI ask for the document
+again, at an address of Powertools' routing, and has no content security policy; this one holds
+the document, names no validation service (Swagger UI's default is a third party's) and has one.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ are made of; or what is wrong with them, and exits with 1.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import sys
 import sysconfig
@@ -39,7 +40,7 @@ def _read(module: str, to: Path, replies: IO[str]) -> int:
         handlers = describe(load_handlers(module))
     except HourhandError as error:
         if error.__cause__ is not None:
-            traceback.print_exception(error.__cause__)
+            _show(error.__cause__)
         write_line(replies, {"error": error.detail, "files": _files(module)})
         return 1
     # Whole or not at all: the API may read it at any moment.
@@ -49,6 +50,18 @@ def _read(module: str, to: Path, replies: IO[str]) -> int:
     names = [info.name for info in handlers]
     write_line(replies, {"handlers": names, "files": _files(module)})
     return 0
+
+
+def _show(error: BaseException) -> None:
+    """Print the traceback of ``error`` without the frames of ours and of the import system."""
+    ours = (str(Path(hourhand.__file__).parent), str(Path(importlib.__file__).parent))
+    shown = traceback.TracebackException.from_exception(error)
+    shown.stack = traceback.StackSummary.from_list(
+        frame
+        for frame in shown.stack
+        if not frame.filename.startswith((*ours, "<frozen importlib"))
+    )
+    sys.stderr.write("".join(shown.format()))
 
 
 def _files(module: str) -> list[str]:

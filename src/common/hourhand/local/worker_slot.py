@@ -185,6 +185,7 @@ class WorkerSlot:
         if "ready" in message:
             self._is_ready = self.was_ready = True
             self._tell(ChildStarted(name=self.name, pid=self.pid, is_restart=self._has_died))
+            self._has_died = False
         elif self._invocation is not None:
             self._was_useful = True
             error = message.get("error")

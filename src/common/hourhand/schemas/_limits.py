@@ -20,6 +20,7 @@ MAX_TIMEOUT_SECONDS = 840
 """A minute less than the longest that a Lambda function may run."""
 
 MAX_ATTEMPTS = 100
+MIN_RETRY_SECONDS = 0.001
 MAX_RETRY_SECONDS = 366 * 86_400
 """A retry further off than a year is a mistake in units, most likely."""
 

@@ -9,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.model import POOL, Backoff, Jitter, OnLost, Priority
 from hourhand.schemas import _limits as limits
-from hourhand.schemas._errors import field_names, invalid, validate
+from hourhand.schemas._errors import field_names, invalid, refusal, validate
 from hourhand.schemas._times import Instant
+
+
+def _at_least_a_millisecond(seconds: float) -> float:
+    """Refuse what is too little to wait for; DynamoDB has no numbers below 1e-130 either."""
+    if 0 < seconds < limits.MIN_RETRY_SECONDS:
+        raise refusal(f"must be 0 or at least {limits.MIN_RETRY_SECONDS}")
+    return seconds
+
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -38,7 +46,9 @@ Tags = Annotated[
     # Null means: not given, as it does for every other field.
     BeforeValidator(lambda tags: {} if tags is None else tags),
 ]
-RetrySeconds = Annotated[float, Field(ge=0, le=limits.MAX_RETRY_SECONDS)]
+RetrySeconds = Annotated[
+    float, Field(ge=0, le=limits.MAX_RETRY_SECONDS), AfterValidator(_at_least_a_millisecond)
+]
 DelaySeconds = Annotated[float, Field(ge=0, le=limits.MAX_DELAY_SECONDS)]
 
 

@@ -48,7 +48,8 @@ MAX_TRIES = 5
 SECONDS_BETWEEN_TRIES = 1.0
 
 HAND_BACK_DELAY = timedelta(seconds=2)
-"""Longer than a process needs to end: until then the handler of a job handed back still runs."""
+"""Longer than a process needs to end: until then a handler that is stuck, or whose job was handed
+back for its sake, still runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,8 @@ class RunningAttempt:
             delay = finished.retry_after
             if delay is None:
                 delay = retry_delay(job.retry, job.attempt, tools.chance.fraction())
+            if finished.still_runs:
+                delay = max(delay, HAND_BACK_DELAY)
             return self._again(finished, delay, reason)
         return self._die(finished.outcome, reason)
 

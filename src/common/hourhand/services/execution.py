@@ -218,6 +218,7 @@ class ExecutionService:
             attempt=attempt.job.attempt,
             outcome=finished.outcome,
             error=None if finished.error is None else finished.error.type,
+            will_retry=_will_retry(attempt.job, finished),
             took_ms=took // timedelta(milliseconds=1),
             trace_id=attempt.delivery.message.trace_id,
         )
@@ -258,6 +259,14 @@ class ExecutionService:
     def _hide(self, delivery: Delivery, duration: timedelta) -> None:
         seconds = ceil_seconds(min(max(duration, timedelta(0)), SQS_MAX_VISIBILITY))
         self.tools.queues.hide(delivery, seconds)
+
+
+def _will_retry(job: Job, finished: Finished) -> bool:
+    """Whether another attempt follows, unless the job was asked to stop."""
+    if finished.outcome is Outcome.SNOOZED:
+        return True
+    error = finished.error
+    return error is not None and error.retryable and job.attempt < job.retry.max_attempts
 
 
 def _payload_is_gone(job: Job) -> Finished:

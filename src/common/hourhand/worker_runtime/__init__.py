@@ -24,7 +24,8 @@ from hourhand.worker_runtime._batch import (
 )
 from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import WorkerProcess
-from hourhand.worker_runtime._runner import HandlerAbandoned, RunLimits, RunnerTools, ThreadRunner
+from hourhand.worker_runtime._runner import ThreadRunner
+from hourhand.worker_runtime._tools import HandlerAbandoned, RunLimits, RunnerTools
 
 __all__ = [
     "MAX_RECORDS",

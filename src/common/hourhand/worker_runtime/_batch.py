@@ -22,12 +22,8 @@ from hourhand.ports import Clock, Delivery, HandlerRunner, Telemetry
 from hourhand.services.execution import Disposition
 from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import Record, WorkerProcess
-from hourhand.worker_runtime._runner import (
-    HandlerAbandoned,
-    RunLimits,
-    RunnerTools,
-    ThreadRunner,
-)
+from hourhand.worker_runtime._runner import ThreadRunner
+from hourhand.worker_runtime._tools import HandlerAbandoned, RunLimits, RunnerTools
 
 MAX_RECORDS = 10
 """Messages in one event of a standard queue without a batching window, which ours have not."""

@@ -68,8 +68,9 @@ class HandlerCall:
     def interrupt(self) -> None:
         """End an ``async`` handler where it awaits. There is no such thing for a sync one."""
         self._is_interrupted = True
-        if self._cancel_task is not None:
-            self._cancel_task()
+        cancel_task = self._cancel_task
+        if cancel_task is not None:
+            cancel_task()
 
     def stack(self) -> str | None:
         """Return where the handler is at this moment."""
@@ -98,12 +99,11 @@ class HandlerCall:
         import asyncio  # noqa: PLC0415 - 0.03 s that workers without async handlers save
 
         async def main() -> Any:
-            loop, task = asyncio.get_running_loop(), asyncio.current_task()
-            if task is not None:
-                self._cancel_task = _task_canceller(loop, task)
-                if self._is_interrupted:
-                    task.cancel()
-            return await awaitable
+            task = asyncio.ensure_future(awaitable)
+            self._cancel_task = _task_canceller(asyncio.get_running_loop(), task)
+            if self._is_interrupted:
+                task.cancel()
+            return await task
 
         try:
             return asyncio.run(main())
@@ -112,6 +112,8 @@ class HandlerCall:
 
 
 def _task_canceller(loop: Any, task: Any) -> Callable[[], object]:
+    """Return what cancels ``task`` from another thread than its loop's."""
+
     def cancel() -> None:
         try:
             loop.call_soon_threadsafe(task.cancel)

@@ -45,6 +45,7 @@ def timed_out(
         outcome=Outcome.TIMED_OUT,
         error=ErrorInfo(type="TimedOut", message=message, traceback=stack or raised),
         progress=progress,
+        still_runs=ended is None,
     )
 
 

@@ -1,0 +1,49 @@
+"""What the runs of one process share, and how long they wait for what."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hourhand.domain.timings import Timings
+from hourhand.ports import Clock, Telemetry
+from hourhand.worker_runtime._loaded import LoadedHandlers
+from hourhand.worker_runtime._process import WorkerProcess
+
+
+class HandlerAbandoned(Exception):
+    """The job was handed back while its handler runs: there is no outcome to commit."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunLimits:
+    """The waits of the runtime, in seconds.
+
+    ``stop_grace``: after its hard timeout a handler may still stop by itself.
+    ``neighbour_grace``: the neighbours of a stuck handler may finish, ``hand_back``: and then
+    hand their jobs back. The three together stay below what the execution service reserves of
+    the function's time. ``load``: the import of the handlers.
+    """
+
+    stop_grace: float = 2.0
+    neighbour_grace: float = 8.0
+    hand_back: float = 3.0
+    load: float = 60.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunnerTools:
+    """What every run in a process shares.
+
+    ``hand_back`` returns a running job to its queue: `ExecutionService.hand_back`.
+    """
+
+    handlers: LoadedHandlers
+    process: WorkerProcess
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+    hand_back: Callable[[str, str], bool]
+    logger: logging.Logger
+    limits: RunLimits = field(default_factory=RunLimits)
