@@ -15,7 +15,7 @@ import pytest
 from hourhand.domain.errors import InvalidInput
 from hourhand.http_api import create_app
 from hourhand.local import http_server
-from hourhand.local.http_server import MAX_BODY_BYTES, RunningServer, serve
+from hourhand.local.http_server import MAX_BODY_BYTES, RunningServer, own_hosts, serve
 from tests.world.world import World
 
 JSON = {"Content-Type": "application/json"}
@@ -107,6 +107,11 @@ def test_the_home_page_leads_to_the_docs(server: RunningServer) -> None:
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
 def test_every_name_of_loopback_is_answered(server: RunningServer, name: str) -> None:
     assert ask(server, "GET", "/v1/health", headers={"Host": f"{name}:{server.port}"}).status == 200
+
+
+def test_only_port_80_may_be_left_out_of_the_host() -> None:
+    assert own_hosts(8787) == ["127.0.0.1:8787", "localhost:8787", "[::1]:8787"]
+    assert "localhost" in own_hosts(80)
 
 
 @pytest.mark.parametrize(
@@ -307,6 +312,16 @@ def test_a_function_that_fails_is_answered_for_and_logged(
         reply = ask(server, "GET", "/v1/health")
     assert (reply.status, reply.json) == (500, {"message": "Internal Server Error"})
     assert "The API function failed." in caplog.text
+    server.close()
+
+
+def test_an_answer_that_is_none_ends_the_connection_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = serve(lambda event, context: {"status": 200}, port=0)
+    with caplog.at_level(logging.ERROR):
+        assert say(server, head(server)) == b""
+    assert "A connection failed." in caplog.text
     server.close()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hourhand.domain.model import JobStatus
+from hourhand.http_api import create_app
+from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient
 from tests.world.runs import fail_for_good
 from tests.world.world import World
@@ -38,3 +40,14 @@ def test_all_means_all(api: ApiClient) -> None:
     for _ in range(2):
         api.submit(delay_seconds=3600)
     assert api.post("/v1/jobs/cancel", {"all": True}).json["changed"] == 2
+
+
+def test_a_job_that_could_not_be_changed_is_named_with_the_reason(world: World) -> None:
+    job = world.submit(delay_seconds=3600)
+    faults = Faults()
+    faults.throttle("transition", times=100)
+    api = ApiClient(create_app(world.process(faults).api))
+    response = api.post("/v1/jobs/cancel", {"all": True})
+    assert (response.json["matched"], response.json["changed"]) == (1, 0)
+    (failure,) = response.json["failed"]
+    assert (failure["id"], failure["error"]["status"]) == (job.id, 503)

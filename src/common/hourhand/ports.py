@@ -409,8 +409,10 @@ class Pulse(Protocol):
     """What a runner calls while a handler runs: implemented by the execution service."""
 
     def beat(self, progress: Progress | None) -> str:
-        """Extend visibility and lease. Returns ``alive``, ``cancelled`` (asked to stop) or
-        ``lost`` (the lease is another's: what the handler does now is not committed).
+        """Extend visibility and lease.
+
+        Returns ``alive``, ``cancelled`` (asked to stop) or ``lost`` (the lease is another's: what
+        the handler does now is not committed).
         """
 
 

@@ -16,8 +16,9 @@ import pytest
 from hourhand.domain import moves
 from hourhand.domain.moves import Move
 from tests.unit.domain.condition_cases import CASES, Case
-from tests.unit.domain.condition_scenarios import CASES_BY_NAME, SCENARIOS, Scenario
+from tests.unit.domain.condition_scenarios import SCENARIOS
 from tests.unit.domain.job_samples import with_long_history
+from tests.unit.domain.scenario import CASES_BY_NAME, Scenario
 
 each_scenario = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=lambda scenario: f"{scenario.move}-{scenario.clause}"

@@ -144,6 +144,20 @@ def test_the_first_and_the_last_stay_whatever_their_size() -> None:
     assert compact((), 0) == ((), 0)
 
 
+def test_a_history_of_exactly_its_budget_is_within_it() -> None:
+    # In the store a byte more follows each event.
+    for_reasons = HISTORY_BUDGET_BYTES - 9 * (len(pack_event(an_event())) + 1)
+    filler = "x" * (for_reasons - 8 * 13)
+    events = (*(an_event(reason="x" * 13) for _ in range(8)), an_event(reason=filler))
+    size = sum(len(pack_event(event)) + 1 for event in events)
+    assert size == HISTORY_BUDGET_BYTES
+    assert not is_over_budget(events)
+    assert compact(events, 0) == (events, 0)
+    one_more = (*events[:-1], an_event(reason=filler + "x"))
+    assert is_over_budget(one_more)
+    assert compact(one_more, 0)[1] == 1
+
+
 def test_a_budget_counts_the_bytes_of_utf_8() -> None:
     events = tuple(an_event(reason="🕰" * 10) for _ in range(6))
     assert sum(len(pack_event(event)) + 1 for event in events) <= HISTORY_BUDGET_BYTES

@@ -105,6 +105,12 @@ def test_random_ids_of_the_distant_future_still_fit() -> None:
     assert len(far) == 21
 
 
+def test_a_random_id_is_nine_characters_of_time_and_twelve_of_chance() -> None:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    assert random_job_id(epoch, 0) == "0" * 21
+    assert random_job_id(epoch + timedelta(milliseconds=33), 31) == "000000011" + "00000000000z"
+
+
 def test_chance_beyond_60_bits_is_left_out() -> None:
     assert random_job_id(NOW, 1 << 60) == random_job_id(NOW, 0)
     assert random_job_id(NOW, 1) != random_job_id(NOW, 0)

@@ -1,40 +1,29 @@
-"""What each move changes, and how a writer knows its own write again after a lost answer."""
+"""What each move of an open job changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from hourhand.domain import moves
 from hourhand.domain.buckets import Entry
-from hourhand.domain.clauses import Is, StatusIn
-from hourhand.domain.errors import IllegalMove
-from hourhand.domain.history import attempts_of, is_over_budget
+from hourhand.domain.history import attempts_of
 from hourhand.domain.model import (
-    Content,
     EventKind,
     Job,
     JobStatus,
-    OnLost,
     Outcome,
     Priority,
     Progress,
-    RetryPolicy,
 )
-from hourhand.domain.moves import Move, keep_after_end, owes_on_end
-from tests.unit.domain.condition_cases import CASES, MARGIN, SOON, WAIT, Case
+from tests.unit.domain.condition_cases import CASES, SOON, Case
 from tests.unit.domain.job_samples import (
-    IN_BUCKET,
-    IN_ITEM,
-    INLINE,
     NOW,
     a_dead_job,
     a_final_job,
     a_job,
-    a_message,
     a_retrying_job,
     a_running_job,
     a_sent_job,
@@ -43,196 +32,9 @@ from tests.unit.domain.job_samples import (
     an_event,
     with_long_history,
 )
+from tests.unit.domain.move_samples import CASES_BY_BUILDER, complete, done, fail
 
-WEEK = timedelta(days=7)
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-
-RECORDED_NOWHERE = {"keep_payload", "heartbeat", "finish"}
-"""Moves that leave no event: repeated, they are harmless."""
-
-
-def done(move: Move, job: Job) -> Job:
-    """Make a move that is allowed."""
-    assert move.is_allowed(job)
-    return move.apply(job)
-
-
-def fail(job: Job, **changes: object) -> Move:
-    given: dict[str, object] = {
-        "now": NOW,
-        "actor": "worker-1",
-        "outcome": Outcome.FAILED,
-        "reason": "ValueError: no",
-        "entry": SOON,
-        "sends_now": True,
-    }
-    return moves.retry_later(job, **{**given, **changes})  # type: ignore[arg-type]
-
-
-def complete(job: Job, result: Content = INLINE, progress: Progress | None = None) -> Move:
-    return moves.complete(job, now=NOW, actor="worker-1", result=result, progress=progress)
-
-
-def recover(job: Job, *, sends_now: bool = True) -> Move:
-    return moves.recover(
-        job, now=NOW, margin=MARGIN, actor="scheduler", entry=SOON, sends_now=sends_now
-    )
-
-
-# --- the table of states ---
-
-
-def test_a_move_that_the_table_does_not_hold_cannot_be_built() -> None:
-    with pytest.raises(IllegalMove, match="from SUCCEEDED to RUNNING"):
-        Move(
-            name="revive",
-            job_id="job-1",
-            to=JobStatus.RUNNING,
-            expect={"status": StatusIn(frozenset({JobStatus.SUCCEEDED}))},
-        )
-
-
-@pytest.mark.parametrize("expect", [{}, {"status": Is("status", JobStatus.PENDING)}])
-def test_a_move_to_a_state_names_the_states_that_it_expects(expect: dict[str, Is]) -> None:
-    with pytest.raises(IllegalMove, match="The move blind names no state"):
-        Move(name="blind", job_id="job-1", to=JobStatus.RUNNING, expect=expect)
-
-
-def test_a_job_that_did_not_end_cannot_leave_the_index() -> None:
-    with pytest.raises(IllegalMove, match="job-1 did not end"):
-        moves.finish(a_running_job())
-
-
-# --- repeated writes ---
-
-
-@each_case
-def test_a_writer_knows_its_own_write_again(case: Case) -> None:
-    job = case.ordinary
-    move = case.build(job)
-    assert not move.made_by_me(job)
-    written = done(move, job)
-    assert move.made_by_me(written) is (case.builder not in RECORDED_NOWHERE)
-
-
-@each_case
-def test_a_write_repeated_is_refused_or_changes_nothing(case: Case) -> None:
-    job = case.ordinary
-    move = case.build(job)
-    once = done(move, job)
-    if move.is_allowed(once):
-        assert move.apply(once) == once
-
-
-@each_case
-def test_the_same_write_of_another_or_at_another_time_is_not_mine(case: Case) -> None:
-    job = case.ordinary
-    move = case.build(job)
-    written = done(move, job)
-    for changes in ({"actor": "another"}, {"at": after(0.001)}):
-        if not move.events:
-            continue
-        events = (*move.events[:-1], replace(move.events[-1], **changes))
-        theirs = replace(move, events=events, claim_id=move.claim_id and "claim-x")
-        assert not theirs.made_by_me(written)
-
-
-def test_a_write_is_known_again_though_others_wrote_after_it() -> None:
-    move = fail(a_running_job())
-    retrying = done(move, a_running_job())
-    claim = moves.claim(
-        a_message(retrying),
-        now=after(2),
-        wait=WAIT,
-        owner="worker-2",
-        claim_id="claim-2",
-        lease_until=after(47),
-    )
-    assert move.made_by_me(done(claim, retrying))
-
-
-def test_another_workers_recovery_of_the_same_token_is_not_my_failure() -> None:
-    job = an_abandoned_job()
-    recovered = done(recover(job), job)
-    for zombie in (
-        fail(job),
-        fail(job, outcome=Outcome.TIMED_OUT),
-        complete(job),
-        moves.die(job, now=NOW, actor="worker-1", outcome=Outcome.LOST, reason="x"),
-        moves.hand_back(job, now=NOW, actor="worker-1", entry=SOON, reason="x"),
-    ):
-        assert not zombie.is_allowed(recovered)
-        assert not zombie.made_by_me(recovered)
-
-
-def test_a_claim_is_known_by_its_nonce_alone() -> None:
-    job = a_sent_job()
-    build: Callable[[str], Move] = lambda claim_id: moves.claim(  # noqa: E731
-        a_message(job),
-        now=NOW,
-        wait=WAIT,
-        owner="worker-1",
-        claim_id=claim_id,
-        lease_until=after(45),
-    )
-    claimed = done(build("claim-a"), job)
-    assert build("claim-a").made_by_me(claimed)
-    # The same worker at the same millisecond, for a second delivery of the message.
-    assert not build("claim-b").made_by_me(claimed)
-    completed = done(complete(claimed), claimed)
-    assert not build("claim-a").made_by_me(completed)
-
-
-def test_of_two_changes_in_one_millisecond_the_loser_is_told_so() -> None:
-    job = a_sent_job()
-
-    def change(payload: Content) -> Move:
-        return moves.change(
-            job, now=NOW, actor="api", sets={"payload": payload}, entry=None, sends_now=True
-        )
-
-    changed = done(change(INLINE), job)
-    assert change(INLINE).made_by_me(changed)
-    assert not change(IN_ITEM).is_allowed(changed)
-    assert not change(IN_ITEM).made_by_me(changed)
-
-
-# --- history ---
-
-
-def test_events_are_appended_while_there_is_room() -> None:
-    job = a_job()
-    marked = done(moves.mark_enqueued(job, now=NOW, actor="scheduler"), job)
-    assert [event.kind for event in marked.history] == [EventKind.SUBMITTED, EventKind.ENQUEUED]
-    assert marked.history_dropped == 0
-
-
-@each_case
-def test_a_long_history_is_compacted_by_the_write_that_would_overfill_it(case: Case) -> None:
-    job = with_long_history(case.ordinary)
-    move = case.build(job)
-    written = done(move, job)
-    if "history_as_read" not in move.expect:
-        assert written.history == (*job.history, *move.events)
-        return
-    assert not is_over_budget(written.history)
-    assert written.history[0] == job.history[0]
-    assert written.history[-len(move.events) :] == move.events
-    count_before = len(job.history) + job.history_dropped
-    assert len(written.history) + written.history_dropped == count_before + len(move.events)
-
-
-@each_case
-def test_the_record_names_the_state_that_the_move_led_to(case: Case) -> None:
-    written = done(case.build(case.ordinary), case.ordinary)
-    if case.builder not in RECORDED_NOWHERE:
-        assert written.history[-1].status is written.status
-
-
-@each_case
-def test_reasons_are_kept_short(case: Case) -> None:
-    move = case.build(case.ordinary)
-    assert all(len(event.reason.encode()) <= 40 for event in move.events)
 
 
 # --- dispatch ---
@@ -317,6 +119,7 @@ def test_a_take_over_records_the_lost_attempt_and_opens_the_next() -> None:
     assert (taken.progress, taken.generation, taken.lateness_ms) == (None, 1, 0)
     lost, current = attempts_of(taken.history, {})
     assert (lost.outcome, lost.worker, lost.token) == (Outcome.LOST, "worker-1", 1)
+    assert (lost.number, current.number) == (1, 2)
     assert (current.outcome, current.worker, current.token) == (None, "worker-2", 2)
 
 
@@ -387,121 +190,6 @@ def test_whoever_ends_an_attempt_clears_its_lease(case: Case) -> None:
     if case.builder in LEASE_ENDS:
         assert lease == (None, None, None)
     assert (written.status is JobStatus.RUNNING) is (None not in lease)
-
-
-# --- ends ---
-
-
-@each_case
-def test_an_open_job_is_in_the_index_and_a_final_one_leaves_it_with_nothing_owed(
-    case: Case,
-) -> None:
-    written = done(case.build(case.ordinary), case.ordinary)
-    assert (written.due_at is None) is (written.shard is None)
-    if not written.status.is_final:
-        assert written.due_at is not None
-        assert (written.finished_at, written.keep_until) == (None, None)
-    elif case.builder == "finish":
-        assert written.due_at is None
-    else:
-        assert (written.due_at is None) is (written.status is not JobStatus.DEAD)
-        assert written.finished_at == NOW
-
-
-@each_case
-def test_a_record_is_deleted_only_when_nothing_is_owed_for_it(case: Case) -> None:
-    written = done(case.build(case.ordinary), case.ordinary)
-    assert (written.keep_until is not None) is (written.due_at is None)
-
-
-ENDS = ["complete", "end_cancelled", "recover to CANCELLED", "cancel_waiting", "expire"]
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if c.name in ENDS], ids=lambda case: case.name)
-def test_a_job_with_an_object_stays_until_that_is_marked_finished(case: Case) -> None:
-    job = replace(case.ordinary, payload=IN_BUCKET)
-    ended = done(case.build(job), job)
-    assert (ended.due_at, ended.keep_until) == (job.due_at, None)
-    gone = done(moves.finish(ended), ended)
-    assert (gone.due_at, gone.shard, gone.keep_until) == (None, None, NOW + WEEK)
-    assert (gone.status, gone.history) == (ended.status, ended.history)
-
-
-def test_a_result_in_the_bucket_is_owed_too() -> None:
-    job = a_running_job()
-    assert done(complete(job, IN_BUCKET), job).due_at == job.due_at
-    assert done(complete(job, IN_ITEM), job).due_at is None
-    assert owes_on_end(job, JobStatus.SUCCEEDED, IN_BUCKET)
-    assert not owes_on_end(job, JobStatus.SUCCEEDED)
-    assert owes_on_end(job, JobStatus.DEAD)
-
-
-def test_success_keeps_result_and_progress() -> None:
-    job = a_running_job()
-    result, progress = Content(size_bytes=2, text="42"), Progress(done=1, total=1)
-    ended = done(complete(job, result, progress), job)
-    assert (ended.result, ended.progress, ended.finished_at) == (result, progress, NOW)
-
-
-@pytest.mark.parametrize(
-    ("retention", "key", "kept"),
-    [
-        (3600, None, timedelta(hours=1)),
-        (3600, "k", timedelta(hours=24)),
-        (7 * 86_400, "k", WEEK),
-        (0, None, timedelta(0)),
-    ],
-)
-def test_a_key_holds_at_least_a_day_after_the_end(
-    retention: int, key: str | None, kept: timedelta
-) -> None:
-    assert keep_after_end(a_job(retention_seconds=retention, idempotency_key=key)) == kept
-
-
-def test_a_dead_letter_that_nobody_takes_outlives_every_retention() -> None:
-    job = a_running_job(retention_seconds=60)
-    dead = done(moves.die(job, now=NOW, actor="w", outcome=Outcome.FAILED, reason="E: x"), job)
-    assert (dead.due_at, dead.keep_until) == (job.due_at, None)
-    assert done(moves.finish(dead), dead).keep_until == after(60)
-
-
-# --- recovery ---
-
-
-@pytest.mark.parametrize(
-    ("changes", "status", "kind"),
-    [
-        ({}, JobStatus.RETRYING, EventKind.LOST),
-        ({"attempt": 5, "token": 5}, JobStatus.RETRYING, EventKind.LOST),
-        ({"attempt": 6, "token": 6}, JobStatus.DEAD, EventKind.LOST),
-        ({"retry": RetryPolicy(max_attempts=1)}, JobStatus.DEAD, EventKind.LOST),
-        ({"on_lost": OnLost.DEAD}, JobStatus.DEAD, EventKind.LOST),
-        ({"cancel_requested_at": after(-90)}, JobStatus.CANCELLED, EventKind.CANCELLED),
-        (
-            {"cancel_requested_at": after(-90), "on_lost": OnLost.DEAD, "attempt": 6},
-            JobStatus.CANCELLED,
-            EventKind.CANCELLED,
-        ),
-    ],
-)
-def test_a_lost_attempt_is_followed_by_what_its_job_says(
-    changes: dict[str, object], status: JobStatus, kind: EventKind
-) -> None:
-    job = replace(an_abandoned_job(progress=Progress(done=1)), **changes)  # type: ignore[arg-type]
-    recovered = done(recover(job), job)
-    assert (recovered.status, recovered.history[-1].kind) == (status, kind)
-    assert recovered.progress is None
-    is_retried = status is JobStatus.RETRYING
-    assert recovered.generation == (2 if is_retried else 1)
-    assert recovered.attempt == job.attempt
-    assert (recovered.finished_at is None) is is_retried
-
-
-def test_a_recovered_job_is_sent_now_or_by_the_sweep() -> None:
-    job = an_abandoned_job()
-    assert done(recover(job), job).enqueued_at == NOW
-    unsent = done(recover(job, sends_now=False), job)
-    assert (unsent.enqueued_at, unsent.due_at) == (None, SOON.due_at)
 
 
 # --- operators ---
@@ -607,6 +295,3 @@ def _claimed_event(token: int) -> object:
     return an_event(
         EventKind.CLAIMED, status=JobStatus.RUNNING, actor="worker-1", attempt=token, token=token
     )
-
-
-CASES_BY_BUILDER = {case.builder: case for case in CASES}

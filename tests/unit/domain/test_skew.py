@@ -42,6 +42,10 @@ def test_samples_are_intersected() -> None:
     assert estimate_skew([quick, slow]) == estimate_skew([slow, quick])
 
 
+def test_a_sample_that_took_no_time_says_it_exactly() -> None:
+    assert estimate_skew([sample(5, took=0, width=0)]) == Skew(seconds(5), seconds(5))
+
+
 def test_after_a_step_of_the_clock_the_last_sample_counts() -> None:
     before, later = sample(5), sample(-7)
     assert estimate_skew([before, later]) == estimate_skew([later])

@@ -15,6 +15,24 @@ DEATH_INTO_TICK = timedelta(seconds=50)
 EVERY_SCALE = pytest.mark.parametrize("factor", [1.0, 0.5, 0.2, 0.1, 0.01, 2.0])
 
 
+def test_the_defaults_are_those_of_the_design() -> None:
+    seconds = {f.name: getattr(Timings(), f.name).total_seconds() for f in fields(Timings)}
+    stated = {
+        "tick": 60,
+        "look_ahead": 300,
+        "leader_lease": 30,
+        "job_lease": 45,
+        "visibility": 60,
+        "heartbeat": 15,
+        "clock_margin": 2,
+        "early_wait": 2,
+        "redispatch_first": 60,
+        "stall_bound": 5,
+        "deep_reread": 86_400,
+    }
+    assert {name: seconds[name] for name in stated} == stated
+
+
 def lateness_after_the_worst_death(timings: Timings) -> timedelta:
     """How late a job is that no living tick saw before the worst crash of the scheduler.
 

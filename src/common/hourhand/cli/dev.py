@@ -16,12 +16,10 @@ from rich.console import Console
 from rich.text import Text
 
 from hourhand.cli.lines import NORMAL, line_of
-from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.cli.options import MEMORY
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.news import News
 from hourhand.settings import read_settings
-
-MEMORY = "memory"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +47,9 @@ class Cloud(Protocol):
     def handler_names(self) -> tuple[str, ...]:
         """The handlers that there are."""
 
+    def now(self) -> datetime:
+        """Return the time that passes in the cloud."""
+
     def start(self) -> None:
         """Start it."""
 
@@ -58,19 +59,16 @@ class Cloud(Protocol):
 
 def run_dev(options: DevOptions) -> None:
     """Serve until SIGINT or SIGTERM. Raises `HourhandError` where it cannot start."""
-    if options.speed != 1 and options.backend != MEMORY:
-        problem = FieldError("--speed", f"needs --backend {MEMORY}: AWS keeps real time")
-        raise InvalidInput("Time cannot be made to pass faster here.", errors=(problem,))
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
 
     def tell(news: News) -> None:
-        line = line_of(news, datetime.now().astimezone(), options.detail)
+        line = line_of(news, cloud.now().astimezone(), options.detail)
         if line is not None:
             console.print(line)
 
+    cloud = _cloud(options, tell)
     with ending_signals() as asked_to_end:
         console.print("[dim]Starting the local cloud ...[/]")
-        cloud = _cloud(options, tell)
         cloud.start()
         try:
             _greet(console, options, cloud)

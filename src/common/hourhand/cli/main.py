@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hourhand.cli.options import (
+    MEMORY,
     BackendOption,
     BatchSizeOption,
     HandlersOption,
@@ -80,6 +81,10 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
     [dim]Example: hourhand dev --handlers examples.quickstart[/]
     """
+    if speed != 1 and backend != MEMORY:
+        raise typer.BadParameter(
+            f"needs --backend {MEMORY}: AWS keeps real time", param_hint="--speed"
+        )
     from hourhand.cli.dev import DevOptions, run_dev
 
     run_dev(
@@ -111,6 +116,10 @@ def demo(
 
     Exit codes: 0 every job ended as it should, 1 one did not, 2 wrong usage, 130 interrupted.
     """
+    if backend == MEMORY:
+        raise typer.BadParameter(
+            "the demo kills processes, so it needs some", param_hint="--backend"
+        )
     from hourhand.cli.demo import run_demo
     from hourhand.local.demo.run import DemoOptions
 

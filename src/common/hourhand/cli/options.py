@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+MEMORY = "memory"
+
 
 def _backend(value: str) -> str:
-    if value in {"moto", "memory"} or value.startswith(("http://", "https://")):
+    if value in {"moto", MEMORY} or value.startswith(("http://", "https://")):
         return value
     raise typer.BadParameter(f"must be moto, memory or the URL of an endpoint, not {value!r}")
 

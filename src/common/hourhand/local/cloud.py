@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,10 @@ class LocalCloud:
         """A client of the cloud's own queues."""
         assert self._sqs is not None
         return self._sqs
+
+    def now(self) -> datetime:
+        """Return the time that passes in this cloud: the real one."""
+        return datetime.now(UTC)
 
     def start(self) -> None:
         """Start everything; returns when the workers are ready.

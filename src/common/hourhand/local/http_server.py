@@ -27,6 +27,7 @@ from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.lambda_context import LocalContext
 
 HOME = "/v1/docs"
+HTTP_PORT = 80
 MAX_BODY_BYTES = 6 * 1024 * 1024
 """What a Lambda function's event holds; API Gateway would answer 413 too."""
 
@@ -109,6 +110,13 @@ def serve(handler: EntryPoint, host: str = "127.0.0.1", port: int = 8787) -> Run
     )
     thread.start()
     return RunningServer(server, thread)
+
+
+def own_hosts(port: int) -> list[str]:
+    """Return every ``Host`` under which a server on ``port`` of loopback is meant."""
+    hosts = [f"{name}:{port}" for name in _LOOPBACK_NAMES]
+    # HTTP's own port is left out by clients.
+    return hosts + list(_LOOPBACK_NAMES) if port == HTTP_PORT else hosts
 
 
 def _is_loopback(address: str) -> bool:
@@ -209,8 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         return int(text)
 
     def _check_addressee(self) -> None:
-        port = self.server.server_address[1]
-        own = [f"{name}:{port}" for name in _LOOPBACK_NAMES]
+        own = own_hosts(int(self.server.server_address[1]))
         hosts = [value.strip().lower() for value in self.headers.get_all("host") or []]
         if len(hosts) != 1 or hosts[0] not in own:
             allowed = f"must be one of {', '.join(own)}"

@@ -87,6 +87,10 @@ class MemoryCloud:
         assert self._server is not None
         return self._server.url
 
+    def now(self) -> datetime:
+        """Return the time that passes in this cloud: the virtual one."""
+        return self.clock.now()
+
     def start(self) -> None:
         """Start everything. Raises `HourhandError`; then nothing is left running."""
         try:

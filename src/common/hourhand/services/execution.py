@@ -241,13 +241,11 @@ class ExecutionService:
 
     def _observe_start(self, delivery: Delivery, job: Job, now: datetime) -> None:
         millisecond = timedelta(milliseconds=1)
-        lateness_ms = (now - job.run_at) // millisecond
         # The job keeps the lateness of its round's first start. An attempt that comes back from a
         # snooze has the number of the first one again, and was not due before.
-        is_first = job.attempt == 1 and job.lateness_ms == lateness_ms
-        if not is_first and job.due_at is not None:
-            lateness_ms = (now - job.due_at) // millisecond
-        self.tools.telemetry.observe("lateness_ms", lateness_ms)
+        is_first = job.attempt == 1 and job.lateness_ms == (now - job.run_at) // millisecond
+        reference = job.run_at if is_first else (job.due_at or job.run_at)
+        self.tools.telemetry.observe("lateness_ms", (now - reference) / millisecond)
         if delivery.sent_at is not None:
             visible_at = max(delivery.sent_at, delivery.message.due_at)
             self.tools.telemetry.observe("time_to_claim_ms", (now - visible_at) / millisecond)

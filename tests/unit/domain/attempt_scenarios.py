@@ -1,0 +1,199 @@
+"""Why the conditions on attempts are there: claims, outcomes, recovery."""
+
+from __future__ import annotations
+
+from hourhand.domain.model import JobStatus, OnLost
+from tests.unit.domain import condition_invariants as keep
+from tests.unit.domain.job_samples import after
+from tests.unit.domain.scenario import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, Scenario
+
+CLAIM = (
+    Scenario(
+        move="claim",
+        clause="status",
+        story="SQS delivered the message twice, and the first delivery runs",
+        meanwhile=CLAIMED,
+        harm=keep.RUNNING_IS_LEFT_ALONE,
+    ),
+    Scenario(
+        move="claim",
+        clause="generation",
+        story="its payload was changed: another message announces that",
+        meanwhile={"generation": 2},
+        harm=keep.ONLY_THE_CURRENT_GENERATION_RUNS,
+    ),
+    Scenario(
+        move="claim",
+        clause="attempts_left",
+        story="its attempts are used up and yet it is not DEAD",
+        reads={"status": JobStatus.RETRYING, "attempt": 6, "token": 6},
+        harm=keep.ATTEMPTS_ARE_BOUNDED,
+        is_second_line=True,
+    ),
+    Scenario(
+        move="claim",
+        clause="not_cancelled",
+        story="it was asked to stop in the attempt that just failed",
+        meanwhile={"cancel_requested_at": after(-1)},
+        harm=keep.CANCEL_IS_HONOURED,
+        is_second_line=True,
+    ),
+    Scenario(
+        move="claim",
+        clause="not_expired",
+        story="the message waited in its queue until after expires_at",
+        reads={"expires_at": after(0)},
+        harm=keep.NOT_STARTED_AFTER_EXPIRY,
+    ),
+    Scenario(
+        move="claim",
+        clause="due",
+        story="a stalled writer's entry was refiled; the message still says the older time",
+        meanwhile={"due_at": after(10)},
+        harm=keep.NOT_STARTED_BEFORE_DUE,
+    ),
+    Scenario(
+        move="take_over",
+        clause="generation",
+        story="the same lease under another generation",
+        meanwhile={"generation": 2},
+        harm=keep.ONLY_THE_CURRENT_GENERATION_RUNS,
+        is_second_line=True,
+    ),
+    Scenario(
+        move="take_over",
+        clause="attempts_left",
+        story="the lost attempt was the last one",
+        reads={"attempt": 6, "token": 6},
+        harm=keep.ATTEMPTS_ARE_BOUNDED,
+    ),
+    Scenario(
+        move="take_over",
+        clause="not_cancelled",
+        story="it was asked to stop after the worker read it",
+        meanwhile={"cancel_requested_at": after(-1)},
+        harm=keep.CANCEL_IS_HONOURED,
+    ),
+    Scenario(
+        move="take_over",
+        clause="not_expired",
+        story="expires_at passed while the lost attempt ran",
+        reads={"expires_at": after(0)},
+        harm=keep.NOT_STARTED_AFTER_EXPIRY,
+    ),
+    Scenario(
+        move="take_over",
+        clause="may_run_again",
+        story="its submitter said on_lost dead",
+        reads={"on_lost": OnLost.DEAD},
+        harm=keep.LOST_MEANS_DEAD_WHERE_ASKED,
+    ),
+)
+
+
+def _of_lease(move: str) -> tuple[Scenario, ...]:
+    """The clauses that name an expired lease: of the take-over and of each recovery."""
+    return (
+        Scenario(
+            move=move,
+            clause="status",
+            story="the attempt ended, and the record of its lease stayed behind",
+            meanwhile={"status": JobStatus.SUCCEEDED, "finished_at": after(-1)},
+            harm=keep.FINAL_STAYS_FINAL,
+            is_second_line=True,
+        ),
+        Scenario(
+            move=move,
+            clause="token",
+            story="another took it over, with a lease to the same millisecond",
+            meanwhile=NEXT_OWNER,
+            harm=keep.ONLY_THE_OWNER_COMMITS,
+            is_second_line=True,
+        ),
+        Scenario(
+            move=move,
+            clause="lease_as_read",
+            story="the owner, whose clock is slow, sent a heartbeat after the job was read",
+            meanwhile={"lease_until": after(-10)},
+            harm=keep.SIGN_OF_LIFE_IS_RESPECTED,
+        ),
+        Scenario(
+            move=move,
+            clause="lease_expired",
+            story="the lease is over, but not for longer than the margin between two clocks",
+            reads={"lease_until": after(-1)},
+            harm=keep.LIVE_LEASE_IS_RESPECTED,
+        ),
+    )
+
+
+def _of_owner(move: str) -> tuple[Scenario, ...]:
+    """The clauses that name the owner: of everything that only the owner may do."""
+    is_heartbeat = move == "heartbeat"
+    return (
+        Scenario(
+            move=move,
+            clause="status",
+            story="its process was paused, the lease ran out and the job was declared lost",
+            meanwhile=LOST_AND_DEAD,
+            harm=keep.LEASE_ONLY_WHILE_RUNNING if is_heartbeat else keep.FINAL_STAYS_FINAL,
+        ),
+        Scenario(
+            move=move,
+            clause="token",
+            story="its process was paused, and another took the job over",
+            meanwhile=NEXT_OWNER,
+            harm=keep.ONLY_THE_OWNER_COMMITS,
+        ),
+    )
+
+
+def _asked_meanwhile(move: str) -> Scenario:
+    return Scenario(
+        move=move,
+        clause="not_cancelled",
+        story="it was asked to stop just before",
+        meanwhile={"cancel_requested_at": after(-1)},
+        harm=keep.CANCEL_IS_HONOURED,
+    )
+
+
+ATTEMPTS = (
+    *(
+        scenario
+        for move in (
+            "heartbeat",
+            "complete",
+            "retry_later",
+            "hand_back",
+            "die",
+            "end_cancelled",
+        )
+        for scenario in _of_owner(move)
+    ),
+    *map(_asked_meanwhile, ("retry_later", "hand_back", "die")),
+)
+
+RECOVERY = (
+    *(
+        scenario
+        for move in ("take_over", "recover to RETRYING", "recover to DEAD", "recover to CANCELLED")
+        for scenario in _of_lease(move)
+    ),
+    *map(_asked_meanwhile, ("recover to RETRYING", "recover to DEAD")),
+    Scenario(
+        move="finish",
+        clause="status",
+        story="the same generation, but open",
+        meanwhile={"status": JobStatus.PENDING},
+        harm=keep.OPEN_JOB_IS_INDEXED,
+        is_second_line=True,
+    ),
+    Scenario(
+        move="finish",
+        clause="generation",
+        story="it was redriven and died once more; of that round no letter was sent",
+        meanwhile={"generation": 3, "round": 2, "token": 2},
+        harm=keep.DEAD_LETTER_IS_OWED,
+    ),
+)

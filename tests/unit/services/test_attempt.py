@@ -1,0 +1,280 @@
+"""One attempt under way: its pulse, and the commit of its outcome under its fencing token."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import EventKind, Job, JobStatus, Outcome, Progress
+from hourhand.ports import Finished, Pulse
+from hourhand.services.attempt import MAX_TRIES
+from hourhand.services.contents import INLINE_RESULT_BYTES, ITEM_BYTES
+from hourhand.services.execution import Disposition
+from hourhand.testing import START, Faults
+from tests.world.runs import (
+    Behaviour,
+    fail,
+    fail_for_good,
+    make_error,
+    snooze,
+    stop_if_told,
+    succeed,
+    time_out,
+)
+from tests.world.world import World
+
+SECOND = timedelta(seconds=1)
+HALF = Progress(done=1, total=2)
+
+
+def _tell(progress: Progress, then: Behaviour) -> Behaviour:
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        pulse.beat(progress)
+        return then(job, pulse)
+
+    return behave
+
+
+# --- the pulse ----------------------------------------------------------------------------------
+
+
+def test_a_heartbeat_extends_lease_and_visibility_and_tells_how_far_it_is(world: World) -> None:
+    job = world.submit()
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        world.advance(15)
+        assert pulse.beat(HALF) == "alive"
+        stored = world.job(running)
+        assert (stored.lease_until, stored.progress) == (START + 60 * SECOND, HALF)
+        (message,) = world.queues.messages()
+        assert message.visible_at == START + 75 * SECOND
+        assert pulse.beat(None) == "alive"
+        assert world.job(running).progress == HALF
+        return succeed(running, pulse)
+
+    world.deliver(behave)
+    assert world.job(job).progress == HALF
+
+
+def test_the_last_word_of_a_handler_on_its_progress_is_kept(world: World) -> None:
+    job = world.submit()
+    done = Progress(done=2, total=2)
+    world.deliver(_tell(HALF, lambda *_: Finished(outcome=Outcome.SUCCEEDED, progress=done)))
+    assert world.job(job).progress == done
+
+
+def test_a_heartbeat_without_an_answer_is_alive_while_its_lease_is(world: World) -> None:
+    world.submit()
+    faults = Faults()
+    # The claim is the first, the heartbeats follow.
+    faults.throttle("jobs.transition", nth=2, times=2)
+    answers: list[str] = []
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        for _ in range(2):
+            world.advance(44)
+            answers.append(pulse.beat(None))
+        return succeed(running, pulse)
+
+    world.deliver(behave, world.process(faults).worker)
+    assert answers == ["alive", "lost"]
+
+
+def test_a_heartbeat_whose_message_could_not_be_hidden_is_alive(world: World) -> None:
+    world.submit()
+    faults = Faults()
+    faults.throttle("queues.hide", nth=2)
+    answers: list[str] = []
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        answers.append(pulse.beat(None))
+        return succeed(running, pulse)
+
+    world.deliver(behave, world.process(faults).worker)
+    assert answers == ["alive"]
+    assert "A heartbeat failed." in world.telemetry.sentences
+
+
+def test_a_heartbeat_tells_that_the_job_was_asked_to_stop(world: World) -> None:
+    job = world.submit()
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        world.api.operations.cancel(running.id, actor="caller")
+        return stop_if_told(running, pulse)
+
+    world.deliver(behave)
+    assert world.job(job).status is JobStatus.CANCELLED
+    assert world.job(job).history[-1].reason == "the handler stopped"
+
+
+# --- outcomes -----------------------------------------------------------------------------------
+
+
+def test_a_result_is_kept_and_the_job_leaves_the_index(world: World) -> None:
+    job = world.submit()
+    world.advance(1)
+    world.deliver()
+    after = world.job(job)
+    assert (after.status, after.due_at, after.lease_until) == (JobStatus.SUCCEEDED, None, None)
+    assert after.finished_at == START + SECOND
+    assert after.keep_until == START + SECOND + timedelta(days=7)
+    assert world.api.queries.job(job.id).result_text == '{"done":true}'
+
+
+@pytest.mark.parametrize("size", [INLINE_RESULT_BYTES, ITEM_BYTES, ITEM_BYTES + 1])
+def test_a_result_of_any_size_is_found_again(world: World, size: int) -> None:
+    job = world.submit()
+    text = '"' + "x" * (size - 2) + '"'
+    world.deliver(lambda *_: Finished(outcome=Outcome.SUCCEEDED, result_text=text))
+    assert world.job(job).due_at is None
+    assert world.api.queries.job(job.id).result_text == text
+    assert {*world.objects.finished()} == world.objects.keys()
+
+
+def test_a_failed_attempt_is_followed_by_another_after_the_policys_delay(world: World) -> None:
+    job = world.submit(retry={"backoff": "linear", "base_seconds": 10})
+    world.deliver(fail)
+    after = world.job(job)
+    # Additive jitter of at most half a second, and chance draws the middle here.
+    assert after.due_at == START + 10.25 * SECOND
+    assert (after.status, after.generation, after.attempt) == (JobStatus.RETRYING, 2, 1)
+    assert (after.lease_owner, after.progress, after.enqueued_at) == (None, None, START)
+    kept = world.store.kept_errors(job.id)[1]
+    assert (kept.error, kept.outcome) == (make_error(), Outcome.FAILED)
+
+
+def test_a_handler_that_says_when_is_tried_again_then(world: World) -> None:
+    job = world.submit()
+    failed = Finished(
+        outcome=Outcome.FAILED, error=make_error(), retry_after=timedelta(seconds=1000)
+    )
+    world.deliver(lambda *_: failed)
+    after = world.job(job)
+    assert after.due_at == START + 1000 * SECOND
+    assert not after.is_sent, "beyond the look-ahead it is the tick's to send"
+    assert not world.queues.messages()
+
+
+def test_a_timeout_is_told_from_a_failure(world: World) -> None:
+    job = world.submit(retry={"max_attempts": 1})
+    world.deliver(time_out)
+    assert world.job(job).status is JobStatus.DEAD
+    (attempt,) = world.api.queries.job(job.id).attempts
+    assert attempt.outcome is Outcome.TIMED_OUT
+
+
+def test_a_failure_without_a_word_is_retried(world: World) -> None:
+    job = world.submit()
+    world.deliver(lambda *_: Finished(outcome=Outcome.FAILED))
+    report = world.api.queries.job(job.id)
+    assert report.job.status is JobStatus.RETRYING
+    assert report.error is not None
+    assert report.error.message == "The attempt failed."
+
+
+def test_an_error_that_no_retry_heals_makes_the_job_dead_at_once(world: World) -> None:
+    job = world.submit()
+    world.deliver(fail_for_good)
+    after = world.job(job)
+    assert (after.status, after.attempt, after.due_at) == (JobStatus.DEAD, 1, None)
+    assert len(world.queues.dead_letters) == 1
+    assert world.telemetry.total("jobs_dead") == 1
+
+
+def test_a_snooze_comes_back_later_and_uses_no_attempt(world: World) -> None:
+    job = world.submit(retry={"max_attempts": 1})
+    world.deliver(snooze(30))
+    after = world.job(job)
+    assert (after.status, after.attempt) == (JobStatus.RETRYING, 0)
+    assert after.due_at == START + 30 * SECOND
+    assert after.history[-1].kind is EventKind.SNOOZED
+    world.advance(30)
+    world.deliver()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_snooze_without_a_time_comes_back_at_once(world: World) -> None:
+    job = world.submit()
+    world.deliver(lambda *_: Finished(outcome=Outcome.SNOOZED))
+    assert world.job(job).due_at == START
+
+
+# --- commits without an answer ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behaviour", [succeed, fail, fail_for_good, snooze(5)])
+def test_a_commit_is_tried_again_while_nothing_answers(world: World, behaviour: Behaviour) -> None:
+    job = world.submit()
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2, times=MAX_TRIES - 1)
+    assert world.deliver(behaviour, world.process(faults).worker) == [Disposition.DONE]
+    assert world.job(job).status is not JobStatus.RUNNING
+    assert world.clock.now() == START + (MAX_TRIES - 1) * SECOND
+
+
+def test_a_commit_that_is_never_answered_leaves_the_job_to_its_lease(world: World) -> None:
+    job = world.submit()
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2, times=MAX_TRIES)
+    worker = world.process(faults).worker
+    (delivery,) = world.receive()
+    assert world.handle(delivery, by=worker) is Disposition.KEEP
+    assert world.job(job).status is JobStatus.RUNNING
+    world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_dead_letter_without_an_answer_is_left_to_the_sweep(world: World) -> None:
+    job = world.submit()
+    faults = Faults()
+    faults.throttle("queues.send_dead_letter")
+    world.deliver(fail_for_good, world.process(faults).worker)
+    after = world.job(job)
+    assert (after.status, after.due_at, after.keep_until) == (JobStatus.DEAD, START, None)
+    world.tick()
+    assert world.job(job).due_at is None
+    assert len(world.queues.dead_letters) == 1
+
+
+def test_a_retry_whose_writer_stalled_is_moved_to_where_the_sweep_looks(world: World) -> None:
+    job = world.submit()
+    faults = Faults()
+    faults.interrupt("control.read_shard_map", lambda: world.advance(20))
+    world.deliver(fail, world.process(faults).worker)
+    after = world.job(job)
+    assert after.status is JobStatus.RETRYING
+    assert (after.due_at, after.history[-1].kind) == (START + 20 * SECOND, EventKind.REFILED)
+
+
+def test_a_hand_back_without_any_answer_is_told(world: World) -> None:
+    world.submit()
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2, times=MAX_TRIES)
+    worker = world.process(faults).worker
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        with pytest.raises(Unavailable):
+            worker.execution.hand_back(running.id, "the process must end")
+        return succeed(running, pulse)
+
+    world.deliver(behave, worker)
+    assert len(world.runs) == 1
+
+
+def test_a_failure_of_a_job_that_was_asked_to_stop_cancels_it(world: World) -> None:
+    job = world.submit(payload="x" * 300_000)
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        world.api.operations.cancel(running.id, actor="caller", reason="enough")
+        return fail(running, pulse)
+
+    world.deliver(behave)
+    after = world.job(job)
+    assert (after.status, after.due_at) == (JobStatus.CANCELLED, None)
+    assert [e.kind for e in after.history[-2:]] == [
+        EventKind.CANCEL_REQUESTED,
+        EventKind.CANCELLED,
+    ]
+    assert {*world.objects.finished()} == world.objects.keys()
