@@ -10,7 +10,7 @@ class Welcome(BaseModel):
 
 @job("send-welcome", timeout=60, retry=Retry(max_attempts=5))
 def send_welcome(ctx: JobContext, payload: Welcome) -> dict[str, str]:
-    ctx.logger.info("Sending a welcome.", name=payload.name)
+    ctx.logger.info("Sending a welcome.")
     return {"sent_to": payload.email}
 
 
