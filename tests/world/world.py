@@ -127,10 +127,11 @@ class World:
         request = JobSubmission.parse({"handler": "greet", **body})
         return (by or self.api).submission.submit(request, actor="caller").job
 
-    def change(self, job: Job, *, by: ApiServices | None = None, **body: Any) -> Job:
+    def change(self, job: Job | str, *, by: ApiServices | None = None, **body: Any) -> Job:
         """Change a job; the fields are those of the API."""
+        job_id = job if isinstance(job, str) else job.id
         operations = (by or self.api).operations
-        return operations.change(job.id, JobPatch.parse(body), actor="caller")
+        return operations.change(job_id, JobPatch.parse(body), actor="caller")
 
     def job(self, job: Job | str) -> Job:
         """Return the job as it stands."""

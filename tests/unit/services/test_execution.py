@@ -18,6 +18,7 @@ from tests.world.runs import (
     Behaviour,
     HandlerKilled,
     fail,
+    fail_for_good,
     in_turn,
     kill_process,
     make_error,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import timedelta
@@ -16,7 +17,7 @@ from rich.text import Text
 
 from hourhand.domain.timings import Timings
 from hourhand.local.child_process import exit_reason
-from hourhand.local.cloud import LocalCloud
+from hourhand.local.cloud import MOTO, LocalCloud
 from hourhand.local.demo.plan import TIME_SCALE, Step, Submit, demo_timings
 from hourhand.local.demo.run import MAX_WAITING, Demo, DemoOptions, Outcome, Progress
 from hourhand.local.demo.verdict import Group, Lateness, Verdict
@@ -35,6 +36,7 @@ PLAIN_SECONDS = 10.0
 """How often progress is told where there is no terminal to redraw."""
 
 BAR_WIDTH = 40
+FIRST_COLUMN = 36
 SHOWN_PROBLEMS = 20
 LIMIT_MS = 1000
 """What lateness p99 is to stay below."""
@@ -74,7 +76,7 @@ class DemoScreen:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._lock = threading.Lock()
-        self._seconds = 0.0
+        self._began_at = time.monotonic()
         self._told_at = 0.0
 
     def __enter__(self) -> DemoScreen:
@@ -106,11 +108,10 @@ class DemoScreen:
         """Print what is worth it; the rest of the news is for the report."""
         text = _line(news)
         if text is not None:
-            self._print(self._seconds, text)
+            self._print(time.monotonic() - self._began_at, text)
 
     def show(self, progress: Progress) -> None:
         """Redraw the progress, or tell it every now and then."""
-        self._seconds = progress.seconds
         if self._console.is_terminal:
             self._live.update(_bar(progress), refresh=True)
         elif progress.seconds - self._told_at >= PLAIN_SECONDS:
@@ -124,53 +125,54 @@ class DemoScreen:
 
 def report(console: Console, outcome: Outcome) -> None:
     """Print what came of it."""
-    verdict, tracker = outcome.verdict, outcome.tracker
+    verdict = outcome.verdict
+    for table in (_ends(verdict), _lateness(verdict), _besides(outcome)):
+        console.print()
+        console.print(table)
     console.print()
-    console.print(_ends(verdict))
-    console.print(_lateness(verdict))
-    table = _plain_table("and besides", "")
-    retries = max(0, sum(verdict.by_outcome.values()) - _started(verdict))
-    table.add_row("retries", f"{retries} attempts beyond each job's first")
-    table.add_row("dead letters", f"{verdict.dead_letters} in the dead-letter queue")
-    table.add_row("dispatched again", f"{verdict.dispatched_again} jobs, whose message was missed")
-    table.add_row(
-        "duplicates", f"{tracker.total('duplicates_dropped')} messages dropped at the claim"
-    )
-    table.add_row("runs", f"{verdict.runs} of handlers, by their own ledger; {_overlaps(verdict)}")
-    table.add_row("elections", _elections(outcome))
-    table.add_row("pace", _pace(outcome))
-    console.print(table)
     if verdict.problems:
         console.print(f"[bold red]{len(verdict.problems)} things are not as they should be:[/]")
         for problem in verdict.problems[:SHOWN_PROBLEMS]:
             console.print(Text(f"  {problem}"))
-    else:
-        jobs = sum(verdict.by_status.values())
-        console.print(
-            f"[bold green]All {jobs} jobs ended as they should:[/] nothing lost, "
-            f"nothing run twice at once. {outcome.seconds:.0f} s."
-        )
+        return
+    jobs = sum(verdict.by_status.values())
+    console.print(
+        f"[bold green]All {jobs} jobs ended as they should:[/] nothing lost, "
+        f"nothing run twice at once. {outcome.seconds:.0f} s."
+    )
+
+
+def _introduction(cloud: LocalCloud, plan: Sequence[Step]) -> dict[str, str]:
+    jobs = sum(isinstance(step.action, Submit) for step in plan)
+    place = "moto, in memory" if cloud.options.backend == MOTO else cloud.options.backend
+    return {
+        "cloud": f"{place}; API at {cloud.url}/v1",
+        "runs": f"{len(cloud.schedulers)} schedulers and {len(cloud.workers)} workers, "
+        "a process each",
+        "jobs": f"{jobs}: one a module of this Python's standard library, reports on them, "
+        "and some that misbehave",
+        "timings": f"shortened to 1/{1 / TIME_SCALE:.0f}: {_timings(demo_timings())}",
+    }
 
 
 def _ends(verdict: Verdict) -> Table:
-    table = _plain_table("jobs ended", "")
+    table = _table("jobs, by how they ended")
     for status, count in sorted(verdict.by_status.items(), key=lambda item: -item[1]):
         table.add_row(status, str(count))
-    attempts = ", ".join(f"{count} {name}" for name, count in sorted(verdict.by_outcome.items()))
-    table.add_row("[dim]attempts[/]", f"[dim]{attempts}[/]")
     return table
 
 
 def _lateness(verdict: Verdict) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.add_column("lateness", min_width=34)
-    for name in ("jobs", "p50", "p99", "max"):
+    table = _table("lateness of first attempts")
+    table.columns[1].header = "jobs"
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in ("p50", "p99", "max"):
         table.add_column(name, justify="right", min_width=9)
     _add(table, "all jobs but those below", verdict.lateness[Group.OTHERS], is_judged=True)
     _add(table, "  of them, due while no leader lived", verdict.leaderless)
     _add(table, "message purged from its queue", verdict.lateness[Group.PURGED])
-    _add(table, "beside the poison job", verdict.lateness[Group.BESIDE_POISON])
-    table.add_section()
+    _add(table, "beside the poison job in its process", verdict.lateness[Group.BESIDE_POISON])
     return table
 
 
@@ -184,10 +186,30 @@ def _add(table: Table, name: str, lateness: Lateness, *, is_judged: bool = False
     )
 
 
-def _plain_table(first: str, second: str) -> Table:
+def _besides(outcome: Outcome) -> Table:
+    verdict, tracker = outcome.verdict, outcome.tracker
+    table = _table("and besides")
+    by_outcome = sorted(verdict.by_outcome.items(), key=lambda item: -item[1])
+    attempts = sum(verdict.by_outcome.values())
+    table.add_row("attempts", ", ".join(f"{count} {name}" for name, count in by_outcome))
+    table.add_row("retries", f"{attempts - _started(verdict)}")
+    table.add_row("dead letters", f"{verdict.dead_letters}")
+    table.add_row("messages missed and sent again", f"{verdict.dispatched_again}")
+    table.add_row("duplicate messages dropped", f"{tracker.total('duplicates_dropped')}")
+    table.add_row("runs noted by the handlers", f"{verdict.runs}, {_overlaps(verdict)}")
+    won, followed = tracker.total("elections_won"), tracker.total("elections_followed")
+    table.add_row("elections", f"{won} won, {followed} stepped back")
+    if outcome.hand_off_seconds is not None:
+        table.add_row("next leader after the kill", f"{outcome.hand_off_seconds:.1f} s later")
+    pauses = f"paused {outcome.pauses} times" if outcome.pauses else "never paused"
+    table.add_row(f"submission, for {MAX_WAITING} waiting", pauses)
+    return table
+
+
+def _table(title: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first, min_width=18)
-    table.add_column(second)
+    table.add_column(title, min_width=FIRST_COLUMN)
+    table.add_column("")
     return table
 
 
@@ -197,25 +219,7 @@ def _started(verdict: Verdict) -> int:
 
 def _overlaps(verdict: Verdict) -> str:
     overlaps = any("overlapped" in problem for problem in verdict.problems)
-    return "SOME OVERLAPPED" if overlaps else "none of a job overlapped another"
-
-
-def _elections(outcome: Outcome) -> str:
-    tracker = outcome.tracker
-    won, followed = tracker.total("elections_won"), tracker.total("elections_followed")
-    text = f"{won} won, {followed} stepped back"
-    if outcome.hand_off_seconds is not None:
-        text += f"; after the kill the next leader swept {outcome.hand_off_seconds:.1f} s later"
-    return text
-
-
-def _pace(outcome: Outcome) -> str:
-    jobs = sum(outcome.verdict.by_status.values())
-    pauses = f"paused {outcome.pauses} times" if outcome.pauses else "never paused"
-    return (
-        f"{jobs} jobs in {outcome.seconds:.0f} s; {pauses} for {MAX_WAITING} waiting messages, "
-        "beyond which moto is slow"
-    )
+    return "[bold red]some of them overlapped[/]" if overlaps else "no two of a job at once"
 
 
 def _bar(progress: Progress) -> Table:

@@ -18,7 +18,7 @@ from hourhand.domain.model import (
 )
 from hourhand.domain.times import from_ms, rfc3339, to_ms
 
-HISTORY_BUDGET_BYTES = 300
+HISTORY_BUDGET_BYTES = 360
 """Bytes of packed history in the hot item: with them a small job stays below 1 KB to its end."""
 
 KEEP_FIRST = 1

@@ -173,9 +173,9 @@ def _plain_jobs(paths: Sequence[str]) -> list[PlannedJob]:
             kind = "index ahead"
             submit = 0.0
             due = AHEAD_FROM + (AHEAD_UNTIL - AHEAD_FROM) * index / ahead
-        elif index % 5 == 0 and submit < SUBMIT_SECONDS - 10:
+        elif index % 5 == 0 and submit < SUBMIT_SECONDS - 5:
             kind = "index delayed"
-            due = submit + 1.5 + (index * 7 % 60) / 10
+            due = submit + 1.5 + index * 7 % 100 / 10
         jobs.append(
             PlannedJob(
                 name=path,

@@ -1,0 +1,153 @@
+"""The bytes of a small job's hot item through its life, against the budget of one write unit.
+
+DynamoDB bills a write by the size of the item, in steps of 1 KB: the largest of what was and what
+is. A job is small with a payload of at most 256 bytes, a result of at most 128 and no tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from hourhand.aws.items import job_to_item
+from hourhand.domain.buckets import Entry
+from hourhand.domain.ids import job_id_for_key, trace_id_for
+from hourhand.domain.model import (
+    Content,
+    EventKind,
+    HistoryEvent,
+    Job,
+    JobStatus,
+    OnLost,
+    Outcome,
+    Priority,
+    RetryPolicy,
+)
+from hourhand.domain.moves import Move, claim, complete, heartbeat, mark_enqueued, retry_later
+from hourhand.services.contents import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
+from hourhand.services.sending import message_of
+from hourhand.testing import START
+
+BUDGET_BYTES = 1024
+WORKER = "w-0123abcd"
+FAILURE = "ConnectionError: the mail server did not answer in time"
+LEASE = timedelta(seconds=45)
+FAR = timedelta(days=90)
+
+
+def item_size_bytes(item: Mapping[str, Any]) -> int:
+    """Return the size of ``item`` by the rules that DynamoDB publishes.
+
+    Names and strings in UTF-8; a number one byte for two digits and one more; lists and maps three
+    bytes and one for each element (developer guide, "DynamoDB item sizes and formats").
+    """
+    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+
+
+def _value_size(value: Mapping[str, Any]) -> int:
+    (kind, content), *_ = value.items()
+    match kind:
+        case "S":
+            return len(str(content).encode())
+        case "N":
+            return (sum(map(str.isdigit, content)) + 1) // 2 + 1 + content.startswith("-")
+        case "L":
+            return 3 + sum(1 + _value_size(element) for element in content)
+        case "M":
+            return 3 + len(content) + item_size_bytes(content)
+    raise ValueError(f"no rule for a value of type {kind}")
+
+
+def small_job(*, with_key: bool) -> Job:
+    """Return the largest job that still counts as small, just submitted and due in 90 days.
+
+    With an idempotency key it carries the key, and the hash of what was submitted.
+    """
+    key = "order-2026-000000042" if with_key else None
+    job_id = job_id_for_key(None, key) if key else "1m7y7j2f8r932pt6xg5an"
+    submitted = HistoryEvent(
+        kind=EventKind.SUBMITTED, at=START, status=JobStatus.PENDING, actor="api"
+    )
+    return Job(
+        id=job_id,
+        handler="send-welcome-email",
+        status=JobStatus.PENDING,
+        run_at=START + FAR,
+        created_at=START,
+        payload=Content(size_bytes=INLINE_PAYLOAD_BYTES, text="x" * INLINE_PAYLOAD_BYTES),
+        due_at=START + FAR,
+        shard=3,
+        priority=Priority.HIGH,
+        queue=Priority.HIGH,
+        timeout_seconds=60,
+        on_lost=OnLost.DEAD,
+        retry=RetryPolicy(max_attempts=6),
+        history=(submitted,),
+        idempotency_key=key,
+        body_hash="h" * 32 if key else None,
+        trace_id=trace_id_for(job_id),
+    )
+
+
+def life(job: Job) -> Iterator[tuple[str, Job]]:
+    """Yield the job after each write of a hard life: five failures, then success."""
+    yield "submitted", job
+    now = START + FAR - timedelta(minutes=5)
+    job = _make(mark_enqueued(job, now=now, actor="tick"), job)
+    yield "enqueued", job
+    now = START + FAR
+    for attempt in range(1, job.retry.max_attempts + 1):
+        message = message_of(job)
+        job = _make(
+            claim(
+                message,
+                now=now,
+                wait=timedelta(0),
+                owner=WORKER,
+                claim_id="k3j9x2m1qa",
+                lease_until=now + LEASE,
+            ),
+            job,
+        )
+        yield f"claimed, attempt {attempt}", job
+        job = _make(heartbeat(job, lease_until=now + 2 * LEASE, progress=None), job)
+        now += timedelta(seconds=20)
+        if attempt < job.retry.max_attempts:
+            job = _make(
+                retry_later(
+                    job,
+                    now=now,
+                    actor=WORKER,
+                    outcome=Outcome.FAILED,
+                    reason=FAILURE,
+                    entry=Entry(now + timedelta(seconds=2**attempt), 3),
+                    sends_now=True,
+                ),
+                job,
+            )
+            yield f"retrying after attempt {attempt}", job
+            now += timedelta(seconds=2**attempt)
+    result = Content(size_bytes=INLINE_RESULT_BYTES, text="r" * INLINE_RESULT_BYTES)
+    job = _make(complete(job, now=now, actor=WORKER, result=result, progress=None), job)
+    yield "succeeded", job
+
+
+def _make(move: Move, job: Job) -> Job:
+    if not move.is_allowed(job):
+        raise ValueError(f"{move.name} is not allowed for {job}")
+    return move.apply(job)
+
+
+def run() -> dict[str, Any]:
+    """Return the size after each write, for a job without and with an idempotency key."""
+    lives = [list(life(small_job(with_key=key))) for key in (False, True)]
+    rows: list[list[Any]] = [
+        [name, *(item_size_bytes(job_to_item(job)) for job in (plain, keyed)), BUDGET_BYTES]
+        for (name, plain), (_, keyed) in zip(*lives, strict=True)
+    ]
+    return {
+        "columns": ["after", "bytes", "bytes with an idempotency key", "budget"],
+        "rows": rows,
+        "ok": all(max(row[1], row[2]) < BUDGET_BYTES for row in rows),
+    }

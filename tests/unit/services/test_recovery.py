@@ -1,0 +1,217 @@
+"""Repairs of what others left half done; everybody may make them, and the condition decides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import Content, EventKind, Job, JobStatus, OnLost, RetryPolicy
+from hourhand.domain.moves import heartbeat
+from hourhand.ports import Refused
+from hourhand.services.recovery import RecoveryService
+from hourhand.testing import START, Faults, make_job
+from tests.world.runs import fail_for_good
+from tests.world.world import World
+
+SECOND = timedelta(seconds=1)
+ACTOR = "tick"
+IN_BUCKET = "x" * 300_000
+
+
+@pytest.fixture
+def recovery(world: World) -> RecoveryService:
+    return world.scheduler.scheduling.recovery
+
+
+def _lost(world: World, **fields: object) -> Job:
+    job = make_job(status=JobStatus.RUNNING, lease_until=START, **fields)
+    world.store.put(job)
+    world.advance(3)
+    return job
+
+
+# --- lost attempts ------------------------------------------------------------------------------
+
+
+def test_a_lost_attempt_is_followed_by_another_at_once(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = _lost(world)
+    assert recovery.recover_lost(job, ACTOR)
+    after = world.job(job)
+    assert (after.status, after.generation, after.due_at) == (
+        JobStatus.RETRYING,
+        2,
+        START + 3 * SECOND,
+    )
+    assert after.history[-1].kind is EventKind.LOST
+    assert len(world.queues.messages()) == 1
+    assert world.telemetry.total("attempts_lost") == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"on_lost": OnLost.DEAD}, {"retry": RetryPolicy(max_attempts=1)}]
+)
+def test_a_lost_attempt_without_another_makes_the_job_dead_and_tells_so(
+    world: World, recovery: RecoveryService, fields: dict[str, object]
+) -> None:
+    job = _lost(world, **fields)
+    assert recovery.recover_lost(job, ACTOR)
+    assert (world.job(job).status, world.job(job).due_at) == (JobStatus.DEAD, None)
+    (letter,) = world.queues.dead_letters
+    assert json.loads(letter.body)["error"]["type"] == "Lost"
+
+
+def test_a_lost_attempt_of_a_job_that_was_asked_to_stop_cancels_it(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = _lost(world, cancel_requested_at=START)
+    assert recovery.recover_lost(job, ACTOR)
+    assert (world.job(job).status, world.job(job).due_at) == (JobStatus.CANCELLED, None)
+    assert not world.queues.dead_letters
+
+
+def test_what_a_cancelled_job_left_in_the_bucket_expires(
+    world: World, recovery: RecoveryService
+) -> None:
+    payload = Content(size_bytes=len(IN_BUCKET), key="payload/job-1/x")
+    world.objects.put("payload/job-1/x", IN_BUCKET)
+    job = _lost(world, cancel_requested_at=START, payload=payload)
+    assert recovery.recover_lost(job, ACTOR)
+    assert world.job(job).due_at is None
+    assert "payload/job-1/x" in world.objects.finished()
+
+
+def test_a_sign_of_life_keeps_a_job_from_being_recovered(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = _lost(world)
+    world.store.transition(heartbeat(job, lease_until=START + 60 * SECOND, progress=None))
+    assert not recovery.recover_lost(job, ACTOR)
+    assert world.job(job).status is JobStatus.RUNNING
+
+
+def test_a_recovery_whose_writer_stalled_moves_the_job(world: World) -> None:
+    job = _lost(world)
+    faults = Faults()
+    faults.interrupt("jobs.transition", lambda: world.advance(200))
+    recovery = world.process(faults).scheduler.scheduling.recovery
+    assert recovery.recover_lost(job, ACTOR)
+    assert world.job(job).due_at == world.clock.now()
+
+
+# --- expiry -------------------------------------------------------------------------------------
+
+
+def test_a_job_expires_only_once_its_time_is_over(world: World, recovery: RecoveryService) -> None:
+    job = make_job(expires_at=START + SECOND)
+    world.store.put(job)
+    assert not recovery.expire_job(job, ACTOR)
+    world.advance(1)
+    assert recovery.expire_job(job, ACTOR)
+    assert (world.job(job).status, world.job(job).due_at) == (JobStatus.EXPIRED, None)
+    assert world.telemetry.total("jobs_expired") == 1
+
+
+def test_what_an_expired_job_left_in_the_bucket_expires_too(
+    world: World, recovery: RecoveryService
+) -> None:
+    world.objects.put("payload/job-1/x", IN_BUCKET)
+    job = make_job(expires_at=START, payload=Content(size_bytes=9, key="payload/job-1/x"))
+    world.store.put(job)
+    assert recovery.expire_job(job, ACTOR)
+    assert world.job(job).due_at is None
+    assert "payload/job-1/x" in world.objects.finished()
+
+
+# --- what is owed -------------------------------------------------------------------------------
+
+
+def _dead_owing_its_letter(world: World, **body: object) -> Job:
+    job = world.submit(**body)
+    faults = Faults()
+    faults.throttle("queues.send_dead_letter")
+    world.deliver(fail_for_good, world.process(faults).worker)
+    world.receive()
+    return world.job(job)
+
+
+def test_a_dead_letter_is_sent_before_the_entry_goes(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = _dead_owing_its_letter(world, payload={"a": 1})
+    assert job.due_at is not None
+    assert recovery.finish_job(job)
+    assert (world.job(job).due_at, len(world.queues.dead_letters)) == (None, 1)
+    assert json.loads(world.queues.dead_letters[0].body)["payload_json"] == '{"a":1}'
+
+
+def test_a_dead_letter_without_an_answer_keeps_the_entry(world: World) -> None:
+    job = _dead_owing_its_letter(world)
+    faults = Faults()
+    faults.throttle("queues.send_dead_letter")
+    with pytest.raises(Unavailable):
+        world.process(faults).scheduler.scheduling.recovery.finish_job(job)
+    assert world.job(job).due_at is not None
+
+
+def test_nothing_is_paid_for_a_round_that_is_over(world: World, recovery: RecoveryService) -> None:
+    job = _dead_owing_its_letter(world)
+    world.api.operations.redrive(job.id, actor="caller")
+    letters = len(world.queues.dead_letters)
+    assert not recovery.finish_job(job)
+    assert len(world.queues.dead_letters) == letters
+    assert not recovery.finish_job(make_job(id="gone", status=JobStatus.DEAD))
+
+
+def test_what_a_redriven_job_needs_does_not_expire_by_a_late_finish(world: World) -> None:
+    job = _dead_owing_its_letter(world, payload=IN_BUCKET)
+    faults = Faults()
+    # The sweep is paused right before it marks the objects; an operator redrives meanwhile.
+    faults.interrupt(
+        "objects.mark_finished", lambda: world.api.operations.redrive(job.id, actor="caller")
+    )
+    assert not world.process(faults).scheduler.scheduling.recovery.finish_job(job)
+    assert world.job(job).status is JobStatus.ENQUEUED
+    assert not world.objects.finished()
+
+
+def test_a_job_that_is_deleted_while_it_is_finished_is_no_error(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _dead_owing_its_letter(world)
+    monkeypatch.setattr(world.store, "transition", lambda _move: Refused(None))
+    assert not world.scheduler.scheduling.recovery.finish_job(job)
+
+
+# --- payloads -----------------------------------------------------------------------------------
+
+
+def test_a_payload_beside_a_job_is_kept_for_as_long_as_the_job_may_wait(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = world.submit(payload="x" * 300, delay_seconds=100 * 86_400)
+    assert job.payload.item is not None
+    world.advance(99 * 86_400)
+    put_off = replace(job, due_at=START + timedelta(days=200))
+    assert recovery.renew_payload(put_off)
+    expected = START + timedelta(days=200 + 90 + 7)
+    assert world.job(job).payload_kept_until == expected
+    assert world.store.kept_texts(job.id)[job.payload.item].keep_until == expected
+
+
+def test_a_payload_in_the_job_needs_no_renewal(world: World, recovery: RecoveryService) -> None:
+    assert not recovery.renew_payload(world.submit())
+
+
+def test_a_payload_that_was_changed_meanwhile_is_not_renewed(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = world.submit(payload="x" * 300, delay_seconds=1000)
+    world.change(job, payload=1)
+    assert not recovery.renew_payload(job)
+    assert world.job(job).payload_kept_until is None
