@@ -110,4 +110,5 @@ def object_store(request: pytest.FixtureRequest, shared_services: Services) -> O
 def queue_rig(request: pytest.FixtureRequest, own_services: Services) -> QueueRig:
     if request.param == "memory":
         return MemoryQueueRig()
-    return SqsQueueRig(own_services(request.param, "sqs"))
+    aws = own_services(request.param, "sqs")
+    return SqsQueueRig(aws, is_emulator=request.param == "endpoint")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from hourhand.domain import moves
@@ -21,9 +21,13 @@ from tests.contract.job_strategies import clauses, jobs
 NewId = Callable[[], str]
 WEEK = timedelta(days=7)
 
-# The store outlives the examples: each of them takes an id of its own.
+# The store outlives the examples: each of them takes an id of its own. Nothing is shrunk, since
+# that takes minutes on a slow store, and an example that fails on one store alone says enough.
 examples = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

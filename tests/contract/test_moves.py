@@ -111,6 +111,42 @@ def test_a_move_that_leaves_no_trace_does_no_harm_when_made_twice(
     assert job_store.get(job.id) == move.apply(job)
 
 
+def test_every_move_can_go_in_a_batch_with_every_other(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    jobs = [case.job(new_id(), now) for case in CASES]
+    for job in jobs:
+        job_store.put(job)
+    batch = [case.build(job, now) for case, job in zip(CASES, jobs, strict=True)]
+    expected = [Applied(move.apply(job)) for move, job in zip(batch, jobs, strict=True)]
+    assert job_store.transition_many(batch) == expected
+    assert job_store.get_many([job.id for job in jobs]) == {r.job.id: r.job for r in expected}
+
+
+def test_every_move_in_a_batch_is_refused_by_its_own_clauses_alone(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    made = [case.job_and_move(new_id(), now) for case in broken_cases()]
+    for job, _ in made:
+        job_store.put(job)
+    results = job_store.transition_many([move for _, move in made])
+    assert results == [Refused(job) for job, _ in made]
+    assert job_store.get_many([job.id for job, _ in made]) == {job.id: job for job, _ in made}
+
+
+def test_a_batch_made_twice_is_known_again_and_changes_nothing_more(
+    job_store: JobStore, new_id: Callable[[], str], now: datetime
+) -> None:
+    cases = [case for case in CASES if case.leaves_a_trace]
+    jobs = [case.job(new_id(), now) for case in cases]
+    for job in jobs:
+        job_store.put(job)
+    batch = [case.build(job, now) for case, job in zip(cases, jobs, strict=True)]
+    first = job_store.transition_many(batch)
+    assert job_store.transition_many(batch) == first
+    assert first == [Applied(move.apply(job)) for move, job in zip(batch, jobs, strict=True)]
+
+
 def test_a_claim_whose_answer_was_lost_is_known_again_after_its_heartbeat(
     job_store: JobStore, new_id: Callable[[], str], now: datetime
 ) -> None:

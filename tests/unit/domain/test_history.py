@@ -146,9 +146,9 @@ def test_the_first_and_the_last_stay_whatever_their_size() -> None:
 
 def test_a_history_of_exactly_its_budget_is_within_it() -> None:
     # In the store a byte more follows each event.
-    for_reasons = HISTORY_BUDGET_BYTES - 9 * (len(pack_event(an_event())) + 1)
-    filler = "x" * (for_reasons - 8 * 13)
-    events = (*(an_event(reason="x" * 13) for _ in range(8)), an_event(reason=filler))
+    for_reasons = HISTORY_BUDGET_BYTES - 11 * (len(pack_event(an_event())) + 1)
+    filler = "x" * (for_reasons - 10 * 13)
+    events = (*(an_event(reason="x" * 13) for _ in range(10)), an_event(reason=filler))
     size = sum(len(pack_event(event)) + 1 for event in events)
     assert size == HISTORY_BUDGET_BYTES
     assert not is_over_budget(events)
@@ -159,7 +159,7 @@ def test_a_history_of_exactly_its_budget_is_within_it() -> None:
 
 
 def test_a_budget_counts_the_bytes_of_utf_8() -> None:
-    events = tuple(an_event(reason="🕰" * 10) for _ in range(6))
+    events = tuple(an_event(reason="🕰" * 10) for _ in range(7))
     assert sum(len(pack_event(event)) + 1 for event in events) <= HISTORY_BUDGET_BYTES
     assert is_over_budget(events)
 
