@@ -22,14 +22,10 @@ from hourhand.domain.model import (
     RetryPolicy,
 )
 from hourhand.domain.moves import Move
-from hourhand.testing import ACTOR, make_content, make_entry, make_event, make_job, make_message
+from hourhand.testing import make_content, make_event, make_job
+from tests.contract import move_makers as make
+from tests.contract.move_makers import LEASE, MARGIN, SECOND, WAIT, Build
 
-SECOND = timedelta(seconds=1)
-MARGIN = timedelta(seconds=2)
-WAIT = timedelta(seconds=2)
-LEASE = timedelta(seconds=45)
-
-Build = Callable[[Job, datetime], Move]
 Changes = Mapping[str, Any]
 
 
@@ -114,132 +110,6 @@ LEASE_OVER = 60 * SECOND
 """The lease of a running job of `make_job` is over by then, and the margin too."""
 
 
-def _mark(job: Job, now: datetime) -> Move:
-    return moves.mark_enqueued(job, now=now + SECOND, actor=ACTOR)
-
-
-def _send_again(queue: Priority) -> Build:
-    return lambda job, now: moves.mark_dispatched_again(
-        job, now=now + 90 * SECOND, actor=ACTOR, queue=queue, reason="message missed"
-    )
-
-
-def _unmark(job: Job, now: datetime) -> Move:
-    return moves.unmark(job, now=now + SECOND, actor=ACTOR, reason="queue is full")
-
-
-def _claim(job: Job, now: datetime) -> Move:
-    return moves.claim(
-        make_message(job),
-        now=now + SECOND,
-        wait=WAIT,
-        owner="worker-7",
-        claim_id=f"claim-of-{job.id}",
-        lease_until=now + SECOND + LEASE,
-    )
-
-
-def _take_over(after: timedelta) -> Build:
-    return lambda job, now: moves.take_over(
-        job,
-        now=now + after,
-        margin=MARGIN,
-        owner="worker-8",
-        claim_id=f"second-claim-of-{job.id}",
-        lease_until=now + after + LEASE,
-    )
-
-
-def _recover(after: timedelta) -> Build:
-    return lambda job, now: moves.recover(
-        job,
-        now=now + after,
-        margin=MARGIN,
-        actor=ACTOR,
-        entry=make_entry(job, due_at=now + after + SECOND, shard=1),
-        sends_now=True,
-    )
-
-
-def _heartbeat(progress: Progress | None) -> Build:
-    return lambda job, now: moves.heartbeat(
-        job, lease_until=now + 15 * SECOND + LEASE, progress=progress
-    )
-
-
-def _complete(result: Content) -> Build:
-    return lambda job, now: moves.complete(
-        job, now=now + SECOND, actor=ACTOR, result=result, progress=Progress(done=3, total=3)
-    )
-
-
-def _retry(outcome: Outcome) -> Build:
-    return lambda job, now: moves.retry_later(
-        job,
-        now=now + SECOND,
-        actor=ACTOR,
-        outcome=outcome,
-        reason="ValueError: no such user",
-        entry=make_entry(job),
-        sends_now=outcome is Outcome.SNOOZED,
-    )
-
-
-def _hand_back(job: Job, now: datetime) -> Move:
-    return moves.hand_back(
-        job, now=now + SECOND, actor=ACTOR, entry=make_entry(job), reason="process ends"
-    )
-
-
-def _die(job: Job, now: datetime) -> Move:
-    return moves.die(
-        job, now=now + SECOND, actor=ACTOR, outcome=Outcome.TIMED_OUT, reason="Timeout: 300 s"
-    )
-
-
-def _end_cancelled(job: Job, now: datetime) -> Move:
-    return moves.end_cancelled(job, now=now + SECOND, actor=ACTOR, reason="asked to stop")
-
-
-def _refile(job: Job, now: datetime) -> Move:
-    return moves.refile(job, entry=make_entry(job, shard=3), now=now + SECOND, actor=ACTOR)
-
-
-def _cancel(job: Job, now: datetime) -> Move:
-    return moves.cancel_waiting(job, now=now + SECOND, actor=ACTOR, reason="by hand")
-
-
-def _request_cancel(job: Job, now: datetime) -> Move:
-    return moves.request_cancel(job, now=now + SECOND, actor=ACTOR, reason="by hand")
-
-
-def _change(job: Job, now: datetime) -> Move:
-    return moves.change(
-        job,
-        now=now + SECOND,
-        actor=ACTOR,
-        sets={"priority": Priority.HIGH, "queue": Priority.HIGH, "expires_at": None},
-        entry=make_entry(job, shard=2),
-        sends_now=False,
-        reason="priority",
-    )
-
-
-def _expire(job: Job, now: datetime) -> Move:
-    return moves.expire(job, now=now + SECOND, actor=ACTOR)
-
-
-def _redrive(job: Job, now: datetime) -> Move:
-    return moves.redrive(
-        job,
-        now=now + 90 * SECOND,
-        actor=ACTOR,
-        entry=make_entry(job, due_at=now + 90 * SECOND),
-        sends_now=True,
-        reason="bug is fixed",
-    )
-
-
 def _full_history(now: datetime) -> tuple[HistoryEvent, ...]:
     """Return more events than the budget of the hot item holds."""
     return tuple(
@@ -269,42 +139,42 @@ CASES = (
         name="mark",
         function=moves.mark_enqueued,
         status=JobStatus.PENDING,
-        build=_mark,
+        build=make.mark,
         breaks={"generation": NEXT_GENERATION, "never_sent": SENT_SINCE},
     ),
     MoveCase(
         name="mark a retry",
         function=moves.mark_enqueued,
         status=JobStatus.RETRYING,
-        build=_mark,
+        build=make.mark,
         breaks={"generation": NEXT_GENERATION, "never_sent": SENT_SINCE},
     ),
     MoveCase(
         name="dispatch again",
         function=moves.mark_dispatched_again,
         status=JobStatus.ENQUEUED,
-        build=_send_again(Priority.MEDIUM),
+        build=make.send_again(Priority.MEDIUM),
         breaks=SENT_ONCE,
     ),
     MoveCase(
         name="age",
         function=moves.mark_dispatched_again,
         status=JobStatus.ENQUEUED,
-        build=_send_again(Priority.HIGH),
+        build=make.send_again(Priority.HIGH),
         breaks=SENT_ONCE,
     ),
     MoveCase(
         name="unmark",
         function=moves.unmark,
         status=JobStatus.ENQUEUED,
-        build=_unmark,
+        build=make.unmark,
         breaks=SENT_ONCE,
     ),
     MoveCase(
         name="unmark a retry",
         function=moves.unmark,
         status=JobStatus.RETRYING,
-        build=_unmark,
+        build=make.unmark,
         given=lambda now: {"enqueued_at": now},
         breaks=SENT_ONCE,
     ),
@@ -312,7 +182,7 @@ CASES = (
         name="refile",
         function=moves.refile,
         status=JobStatus.PENDING,
-        build=_refile,
+        build=make.refile,
         breaks={"filed_as_read": stored_time("due_at", 5 * SECOND)},
     ),
     MoveCase(
@@ -328,7 +198,7 @@ CASES = (
         name="claim",
         function=moves.claim,
         status=JobStatus.ENQUEUED,
-        build=_claim,
+        build=make.claim,
         breaks={
             "generation": NEXT_GENERATION,
             "attempts_left": stored(attempt=6),
@@ -341,7 +211,7 @@ CASES = (
         name="claim a retry just in time",
         function=moves.claim,
         status=JobStatus.RETRYING,
-        build=_claim,
+        build=make.claim,
         given=lambda now: {
             "due_at": now + SECOND + WAIT,
             "expires_at": now + SECOND + timedelta(milliseconds=1),
@@ -359,10 +229,10 @@ CASES = (
         name="take over",
         function=moves.take_over,
         status=JobStatus.RUNNING,
-        build=_take_over(LEASE_OVER),
+        build=make.take_over(LEASE_OVER),
         given=lambda now: {"progress": Progress(done=1)},
         breaks={
-            **_expired_lease(_take_over),
+            **_expired_lease(make.take_over),
             "generation": NEXT_GENERATION,
             "attempts_left": stored(attempt=6),
             "not_cancelled": ASKED_TO_STOP,
@@ -374,7 +244,7 @@ CASES = (
         name="heartbeat",
         function=moves.heartbeat,
         status=JobStatus.RUNNING,
-        build=_heartbeat(None),
+        build=make.heartbeat(None),
         breaks=OWNED,
         leaves_a_trace=False,
     ),
@@ -382,7 +252,7 @@ CASES = (
         name="heartbeat with progress",
         function=moves.heartbeat,
         status=JobStatus.RUNNING,
-        build=_heartbeat(Progress(done=0.25, total=1.5, message="a quarter")),
+        build=make.heartbeat(Progress(done=0.25, total=1.5, message="a quarter")),
         breaks=OWNED,
         leaves_a_trace=False,
     ),
@@ -390,28 +260,28 @@ CASES = (
         name="complete",
         function=moves.complete,
         status=JobStatus.RUNNING,
-        build=_complete(make_content('{"sent": true}')),
+        build=make.complete(make_content('{"sent": true}')),
         breaks=OWNED,
     ),
     MoveCase(
         name="complete with a large result",
         function=moves.complete,
         status=JobStatus.RUNNING,
-        build=_complete(Content(size_bytes=2_000_000, key="result/job/1")),
+        build=make.complete(Content(size_bytes=2_000_000, key="result/job/1")),
         breaks=OWNED,
     ),
     MoveCase(
         name="fail",
         function=moves.retry_later,
         status=JobStatus.RUNNING,
-        build=_retry(Outcome.FAILED),
+        build=make.retry(Outcome.FAILED),
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="fail with a full history",
         function=moves.retry_later,
         status=JobStatus.RUNNING,
-        build=_retry(Outcome.FAILED),
+        build=make.retry(Outcome.FAILED),
         given=lambda now: {"history": _full_history(now), "history_dropped": 4},
         breaks={
             **OWNED_UNLESS_CANCELLED,
@@ -424,28 +294,28 @@ CASES = (
         name="snooze",
         function=moves.retry_later,
         status=JobStatus.RUNNING,
-        build=_retry(Outcome.SNOOZED),
+        build=make.retry(Outcome.SNOOZED),
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="hand back",
         function=moves.hand_back,
         status=JobStatus.RUNNING,
-        build=_hand_back,
+        build=make.hand_back,
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="die",
         function=moves.die,
         status=JobStatus.RUNNING,
-        build=_die,
+        build=make.die,
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="end cancelled",
         function=moves.end_cancelled,
         status=JobStatus.RUNNING,
-        build=_end_cancelled,
+        build=make.end_cancelled,
         given=lambda now: {"cancel_requested_at": now},
         breaks=OWNED,
     ),
@@ -453,24 +323,24 @@ CASES = (
         name="recover to another attempt",
         function=moves.recover,
         status=JobStatus.RUNNING,
-        build=_recover(LEASE_OVER),
-        breaks={**_expired_lease(_recover), "not_cancelled": ASKED_TO_STOP},
+        build=make.recover(LEASE_OVER),
+        breaks={**_expired_lease(make.recover), "not_cancelled": ASKED_TO_STOP},
     ),
     MoveCase(
         name="recover to dead",
         function=moves.recover,
         status=JobStatus.RUNNING,
-        build=_recover(LEASE_OVER),
+        build=make.recover(LEASE_OVER),
         given=lambda now: {"on_lost": OnLost.DEAD},
-        breaks={**_expired_lease(_recover), "not_cancelled": ASKED_TO_STOP},
+        breaks={**_expired_lease(make.recover), "not_cancelled": ASKED_TO_STOP},
     ),
     MoveCase(
         name="recover to cancelled",
         function=moves.recover,
         status=JobStatus.RUNNING,
-        build=_recover(LEASE_OVER),
+        build=make.recover(LEASE_OVER),
         given=lambda now: {"cancel_requested_at": now},
-        breaks=_expired_lease(_recover),
+        breaks=_expired_lease(make.recover),
     ),
     MoveCase(
         name="finish",
@@ -485,14 +355,14 @@ CASES = (
         name="cancel",
         function=moves.cancel_waiting,
         status=JobStatus.ENQUEUED,
-        build=_cancel,
+        build=make.cancel,
         breaks={"generation": NEXT_GENERATION},
     ),
     MoveCase(
         name="cancel with a large payload",
         function=moves.cancel_waiting,
         status=JobStatus.PENDING,
-        build=_cancel,
+        build=make.cancel,
         given=lambda now: {"payload": Content(size_bytes=900_000, key="payload/job/1")},
         breaks={"generation": NEXT_GENERATION},
     ),
@@ -500,14 +370,14 @@ CASES = (
         name="request cancel",
         function=moves.request_cancel,
         status=JobStatus.RUNNING,
-        build=_request_cancel,
+        build=make.request_cancel,
         breaks={"not_asked_yet": ASKED_TO_STOP},
     ),
     MoveCase(
         name="change",
         function=moves.change,
         status=JobStatus.ENQUEUED,
-        build=_change,
+        build=make.change,
         given=lambda now: {"expires_at": now + timedelta(days=1)},
         breaks={"generation": NEXT_GENERATION},
     ),
@@ -515,7 +385,7 @@ CASES = (
         name="expire",
         function=moves.expire,
         status=JobStatus.ENQUEUED,
-        build=_expire,
+        build=make.expire,
         given=lambda now: {"expires_at": now + SECOND},
         breaks={
             "generation": NEXT_GENERATION,
@@ -527,7 +397,7 @@ CASES = (
             name=f"redrive from {status.lower()}",
             function=moves.redrive,
             status=status,
-            build=_redrive,
+            build=make.redrive,
             given=lambda now: {"expires_at": now, "cancel_requested_at": now},
             breaks={"generation": NEXT_GENERATION},
         )

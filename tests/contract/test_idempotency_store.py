@@ -12,7 +12,7 @@ from hourhand.ports import IdempotencyRecord, IdempotencyStore
 from hourhand.testing import make_record
 
 DAY = timedelta(days=1)
-SECOND = timedelta(seconds=1)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 @pytest.fixture
@@ -130,6 +130,6 @@ def test_a_record_whose_time_is_over_stands_in_nobodys_way(
         idempotency_store.finish(done(record))
     other = replace(record, job_id="job-2", token=1, keep_until=now + 9 * DAY)
     stands = done(record) if is_done else record
-    assert idempotency_store.begin(other, now=now + DAY - SECOND) == stands
-    assert idempotency_store.begin(other, now=now + DAY + SECOND) is None
+    assert idempotency_store.begin(other, now=now + DAY) == stands
+    assert idempotency_store.begin(other, now=now + DAY + MILLISECOND) is None
     assert standing(idempotency_store, record, now + 2 * DAY) == other

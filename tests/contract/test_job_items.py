@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hourhand.domain import moves
 from hourhand.domain.clauses import StatusIn
-from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome
+from hourhand.domain.model import Attempt, ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.moves import Move
 from hourhand.ports import Applied, JobDetails, JobStore, Refused, WriteResult
 from hourhand.testing import ACTOR, make_content, make_job
@@ -176,7 +176,7 @@ def test_no_moves_have_no_results(job_store: JobStore) -> None:
 # --- beside the job -----------------------------------------------------------------------------
 
 
-def test_details_show_the_texts_and_errors_beside_a_job(
+def test_details_show_the_texts_and_failures_beside_a_job(
     job_store: JobStore, new_id: NewId, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
@@ -185,12 +185,29 @@ def test_details_show_the_texts_and_errors_beside_a_job(
     final = ErrorInfo(type="NotRetryable", message="", retryable=False)
     job_store.put_text(job.id, "payload.a1", '{"a": "é\\u0000"}', now + WEEK)
     job_store.put_text(job.id, "result.b2", "[]", now + WEEK)
-    job_store.put_error(job.id, 3, error, outcome=Outcome.FAILED, keep_until=now + WEEK)
-    job_store.put_error(job.id, 12, final, outcome=Outcome.TIMED_OUT, keep_until=now + WEEK)
+    failed = Attempt(
+        number=1,
+        token=3,
+        worker="w-1",
+        started_at=now,
+        finished_at=now + WEEK,
+        outcome=Outcome.FAILED,
+        error=error,
+    )
+    gave_up = Attempt(
+        number=2,
+        token=12,
+        worker="w-2",
+        started_at=None,
+        outcome=Outcome.TIMED_OUT,
+        error=final,
+    )
+    job_store.put_failure(job.id, failed, now + WEEK)
+    job_store.put_failure(job.id, gave_up, now + WEEK)
     assert job_store.get_details(job.id) == JobDetails(
         job=job,
         texts={"payload.a1": '{"a": "é\\u0000"}', "result.b2": "[]"},
-        errors={3: error, 12: final},
+        failures={3: failed, 12: gave_up},
     )
 
 
@@ -265,10 +282,13 @@ def test_keeping_a_text_longer_that_is_gone_does_nothing(
     assert job_store.get_details(job.id) == JobDetails(job=job)
 
 
-def test_an_error_put_again_is_one_error(job_store: JobStore, new_id: NewId, now: datetime) -> None:
+def test_a_failure_put_again_is_one_failure(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     error = ErrorInfo(type="OSError", message="disk full")
+    failure = Attempt(number=1, token=1, worker="w-1", started_at=now, error=error)
     for _ in range(2):
-        job_store.put_error(job.id, 1, error, outcome=Outcome.FAILED, keep_until=now + WEEK)
-    assert job_store.get_details(job.id) == JobDetails(job=job, errors={1: error})
+        job_store.put_failure(job.id, failure, now + WEEK)
+    assert job_store.get_details(job.id) == JobDetails(job=job, failures={1: failure})

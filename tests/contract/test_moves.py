@@ -13,15 +13,8 @@ from hourhand.domain.model import Job, Outcome
 from hourhand.domain.moves import Move
 from hourhand.ports import Applied, JobStore, Refused
 from hourhand.testing import make_entry, make_job, make_message
-from tests.contract.move_cases import (
-    CASES,
-    LEASE,
-    MARGIN,
-    SECOND,
-    BrokenCase,
-    MoveCase,
-    broken_cases,
-)
+from tests.contract.move_cases import CASES, BrokenCase, MoveCase, broken_cases
+from tests.contract.move_makers import LEASE, MARGIN, SECOND
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 each_broken_case = pytest.mark.parametrize("case", [*broken_cases()], ids=lambda case: case.name)

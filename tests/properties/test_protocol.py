@@ -443,7 +443,7 @@ REACHED = {
 }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.randoms(use_true_random=True))
 def test_no_interleaving_breaks_an_invariant(chance: random.Random) -> None:
     world = OneJob(chance)

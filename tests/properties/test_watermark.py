@@ -197,7 +197,7 @@ def _regular(count: int, *, takes: float = 3, skew: timedelta = SKEW) -> list[Ti
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(indexed_entries(), max_size=25), ticks(), st.sampled_from([0, 1, 3, 2000]))
 @example([_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(20)], _regular(30), 2000)
 @example([_latest(FIRST_BUCKET + n, removed_after=FOREVER) for n in range(20)], _regular(30), 3)
@@ -211,7 +211,7 @@ def test_no_entry_is_ever_below_the_watermark_and_outside_the_open_set(
             world.play(tick)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(milliseconds(-10_000, 10_000), min_size=20, max_size=20),
     st.lists(milliseconds(0, 2_000), min_size=20, max_size=20),
@@ -229,7 +229,7 @@ def test_over_empty_buckets_the_watermark_keeps_up(
             assert lag <= TIMINGS.trail + 3 * TIMINGS.tick
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(indexed_entries(), max_size=25), st.integers(0, 200))
 def test_once_all_jobs_are_done_every_bucket_is_closed(
     entries: list[IndexedEntry], removed_within: int
@@ -273,7 +273,7 @@ def watermarks(draw: st.DrawFn) -> Watermark:
     return Watermark(low=FIRST_BUCKET - behind, open=opened, deep_next=deep_next)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(watermarks(), milliseconds(0, 59_999), milliseconds(0, 400_000))
 def test_a_plan_reads_everything_that_may_hold_something_and_nothing_twice(
     state: Watermark, into: timedelta, ahead: timedelta

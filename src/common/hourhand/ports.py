@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from hourhand.domain.actions import QueueView
 from hourhand.domain.buckets import ShardMap
 from hourhand.domain.model import (
+    Attempt,
     Content,
     ErrorInfo,
     IndexEntry,
@@ -117,11 +118,14 @@ class ListingPage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobDetails:
-    """What is kept beside a job's hot item: JSON texts by item key, errors by fencing token."""
+    """What is kept beside a job's hot item: JSON texts by item key, failed attempts by token.
+
+    A failure is what its worker said of it; whether it was committed, the history says.
+    """
 
     job: Job
     texts: Mapping[str, str] = field(default_factory=dict)
-    errors: Mapping[int, ErrorInfo] = field(default_factory=dict)
+    failures: Mapping[int, Attempt] = field(default_factory=dict)
 
 
 class JobStore(Protocol):
@@ -163,10 +167,8 @@ class JobStore(Protocol):
     def extend_text(self, job_id: str, item: str, keep_until: datetime) -> None:
         """Keep it longer. Does nothing where it is gone."""
 
-    def put_error(
-        self, job_id: str, token: int, error: ErrorInfo, *, outcome: Outcome, keep_until: datetime
-    ) -> None:
-        """Keep the error of the attempt with this fencing token beside its job."""
+    def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
+        """Keep a failed attempt with its error beside its job, under its fencing token."""
 
     def list_jobs(
         self,

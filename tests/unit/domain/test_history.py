@@ -201,7 +201,22 @@ def test_an_attempt_under_way_has_no_outcome() -> None:
     assert (attempt.outcome, attempt.finished_at, attempt.error) == (None, None, None)
 
 
-@pytest.mark.parametrize(("kind", "outcome"), ATTEMPT_ENDS.items())
+ENDS = {
+    EventKind.SUCCEEDED: Outcome.SUCCEEDED,
+    EventKind.FAILED: Outcome.FAILED,
+    EventKind.TIMED_OUT: Outcome.TIMED_OUT,
+    EventKind.LOST: Outcome.LOST,
+    EventKind.SNOOZED: Outcome.SNOOZED,
+    EventKind.HANDED_BACK: Outcome.SNOOZED,
+    EventKind.CANCELLED: Outcome.CANCELLED,
+}
+
+
+def test_no_other_event_ends_an_attempt() -> None:
+    assert ATTEMPT_ENDS == ENDS
+
+
+@pytest.mark.parametrize(("kind", "outcome"), ENDS.items())
 def test_every_end_of_an_attempt_has_its_outcome(kind: EventKind, outcome: Outcome) -> None:
     (attempt,) = attempts_of((claimed(3, 2), ended(kind, 3, 2, "Oops: it broke")), {})
     assert attempt.outcome is outcome
@@ -212,14 +227,35 @@ def test_every_end_of_an_attempt_has_its_outcome(kind: EventKind, outcome: Outco
 def test_an_error_kept_beside_the_job_tells_more_than_the_reason() -> None:
     whole = ErrorInfo(type="ValueError", message="no " * 100, traceback="...")
     events = (claimed(1, 1), ended(EventKind.FAILED, 1, 1, "ValueError: no no"))
-    (attempt,) = attempts_of(events, {1: whole})
+    failure = Attempt(number=1, token=1, worker="worker-1", started_at=NOW, error=whole)
+    (attempt,) = attempts_of(events, {1: failure})
     assert attempt.error == whole
 
 
+def test_what_a_worker_said_after_its_lease_is_not_why_the_attempt_was_lost() -> None:
+    late = ErrorInfo(type="KeyError", message="too late")
+    failure = Attempt(number=1, token=1, worker="worker-1", started_at=NOW, error=late)
+    events = (claimed(1, 1), ended(EventKind.LOST, 1, 1, lost_reason(NOW)))
+    (attempt,) = attempts_of(events, {1: failure})
+    assert attempt.outcome is Outcome.LOST
+    assert attempt.error is not None
+    assert attempt.error.type == "Lost"
+
+
+def test_a_failure_beside_the_job_stands_for_an_attempt_that_history_dropped() -> None:
+    error = ErrorInfo(type="KeyError", message="x")
+    dropped = Attempt(number=1, token=1, worker="worker-0", started_at=NOW, error=error)
+    events = (claimed(2, 2), ended(EventKind.FAILED, 2, 2, "ValueError: no"))
+    first, second = attempts_of(events, {1: dropped})
+    assert first == dropped
+    assert (second.number, second.error) == (2, ErrorInfo(type="ValueError", message="no"))
+
+
 def test_an_error_of_another_attempt_is_not_mistaken_for_this_ones() -> None:
-    other = ErrorInfo(type="KeyError", message="x")
+    error = ErrorInfo(type="KeyError", message="x")
+    other = Attempt(number=2, token=2, worker="worker-1", started_at=NOW, error=error)
     events = (claimed(1, 1), ended(EventKind.FAILED, 1, 1, "ValueError: no"))
-    (attempt,) = attempts_of(events, {2: other})
+    attempt, _ = attempts_of(events, {2: other})
     assert attempt.error == ErrorInfo(type="ValueError", message="no")
 
 

@@ -116,6 +116,7 @@ def test_a_take_over_records_the_lost_attempt_and_opens_the_next() -> None:
     job = an_abandoned_job(progress=Progress(done=1), history=(an_event(), _claimed_event(1)))
     taken = done(CASES_BY_BUILDER["take_over"].build(job), job)
     assert (taken.attempt, taken.token, taken.lease_owner) == (2, 2, "worker-2")
+    assert (taken.lease_until, taken.started_at) == (after(45), NOW)
     assert (taken.progress, taken.generation, taken.lateness_ms) == (None, 1, 0)
     lost, current = attempts_of(taken.history, {})
     assert (lost.outcome, lost.worker, lost.token) == (Outcome.LOST, "worker-1", 1)
@@ -176,6 +177,7 @@ def test_a_job_handed_back_pays_nothing(make_job: Callable[[], Job]) -> None:
     back = done(move, job)
     assert move.name == "hand_back"
     assert (back.status, back.attempt, back.generation) == (JobStatus.RETRYING, 0, 2)
+    assert (back.enqueued_at, back.due_at) == (NOW, SOON.due_at)
     assert back.history[-1].kind is EventKind.HANDED_BACK
     assert EventKind.SNOOZED not in {event.kind for event in back.history}
 

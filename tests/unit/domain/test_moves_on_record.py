@@ -189,6 +189,16 @@ def test_the_record_names_the_state_that_the_move_led_to(case: Case) -> None:
         assert written.history[-1].status is written.status
 
 
+ON_RECORD = [case for case in CASES if case.builder not in {*RECORDED_NOWHERE, "claim"}]
+
+
+@pytest.mark.parametrize("case", ON_RECORD, ids=lambda case: case.name)
+def test_what_people_do_to_a_waiting_job_belongs_to_no_attempt(case: Case) -> None:
+    first, *_ = case.build(replace(case.ordinary, attempt=3, token=7)).events
+    is_theirs = case.builder in {"cancel_waiting", "change", "redrive"}
+    assert (first.attempt, first.token) == ((0, 0) if is_theirs else (3, 7))
+
+
 @each_case
 def test_reasons_are_kept_short(case: Case) -> None:
     move = case.build(case.ordinary)

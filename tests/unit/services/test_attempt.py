@@ -141,8 +141,8 @@ def test_a_failed_attempt_is_followed_by_another_after_the_policys_delay(world: 
     assert after.due_at == START + 10.25 * SECOND
     assert (after.status, after.generation, after.attempt) == (JobStatus.RETRYING, 2, 1)
     assert (after.lease_owner, after.progress, after.enqueued_at) == (None, None, START)
-    kept = world.store.kept_errors(job.id)[1]
-    assert (kept.error, kept.outcome) == (make_error(), Outcome.FAILED)
+    failure = world.store.kept_failures(job.id)[1].attempt
+    assert (failure.error, failure.outcome) == (make_error(), Outcome.FAILED)
 
 
 def test_a_handler_that_says_when_is_tried_again_then(world: World) -> None:
@@ -246,6 +246,72 @@ def test_a_retry_whose_writer_stalled_is_moved_to_where_the_sweep_looks(world: W
     after = world.job(job)
     assert after.status is JobStatus.RETRYING
     assert (after.due_at, after.history[-1].kind) == (START + 20 * SECOND, EventKind.REFILED)
+
+
+# --- handing back -------------------------------------------------------------------------------
+
+
+def _hand_back(world: World, answers: list[bool]) -> Behaviour:
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        answers.append(world.worker.execution.hand_back(running.id, "the process must end"))
+        return succeed(running, pulse)
+
+    return behave
+
+
+def test_a_job_that_is_handed_back_is_due_again_once_the_process_had_time_to_end(
+    world: World,
+) -> None:
+    job = world.submit(retry={"max_attempts": 1})
+    answers: list[bool] = []
+    world.advance(10)
+    world.deliver(_hand_back(world, answers))
+    after = world.job(job)
+    assert answers == [True]
+    assert (after.status, after.attempt, after.due_at) == (
+        JobStatus.RETRYING,
+        0,
+        START + 12 * SECOND,
+    )
+    assert after.history[-1].kind is EventKind.HANDED_BACK
+    assert world.telemetry.total("commits_refused") == 1, "its handler went on for nothing"
+    world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_job_that_must_not_be_run_again_keeps_its_lease(world: World) -> None:
+    world.submit(on_lost="dead")
+    answers: list[bool] = []
+    world.deliver(_hand_back(world, answers))
+    assert answers == [False]
+
+
+def test_a_job_that_does_not_run_here_cannot_be_handed_back(world: World) -> None:
+    job = world.submit()
+    assert not world.worker.execution.hand_back(job.id, "the process must end")
+
+
+def test_a_job_that_was_lost_meanwhile_cannot_be_handed_back(world: World) -> None:
+    world.submit()
+    answers: list[bool] = []
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        world.advance(48)
+        world.tick()
+        return _hand_back(world, answers)(running, pulse)
+
+    world.deliver(behave)
+    assert answers == [False]
+
+
+def test_a_hand_back_whose_writer_stalled_moves_the_job(world: World) -> None:
+    job = world.submit()
+    faults = Faults()
+    faults.interrupt("jobs.transition", lambda: world.advance(20), nth=2)
+    world.worker = world.process(faults).worker
+    world.deliver(_hand_back(world, []))
+    assert world.job(job).due_at == START + 20 * SECOND
+    assert world.job(job).history[-1].kind is EventKind.REFILED
 
 
 def test_a_hand_back_without_any_answer_is_told(world: World) -> None:

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from hourhand.domain.model import Content, ErrorInfo, EventKind, JobStatus
+from hourhand.domain.model import Attempt, Content, ErrorInfo, EventKind, JobStatus
 from hourhand.ports import JobDetails
 from hourhand.services.dead_letters import MAX_ATTEMPTS_TOLD, MAX_BODY_BYTES, dead_letter_body
 from hourhand.testing import START, make_event, make_job
@@ -30,7 +30,11 @@ def _details(attempts: int, error: ErrorInfo, payload: Content | None = None) ->
         history=tuple(events),
         payload=payload or Content(size_bytes=4, text="null"),
     )
-    return JobDetails(job=job, errors=dict.fromkeys(range(1, attempts + 1), error))
+    failures = {
+        n: Attempt(number=n, token=n, worker="w", started_at=START, error=error)
+        for n in range(1, attempts + 1)
+    }
+    return JobDetails(job=job, failures=failures)
 
 
 def _letter(details: JobDetails, payload: str | None = "null") -> dict[str, Any]:
@@ -80,7 +84,7 @@ def test_a_payload_that_is_gone_is_named_by_its_place() -> None:
 
 def test_tracebacks_lose_their_beginning_when_there_are_many() -> None:
     error = ErrorInfo(type="E", message="m", traceback="t" * 20_000 + "the end")
-    letter = _letter(_details(MAX_ATTEMPTS_TOLD, error), "x" * 100_000)
+    letter = _letter(_details(10, error), "x" * 100_000)
     kept = {attempt["error"]["traceback"] for attempt in letter["attempts"]}
     assert {len(text) for text in kept} == {16_000}, "the payload goes first"
     assert all(text.endswith("the end") for text in kept)
@@ -89,12 +93,18 @@ def test_tracebacks_lose_their_beginning_when_there_are_many() -> None:
     assert len(letter["attempts"][0]["error"]["traceback"]) == 1_000
 
 
-def test_the_worst_case_keeps_the_newest_attempts_in_a_sentence_each() -> None:
-    worst = ErrorInfo(type="E", message="\x00" * 100_000, traceback="\x00" * 100_000)
-    letter = _letter(_details(100, worst), "x" * 250_000)
-    assert [attempt["number"] for attempt in letter["attempts"]] == list(range(91, 101))
+def test_the_worst_case_keeps_a_round_of_attempts_in_a_sentence_each() -> None:
+    zeros = "\x00" * 100_000
+    worst = ErrorInfo(type=zeros, message=zeros, traceback=zeros)
+    letter = _letter(_details(MAX_ATTEMPTS_TOLD, worst), "x" * 250_000)
+    assert [attempt["number"] for attempt in letter["attempts"]] == list(range(1, 101))
     assert {attempt["error"]["traceback"] for attempt in letter["attempts"]} == {None}
-    assert len(letter["error"]["message"]) <= 2_000
+    assert letter["error"]["message"]
+
+
+def test_of_more_than_a_round_of_attempts_the_newest_are_told() -> None:
+    letter = _letter(_details(MAX_ATTEMPTS_TOLD + 5, ErrorInfo(type="E", message="m")))
+    assert [attempt["number"] for attempt in letter["attempts"]] == list(range(6, 106))
 
 
 def test_an_attempt_whose_start_was_dropped_from_the_history_has_none() -> None:

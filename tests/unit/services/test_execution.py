@@ -8,12 +8,13 @@ from functools import partial
 
 import pytest
 
+from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.model import EventKind, Job, JobStatus, OnLost, Outcome, RetryPolicy
 from hourhand.domain.moves import take_over
 from hourhand.domain.times import rfc3339
 from hourhand.ports import Applied, Delivery
 from hourhand.services.execution import MAX_CLAIM_ROUNDS, Disposition
-from hourhand.testing import START, Faults, make_delivery, make_job, make_outgoing
+from hourhand.testing import START, Faults, make_delivery, make_job, make_outgoing, make_record
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
@@ -89,6 +90,16 @@ def test_a_message_is_hidden_for_longer_than_the_lease_before_the_claim(world: W
     lease_until = world.runs[0].job.lease_until
     assert lease_until is not None
     assert message.visible_at > lease_until + world.timings.clock_margin
+
+
+def test_a_message_that_comes_far_too_early_is_hidden_for_whole_seconds_at_most_its_rest(
+    world: World,
+) -> None:
+    world.submit(delay_seconds=30.4)
+    (sent,) = world.queues.messages()
+    sent.visible_at = START
+    assert world.deliver() == [Disposition.KEEP]
+    assert _hidden_for(world) == 30 * SECOND
 
 
 # --- a refused claim ----------------------------------------------------------------------------
@@ -305,6 +316,80 @@ def test_a_table_that_never_answers_keeps_the_message(world: World) -> None:
     assert world.deliver(by=world.process(faults).worker) == [Disposition.KEEP]
     world.settle()
     assert len(world.runs) == 1
+
+
+def test_a_zombie_in_this_process_does_not_strike_out_the_attempt_that_took_over(
+    world: World,
+) -> None:
+    job = world.submit()
+    (first,) = world.receive()
+    inner: list[bool] = []
+
+    def be_taken_over(running: Job, pulse: Pulse) -> Finished:
+        world.advance(61)
+        (second,) = world.receive()
+        world.handle(second)
+        inner.append(world.worker.execution.hand_back(running.id, "the process must end"))
+        return succeed(running, pulse)
+
+    assert world.handle(first, be_taken_over) is Disposition.DONE
+    assert inner == [False], "the newer attempt ended, and the older one is nobody's"
+    assert world.job(job).attempt == 2
+
+
+# --- under a key --------------------------------------------------------------------------------
+
+
+def test_a_recorded_result_is_committed_without_calling_the_handler(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+    faults = Faults()
+    # The record says "done"; the job itself never hears of it, and its lease runs out.
+    faults.throttle("jobs.transition", nth=2, times=99)
+    world.deliver(by=world.process(faults).worker)
+    world.advance(61)
+    world.deliver()
+    report = world.api.queries.job(job.id)
+    assert (report.job.status, report.result_text) == (JobStatus.SUCCEEDED, '{"done":true}')
+    assert len(world.runs) == 1
+    assert world.telemetry.total("idempotent_replays") == 1
+
+
+@pytest.mark.parametrize(
+    ("is_done", "error", "status"),
+    [
+        (True, "IdempotencyConflict", JobStatus.DEAD),
+        (False, "IdempotencyKeyTaken", JobStatus.RETRYING),
+    ],
+)
+def test_a_key_that_is_anothers_keeps_the_handler_from_running(
+    world: World, is_done: bool, error: str, status: JobStatus
+) -> None:
+    key = idempotency_record_key(None, "k")
+    record = make_record(key=key, job_id="another", is_done=is_done)
+    world.keys.begin(record, now=world.clock.now())
+    job = world.submit(idempotency_key="k")
+    world.deliver()
+    report = world.api.queries.job(job.id)
+    assert report.job.status is status
+    assert report.error is not None
+    assert report.error.type == error
+    assert not world.runs
+
+
+def test_a_zombie_records_no_result_under_its_key(world: World) -> None:
+    world.submit(idempotency_key="k")
+    (delivery,) = world.receive()
+
+    def be_taken_over(running: Job, pulse: Pulse) -> Finished:
+        world.advance(61)
+        with pytest.raises(HandlerKilled):
+            world.deliver(kill_process)
+        return succeed(running, pulse)
+
+    world.handle(delivery, be_taken_over, world.process().worker)
+    (record,) = world.keys.records().values()
+    assert (record.token, record.is_done) == (2, False)
+    assert world.telemetry.total("commits_refused") == 1
 
 
 # --- measured -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from hourhand.domain.history import HISTORY_BUDGET_BYTES, pack_event
 from hourhand.domain.model import EventKind, Job, JobStatus
 from hourhand.domain.moves import (
     Move,
@@ -22,8 +23,9 @@ LONG = "x" * 40
 
 def _full_history() -> Job:
     """Return a job whose history must be compacted by the next event."""
-    events = [make_event(kind=EventKind.AGED, reason=LONG)] * 4
-    return make_job(status=JobStatus.ENQUEUED, history=tuple(events))
+    event = make_event(kind=EventKind.AGED, reason=LONG)
+    fitting = HISTORY_BUDGET_BYTES // (len(pack_event(event)) + 1)
+    return make_job(status=JobStatus.ENQUEUED, history=(event,) * fitting)
 
 
 def _append(world: World, job: Job) -> None:

@@ -168,11 +168,23 @@ def test_what_is_not_a_call_passes_through() -> None:
     assert faults.calls == []
 
 
-def test_every_method_of_reads_exists_in_some_port() -> None:
+WRITES = {
+    *("put", "transition", "transition_many", "put_text", "extend_text", "put_failure"),
+    *("mark_finished", "mark_live", "begin", "finish"),
+    *("acquire_lease", "renew_lease", "release_lease"),
+    *("write_shard_map", "write_watermark", "write_tick"),
+    *("send", "hide", "send_dead_letter", "invoke"),
+}
+INNER = {"run", "beat"}
+"""Between the services and a handler: no store or queue is behind them."""
+
+
+def test_every_method_of_every_port_is_known_as_a_read_or_a_write() -> None:
     methods = {
         method
         for port in vars(ports).values()
         if isinstance(port, type) and getattr(port, "_is_protocol", False)
         for method in vars(port)
+        if not method.startswith("_")
     }
-    assert methods >= READS
+    assert methods == READS | WRITES | INNER

@@ -10,12 +10,12 @@ import pytest
 
 from hourhand.domain import moves
 from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import ErrorInfo, JobStatus, Outcome
+from hourhand.domain.model import Attempt, JobStatus, Outcome
 from hourhand.testing import (
     ACTOR,
     START,
     FakeClock,
-    KeptError,
+    KeptFailure,
     KeptText,
     MemoryJobStore,
     make_entry,
@@ -125,23 +125,23 @@ def test_a_page_of_nothing_is_refused(limit: int) -> None:
 
 def test_only_what_is_kept_until_a_time_that_is_over_expires() -> None:
     store = MemoryJobStore()
-    error = ErrorInfo(type="OSError", message="disk full")
+    failure = Attempt(number=1, token=1, worker="w-1", started_at=START)
     store.put(make_job(id="open"))
     store.put(make_job(id="ended", status=JobStatus.DEAD, keep_until=START + DAY))
     store.put(make_job(id="kept", status=JobStatus.DEAD, keep_until=START + 3 * DAY))
     for job_id, days in (("ended", 1), ("kept", 3)):
         keep_until = START + days * DAY
         store.put_text(job_id, "payload.a1", "1", keep_until)
-        store.put_error(job_id, 1, error, outcome=Outcome.FAILED, keep_until=keep_until)
+        store.put_failure(job_id, failure, keep_until)
     assert store.delete_expired(START + DAY) == 0
     assert store.delete_expired(START + 2 * DAY) == 3
     assert sorted(store.jobs()) == ["kept", "open"]
     assert sorted(listed(store)) == ["kept", "open"]
     assert listed(store, dead_only=True) == ["kept"]
     assert store.kept_texts("ended") == {}
-    assert store.kept_errors("ended") == {}
+    assert store.kept_failures("ended") == {}
     assert store.kept_texts("kept") == {"payload.a1": KeptText("1", START + 3 * DAY)}
-    assert store.kept_errors("kept") == {1: KeptError(error, Outcome.FAILED, START + 3 * DAY)}
+    assert store.kept_failures("kept") == {1: KeptFailure(failure, START + 3 * DAY)}
 
 
 def test_a_text_kept_longer_expires_later() -> None:
@@ -192,15 +192,11 @@ def test_a_move_to_what_no_real_store_could_give_back_is_refused_and_changes_not
     [
         lambda store, until: store.put_text("job-1", "payload.a1", "1", until),
         lambda store, until: store.extend_text("job-1", "payload.a1", until),
-        lambda store, until: store.put_error(
-            "job-1",
-            1,
-            ErrorInfo(type="OSError", message=""),
-            outcome=Outcome.FAILED,
-            keep_until=until,
+        lambda store, until: store.put_failure(
+            "job-1", Attempt(number=1, token=1, worker="w-1", started_at=START), until
         ),
     ],
-    ids=["text", "extended text", "error"],
+    ids=["text", "extended text", "failure"],
 )
 def test_what_lies_beside_a_job_ends_at_a_whole_millisecond_in_utc(
     keep: Callable[[MemoryJobStore, datetime], None],

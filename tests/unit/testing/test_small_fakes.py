@@ -38,6 +38,8 @@ def test_telemetry_is_on_record_in_order() -> None:
     assert telemetry.total("dispatched") == 5
     assert telemetry.values("dispatched") == [1, 4]
     assert telemetry.total("never") == 0
+    telemetry.flush()
+    assert telemetry.flushes == 1
     assert telemetry.metrics[-1] == Measurement(
         metric="lateness_ms", value=12.5, unit="Milliseconds"
     )

@@ -168,8 +168,10 @@ def test_a_failed_attempt_is_kept_with_its_traceback(world: World) -> None:
     assert world.job("fail").status is JobStatus.RETRYING
     details = world.jobs.get_details("fail")
     assert details is not None
-    assert details.errors[1].message == "no such customer"
-    assert "in fail" in (details.errors[1].traceback or "")
+    error = details.failures[1].error
+    assert error is not None
+    assert error.message == "no such customer"
+    assert "in fail" in (error.traceback or "")
 
 
 def test_a_running_job_that_is_cancelled_is_told_by_its_heartbeat(world: World) -> None:

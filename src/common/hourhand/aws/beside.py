@@ -1,4 +1,4 @@
-"""What is kept beside a job's hot item, under the same partition key: texts and errors.
+"""What is kept beside a job's hot item, under the same partition key: texts and failures.
 
 Each has an end of its own (``x``, for TTL), set when it is written: to set it at the job's end
 would cost the write units of the whole item again.
@@ -7,13 +7,21 @@ would cost the write units of the whole item again.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
-from hourhand.aws.items import Item, Value, expiry_seconds, number, read_text, text
-from hourhand.domain.model import ErrorInfo, Outcome
+from hourhand.aws.items import (
+    Item,
+    Value,
+    expiry_seconds,
+    number,
+    read_text,
+    read_time,
+    text,
+    time,
+)
+from hourhand.domain.model import Attempt, ErrorInfo, Outcome
 
 _TEXT_PREFIX = "T#"
-_ERROR_PREFIX = "E#"
+_FAILURE_PREFIX = "E#"
 
 MAX_TRACEBACK_BYTES = 250_000
 MAX_MESSAGE_BYTES = 50_000
@@ -34,22 +42,28 @@ def text_item(job_id: str, item: str, content: str, keep_until: datetime) -> dic
     }
 
 
-def error_item(
-    job_id: str, token: int, error: ErrorInfo, outcome: Outcome, keep_until: datetime
-) -> dict[str, Value]:
-    """Return the error of the attempt with this fencing token.
+def failure_item(job_id: str, attempt: Attempt, keep_until: datetime) -> dict[str, Value]:
+    """Return a failed attempt with its error.
 
     Of a longer message the beginning is kept, of a longer traceback the end: it names the line
     that raised.
     """
+    error = attempt.error or ErrorInfo(type="", message="")
     item: dict[str, Value] = {
         "p": text(job_id),
-        "s": text(f"{_ERROR_PREFIX}{token:06d}"),
+        "s": text(f"{_FAILURE_PREFIX}{attempt.token:06d}"),
+        "a": number(attempt.number),
+        "w": text(attempt.worker),
         "ty": text(_beginning(error.type)),
         "ms": text(_beginning(error.message)),
-        "oc": text(outcome),
         "x": number(expiry_seconds(keep_until)),
     }
+    if attempt.outcome is not None:
+        item["oc"] = text(attempt.outcome)
+    if attempt.started_at is not None:
+        item["sa"] = time(attempt.started_at)
+    if attempt.finished_at is not None:
+        item["fa"] = time(attempt.finished_at)
     if not error.retryable:
         item["nr"] = {"BOOL": True}
     if error.traceback is not None:
@@ -68,18 +82,28 @@ def text_name(item: Item) -> str | None:
     return key.removeprefix(_TEXT_PREFIX) if key.startswith(_TEXT_PREFIX) else None
 
 
-def error_token(item: Item) -> int | None:
-    """Return of which attempt an item tells the error, or ``None`` where it tells of none."""
+def failure_token(item: Item) -> int | None:
+    """Return of which attempt an item tells the failure, or ``None`` where it tells of none."""
     key = read_text(item["s"])
-    return int(key.removeprefix(_ERROR_PREFIX)) if key.startswith(_ERROR_PREFIX) else None
+    return int(key.removeprefix(_FAILURE_PREFIX)) if key.startswith(_FAILURE_PREFIX) else None
 
 
-def read_error(item: Item) -> ErrorInfo:
-    """Read what `error_item` wrote."""
-    fields: dict[str, Any] = {"type": read_text(item["ty"]), "message": read_text(item["ms"])}
-    if "tb" in item:
-        fields["traceback"] = read_text(item["tb"])
-    return ErrorInfo(retryable="nr" not in item, **fields)
+def read_failure(token: int, item: Item) -> Attempt:
+    """Read what `failure_item` wrote."""
+    return Attempt(
+        number=int(item["a"]["N"]),
+        token=token,
+        worker=read_text(item["w"]),
+        started_at=read_time(item["sa"]) if "sa" in item else None,
+        finished_at=read_time(item["fa"]) if "fa" in item else None,
+        outcome=Outcome(read_text(item["oc"])) if "oc" in item else None,
+        error=ErrorInfo(
+            type=read_text(item["ty"]),
+            message=read_text(item["ms"]),
+            retryable="nr" not in item,
+            traceback=read_text(item["tb"]) if "tb" in item else None,
+        ),
+    )
 
 
 def _beginning(words: str) -> str:

@@ -31,7 +31,7 @@ from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
 from hourhand.aws.retrying import wait_seconds
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import ErrorInfo, Job, Outcome
+from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
 from hourhand.ports import (
     Applied,
@@ -53,7 +53,7 @@ MAX_BATCH_TRIES = 8
 """Calls of BatchGetItem for the same hundred keys: some five seconds of waiting in all."""
 
 MAX_DETAIL_PAGES = 32
-"""Megabytes read of what is kept beside one job; older errors beyond them are left out."""
+"""Megabytes read of what is kept beside one job; older failures beyond them are left out."""
 
 
 class DynamoJobStore:
@@ -182,19 +182,19 @@ class DynamoJobStore:
     # --- beside them ---
 
     def get_details(self, job_id: str) -> JobDetails | None:
-        """Read a job and everything that is kept beside it, newest errors first."""
+        """Read a job and everything that is kept beside it, newest failures first."""
         job: Job | None = None
         texts: dict[str, str] = {}
-        errors: dict[int, ErrorInfo] = {}
+        failures: dict[int, Attempt] = {}
         for item in self._query_partition(job_id):
-            name, token = beside.text_name(item), beside.error_token(item)
+            name, token = beside.text_name(item), beside.failure_token(item)
             if name is not None:
                 texts[name] = beside.read_kept_text(item)
             elif token is not None:
-                errors[token] = beside.read_error(item)
+                failures[token] = beside.read_failure(token, item)
             elif read_text(item["s"]) == HOT_ITEM:
                 job = job_from_item(item)
-        return JobDetails(job=job, texts=texts, errors=errors) if job is not None else None
+        return JobDetails(job=job, texts=texts, failures=failures) if job is not None else None
 
     def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
         """Keep a payload or result beside its job, under the sort key ``item``."""
@@ -224,18 +224,16 @@ class DynamoJobStore:
             ExpressionAttributeValues={":until": number(expiry_seconds(keep_until))},
         )
 
-    def put_error(
-        self, job_id: str, token: int, error: ErrorInfo, *, outcome: Outcome, keep_until: datetime
-    ) -> None:
-        """Keep the error of the attempt with this fencing token beside its job."""
-        self._put_beside(beside.error_item(job_id, token, error, outcome, keep_until))
+    def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
+        """Keep a failed attempt with its error beside its job, under its fencing token."""
+        self._put_beside(beside.failure_item(job_id, attempt, keep_until))
 
     def _put_beside(self, item: Item) -> None:
         call = self._call("PutItem")
         ask(call, self._client.put_item, TableName=self._table, Item=item)
 
     def _query_partition(self, job_id: str) -> Iterator[Item]:
-        """Yield everything of one job: texts, the hot item, then errors, newest first."""
+        """Yield everything of one job: texts, the hot item, then failures, newest first."""
         position: Mapping[str, Any] | None = None
         for _ in range(MAX_DETAIL_PAGES):
             page = query_page(

@@ -15,6 +15,7 @@ from hourhand.domain.model import (
     EventKind,
     HistoryEvent,
     JobStatus,
+    Outcome,
 )
 from hourhand.domain.times import from_ms, rfc3339, to_ms
 
@@ -107,12 +108,14 @@ def is_over_budget(events: Iterable[HistoryEvent]) -> bool:
 
 def attempts_of(
     events: Sequence[HistoryEvent],
-    errors: Mapping[int, ErrorInfo],
+    failures: Mapping[int, Attempt],
 ) -> tuple[Attempt, ...]:
-    """Return the attempts that ``events`` tell of, oldest first.
+    """Return the attempts that are known of, oldest first.
 
-    ``errors`` are the errors kept beside the job, by fencing token. Where a claim was dropped
-    from the middle of the history, its attempt starts at an unknown time.
+    ``failures`` are the failed attempts kept beside the job, by fencing token: they tell the
+    whole error, and stand for attempts that were dropped from the middle of the history. What
+    the history says of an attempt's end counts. Where only its end was kept, it starts at an
+    unknown time.
     """
     attempts: dict[int, Attempt] = {}
     for event in events:
@@ -132,8 +135,10 @@ def attempts_of(
                 started_at=begun.started_at if begun else None,
                 finished_at=event.at,
                 outcome=ATTEMPT_ENDS[event.kind],
-                error=errors.get(event.token) or _error_from(event),
+                error=_error_of(event, failures.get(event.token)),
             )
+    for token, failure in failures.items():
+        attempts.setdefault(token, failure)
     return tuple(attempts[token] for token in sorted(attempts))
 
 
@@ -148,9 +153,15 @@ def lost_reason(lease_until: datetime | None) -> str:
     return f"Lost: lease to {until}"
 
 
-def _error_from(event: HistoryEvent) -> ErrorInfo | None:
-    """Tell of an error by the event's reason alone, as listings do."""
-    if ATTEMPT_ENDS[event.kind] not in {"FAILED", "TIMED_OUT", "LOST"}:
+def _error_of(event: HistoryEvent, failure: Attempt | None) -> ErrorInfo | None:
+    """Tell of an error in full where that is kept, else by the event's reason alone.
+
+    What a worker said after its lease was lost is not why the attempt ended.
+    """
+    outcome = ATTEMPT_ENDS[event.kind]
+    if outcome not in {Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST}:
         return None
+    if failure is not None and failure.error is not None and outcome is not Outcome.LOST:
+        return failure.error
     name, _, message = event.reason.partition(": ")
     return ErrorInfo(type=name, message=message or event.reason)

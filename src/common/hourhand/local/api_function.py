@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
@@ -66,13 +67,16 @@ def _health_check() -> dict[str, Any]:
 
 
 class _Lines(io.TextIOBase):
-    """A text stream that passes on each line that is written to it."""
+    """A text stream that passes on each whole line that is written to it, by any thread."""
 
     def __init__(self, pass_on: Callable[[str], None]) -> None:
         self._pass_on = pass_on
+        self._rest = ""
+        self._lock = threading.Lock()
 
     def write(self, text: str) -> int:
-        for line in text.splitlines():
-            if line:
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
+            for line in lines:
                 self._pass_on(line)
         return len(text)

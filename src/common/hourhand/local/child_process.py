@@ -76,7 +76,8 @@ class ChildProcess:
         assert self._process.stdin is not None
         try:
             write_line(self._process.stdin, message)
-        except OSError:
+        except (OSError, ValueError):
+            # Broken, or closed already: it is dead or dying.
             return False
         return True
 
@@ -86,10 +87,7 @@ class ChildProcess:
 
     def end(self) -> None:
         """End it: first by closing its input, then by force. Returns when it is gone."""
-        assert self._process.stdin is not None
-        # What was not flushed has nobody to read it.
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+        self._close_input()
         for force in (None, signal.SIGTERM, signal.SIGKILL):
             if force is not None:
                 self.signal(force)
@@ -111,17 +109,26 @@ class ChildProcess:
         # their end is not waited for.
         self._replies.join(LAST_WORDS_SECONDS)
         self._log.join(LAST_WORDS_SECONDS)
+        self._close_input()
         self._listener.ended(self, exit_code)
+
+    def _close_input(self) -> None:
+        assert self._process.stdin is not None
+        # What was not flushed has nobody to read it.
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
 
     def _read_replies(self) -> None:
         assert self._process.stdout is not None
-        for message in read_lines(self._process.stdout):
-            self._listener.heard(self, message)
+        with self._process.stdout as replies:
+            for message in read_lines(replies):
+                self._listener.heard(self, message)
 
     def _read_log(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._listener.logged(self, line.rstrip("\n"))
+        with self._process.stderr as log:
+            for line in log:
+                self._listener.logged(self, line.rstrip("\n"))
 
 
 def exit_reason(exit_code: int) -> str:

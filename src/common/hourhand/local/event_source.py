@@ -169,5 +169,4 @@ class EventSource:
             self._tell(QueueFailed(operation="delete", reason=str(error)))
             return
         for failed in answer.get("Failed", []):
-            reason = failed.get("Message", failed["Code"])
-            self._tell(QueueFailed(operation="delete", reason=reason))
+            self._tell(QueueFailed(operation="delete", reason=failed["Code"]))

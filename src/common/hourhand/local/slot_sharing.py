@@ -16,9 +16,12 @@ from hourhand.domain.model import Priority
 
 SHARES: Mapping[Priority, int] = {Priority.HIGH: 60, Priority.MEDIUM: 30, Priority.LOW: 10}
 
-START_COST_SECONDS = 0.05
+ADVANCE_SECONDS = 0.05
 """Charged when a message is handed over, before it is known how long it takes: without it, the
-next free slot would ask the same queue again."""
+next free slot would ask the same queue again. What was not used of it is given back."""
+
+LEAST_SECONDS = 0.001
+"""Charged at least: messages that take no time at all must not keep the others from their turn."""
 
 
 def _nothing() -> dict[Priority, float]:
@@ -56,20 +59,22 @@ class SharedAccounts:
     def order(self, now: float) -> tuple[Priority, ...]:
         """Charge what runs up to ``now``; return the queues in the order to ask them."""
         with self._lock:
-            for worker, (queue, since) in self._running.items():
-                self._accounts = self._accounts.charged(queue, now - since)
-                self._running[worker] = (queue, now)
+            for worker, (queue, paid_until) in self._running.items():
+                if now > paid_until:
+                    self._accounts = self._accounts.charged(queue, now - paid_until)
+                    self._running[worker] = (queue, now)
             return self._accounts.order()
 
     def begin(self, worker: str, served: Priority, empty: Collection[Priority], now: float) -> None:
         """Note that ``worker`` runs for ``served``; those asked before it were ``empty``."""
         with self._lock:
             passed = self._accounts.passed_over(empty, served)
-            self._accounts = passed.charged(served, START_COST_SECONDS)
-            self._running[worker] = (served, now)
+            self._accounts = passed.charged(served, ADVANCE_SECONDS)
+            self._running[worker] = (served, now + ADVANCE_SECONDS)
 
     def end(self, worker: str, now: float) -> None:
         """Note that ``worker`` is free again."""
         with self._lock:
-            queue, since = self._running.pop(worker)
-            self._accounts = self._accounts.charged(queue, now - since)
+            queue, paid_until = self._running.pop(worker)
+            rest = max(now - paid_until, LEAST_SECONDS - ADVANCE_SECONDS)
+            self._accounts = self._accounts.charged(queue, rest)

@@ -102,7 +102,8 @@ class WorkerSlot:
         self._was_useful = False
         self._has_died = False
         self._invocation: Invocation | None = None
-        self._sent_at: float | None = None
+        self._is_sent = False
+        self._limit_at: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -155,15 +156,15 @@ class WorkerSlot:
             except queue.Empty:
                 # The function's own time limit: Lambda ends the environment, and so do we.
                 self._child.signal(signal.SIGKILL)
-                self._sent_at = None
+                self._limit_at = None
                 continue
             self._take(note)
         self._child.end()
 
     def _seconds_left(self) -> float | None:
-        if self._sent_at is None:
+        if self._limit_at is None:
             return None
-        return max(0.0, self._sent_at + FUNCTION_SECONDS - time.monotonic())
+        return max(0.0, self._limit_at - time.monotonic())
 
     def _take(self, note: _Note) -> None:
         match note:
@@ -198,13 +199,14 @@ class WorkerSlot:
 
     def _go_on(self) -> None:
         """Do what is next: replace an outdated process, send what waits, or be idle."""
-        if not self._is_ready or self._sent_at is not None:
+        if not self._is_ready or self._is_sent:
             return
         if self._is_outdated:
             old, self._child = self._child, self._begin_process()
             old.end()
         elif self._invocation is not None:
-            self._sent_at = time.monotonic()
+            self._is_sent = True
+            self._limit_at = time.monotonic() + FUNCTION_SECONDS
             # If it cannot be written to, it is dying, and its end is on the way.
             self._child.say(
                 {"request_id": self._invocation.request_id, "event": self._invocation.event}
@@ -222,7 +224,7 @@ class WorkerSlot:
                 name=self.name, pid=pid, exit_code=exit_code, restart_seconds=wait, at_monotonic=now
             )
         )
-        if self._sent_at is not None:
+        if self._is_sent:
             self._end(Crashed(reason="its process died", pid=pid))
         self._has_died = True
         if not self._stopping.wait(wait):
@@ -235,5 +237,6 @@ class WorkerSlot:
 
     def _end(self, how: Answered | Crashed) -> None:
         assert self._invocation is not None
-        invocation, self._invocation, self._sent_at = self._invocation, None, None
+        invocation, self._invocation = self._invocation, None
+        self._is_sent, self._limit_at = False, None
         invocation.on_end(how)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Content, ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.model import Attempt, Content, ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.moves import (
     Move,
     complete,
@@ -200,12 +200,17 @@ class RunningAttempt:
         error = finished.error or ErrorInfo(type="Error", message="The attempt failed.")
         now = tools.clock.now()
         keep_until = payload_kept_until(now, job.retention_seconds, tools.timings)
-        # Named by the token, so that a late owner's error never stands for the real one's.
-        self._insist(
-            lambda: tools.jobs.put_error(
-                job.id, job.token, error, outcome=finished.outcome, keep_until=keep_until
-            )
+        failure = Attempt(
+            number=job.attempt,
+            token=job.token,
+            worker=self.worker,
+            started_at=job.started_at,
+            finished_at=now,
+            outcome=finished.outcome,
+            error=error,
         )
+        # Named by the token, so that a late owner's error never stands for the real one's.
+        self._insist(lambda: tools.jobs.put_failure(job.id, failure, keep_until))
         reason = f"{error.type}: {error.message}"
         if error.retryable and job.attempt < job.retry.max_attempts:
             delay = finished.retry_after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from hourhand.domain.history import attempts_of, last_error, shorten
@@ -13,14 +14,25 @@ from hourhand.ports import JobDetails
 MAX_BODY_BYTES = 200_000
 """SQS takes 256 KB with attributes; the rest is room for them and for whoever forwards it."""
 
-MESSAGE_BYTES = 2_000
-"""How much of each error's message stays, always."""
 
-TRACEBACK_BYTES = (16_000, 4_000, 1_000)
-"""How much of each traceback stays, tried in turn until the message fits; then none does."""
+TYPE_BYTES = 60
+"""How much of an error's type stays, always."""
 
-MAX_ATTEMPTS_TOLD = 10
-"""The newest attempts tell most; the history beside them has more."""
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How many bytes of each attempt's error fit."""
+
+    message: int
+    traceback: int
+
+
+_ROOMS = (_Room(2_000, 16_000), _Room(2_000, 4_000), _Room(500, 1_000))
+_LEAST_ROOM = _Room(100, 0)
+"""Tried in turn until the letter fits; with the least it always does."""
+
+MAX_ATTEMPTS_TOLD = 100
+"""A whole round. Of a job that was redriven again and again, the newest tell most."""
 
 
 def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:
@@ -28,26 +40,25 @@ def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:
 
     A payload that does not fit is left by reference: ``payload_at`` says where it is kept.
     """
-    for traceback_bytes in TRACEBACK_BYTES:
+    for room in _ROOMS:
         for payload in (payload_text, None):
-            body = canonical_json(_letter(details, payload, traceback_bytes))
+            body = canonical_json(_letter(details, payload, room))
             if len(body.encode()) <= MAX_BODY_BYTES:
                 return body
-    # Fits always: a few attempts, their errors in a sentence each.
-    return canonical_json(_letter(details, None, 0))
+    return canonical_json(_letter(details, None, _LEAST_ROOM))
 
 
-def _letter(details: JobDetails, payload_text: str | None, traceback_bytes: int) -> dict[str, Any]:
+def _letter(details: JobDetails, payload_text: str | None, room: _Room) -> dict[str, Any]:
     job = details.job
-    attempts = attempts_of(job.history, details.errors)[-MAX_ATTEMPTS_TOLD:]
+    attempts = attempts_of(job.history, details.failures)[-MAX_ATTEMPTS_TOLD:]
     error = last_error(attempts)
     return {
         "version": 1,
         "job": _job(job),
         "payload_json": payload_text,
         "payload_at": None if payload_text is not None else _place_of_payload(job),
-        "error": None if error is None else _error(error, traceback_bytes),
-        "attempts": [_attempt(attempt, traceback_bytes) for attempt in attempts],
+        "error": None if error is None else _error(error, room),
+        "attempts": [_attempt(attempt, room) for attempt in attempts],
         "history": [
             {
                 "event": event.kind.name,
@@ -91,24 +102,24 @@ def _place_of_payload(job: Job) -> str:
     return f"payload of job {job.id} ({job.payload.size_bytes} bytes) at {place or 'its item'}"
 
 
-def _attempt(attempt: Attempt, traceback_bytes: int) -> dict[str, Any]:
+def _attempt(attempt: Attempt, room: _Room) -> dict[str, Any]:
     return {
         "number": attempt.number,
         "worker": attempt.worker,
         "outcome": attempt.outcome,
         "started_at": rfc3339(attempt.started_at) if attempt.started_at else None,
         "finished_at": rfc3339(attempt.finished_at) if attempt.finished_at else None,
-        "error": None if attempt.error is None else _error(attempt.error, traceback_bytes),
+        "error": None if attempt.error is None else _error(attempt.error, room),
     }
 
 
-def _error(error: ErrorInfo, traceback_bytes: int) -> dict[str, Any]:
+def _error(error: ErrorInfo, room: _Room) -> dict[str, Any]:
     text = (error.traceback or "").encode()
     # The end of a traceback names the line that raised.
-    kept = text[-traceback_bytes:].decode(errors="ignore") if traceback_bytes else ""
+    kept = text[-room.traceback :].decode(errors="ignore") if room.traceback else ""
     return {
-        "type": error.type,
-        "message": shorten(error.message, MESSAGE_BYTES),
+        "type": shorten(error.type, TYPE_BYTES),
+        "message": shorten(error.message, room.message),
         "retryable": error.retryable,
         "traceback": kept or None,
     }

@@ -237,7 +237,7 @@ class ExecutionService:
         if job.token <= 1:
             return None
         details = self.tools.jobs.get_details(job.id)
-        return last_error(attempts_of(job.history, details.errors)) if details else None
+        return last_error(attempts_of(job.history, details.failures)) if details else None
 
     def _observe_start(self, delivery: Delivery, job: Job, now: datetime) -> None:
         millisecond = timedelta(milliseconds=1)

@@ -126,7 +126,7 @@ class QueryService:
         if _is_all_in(job):
             return self._whole(JobDetails(job=job))
         details = self.jobs.get_details(job.id) or JobDetails(job=job)
-        return self._whole(JobDetails(job=job, texts=details.texts, errors=details.errors))
+        return self._whole(JobDetails(job=job, texts=details.texts, failures=details.failures))
 
     def events(self, job_id: str) -> JobEvents:
         """Return a job's history. Raises `NotFound`."""
@@ -184,7 +184,7 @@ class QueryService:
 
     def _whole(self, details: JobDetails) -> JobReport:
         job = details.job
-        attempts = attempts_of(job.history, details.errors)
+        attempts = attempts_of(job.history, details.failures)
         return JobReport(
             job=job,
             payload_text=self._text(details, job.payload),

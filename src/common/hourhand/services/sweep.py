@@ -18,7 +18,6 @@ from hourhand.domain.actions import (
     Finish,
     Judgement,
     KeepPayload,
-    Leave,
     Recover,
     next_action,
 )
@@ -143,8 +142,6 @@ class Sweep:
                     self.recovery.finish_job(job)
                 case KeepPayload():
                     self.recovery.renew_payload(job)
-                case Leave():
-                    pass
         except Unavailable as error:
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
 

@@ -22,7 +22,7 @@ from hourhand.testing.faults import READS, Call, Crash, Faults, When
 from hourhand.testing.handlers import MemoryHandlerDirectory
 from hourhand.testing.idempotency_store import MemoryIdempotencyStore
 from hourhand.testing.invoker import MemorySweepInvoker, SweepInvocation
-from hourhand.testing.job_store import KeptError, KeptText, MemoryJobStore
+from hourhand.testing.job_store import KeptFailure, KeptText, MemoryJobStore
 from hourhand.testing.objects import MemoryObjectStore
 from hourhand.testing.queues import DeadLetter, MemoryQueues, QueueBehaviour, QueuedMessage
 from hourhand.testing.telemetry import LogLine, Measurement, RecordingTelemetry
@@ -37,7 +37,7 @@ __all__ = [
     "FakeChance",
     "FakeClock",
     "Faults",
-    "KeptError",
+    "KeptFailure",
     "KeptText",
     "LogLine",
     "Measurement",

@@ -19,11 +19,14 @@ READS = frozenset(
         *("get", "get_many", "get_details", "get_text", "read_bucket", "list_jobs"),
         *("read_lease", "read_shard_map", "read_watermark", "read_tick"),
         *("view", "counts", "probe_time", "find", "all"),
-        *("now", "monotonic", "sleep", "job_id", "nonce", "fraction"),
-        *("info", "warning", "count", "observe"),
+        *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction"),
+        *("info", "warning", "count", "observe", "flush"),
     }
 )
-"""The methods of ports that leave nothing behind: a crash beside them differs from none."""
+"""The methods of ports that leave nothing in any store or queue.
+
+A crash right before one of them is a crash right after the write before it.
+"""
 
 
 class Crash(BaseException):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from hourhand.domain.model import ErrorInfo, HistoryEvent, IndexEntry, Job, Outcome
+from hourhand.domain.model import Attempt, HistoryEvent, IndexEntry, Job
 from hourhand.domain.moves import Move
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports import (
@@ -40,11 +40,10 @@ class KeptText:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptError:
-    """The error of an attempt beside its job, and until when it is kept."""
+class KeptFailure:
+    """A failed attempt beside its job, and until when it is kept."""
 
-    error: ErrorInfo
-    outcome: Outcome
+    attempt: Attempt
     keep_until: datetime
 
 
@@ -73,7 +72,7 @@ class MemoryJobStore:
         self._indexes = JobIndexes(clock, index_lag)
         self._listing_page = listing_page
         self._texts: dict[str, dict[str, KeptText]] = defaultdict(dict)
-        self._errors: dict[str, dict[int, KeptError]] = defaultdict(dict)
+        self._failures: dict[str, dict[int, KeptFailure]] = defaultdict(dict)
 
     # --- the base items ---
 
@@ -131,8 +130,8 @@ class MemoryJobStore:
             if job is None:
                 return None
             texts = {item: kept.text for item, kept in self._texts[job_id].items()}
-            errors = {token: kept.error for token, kept in self._errors[job_id].items()}
-            return JobDetails(job=job, texts=texts, errors=errors)
+            failures = {token: kept.attempt for token, kept in self._failures[job_id].items()}
+            return JobDetails(job=job, texts=texts, failures=failures)
 
     def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
         """Keep a payload or result beside its job, under the sort key ``item``."""
@@ -154,23 +153,21 @@ class MemoryJobStore:
             if kept is not None:
                 self._texts[job_id][item] = replace(kept, keep_until=keep_until)
 
-    def put_error(
-        self, job_id: str, token: int, error: ErrorInfo, *, outcome: Outcome, keep_until: datetime
-    ) -> None:
-        """Keep the error of the attempt with this fencing token beside its job."""
+    def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
+        """Keep a failed attempt with its error beside its job, under its fencing token."""
         require_storable_time("keep_until", keep_until)
         with self._lock:
-            self._errors[job_id][token] = KeptError(error, outcome, keep_until)
+            self._failures[job_id][attempt.token] = KeptFailure(attempt, keep_until)
 
     def kept_texts(self, job_id: str) -> dict[str, KeptText]:
         """Return the texts beside a job and their ends: for a test's last look."""
         with self._lock:
             return dict(self._texts[job_id])
 
-    def kept_errors(self, job_id: str) -> dict[int, KeptError]:
-        """Return the errors beside a job and their ends: for a test's last look."""
+    def kept_failures(self, job_id: str) -> dict[int, KeptFailure]:
+        """Return the failures beside a job and their ends: for a test's last look."""
         with self._lock:
-            return dict(self._errors[job_id])
+            return dict(self._failures[job_id])
 
     def delete_expired(self, now: datetime) -> int:
         """Delete every record whose ``keep_until`` is over at ``now``; return how many.
@@ -188,7 +185,7 @@ class MemoryJobStore:
                 self._indexes.change(job_id, None)
             count = len(gone)
             count += sum(_delete_over(texts, now) for texts in self._texts.values())
-            return count + sum(_delete_over(errors, now) for errors in self._errors.values())
+            return count + sum(_delete_over(kept, now) for kept in self._failures.values())
 
     # --- the indexes ---
 
@@ -244,7 +241,7 @@ def _listed(key: ListingKey) -> ListedJob:
     return ListedJob(job_id, ListingPosition(created_ms, tie))
 
 
-def _delete_over(beside: dict[_K, KeptText] | dict[_K, KeptError], now: datetime) -> int:
+def _delete_over(beside: dict[_K, KeptText] | dict[_K, KeptFailure], now: datetime) -> int:
     gone = [key for key, kept in beside.items() if kept.keep_until < now]
     for key in gone:
         del beside[key]

@@ -1,0 +1,145 @@
+"""How a test makes each move of the protocol: a second or so after the job's creation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from hourhand.domain import moves
+from hourhand.domain.model import Content, Job, Outcome, Priority, Progress
+from hourhand.domain.moves import Move
+from hourhand.testing import ACTOR, make_entry, make_message
+
+SECOND = timedelta(seconds=1)
+MARGIN = timedelta(seconds=2)
+WAIT = timedelta(seconds=2)
+LEASE = timedelta(seconds=45)
+
+Build = Callable[[Job, datetime], Move]
+"""Makes a move on a job as it was read, given the time of its creation."""
+
+
+def mark(job: Job, now: datetime) -> Move:
+    return moves.mark_enqueued(job, now=now + SECOND, actor=ACTOR)
+
+
+def send_again(queue: Priority) -> Build:
+    return lambda job, now: moves.mark_dispatched_again(
+        job, now=now + 90 * SECOND, actor=ACTOR, queue=queue, reason="message missed"
+    )
+
+
+def unmark(job: Job, now: datetime) -> Move:
+    return moves.unmark(job, now=now + SECOND, actor=ACTOR, reason="queue is full")
+
+
+def claim(job: Job, now: datetime) -> Move:
+    return moves.claim(
+        make_message(job),
+        now=now + SECOND,
+        wait=WAIT,
+        owner="worker-7",
+        claim_id=f"claim-of-{job.id}",
+        lease_until=now + SECOND + LEASE,
+    )
+
+
+def take_over(after: timedelta) -> Build:
+    return lambda job, now: moves.take_over(
+        job,
+        now=now + after,
+        margin=MARGIN,
+        owner="worker-8",
+        claim_id=f"second-claim-of-{job.id}",
+        lease_until=now + after + LEASE,
+    )
+
+
+def recover(after: timedelta) -> Build:
+    return lambda job, now: moves.recover(
+        job,
+        now=now + after,
+        margin=MARGIN,
+        actor=ACTOR,
+        entry=make_entry(job, due_at=now + after + SECOND, shard=1),
+        sends_now=True,
+    )
+
+
+def heartbeat(progress: Progress | None) -> Build:
+    return lambda job, now: moves.heartbeat(
+        job, lease_until=now + 15 * SECOND + LEASE, progress=progress
+    )
+
+
+def complete(result: Content) -> Build:
+    return lambda job, now: moves.complete(
+        job, now=now + SECOND, actor=ACTOR, result=result, progress=Progress(done=3, total=3)
+    )
+
+
+def retry(outcome: Outcome) -> Build:
+    return lambda job, now: moves.retry_later(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        outcome=outcome,
+        reason="ValueError: no such user",
+        entry=make_entry(job),
+        sends_now=outcome is Outcome.SNOOZED,
+    )
+
+
+def hand_back(job: Job, now: datetime) -> Move:
+    return moves.hand_back(
+        job, now=now + SECOND, actor=ACTOR, entry=make_entry(job), reason="process ends"
+    )
+
+
+def die(job: Job, now: datetime) -> Move:
+    return moves.die(
+        job, now=now + SECOND, actor=ACTOR, outcome=Outcome.TIMED_OUT, reason="Timeout: 300 s"
+    )
+
+
+def end_cancelled(job: Job, now: datetime) -> Move:
+    return moves.end_cancelled(job, now=now + SECOND, actor=ACTOR, reason="asked to stop")
+
+
+def refile(job: Job, now: datetime) -> Move:
+    return moves.refile(job, entry=make_entry(job, shard=3), now=now + SECOND, actor=ACTOR)
+
+
+def cancel(job: Job, now: datetime) -> Move:
+    return moves.cancel_waiting(job, now=now + SECOND, actor=ACTOR, reason="by hand")
+
+
+def request_cancel(job: Job, now: datetime) -> Move:
+    return moves.request_cancel(job, now=now + SECOND, actor=ACTOR, reason="by hand")
+
+
+def change(job: Job, now: datetime) -> Move:
+    return moves.change(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        sets={"priority": Priority.HIGH, "queue": Priority.HIGH, "expires_at": None},
+        entry=make_entry(job, shard=2),
+        sends_now=False,
+        reason="priority",
+    )
+
+
+def expire(job: Job, now: datetime) -> Move:
+    return moves.expire(job, now=now + SECOND, actor=ACTOR)
+
+
+def redrive(job: Job, now: datetime) -> Move:
+    return moves.redrive(
+        job,
+        now=now + 90 * SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, due_at=now + 90 * SECOND),
+        sends_now=True,
+        reason="bug is fixed",
+    )

@@ -1,0 +1,21 @@
+"""Moves that several tests make."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hourhand.domain.model import Job
+from hourhand.domain.moves import Move, claim
+from hourhand.testing import START, make_message
+
+
+def claim_of(job: Job, claim_id: str = "claim-1") -> Move:
+    """Return a worker's claim of ``job`` by its present message."""
+    return claim(
+        make_message(job),
+        now=START,
+        wait=timedelta(0),
+        owner="w-1",
+        claim_id=claim_id,
+        lease_until=START + timedelta(seconds=45),
+    )

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    ReadTimeoutError,
+    UnknownServiceError,
+    WaiterError,
+)
+
+from hourhand.aws.failures import (
+    Call,
+    ConditionRefused,
+    Expected,
+    NotDone,
+    ask,
+    ask_conditionally,
+    ask_expecting,
+    ask_or_reason,
+)
+from hourhand.domain.errors import TooLarge, Unavailable
+from tests.unit.aws.conftest import Stubbed
+
+CALL = Call("GetItem", "table jobs")
+KEY: dict[str, Any] = {"TableName": "jobs", "Key": {"p": {"S": "a"}}}
+Stub = Callable[[str], Stubbed]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "advice"),
+    [
+        ("ProvisionedThroughputExceededException", 400, "was throttled"),
+        ("ThrottlingException", 400, "try again in a moment"),
+        ("RequestLimitExceeded", 400, "was throttled"),
+        ("InternalServerError", 500, "failed on the side of AWS"),
+        ("ServiceUnavailable", 503, "failed on the side of AWS"),
+        ("SomethingNew", 502, "failed on the side of AWS"),
+        ("ExpiredTokenException", 400, "credentials are invalid or expired"),
+        ("UnrecognizedClientException", 400, "renew them"),
+        ("AccessDeniedException", 400, "allow it in the policy of the role"),
+        ("ResourceNotFoundException", 400, "create it, or correct the name"),
+    ],
+)
+def test_what_may_pass_is_unavailable_and_says_what_to_do(
+    stubbed: Stub, code: str, status: int, advice: str
+) -> None:
+    dynamodb = stubbed("dynamodb")
+    # One for each try that botocore makes of what may help to be tried again.
+    dynamodb.script.add_client_error("get_item", code, http_status_code=status)
+    with pytest.raises(Unavailable) as raised:
+        ask(CALL, dynamodb.client.get_item, **KEY)
+    assert advice in raised.value.detail
+    assert "GetItem on table jobs" in raised.value.detail
+    assert code in raised.value.detail
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), "may have been done or not"),
+        (ConnectTimeoutError(endpoint_url="http://127.0.0.1:1"), "had no answer"),
+        (ReadTimeoutError(endpoint_url="http://127.0.0.1:1"), "had no answer"),
+        (NoCredentialsError(), "give this process AWS credentials"),
+        (NoRegionError(), "set AWS_REGION"),
+        (WaiterError(name="TableExists", reason="", last_response={}), "shows no change yet"),
+    ],
+)
+def test_no_answer_is_unavailable_and_says_what_to_do(error: BotoCoreError, advice: str) -> None:
+    with pytest.raises(Unavailable, match="GetItem on table jobs") as raised:
+        ask(CALL, _raising(error))
+    assert advice in raised.value.detail
+    assert raised.value.__cause__ is error
+
+
+def _raising(error: Exception) -> Callable[[], None]:
+    def method() -> None:
+        raise error
+
+    return method
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClientError({"Error": {"Code": "ValidationException", "Message": "bad"}}, "GetItem"),
+        UnknownServiceError(service_name="x", known_service_names="y"),
+    ],
+)
+@pytest.mark.parametrize("asking", [ask, ask_conditionally])
+def test_a_mistake_of_our_own_is_left_as_it_is(error: Exception, asking: Any) -> None:
+    with pytest.raises(type(error)):
+        asking(CALL, _raising(error))
+
+
+def test_an_item_too_large_says_so() -> None:
+    message = "Item size has exceeded the maximum allowed size"
+    error = ClientError({"Error": {"Code": "ValidationException", "Message": message}}, "PutItem")
+    with pytest.raises(TooLarge, match="larger than DynamoDB takes"):
+        ask(CALL, _raising(error))
+
+
+def test_a_failed_condition_is_a_value_with_the_item_that_stood_in_the_way(stubbed: Stub) -> None:
+    dynamodb = stubbed("dynamodb")
+    item = {"p": {"S": "a"}}
+    dynamodb.script.add_client_error(
+        "get_item", "ConditionalCheckFailedException", modeled_fields={"Item": item}
+    )
+    assert ask_conditionally(CALL, dynamodb.client.get_item, **KEY) == ConditionRefused(item)
+
+
+def test_a_failed_condition_of_a_store_that_shows_no_item_is_a_value_too(stubbed: Stub) -> None:
+    dynamodb = stubbed("dynamodb")
+    dynamodb.script.add_client_error("get_item", "ConditionalCheckFailedException")
+    assert ask_conditionally(CALL, dynamodb.client.get_item, **KEY) == ConditionRefused(None)
+
+
+def test_only_the_error_that_is_expected_is_a_value(stubbed: Stub) -> None:
+    dynamodb = stubbed("dynamodb")
+    dynamodb.script.add_client_error("get_item", "ResourceNotFoundException")
+    dynamodb.script.add_client_error("get_item", "ThrottlingException")
+    expected = {"ResourceNotFoundException"}
+    answer = ask_expecting(expected, CALL, dynamodb.client.get_item, **KEY)
+    assert answer == Expected("ResourceNotFoundException")
+    with pytest.raises(Unavailable, match="throttled"):
+        ask_expecting(expected, CALL, dynamodb.client.get_item, **KEY)
+    with pytest.raises(Unavailable, match="no answer"):
+        ask_expecting(expected, CALL, _raising(EndpointConnectionError(endpoint_url="x")))
+
+
+def test_one_of_many_gets_its_reason_as_a_value() -> None:
+    reason = ask_or_reason(CALL, _raising(EndpointConnectionError(endpoint_url="x")))
+    assert isinstance(reason, NotDone)
+    assert "GetItem on table jobs had no answer" in reason.reason
+    error = ClientError({"Error": {"Code": "InvalidMessageContents", "Message": "bad"}}, "Send")
+    mistake = ask_or_reason(CALL, _raising(error))
+    assert isinstance(mistake, NotDone)
+    assert "InvalidMessageContents" in mistake.reason

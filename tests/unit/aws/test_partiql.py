@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from hourhand.aws.conditions import compile_move
+from hourhand.aws.partiql import statement_of
+from hourhand.domain.clauses import Above, Absent, AnyOf, HistoryLengthIs, Is
+from hourhand.domain.history import pack_event
+from hourhand.domain.model import JobStatus
+from hourhand.domain.moves import Move, mark_enqueued
+from hourhand.domain.times import to_ms
+from hourhand.testing import ACTOR, START, make_event, make_job
+from tests.unit.aws.scripted import claim_of
+
+
+def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
+    mark = mark_enqueued(make_job(), now=START, actor=ACTOR)
+    statement = statement_of(compile_move(mark), "jobs")
+    assert statement == {
+        "Statement": (
+            'UPDATE "jobs" SET "q" = ? SET "t" = ? SET "h"[9000] = ? WHERE "p" = ? AND "s" = ?'
+            ' AND "t" IN [?, ?] AND "g" = ? AND "q" IS MISSING RETURNING ALL NEW *'
+        ),
+        "Parameters": [
+            {"N": str(to_ms(START))},
+            {"S": "ENQUEUED"},
+            {"S": pack_event(mark.events[0])},
+            {"S": "job-1"},
+            {"S": "J"},
+            {"S": "PENDING"},
+            {"S": "RETRYING"},
+            {"N": "1"},
+        ],
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def test_every_part_of_a_write_finds_its_words() -> None:
+    move = Move(
+        name="probe",
+        job_id="job-1",
+        expect={"length": HistoryLengthIs(2, 0), "round": Is("round", 3)},
+        sets={"claim_id": None},
+        increments={"token": 1},
+        events=(make_event(), make_event()),
+    )
+    statement = statement_of(compile_move(move), "jobs")
+    assert statement is not None
+    assert statement["Statement"] == (
+        'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "u"'
+        ' WHERE "p" = ? AND "s" = ? AND (size("h") = ? AND "hd" IS MISSING) AND "rd" = ?'
+        " RETURNING ALL NEW *"
+    )
+    assert len(statement["Parameters"]) == statement["Statement"].count("?")
+
+
+def test_a_choice_cannot_be_said_beside_a_key() -> None:
+    choice = AnyOf((Absent("expires_at"), Above("expires_at", START)))
+    move = Move(name="probe", job_id="job-1", expect={"choice": choice})
+    assert statement_of(compile_move(move), "jobs") is None
+
+
+def test_set_where_absent_cannot_be_said() -> None:
+    assert statement_of(compile_move(claim_of(make_job(status=JobStatus.ENQUEUED))), "jobs") is None

@@ -1,0 +1,51 @@
+"""The API function in the cloud's own process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hourhand.local.api_function import ApiFunction
+from hourhand.local.lambda_context import LocalContext
+from hourhand.local.news import ApiAnswered, News, Printed
+
+EVENT = {"rawPath": "/v1/jobs", "requestContext": {"http": {"method": "GET", "path": "/v1/jobs"}}}
+CONTEXT = LocalContext(function_name="api", aws_request_id="r-1")
+
+
+class Loads:
+    """Makes new instances of a function; each tells its number, and prints when it is wired."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> Any:
+        self.number += 1
+        number = self.number
+
+        def handler(event: Any, _: Any) -> dict[str, Any]:
+            if event["rawPath"] == "/v1/health":
+                print("wired", number)
+            return {"statusCode": 200, "body": str(number)}
+
+        return handler
+
+
+def test_each_answer_is_told() -> None:
+    heard: list[News] = []
+    api = ApiFunction(Loads(), heard.append)
+    heard.clear()
+    assert api(EVENT, CONTEXT)["body"] == "1"
+    assert heard == [ApiAnswered(method="GET", path="/v1/jobs", status=200, body="1")]
+
+
+def test_what_the_function_writes_when_it_is_wired_is_told_not_printed(capsys: Any) -> None:
+    heard: list[News] = []
+    ApiFunction(Loads(), heard.append)
+    assert heard == [Printed(name="api", line="wired 1")]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_reload_answers_with_a_new_instance() -> None:
+    api = ApiFunction(Loads(), lambda _: None)
+    api.reload()
+    assert api(EVENT, CONTEXT)["body"] == "2"

@@ -1,0 +1,123 @@
+"""The cloud in one process on a fast clock: a day of jobs in a moment."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from hourhand.handlers import HandlersNotLoaded, default_registry
+from hourhand.local.demo.client import ApiClient
+from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
+from hourhand.local.news import Logged, News
+
+WAIT_SECONDS = 30.0
+HOURS = 3600.0
+
+JOBS = """
+import time
+from hourhand import JobContext, Retry, job
+
+@job("hourly-note")
+def note(ctx: JobContext, payload):
+    ctx.logger.info("Noted.")
+    return payload
+
+@job("fails-once", retry=Retry(max_attempts=2))
+def fails_once(ctx: JobContext, payload):
+    if ctx.attempt == 1:
+        raise ConnectionError("once")
+
+@job("deaf", timeout=1, retry=Retry(max_attempts=1))
+def deaf(ctx: JobContext, payload):
+    time.sleep(6)
+"""
+
+
+class Running:
+    def __init__(self, cloud: MemoryCloud, heard: list[News]) -> None:
+        self.cloud, self.heard = cloud, heard
+        address = urlsplit(cloud.url)
+        self.client = ApiClient(str(address.hostname), int(address.port or 0))
+
+    def submit(self, **body: Any) -> str:
+        answer = self.client.post("/v1/jobs", body)
+        assert answer.status == 201, answer
+        return str(answer.body["id"])
+
+    def final(self, job_id: str) -> dict[str, Any]:
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            job = self.client.get(f"/v1/jobs/{job_id}").body
+            if job["finished_at"] is not None:
+                return job
+            time.sleep(0.02)
+        raise AssertionError(f"{job_id} did not end: {job}")
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[float], Running]]:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.setattr(default_registry, "_handlers", {})
+    (tmp_path / "memory_cloud_jobs.py").write_text(JOBS)
+    running: list[Running] = []
+
+    def start(speed: float) -> Running:
+        heard: list[News] = []
+        options = MemoryOptions(handlers="memory_cloud_jobs", port=0, speed=speed, workers=2)
+        cloud = MemoryCloud(options, heard.append)
+        cloud.start()
+        running.append(Running(cloud, heard))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.client.close()
+        one.cloud.stop()
+    sys.modules.pop("memory_cloud_jobs", None)
+
+
+def test_a_day_passes_in_moments(run: Callable[[float], Running]) -> None:
+    running = run(36_000.0)
+    jobs = [
+        running.submit(handler="hourly-note", payload=hour, delay_seconds=hour * HOURS)
+        for hour in range(1, 25)
+    ]
+    ended = [running.final(job_id) for job_id in jobs]
+    assert [job["status"] for job in ended] == ["SUCCEEDED"] * 24
+    assert [job["result"] for job in ended] == list(range(1, 25))
+    assert all(job["lateness_ms"] >= 0 for job in ended)
+
+
+def test_a_retry_and_a_handlers_line_work_as_everywhere(run: Callable[[float], Running]) -> None:
+    running = run(10.0)
+    job = running.final(running.submit(handler="fails-once"))
+    assert [attempt["outcome"] for attempt in job["attempts"]] == ["FAILED", "SUCCEEDED"]
+    running.final(running.submit(handler="hourly-note"))
+    said = [one for one in running.heard if isinstance(one, Logged) and one.sentence == "Noted."]
+    assert [one.fields["handler"] for one in said] == ["hourly-note"]
+
+
+def test_a_handler_that_ignores_its_limit_costs_its_thread_alone(
+    run: Callable[[float], Running],
+) -> None:
+    running = run(1.0)
+    job = running.final(running.submit(handler="deaf"))
+    assert job["status"] == "DEAD"
+    assert [attempt["outcome"] for attempt in job["attempts"]] == ["TIMED_OUT"]
+    # Each of the two workers still works, the one whose runtime was condemned too.
+    ended = [running.final(running.submit(handler="hourly-note")) for _ in range(4)]
+    assert [job["status"] for job in ended] == ["SUCCEEDED"] * 4
+
+
+def test_handlers_that_cannot_be_loaded_leave_nothing_running(tmp_path: Path) -> None:
+    cloud = MemoryCloud(MemoryOptions(handlers="no_such_module_here", port=0), lambda _: None)
+    with pytest.raises(HandlersNotLoaded):
+        cloud.start()

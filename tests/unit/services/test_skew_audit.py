@@ -1,0 +1,56 @@
+"""Comparing the local clock with AWS's own time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hourhand.domain.skew import SkewVerdict
+from hourhand.services.skew_audit import SkewAudit
+from hourhand.testing import Faults
+from tests.world.world import World
+
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("skew_seconds", "verdict"),
+    [
+        (0, SkewVerdict.FINE),
+        (0.9, SkewVerdict.FINE),
+        (-2, SkewVerdict.WIDEN),
+        (29, SkewVerdict.WIDEN),
+        (-31, SkewVerdict.REFUSE),
+        (3600, SkewVerdict.REFUSE),
+    ],
+)
+def test_a_clock_is_judged_by_how_far_it_is_off_and_corrected(
+    world: World, skew_seconds: float, verdict: SkewVerdict
+) -> None:
+    clock = world.clock.view(timedelta(seconds=skew_seconds))
+    audit = SkewAudit(world.queues.seen_by(clock), clock, world.timings, world.telemetry)
+    report = audit.run()
+    assert report.verdict is verdict
+    assert abs(report.size - timedelta(seconds=abs(skew_seconds))) <= MILLISECOND
+    assert abs(clock.now() - world.clock.now()) <= MILLISECOND
+    assert world.telemetry.values("skew_ms") == [report.size / MILLISECOND]
+    assert len(world.telemetry.warnings) == (verdict is not SkewVerdict.FINE)
+    assert audit.run().verdict is SkewVerdict.FINE, "it was corrected"
+
+
+def test_a_probe_without_an_answer_says_nothing_against_the_clock(world: World) -> None:
+    world.queues.behaviour.answers_probes = False
+    audit = SkewAudit(world.queues, world.clock, world.timings, world.telemetry)
+    report = audit.run()
+    assert (report.skew, report.verdict, report.size) == (None, SkewVerdict.FINE, timedelta(0))
+    assert not world.telemetry.metrics
+
+
+def test_a_queue_that_does_not_answer_is_told_and_no_more(world: World) -> None:
+    faults = Faults()
+    faults.throttle("probe_time")
+    queues = faults.wrap(world.queues)
+    report = SkewAudit(queues, world.clock, world.timings, world.telemetry).run()
+    assert report.verdict is SkewVerdict.FINE
+    assert world.telemetry.sentences == ["The clock could not be audited."]

@@ -1,0 +1,224 @@
+"""One read that finds what is due and what is stuck, and what is done about it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hourhand.domain.actions import Judgement
+from hourhand.domain.buckets import bucket_of
+from hourhand.domain.model import JobStatus, Priority
+from hourhand.domain.moves import keep_payload
+from hourhand.domain.times import rfc3339
+from hourhand.services import sweep as sweep_module
+from hourhand.services.sweep import Sweep
+from hourhand.testing import START, Faults, make_job
+from tests.world.runs import HandlerKilled, fail_for_good, kill_process
+from tests.world.world import World
+
+NOW = bucket_of(START)
+
+
+def _sweep(world: World, faults: Faults | None = None, pages: int = 1000) -> Sweep:
+    """Return a sweep at the present time that may read so many pages."""
+    process = world.process(faults)
+    scheduling = process.scheduler.scheduling
+    left = iter(range(pages))
+    now = world.clock.now()
+    return Sweep(
+        jobs=scheduling.jobs,
+        queues=scheduling.queues,
+        dispatcher=scheduling.dispatcher,
+        recovery=scheduling.recovery,
+        telemetry=world.telemetry,
+        judgement=Judgement(now, now + world.timings.look_ahead, world.timings),
+        may_go_on=lambda: next(left, None) is not None,
+    )
+
+
+def _kill(world: World) -> None:
+    with pytest.raises(HandlerKilled):
+        world.deliver(kill_process)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def test_a_shard_is_read_to_its_last_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_module, "PAGE_ENTRIES", 2)
+    for n in range(5):
+        world.store.put(make_job(id=f"job-{n}"))
+    faults = Faults()
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is True
+    assert [call.method for call in faults.calls].count("read_bucket") == 3
+    assert (sweep.counts.entries, sweep.counts.dispatched) == (5, 5)
+
+
+def test_an_empty_shard_shows_nothing(world: World) -> None:
+    assert _sweep(world).read_shard(NOW, 0) is False
+
+
+def test_a_sweep_that_may_not_go_on_says_that_it_did_not_see_all(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "PAGE_ENTRIES", 2)
+    for n in range(5):
+        world.store.put(make_job(id=f"job-{n}"))
+    sweep = _sweep(world, pages=2)
+    assert sweep.read_shard(NOW, 0) is None
+    assert sweep.counts.entries == 4
+
+
+def test_a_shard_without_end_is_left_at_its_bound(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "PAGE_ENTRIES", 1)
+    monkeypatch.setattr(sweep_module, "MAX_PAGES", 3)
+    for n in range(5):
+        world.store.put(make_job(id=f"job-{n}"))
+    assert _sweep(world).read_shard(NOW, 0) is None
+
+
+@pytest.mark.parametrize("method", ["jobs.read_bucket", "jobs.get_many"])
+def test_a_shard_that_cannot_be_read_is_told_and_keeps_no_other_waiting(
+    world: World, method: str
+) -> None:
+    world.store.put(make_job())
+    faults = Faults()
+    faults.throttle(method)
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is None
+    assert sweep.counts.failures == 1
+    assert sweep.read_shard(NOW, 0) is True
+    assert sweep.counts.dispatched == 1
+
+
+def test_an_entry_whose_job_is_gone_or_moved_on_is_the_indexs_lag(world: World) -> None:
+    for job_id in ("gone", "cancelled"):
+        world.store.put(make_job(id=job_id))
+    world.store.freeze_index()
+    for job_id in ("gone", "cancelled"):
+        world.api.operations.cancel(job_id, actor="caller")
+    world.store.delete_expired(START + timedelta(days=8))
+    world.store.put(make_job(id="cancelled", status=JobStatus.CANCELLED))
+    sweep = _sweep(world)
+    assert sweep.read_shard(NOW, 0) is True
+    assert (sweep.counts.entries, sweep.counts.actions) == (2, {"Leave": 1})
+
+
+# --- acting -------------------------------------------------------------------------------------
+
+
+def test_each_job_gets_what_it_needs(world: World) -> None:
+    world.submit(id="lost")
+    _kill(world)
+    world.submit(id="owed")
+    faults = Faults()
+    faults.throttle("queues.send_dead_letter")
+    for delivery in world.receive():
+        if delivery.message.job_id == "owed":
+            world.handle(delivery, fail_for_good, world.process(faults).worker)
+    world.submit(id="waiting")
+    world.submit(id="expiring", expires_at=rfc3339(START + timedelta(seconds=1)))
+    world.store.put(make_job(id="due"))
+    world.store.put(
+        make_job(
+            id="keeping",
+            status=JobStatus.ENQUEUED,
+            enqueued_at=START + timedelta(seconds=49),
+            payload_kept_until=START + timedelta(days=59),
+        )
+    )
+    world.advance(50)
+    sweep = _sweep(world)
+    assert sweep.read_shard(NOW, 0) is True
+    assert sweep.counts.actions == {
+        "Recover": 1,
+        "Finish": 1,
+        "Leave": 1,
+        "Expire": 1,
+        "Dispatch": 1,
+        "KeepPayload": 1,
+    }
+    statuses = {i: world.job(i).status for i in ("lost", "owed", "waiting", "expiring", "due")}
+    assert statuses == {
+        "lost": JobStatus.RETRYING,
+        "owed": JobStatus.DEAD,
+        "waiting": JobStatus.ENQUEUED,
+        "expiring": JobStatus.EXPIRED,
+        "due": JobStatus.ENQUEUED,
+    }
+    assert len(world.queues.dead_letters) == 1
+
+
+def test_a_payload_that_comes_near_its_end_is_kept_longer(world: World) -> None:
+    job = world.submit(payload="x" * 300, delay_seconds=1000)
+    world.store.transition(keep_payload(job, kept_until=START + timedelta(days=59)))
+    assert job.due_at is not None
+    sweep = _sweep(world)
+    sweep.read_shard(bucket_of(job.due_at), 0)
+    assert sweep.counts.actions == {"KeepPayload": 1}
+    assert world.job(job).payload_kept_until == job.due_at + timedelta(days=90 + 7)
+
+
+def test_a_repair_without_an_answer_is_told_and_the_rest_is_repaired(world: World) -> None:
+    for n in range(2):
+        world.submit(id=f"job-{n}", expires_at=rfc3339(START + timedelta(seconds=1)))
+    world.advance(2)
+    faults = Faults()
+    faults.throttle("jobs.transition")
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is True
+    assert sweep.counts.failures == 1
+    assert {world.job(f"job-{n}").status for n in range(2)} == {
+        JobStatus.ENQUEUED,
+        JobStatus.EXPIRED,
+    }
+    assert world.telemetry.total("sweep_failures") == 1
+
+
+def test_a_dispatch_without_an_answer_is_told(world: World) -> None:
+    world.store.put(make_job())
+    faults = Faults()
+    faults.throttle("queues.send")
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is True
+    assert (sweep.counts.failures, sweep.counts.dispatched) == (1, 0)
+
+
+def test_the_queues_are_looked_at_once_and_only_where_messages_are_missed(world: World) -> None:
+    for n in range(3):
+        world.submit(id=f"job-{n}")
+    faults = Faults()
+    _sweep(world, faults).read_shard(NOW, 0)
+    assert "view" not in {call.method for call in faults.calls}
+    world.advance(61)
+    sweep = _sweep(world, faults)
+    sweep.read_shard(NOW, 0)
+    assert [call.method for call in faults.calls].count("view") == 1
+    assert sweep.counts.actions == {"Leave": 3}, "the queue explains why they wait"
+
+
+def test_what_is_missed_is_sent_again_where_the_queues_cannot_be_looked_at(world: World) -> None:
+    jobs = [world.submit() for _ in range(2)]
+    world.store.put(make_job(id="due"))
+    world.queues.purge()
+    world.advance(61)
+    faults = Faults()
+    faults.throttle("queues.view")
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is True
+    assert (sweep.counts.dispatched, sweep.counts.failures) == (3, 1)
+    assert {m.message.job_id for m in world.queues.messages()} == {*(j.id for j in jobs), "due"}
+
+
+def test_the_age_of_what_waits_is_told_by_queue(world: World) -> None:
+    world.submit(priority="low")
+    world.advance(20)
+    world.submit(priority="low")
+    world.submit(priority="high", delay_seconds=10)
+    sweep = _sweep(world)
+    sweep.read_shard(NOW, 0)
+    assert sweep.counts.oldest_due == {Priority.LOW: timedelta(seconds=20)}
