@@ -77,7 +77,12 @@ class World:
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)
         self.control = MemoryControlStore(shard_map)
         self.objects = MemoryObjectStore()
-        self.queues = MemoryQueues(self.clock, max_receives=max_receives)
+        # As long as the function may run: Lambda asks for it, so a worker must shorten it itself.
+        self.queues = MemoryQueues(
+            self.clock,
+            max_receives=max_receives,
+            visibility=timedelta(seconds=FUNCTION_SECONDS),
+        )
         self.keys = MemoryIdempotencyStore()
         self.handlers = MemoryHandlerDirectory(*handlers)
         self.invoker = MemorySweepInvoker()

@@ -29,10 +29,10 @@ class Installation:
 @pytest.fixture
 def installation() -> Iterator[Installation]:
     with mock_aws():
-        clients = [
-            boto3.client(service, config=client_config()) for service in ("dynamodb", "sqs", "s3")
-        ]
-        yield Installation(*clients, provision(*clients))
+        dynamodb = boto3.client("dynamodb", config=client_config())
+        sqs = boto3.client("sqs", config=client_config())
+        s3 = boto3.client("s3", config=client_config())
+        yield Installation(dynamodb, sqs, s3, provision(dynamodb, sqs, s3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from hourhand.local.api_function import ApiFunction
@@ -24,7 +25,7 @@ class Loads:
 
         def handler(event: Any, _: Any) -> dict[str, Any]:
             if event["rawPath"] == "/v1/health":
-                print("wired", number)
+                sys.stdout.write(f"wired {number}\n")
             return {"statusCode": 200, "body": str(number)}
 
         return handler

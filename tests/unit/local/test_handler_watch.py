@@ -15,6 +15,7 @@ from hourhand.local.handler_watch import (
     Handlers,
     HandlersBroken,
     HandlerWatch,
+    Snapshot,
     read_handlers,
     snapshot,
 )
@@ -84,9 +85,7 @@ def test_a_module_that_is_not_there_is_told(folder: Path, environment: dict[str,
         read_handlers("nowhere", folder / "manifest.json", environment)
 
 
-def test_a_module_that_ends_the_process_is_told(
-    folder: Path, environment: dict[str, str]
-) -> None:
+def test_a_module_that_ends_the_process_is_told(folder: Path, environment: dict[str, str]) -> None:
     (folder / "my_words.py").write_text("import os\nos._exit(3)\n")
     with pytest.raises(HandlersBroken, match="exit code 3"):
         read_handlers("my_jobs", folder / "manifest.json", environment)
@@ -117,14 +116,17 @@ class Watched:
         self.error: HandlersBroken | None = None
         self.names: tuple[str, ...] = ("greet",)
         self.watch = HandlerWatch(
-            self.read, Handlers(("greet",), (str(self.file),)), self.change, self.news.put
+            self.read, Handlers(("greet",), self.seen()), self.change, self.news.put
         )
         self.watch.start()
 
     def read(self) -> Handlers:
         if self.error is not None:
             raise self.error
-        return Handlers(self.names, (str(self.file),))
+        return Handlers(self.names, self.seen())
+
+    def seen(self) -> Snapshot:
+        return snapshot([str(self.file)])
 
     def change(self) -> None:
         self.changes += 1

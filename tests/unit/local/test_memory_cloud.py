@@ -61,9 +61,7 @@ class Running:
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[float], Running]]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], Running]]:
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     monkeypatch.setattr(default_registry, "_handlers", {})
     (tmp_path / "memory_cloud_jobs.py").write_text(JOBS)

@@ -80,9 +80,13 @@ def test_racing_writers_are_answered_one_after_the_other(server: MotoServer) -> 
 
 
 def test_a_client_that_says_nothing_does_not_keep_the_others_waiting_for_ever(
-    server: MotoServer,
+    sends: Sends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hourhand.local.moto_server.STALLED_CLIENT_SECONDS", 0.2)
+    server = MotoServer(sends)
+    server.start()
     host, port = server.endpoint.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))):
         # Served after the silent one was given up, well within boto3's own patience.
         assert client("sqs", server).list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
+    server.stop()

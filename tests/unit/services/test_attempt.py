@@ -9,14 +9,16 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import EventKind, Job, JobStatus, Outcome, Progress
 from hourhand.ports import Finished, Pulse
-from hourhand.services.attempt import MAX_TRIES
+from hourhand.services.attempt import HAND_BACK_DELAY, MAX_TRIES
 from hourhand.services.contents import INLINE_RESULT_BYTES, ITEM_BYTES
 from hourhand.services.execution import Disposition
 from hourhand.testing import START, Faults
 from tests.world.runs import (
     Behaviour,
+    HandlerKilled,
     fail,
     fail_for_good,
+    kill_process,
     make_error,
     snooze,
     stop_if_told,
@@ -165,6 +167,13 @@ def test_a_timeout_is_told_from_a_failure(world: World) -> None:
     assert attempt.outcome is Outcome.TIMED_OUT
 
 
+def test_a_handler_that_still_runs_is_not_met_by_its_own_retry(world: World) -> None:
+    job = world.submit(retry={"base_seconds": 0, "jitter": "none"})
+    ignored_its_limit = Finished(outcome=Outcome.TIMED_OUT, error=make_error(), still_runs=True)
+    world.deliver(lambda *_: ignored_its_limit)
+    assert world.job(job).due_at == START + HAND_BACK_DELAY
+
+
 def test_a_failure_without_a_word_is_retried(world: World) -> None:
     job = world.submit()
     world.deliver(lambda *_: Finished(outcome=Outcome.FAILED))
@@ -199,6 +208,27 @@ def test_a_snooze_without_a_time_comes_back_at_once(world: World) -> None:
     job = world.submit()
     world.deliver(lambda *_: Finished(outcome=Outcome.SNOOZED))
     assert world.job(job).due_at == START
+
+
+def _cancelled(_job: Job, _pulse: Pulse) -> Finished:
+    return Finished(outcome=Outcome.CANCELLED)
+
+
+@pytest.mark.parametrize("behaviour", [succeed, fail, fail_for_good, snooze(5), _cancelled])
+def test_an_attempt_that_lost_its_job_commits_nothing(world: World, behaviour: Behaviour) -> None:
+    job = world.submit()
+    (delivery,) = world.receive()
+
+    def be_taken_over(running: Job, pulse: Pulse) -> Finished:
+        world.advance(61)
+        with pytest.raises(HandlerKilled):
+            world.deliver(kill_process)
+        return behaviour(running, pulse)
+
+    assert world.handle(delivery, be_taken_over, world.process().worker) is Disposition.DONE
+    after = world.job(job)
+    assert (after.status, after.token, after.attempt) == (JobStatus.RUNNING, 2, 2)
+    assert world.telemetry.total("commits_refused") == 1
 
 
 # --- commits without an answer ------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.model import EventKind, Job, JobStatus, OnLost, Outcome, RetryPolicy
 from hourhand.domain.moves import take_over
 from hourhand.domain.times import rfc3339
-from hourhand.ports import Applied, Delivery
+from hourhand.ports import Applied, Delivery, Finished, Pulse
 from hourhand.services.execution import MAX_CLAIM_ROUNDS, Disposition
 from hourhand.testing import START, Faults, make_delivery, make_job, make_outgoing, make_record
 from tests.world.runs import (

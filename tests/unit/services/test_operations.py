@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def _kill(world: World) -> None:
         world.deliver(kill_process)
 
 
-def _dead(world: World, **body: object) -> Job:
+def _dead(world: World, **body: Any) -> Job:
     job = world.submit(**body)
     world.deliver(fail_for_good)
     return world.job(job)

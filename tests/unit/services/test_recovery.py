@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_what_an_expired_job_left_in_the_bucket_expires_too(
 # --- what is owed -------------------------------------------------------------------------------
 
 
-def _dead_owing_its_letter(world: World, **body: object) -> Job:
+def _dead_owing_its_letter(world: World, **body: Any) -> Job:
     job = world.submit(**body)
     faults = Faults()
     faults.throttle("queues.send_dead_letter")

@@ -81,7 +81,7 @@ class LocalCloud:
         self._stack = ExitStack()
         self._server: RunningServer | None = None
         self._sqs: SQSClient | None = None
-        self._handlers = Handlers((), ())
+        self._handlers = Handlers((), {})
 
     @property
     def url(self) -> str:

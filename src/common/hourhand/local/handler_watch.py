@@ -36,10 +36,10 @@ class HandlersBroken(HourhandError):
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What reading them told: their names, and the files that they are made of."""
+    """What reading them told: their names, and the files that they were made of then."""
 
     names: tuple[str, ...]
-    files: tuple[str, ...]
+    files: Snapshot
 
 
 def read_handlers(module: str, to: Path, environment: Mapping[str, str]) -> Handlers:
@@ -68,7 +68,7 @@ def read_handlers(module: str, to: Path, environment: Mapping[str, str]) -> Hand
     if "error" in told:
         detail = "\n".join(filter(None, [told["error"], ran.stderr.rstrip()]))
         raise HandlersBroken(detail, tuple(told.get("files", ())))
-    return Handlers(names=tuple(told["handlers"]), files=tuple(told["files"]))
+    return Handlers(names=tuple(told["handlers"]), files=snapshot(told["files"]))
 
 
 class HandlerWatch:
@@ -85,6 +85,7 @@ class HandlerWatch:
         self._read = read
         self._on_change = on_change
         self._tell = tell
+        self._seen = first.files
         self._files = set(first.files)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="handler-watch", daemon=True)
@@ -99,15 +100,15 @@ class HandlerWatch:
         self._thread.join()
 
     def _run(self) -> None:
-        seen = snapshot(self._files)
         while not self._stopping.wait(LOOK_SECONDS):
             now = snapshot(self._files)
-            if now == seen:
+            if now == self._seen:
                 continue
-            seen = now
             self._read_again()
-            # Files that the new version brought are watched from here on.
-            seen = {**snapshot(self._files), **now}
+            # Files that the new version brought are watched from here on. The others as they
+            # were before it was read: a change meanwhile is one more.
+            brought = snapshot(self._files)
+            self._seen = {file: now.get(file, seen) for file, seen in brought.items()}
 
     def _read_again(self) -> None:
         try:

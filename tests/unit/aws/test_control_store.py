@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand.aws.control_store import MAX_ACQUIRE_TRIES, DynamoControlStore
+from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.times import to_ms
+from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark
+from hourhand.ports import Lease, LeaseHeld
+from hourhand.testing import START
+from tests.unit.aws.conftest import Installation, Stubbed
+
+Stub = Callable[[str], Stubbed]
+MARGIN = timedelta(seconds=2)
+UNTIL = START + timedelta(seconds=30)
+
+
+@pytest.fixture
+def store(installation: Installation) -> DynamoControlStore:
+    return DynamoControlStore(installation.dynamodb, installation.settings.control_table)
+
+
+def lease_item(holder: str, epoch: int, until: Any = UNTIL) -> dict[str, Any]:
+    return {
+        "p": {"S": "lease.leader"},
+        "holder": {"S": holder},
+        "epoch": {"N": str(epoch)},
+        "until_ms": {"N": str(to_ms(until))},
+        "acquired_ms": {"N": str(to_ms(START))},
+    }
+
+
+def refuse(stub: Stubbed, item: dict[str, Any] | None = None) -> None:
+    fields = {"Item": item} if item is not None else {}
+    stub.script.add_client_error(
+        "put_item", "ConditionalCheckFailedException", modeled_fields=fields
+    )
+
+
+def acquire(stub: Stubbed, holder: str = "me") -> Lease | LeaseHeld:
+    store = DynamoControlStore(stub.client, "control")
+    return store.acquire_lease("leader", holder, now=START, until=UNTIL, margin=MARGIN)
+
+
+def test_a_lease_taken_by_a_write_whose_answer_was_lost_is_held(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("get_item", {})
+    refuse(stub, lease_item("me", 1))
+    stub.script.add_response("put_item", {})
+    assert acquire(stub) == Lease(
+        name="leader", holder="me", epoch=1, until=UNTIL, acquired_at=START
+    )
+
+
+def test_a_lease_that_another_took_in_between_is_theirs(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("get_item", {})
+    refuse(stub, lease_item("other", 1))
+    assert acquire(stub) == LeaseHeld("other", 1, UNTIL)
+
+
+def test_a_lease_is_read_again_where_the_store_shows_no_item(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("get_item", {})
+    refuse(stub)
+    stub.script.add_response("get_item", {"Item": lease_item("other", 4)})
+    assert acquire(stub) == LeaseHeld("other", 4, UNTIL)
+
+
+def test_a_lease_that_changes_under_every_try_is_given_up(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    over = START - timedelta(minutes=1)
+    stub.script.add_response("get_item", {})
+    for epoch in range(1, MAX_ACQUIRE_TRIES + 1):
+        refuse(stub, lease_item("other", epoch, over))
+    with pytest.raises(Unavailable, match="The lease leader changed under every try"):
+        acquire(stub)
+
+
+def test_an_expired_lease_is_taken_only_as_it_was_seen(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    over = START - timedelta(minutes=1)
+    stub.script.add_response("get_item", {"Item": lease_item("other", 4, over)})
+    stub.script.add_response(
+        "put_item",
+        {},
+        {
+            "TableName": "control",
+            "Item": {**lease_item("me", 5), "taken_from": {"S": "other"}},
+            "ConditionExpression": "holder = :holder AND epoch = :epoch AND until_ms = :until",
+            "ExpressionAttributeValues": {
+                ":holder": {"S": "other"},
+                ":epoch": {"N": "4"},
+                ":until": {"N": str(to_ms(over))},
+            },
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        },
+    )
+    taken = acquire(stub)
+    assert isinstance(taken, Lease)
+    assert (taken.epoch, taken.taken_from) == (5, "other")
+
+
+def test_map_and_watermark_share_an_item_and_do_not_overwrite_each_other(
+    store: DynamoControlStore, installation: Installation
+) -> None:
+    state = Watermark(low=bucket_of(START))
+    assert store.write_watermark(state, previous=None)
+    wider = ShardMap((*ShardMap().versions, ShardMapVersion(bucket_of(START) + 60, 4)))
+    assert store.write_shard_map(wider, expected_version=1)
+    assert store.read_watermark() == state
+    further = replace(state, low=state.low + 1, shard_map_version=2)
+    assert store.write_watermark(further, previous=state)
+    assert store.read_shard_map() == wider
+    items = installation.dynamodb.scan(TableName=installation.settings.control_table)["Items"]
+    assert [item["p"]["S"] for item in items] == ["sweep"]
+
+
+def test_a_map_that_grew_stops_a_watermark_of_the_map_before(store: DynamoControlStore) -> None:
+    state = Watermark(low=bucket_of(START))
+    wider = ShardMap((*ShardMap().versions, ShardMapVersion(bucket_of(START) + 60, 4)))
+    assert store.write_shard_map(wider, expected_version=1)
+    assert not store.write_watermark(state, previous=None)
+    assert store.read_watermark() is None
+
+
+def test_the_fullest_watermark_fits_into_its_item(store: DynamoControlStore) -> None:
+    low = bucket_of(START)
+    opened = {
+        low - n: OpenBucket(START, START - timedelta(minutes=n)) for n in range(MAX_OPEN_BUCKETS)
+    }
+    state = Watermark(low=low, candidate=low + 3, candidate_at=START, open=opened, deep_next=low)
+    assert store.write_watermark(state, previous=None)
+    assert store.read_watermark() == state
+    emptier = replace(state, open={})
+    assert store.write_watermark(emptier, previous=state)
+    assert store.read_watermark() == emptier

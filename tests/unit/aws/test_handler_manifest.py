@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hourhand.aws.handler_manifest import ManifestHandlerDirectory, write_manifest
+from hourhand.domain.errors import InvalidInput
+from hourhand.domain.model import Backoff, Jitter, Priority, RetryPolicy
+from hourhand.ports import HandlerInfo
+
+PLAIN = HandlerInfo(name="greet")
+FULL = HandlerInfo(
+    name="bill",
+    description="Sends the bill.",
+    timeout_seconds=60,
+    priority=Priority.HIGH,
+    retry=RetryPolicy(
+        max_attempts=3,
+        backoff=Backoff.SIDEKIQ,
+        base_seconds=0.5,
+        max_delay_seconds=10.0,
+        jitter=Jitter.NONE,
+    ),
+    on_lost="dead",
+    retention_seconds=0,
+)
+
+
+def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "handlers.json"
+    write_manifest(path, [PLAIN, FULL])
+    directory = ManifestHandlerDirectory(str(path))
+    assert directory.all() == (FULL, PLAIN)
+    assert directory.find("bill") == FULL
+    assert directory.find("nonsense") is None
+
+
+def test_a_handler_without_policies_is_its_name_alone(tmp_path: Path) -> None:
+    path = tmp_path / "handlers.json"
+    write_manifest(path, [PLAIN])
+    assert json.loads(path.read_text()) == {"handlers": [{"name": "greet"}]}
+
+
+def test_no_handlers_are_a_manifest_too(tmp_path: Path) -> None:
+    path = tmp_path / "handlers.json"
+    write_manifest(path, [])
+    assert ManifestHandlerDirectory(path).all() == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"handlers": 3}',
+        '{"handlers": ["greet"]}',
+        '{"handlers": [{"title": "greet"}]}',
+        '{"handlers": [{"description": "no name"}]}',
+        '{"handlers": [{"name": "greet", "priority": "urgent"}]}',
+        '{"handlers": [{"name": "greet", "retry": {"backoff": "never"}}]}',
+        '{"handlers": [{"name": "greet", "retry": {"attempts": 1}}]}',
+    ],
+)
+def test_a_file_that_is_no_manifest_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "handlers.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match="is no manifest of handlers") as raised:
+        ManifestHandlerDirectory(path)
+    [problem] = raised.value.errors
+    assert problem.field == "HOURHAND_MANIFEST"
+    assert str(path) in problem.message
+
+
+def test_a_manifest_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read: No such file"):
+        ManifestHandlerDirectory(tmp_path / "handlers.json")

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from hourhand.aws.invoker import LambdaSweepInvoker, SweepRequest, read_sweep_event, sweep_event
+from hourhand.testing import START
+from tests.unit.aws.conftest import Stubbed
+
+Stub = Callable[[str], Stubbed]
+REQUEST = SweepRequest(shards=(3, 5), epoch=7, tick_at=START)
+
+
+def test_an_invocation_is_asynchronous_and_carries_what_to_sweep(stubbed: Stub) -> None:
+    stub = stubbed("lambda")
+    stub.script.add_response(
+        "invoke",
+        {"StatusCode": 202},
+        {
+            "FunctionName": "scheduler",
+            "InvocationType": "Event",
+            "Payload": json.dumps(sweep_event(REQUEST)).encode(),
+        },
+    )
+    invoker = LambdaSweepInvoker(stub.client, "scheduler")
+    assert invoker.invoke([3, 5], epoch=7, tick_at=START) is True
+
+
+@pytest.mark.parametrize("code", ["TooManyRequestsException", "AccessDeniedException"])
+def test_a_refused_invocation_leaves_the_shards_with_the_caller(stubbed: Stub, code: str) -> None:
+    stub = stubbed("lambda")
+    stub.script.add_client_error("invoke", code)
+    invoker = LambdaSweepInvoker(stub.client, "scheduler")
+    assert invoker.invoke([3], epoch=7, tick_at=START) is False
+
+
+def test_without_a_function_nothing_is_called(stubbed: Stub) -> None:
+    invoker = LambdaSweepInvoker(stubbed("lambda").client, "")
+    assert invoker.invoke([3], epoch=7, tick_at=START) is False
+
+
+def test_the_event_of_an_invocation_is_read_as_it_was_written() -> None:
+    assert read_sweep_event(json.loads(json.dumps(sweep_event(REQUEST)))) == REQUEST
+
+
+def test_the_event_of_a_tick_asks_for_no_shards() -> None:
+    assert read_sweep_event({"source": "aws.events", "detail": {}}) is None

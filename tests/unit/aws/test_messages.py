@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hourhand.aws.messages import ForeignMessage, message_body, read_delivery, read_message
+from hourhand.domain.ids import trace_id_for
+from hourhand.domain.model import Priority
+from hourhand.domain.times import to_ms
+from hourhand.testing import START, make_job, make_message
+
+NAMES = {"hourhand-high": Priority.HIGH, "hourhand-low": Priority.LOW}
+
+
+def event_record(**changes: Any) -> dict[str, Any]:
+    """Return a record as the event source of Lambda makes it."""
+    return {
+        "messageId": "m-1",
+        "receiptHandle": "r-1",
+        "body": message_body(make_message(make_job())),
+        "attributes": {
+            "ApproximateReceiveCount": "3",
+            "SentTimestamp": str(to_ms(START)),
+            "SenderId": "AIDAEXAMPLE",
+            "ApproximateFirstReceiveTimestamp": str(to_ms(START)),
+        },
+        "messageAttributes": {},
+        "md5OfBody": "-",
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:hourhand-low",
+        "awsRegion": "eu-central-1",
+        **changes,
+    }
+
+
+def test_a_record_of_an_event_says_all_of_its_delivery() -> None:
+    delivery = read_delivery(event_record(), None, NAMES)
+    assert delivery.message == make_message(make_job())
+    assert (delivery.message_id, delivery.receipt) == ("m-1", "r-1")
+    assert (delivery.queue, delivery.receive_count) == (Priority.LOW, 3)
+    assert delivery.sent_at == START
+
+
+def test_a_received_message_is_read_alike() -> None:
+    received = {
+        "MessageId": "m-1",
+        "ReceiptHandle": "r-1",
+        "Body": message_body(make_message(make_job())),
+        "Attributes": {"ApproximateReceiveCount": "3", "SentTimestamp": str(to_ms(START))},
+    }
+    expected = read_delivery(event_record(), Priority.HIGH, NAMES)
+    assert read_delivery(received, Priority.HIGH, NAMES) == expected
+
+
+def test_a_message_without_attributes_is_its_first_delivery_from_an_unknown_time() -> None:
+    delivery = read_delivery(event_record(attributes={}), None, NAMES)
+    assert (delivery.receive_count, delivery.sent_at) == (1, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "hello",
+        "",
+        "[]",
+        "null",
+        "3",
+        '{"Type": "Notification"}',
+        '{"v": 1}',
+        '{"v": 1, "job": 7, "generation": 1}',
+    ],
+)
+def test_a_message_of_others_is_named_as_such(body: str) -> None:
+    with pytest.raises(ForeignMessage) as raised:
+        read_message(body)
+    assert repr(body) in raised.value.detail
+
+
+def test_a_message_of_a_later_version_is_not_misread() -> None:
+    fields = json.loads(message_body(make_message(make_job()))) | {"v": 2}
+    with pytest.raises(ForeignMessage, match="has version 2, and this worker reads 1 alone"):
+        read_message(json.dumps(fields))
+
+
+def test_a_time_beyond_all_bounds_is_foreign() -> None:
+    fields = json.loads(message_body(make_message(make_job()))) | {"due_ms": 10**20}
+    with pytest.raises(ForeignMessage):
+        read_message(json.dumps(fields))
+
+
+def test_a_long_foreign_message_is_shown_in_part() -> None:
+    with pytest.raises(ForeignMessage) as raised:
+        read_message("x" * 200_000)
+    assert len(raised.value.detail) < 300
+
+
+def test_a_queue_of_others_is_named() -> None:
+    record = event_record(eventSourceARN="arn:aws:sqs:eu-central-1:123456789012:other")
+    with pytest.raises(ForeignMessage, match=r"'other' is none of this pool's: hourhand-high"):
+        read_delivery(record, None, NAMES)
+
+
+def test_a_record_that_is_no_message_at_all_is_named() -> None:
+    with pytest.raises(ForeignMessage, match="it has no body"):
+        read_delivery({"Sns": {}}, None, NAMES)
+
+
+def test_a_trace_of_the_job_s_own_takes_no_room() -> None:
+    own = make_message(make_job(), trace_id=trace_id_for("job-1"))
+    assert own.trace_id is not None
+    assert own.trace_id not in message_body(own)
+    assert read_message(message_body(own)) == own
