@@ -10,6 +10,7 @@ import pytest
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.model import Priority
+from hourhand.domain.timings import Timings
 from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark, first_watermark
 from hourhand.ports import ControlStore, Lease, LeaseHeld, TickRecord
 
@@ -200,7 +201,7 @@ def test_a_new_installation_has_no_watermark(control_store: ControlStore) -> Non
 def test_the_first_watermark_is_stored_where_there_is_none(
     control_store: ControlStore, now: datetime
 ) -> None:
-    first = first_watermark(now, 1)
+    first = first_watermark(now, 1, Timings())
     assert control_store.write_watermark(first, previous=None) is True
     assert control_store.read_watermark() == first
     assert control_store.write_watermark(replace(first, low=first.low + 1), previous=None) is False
@@ -210,7 +211,7 @@ def test_the_first_watermark_is_stored_where_there_is_none(
 def test_a_watermark_does_not_replace_one_that_does_not_exist(
     control_store: ControlStore, now: datetime
 ) -> None:
-    first = first_watermark(now, 1)
+    first = first_watermark(now, 1, Timings())
     assert control_store.write_watermark(replace(first, low=first.low + 1), previous=first) is False
     assert control_store.read_watermark() is None
 
@@ -292,7 +293,7 @@ def test_a_watermark_may_stay_where_it_is_while_the_rest_changes(
 def test_a_watermark_of_an_older_shard_map_is_not_stored(
     control_store: ControlStore, now: datetime
 ) -> None:
-    state = first_watermark(now, 1)
+    state = first_watermark(now, 1, Timings())
     control_store.write_watermark(state, previous=None)
     grown = ShardMap().with_version(bucket_of(now) + 1, 4, now=now)
     control_store.write_shard_map(grown, expected_version=1)
@@ -307,7 +308,7 @@ def test_a_watermark_of_an_older_shard_map_is_not_stored(
 def test_a_watermark_of_a_shard_map_that_does_not_exist_is_not_stored(
     control_store: ControlStore, now: datetime
 ) -> None:
-    assert control_store.write_watermark(first_watermark(now, 2), previous=None) is False
+    assert control_store.write_watermark(first_watermark(now, 2, Timings()), previous=None) is False
     assert control_store.read_watermark() is None
 
 

@@ -189,3 +189,15 @@ def test_after_an_outage_of_a_day_one_tick_finds_everything() -> None:
     world.deliver()
     assert world.job(lost).attempt == 2
     assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
+
+
+def test_the_first_tick_of_all_finds_what_was_due_since_a_day() -> None:
+    world = World(timings=Timings())
+    world.submit(delay_seconds=400)
+    world.submit()
+    world.queues.purge()
+    # Deployed with a rule that was disabled, and nobody noticed.
+    world.advance(timedelta(hours=23).total_seconds())
+    assert world.tick().dispatched == 2
+    world.settle()
+    check_world(world)

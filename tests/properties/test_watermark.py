@@ -32,7 +32,7 @@ from hourhand.domain.watermark import (
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 FIRST_BUCKET = bucket_of(START)
-TIMINGS = Timings()
+TIMINGS = Timings(first_look_back=timedelta(minutes=15))
 SKEW = TIMINGS.skew_widens
 FOREVER = timedelta(days=365)
 BUCKETS = 45
@@ -121,7 +121,7 @@ class World:
     """Plays ticks over entries and keeps an account of every look."""
 
     entries: dict[int, list[IndexedEntry]]
-    state: Watermark = field(default_factory=lambda: first_watermark(START, 1))
+    state: Watermark = field(default_factory=lambda: first_watermark(START, 1, TIMINGS))
     looks: dict[int, list[Look]] = field(default_factory=lambda: defaultdict(list))
 
     def play(self, tick: Tick) -> None:
@@ -176,7 +176,7 @@ def _world(entries: list[IndexedEntry]) -> World:
     filed: dict[int, list[IndexedEntry]] = defaultdict(list)
     # A new installation has no entry that is older than its first look back.
     for entry in entries:
-        if entry.bucket >= first_watermark(START, 1).low:
+        if entry.bucket >= first_watermark(START, 1, TIMINGS).low:
             filed[entry.bucket].append(entry)
     return World(filed)
 

@@ -47,7 +47,7 @@ def test_all_that_is_missing_is_named_in_one_error() -> None:
 
 def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:
     timings = replace(Timings(), tick=timedelta(seconds=10), look_ahead=timedelta(seconds=50))
-    settings = replace(COMPLETE, timings=timings, fan_out_entries=7, tracing=True)
+    settings = replace(COMPLETE, timings=timings, fan_out_entries=7, tracing=True, batch_marks=True)
 
     assert read_settings(settings_environment(settings), WORKER_NEEDS) == settings
 

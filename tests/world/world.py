@@ -71,7 +71,8 @@ class World:
         index_lag: timedelta = timedelta(0),
         max_receives: int = 100,
     ) -> None:
-        self.timings = timings or Timings()
+        # A world is younger than an installation that looks back for a day at its first tick.
+        self.timings = timings or Timings(first_look_back=timedelta(minutes=15))
         self.settings = Settings(timings=self.timings, fan_out_entries=fan_out_entries)
         self.clock = FakeClock()
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)

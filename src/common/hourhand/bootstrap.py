@@ -133,7 +133,7 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
         oldest_sent=_queue_ages(settings, clock),
     )
     return Adapters(
-        jobs=DynamoJobStore(dynamodb, settings.jobs_table),
+        jobs=DynamoJobStore(dynamodb, settings.jobs_table, batch_marks=settings.batch_marks),
         control=DynamoControlStore(dynamodb, settings.control_table),
         objects=S3ObjectStore(lazy_client(s3_client), settings.bucket),
         queues=queues,

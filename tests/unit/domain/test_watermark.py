@@ -57,10 +57,10 @@ def at_noon(**changes: object) -> Watermark:
 # --- planning ---
 
 
-def test_a_new_installation_looks_back_a_quarter_of_an_hour() -> None:
-    state = first_watermark(NOW, 7)
-    assert state == Watermark(low=NOON - 15, shard_map_version=7)
-    assert watermark_lag(state, NOW) == timedelta(minutes=15)
+def test_a_new_installation_looks_back_a_day() -> None:
+    state = first_watermark(NOW, 7, TIMINGS)
+    assert state == Watermark(low=NOON - 24 * 60, shard_map_version=7)
+    assert watermark_lag(state, NOW) == timedelta(days=1)
 
 
 def test_a_tick_reads_from_the_watermark_to_the_horizon_most_urgent_first() -> None:

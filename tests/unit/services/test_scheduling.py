@@ -9,13 +9,14 @@ import pytest
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import JobStatus, Priority
-from hourhand.domain.watermark import FIRST_LOOK_BACK
 from hourhand.services.leadership import LEADER, shard_lease_name
 from hourhand.services.scheduling import TICK_RESERVE_SECONDS, TickReport
 from hourhand.testing import START, Faults
 from tests.world.world import World
 
 FAR = 400
+QUARTER = timedelta(minutes=15)
+"""How far a world looks back at first, which is less than an installation does."""
 
 
 def _sweep(world: World, *shards: int, seconds_left: float = 55.0) -> TickReport:
@@ -50,14 +51,14 @@ def test_a_tick_leaves_a_record_for_those_who_ask(world: World) -> None:
     assert (record.at, record.holder, record.epoch) == (world.clock.now(), report.holder, 1)
     assert record.oldest_due_seconds == {Priority.HIGH: 0, Priority.MEDIUM: 0, Priority.LOW: 90}
     assert world.telemetry.values("oldest_due_age_s") == [90]
-    assert world.telemetry.values("watermark_lag_s") == [FIRST_LOOK_BACK.total_seconds() + 30]
+    assert world.telemetry.values("watermark_lag_s") == [QUARTER.total_seconds() + 30]
 
 
-def test_the_first_tick_of_all_looks_back_a_quarter_of_an_hour(world: World) -> None:
+def test_the_first_tick_of_all_looks_back_as_far_as_it_is_told_to(world: World) -> None:
     world.tick()
     state = world.control.read_watermark()
     assert state is not None
-    assert state.low == bucket_of(START - FIRST_LOOK_BACK)
+    assert state.low == bucket_of(START - QUARTER)
     assert state.candidate == bucket_of(START - world.timings.trail)
 
 
@@ -97,7 +98,7 @@ def test_a_tick_without_time_reads_nothing_and_closes_nothing(world: World) -> N
     assert (report.led, report.completed, report.entries) == (True, False, 0)
     state = world.control.read_watermark()
     assert state is not None
-    assert (state.candidate, state.low) == (None, bucket_of(world.clock.now() - FIRST_LOOK_BACK))
+    assert (state.candidate, state.low) == (None, bucket_of(world.clock.now() - QUARTER))
 
 
 def test_a_tick_that_runs_out_of_time_begins_with_what_is_most_urgent(world: World) -> None:
@@ -184,6 +185,7 @@ def test_an_invocation_that_is_refused_leaves_its_shards_to_the_leader() -> None
     report = world.tick()
     assert (report.handed_over, report.dispatched, report.completed) == (0, 40, True)
     assert world.telemetry.total("shards_handed_over") == 0
+    assert "No shard could be handed over" in world.telemetry.logs[-1].sentence
 
 
 def test_a_shard_is_swept_under_a_lease_of_its_own() -> None:

@@ -26,6 +26,8 @@ class Timings:
     ``leader_lease``: with its margin shorter than a tick, so that the next tick can take over.
     ``job_lease`` < ``visibility``: so that a redelivered message can claim at once.
     ``clock_margin``: at least twice the clock skew that is tolerated without correction.
+    ``first_look_back``: where a new installation starts to read. Its scheduler may have had its
+    first good tick long after its API took the first job.
     ``trail``: a bucket is closed only this long after its end; at least
     2 x skew + stall + index lag.
     """
@@ -47,6 +49,7 @@ class Timings:
     trail: timedelta = _seconds(60)
     skew_widens: timedelta = _seconds(1)
     skew_refuses: timedelta = _seconds(30)
+    first_look_back: timedelta = timedelta(days=1)
     deep_reread: timedelta = timedelta(days=1)
     payload_kept: timedelta = timedelta(days=90)
     payload_renewed_below: timedelta = timedelta(days=60)

@@ -28,9 +28,6 @@ MAX_BACKLOG_PER_SWEEP = 20_000
 RECENT_BUCKETS = 10
 """What was due a moment ago is read before what waited for a week."""
 
-FIRST_LOOK_BACK = timedelta(minutes=15)
-"""Where a new installation starts to read: nothing can be older than its first submission."""
-
 _REREAD_INTERVALS = (
     (timedelta(minutes=10), timedelta(0)),
     (timedelta(hours=1), timedelta(minutes=5)),
@@ -63,9 +60,10 @@ class Watermark:
     shard_map_version: int = 1
 
 
-def first_watermark(now: datetime, shard_map_version: int) -> Watermark:
+def first_watermark(now: datetime, shard_map_version: int, timings: Timings) -> Watermark:
     """Return the state with which a new installation starts."""
-    return Watermark(low=bucket_of(now - FIRST_LOOK_BACK), shard_map_version=shard_map_version)
+    low = bucket_of(now - timings.first_look_back)
+    return Watermark(low=low, shard_map_version=shard_map_version)
 
 
 @dataclass(frozen=True, slots=True)

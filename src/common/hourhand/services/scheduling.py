@@ -126,7 +126,7 @@ class SchedulingService:
         counts = SweepCounts()
         completed = True
         now = self.clock.now()
-        state = self.control.read_watermark() or first_watermark(tick_at, 1)
+        state = self.control.read_watermark() or first_watermark(tick_at, 1, self.timings)
         horizon = now + self.timings.look_ahead
         shard_map = self.control.read_shard_map()
         for shard in shards:
@@ -161,7 +161,7 @@ class SchedulingService:
         judgement = Judgement(now, now + self.timings.look_ahead + widening, self.timings)
         shard_map = self.control.read_shard_map()
         previous = self.control.read_watermark()
-        state = previous or first_watermark(now, shard_map.version)
+        state = previous or first_watermark(now, shard_map.version, self.timings)
         plan = plan_sweep(state, now, judgement.horizon, self.timings)
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
@@ -225,6 +225,11 @@ class SchedulingService:
         )
         if started:
             self.telemetry.count("shards_handed_over", len(started))
+        elif shards:
+            self.telemetry.warning(
+                "No shard could be handed over: this tick does what it can by itself.",
+                shards=len(shards),
+            )
         return started
 
     def _advance(

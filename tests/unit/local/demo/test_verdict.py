@@ -107,9 +107,7 @@ def test_a_job_that_the_api_does_not_know_is_lost() -> None:
 
 
 def test_two_runs_at_once_are_a_problem() -> None:
-    both = [
-        Run(job_id="job-1", attempt=n, pid=n, began_at=1.0, ended_at=2.0) for n in (1, 2)
-    ]
+    both = [Run(job_id="job-1", attempt=n, pid=n, began_at=1.0, ended_at=2.0) for n in (1, 2)]
     problems = judge([observed()], both, [], NOTHING).problems
     assert "job-1: two runs of it overlapped" in problems
 
@@ -183,3 +181,8 @@ def test_jobs_that_never_started_have_no_lateness() -> None:
 def test_messages_that_were_missed_and_sent_again_are_counted() -> None:
     again = [*WAITING[:1], event("DISPATCHED_AGAIN", "ENQUEUED", 40), WAITING[1]]
     assert judge([observed(events=again)], runs("job-1"), [], PURGE).dispatched_again == 1
+
+
+def test_what_nobody_meant_to_happen_is_a_problem() -> None:
+    unplanned = Disturbances(unplanned=("worker-3 (pid 7) died, and nobody meant it to",))
+    assert judge([observed()], runs("job-1"), [], unplanned).problems == unplanned.unplanned

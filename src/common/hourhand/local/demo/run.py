@@ -101,7 +101,6 @@ class Outcome:
     tracker: Tracker
     seconds: float
     pauses: int
-    killed: LeaderKilled | None
     hand_off_seconds: float | None
 
 
@@ -262,22 +261,11 @@ class Demo:
         ledger = (folder / "ledger.jsonl").read_text().splitlines()
         killed = self._hunt.killed if self._hunt is not None else None
         led_again = self._led_again(killed)
-        poison = self._ids["poison"]
         verdict = judge(
             observed,
             read_runs(ledger, deaths),
             read_dead_letters(cloud.sqs, cloud.settings.dead_letter_queue),
-            Disturbances(
-                purge=self._purge,
-                leaderless=(killed.at, led_again) if killed and led_again else None,
-                beside_poison=frozenset(
-                    job_id
-                    for one in self.tracker.casualties
-                    if poison in one.job_ids
-                    for job_id in one.job_ids
-                    if job_id != poison
-                ),
-            ),
+            self._disturbances(killed, led_again),
         )
         hand_off = (led_again - killed.at).total_seconds() if killed and led_again else None
         return Outcome(
@@ -285,8 +273,29 @@ class Demo:
             tracker=self.tracker,
             seconds=seconds,
             pauses=self._pauses,
-            killed=killed,
             hand_off_seconds=hand_off,
+        )
+
+    def _disturbances(
+        self, killed: LeaderKilled | None, led_again: datetime | None
+    ) -> Disturbances:
+        poison = self._ids["poison"]
+        poisoned = [one for one in self.tracker.casualties if poison in one.job_ids]
+        held = {job_id for one in poisoned for job_id in one.job_ids}
+        unplanned = [
+            f"{one.name} (pid {one.pid}) died, and nobody meant it to"
+            for one in self.tracker.casualties
+            if one not in poisoned and not (killed is not None and one.pid in killed.pids)
+        ]
+        if killed is None or killed.held_lease_until is None:
+            unplanned.append("no leader could be killed in mid-tick")
+        elif led_again is None:
+            unplanned.append("nobody led after the leader was killed")
+        return Disturbances(
+            purge=self._purge,
+            leaderless=(killed.at, led_again) if killed and led_again else None,
+            beside_poison=frozenset(held - {poison}),
+            unplanned=tuple(unplanned),
         )
 
     def _observe(self, name: str, job_id: str, client: ApiClient) -> Observed:

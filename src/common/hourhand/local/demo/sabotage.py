@@ -24,13 +24,18 @@ HUNT_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaderKilled:
-    """A scheduler was killed; ``held_lease`` until when its lease would have run, if it had it."""
+    """A scheduler was killed.
+
+    ``held_lease_until``: the end of the lease that it died with; ``None`` if it had given it up.
+    ``pids``: of all that were killed, the ones before it in vain.
+    """
 
     name: str
     pid: int
     epoch: int
     at: datetime
     held_lease_until: datetime | None
+    pids: tuple[int, ...]
 
 
 def purge_queues(cloud: LocalCloud) -> tuple[datetime, datetime]:
@@ -99,4 +104,5 @@ class LeaderHunt:
             epoch=lease.epoch,
             at=at,
             held_lease_until=after.until if held and after is not None else None,
+            pids=(*(self.killed.pids if self.killed is not None else ()), child.pid),
         )

@@ -40,12 +40,14 @@ class Disturbances:
     """What was done to the system. Instants are in UTC, windows have a beginning and an end.
 
     ``beside_poison``: ids of the jobs whose messages a killed worker held beside the poison job.
-    ``leaderless``: from the leader's death until the next one led.
+    ``leaderless``: from the leader's death until the next one led. ``unplanned``: what befell the
+    system that nobody meant to, or did not although it was meant to, in words.
     """
 
     purge: tuple[datetime, datetime] | None = None
     leaderless: tuple[datetime, datetime] | None = None
     beside_poison: frozenset[str] = frozenset()
+    unplanned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +87,7 @@ def judge(
     problems = [p for one in observed if (p := problem_of(one, groups[one.job_id])) is not None]
     problems += _problems_of_runs(observed, runs, groups)
     problems += _problems_of_letters(observed, letters)
+    problems += disturbances.unplanned
     attempts = [attempt for job in jobs for attempt in job["attempts"]]
     return Verdict(
         problems=tuple(problems),

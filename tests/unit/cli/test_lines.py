@@ -1,0 +1,182 @@
+"""What happens in the local cloud, as short lines."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hourhand.cli.lines import ATTEMPT_ENDED, NORMAL, QUIET, VERBOSE, line_of
+from hourhand.domain.model import Priority
+from hourhand.local.news import (
+    ApiAnswered,
+    BatchBegun,
+    BatchEnded,
+    ChildDied,
+    ChildStarted,
+    HandlersLoaded,
+    Logged,
+    Measured,
+    News,
+    Printed,
+    QueueFailed,
+    Ticked,
+)
+
+NOW = datetime(2026, 1, 5, 9, 8, 7, 65_000, tzinfo=UTC)
+BODIES = ('{"job": "job-1"}',)
+JOB = {
+    "id": "job-1",
+    "handler": "greet",
+    "priority": "high",
+    "status": "ENQUEUED",
+    "created_at": "2026-01-05T09:00:00.000Z",
+    "run_at": "2026-01-05T09:01:30.000Z",
+}
+
+
+def shown(news: News, detail: int = NORMAL) -> str | None:
+    line = line_of(news, NOW, detail)
+    return None if line is None else line.plain
+
+
+def answer(method: str, path: str, status: int, body: Any) -> ApiAnswered:
+    return ApiAnswered(method=method, path=path, status=status, body=json.dumps(body))
+
+
+def logged(sentence: str, is_warning: bool = False, **fields: Any) -> Logged:
+    return Logged(name="worker-1", sentence=sentence, is_warning=is_warning, fields=fields)
+
+
+def attempt(outcome: str, **fields: Any) -> Logged:
+    known = {"job_id": "job-1", "handler": "greet", "attempt": 2, "outcome": outcome}
+    return logged(ATTEMPT_ENDED, False, **known, **fields)
+
+
+def test_a_line_has_the_time_a_word_and_the_rest() -> None:
+    line = shown(answer("POST", "/v1/jobs", 201, JOB))
+    assert line == "09:08:07.065  submitted   job-1  greet  high, due in 1.5 min"
+
+
+@pytest.mark.parametrize(
+    ("news", "text"),
+    [
+        (answer("POST", "/v1/jobs", 200, JOB), "known       job-1  greet"),
+        (
+            answer("POST", "/v1/jobs", 201, {**JOB, "run_at": JOB["created_at"]}),
+            "high, due now",
+        ),
+        (
+            answer("POST", "/v1/jobs/batch", 200, {"results": [{"job": JOB}, {"error": {}}]}),
+            "1 jobs in a batch, 1 refused",
+        ),
+        (
+            answer("POST", "/v1/jobs/job-1/cancel", 200, {**JOB, "cancel_requested_at": "now"}),
+            "cancelled   job-1  greet  is ENQUEUED, asked to stop",
+        ),
+        (answer("POST", "/v1/jobs/job-1/run-now", 200, JOB), "run now     job-1"),
+        (answer("PATCH", "/v1/jobs/job-1", 200, JOB), "changed     job-1"),
+        (
+            answer("POST", "/v1/jobs/redrive", 200, {"matched": 3, "changed": 2}),
+            "redriven    3 jobs match, 2 changed",
+        ),
+        (
+            answer(
+                "POST", "/v1/jobs", 422, {"errors": [{"field": "handler", "message": "is wrong"}]}
+            ),
+            "refused     POST /v1/jobs 422: handler is wrong",
+        ),
+        (answer("GET", "/v1/jobs/x", 404, {"detail": "No such job."}), "404: No such job."),
+        (attempt("SUCCEEDED", took_ms=1234), "succeeded   job-1  greet  attempt 2, took 1.23 s"),
+        (
+            attempt("FAILED", took_ms=5, error="ConnectionError", will_retry=True),
+            "failed      job-1  greet  attempt 2, took 5 ms, ConnectionError, to be retried",
+        ),
+        (
+            attempt("TIMED_OUT", took_ms=5, error="TimedOut", will_retry=False),
+            "TimedOut, no further attempt",
+        ),
+        (
+            logged("Sent.", job_id="job-1", handler="greet", recipients=3, trace_id="t"),
+            "log         job-1  greet  Sent. recipients=3",
+        ),
+        (HandlersLoaded(names=("a", "b")), "handlers    loaded: a, b"),
+        (ChildStarted(name="worker-1", pid=7, is_restart=True), "worker-1 (pid 7) is ready again"),
+    ],
+)
+def test_what_is_told_normally(news: News, text: str) -> None:
+    line = shown(news)
+    assert line is not None
+    assert text in line
+    assert shown(news, QUIET) is None
+
+
+@pytest.mark.parametrize(
+    ("news", "text"),
+    [
+        (Printed(name="worker-1", line="Hello"), "worker-1    Hello"),
+        (
+            ChildDied(name="worker-1", pid=7, exit_code=-9, restart_seconds=0.1, at_monotonic=1.0),
+            "worker-1 (pid 7): killed by signal 9 (Killed); another is started in 0.1 s",
+        ),
+        (QueueFailed(operation="receive", reason="gone"), "receive failed: gone"),
+        (HandlersLoaded(error="SyntaxError"), "the last good ones stay: SyntaxError"),
+        (
+            Ticked(name="s", at=NOW, request_id="r", took_seconds=1, error="Unavailable: no"),
+            "failed, the next one tries again: Unavailable: no",
+        ),
+        (
+            BatchEnded(
+                worker="worker-1", pid=7, queue=Priority.LOW, bodies=BODIES, crash="it died"
+            ),
+            "job-1 in worker-1: it died",
+        ),
+        (logged("A heartbeat failed.", is_warning=True, job_id="j"), "failed. job_id=j"),
+    ],
+)
+def test_what_must_not_be_missed_is_told_to_the_quiet_too(news: News, text: str) -> None:
+    line = shown(news, QUIET)
+    assert line is not None
+    assert text in line
+
+
+@pytest.mark.parametrize(
+    ("news", "text"),
+    [
+        (answer("GET", "/v1/jobs", 200, {}), "GET /v1/jobs 200"),
+        (ChildStarted(name="worker-1", pid=7), "worker-1 (pid 7)"),
+        (
+            Ticked(
+                name="scheduler-1",
+                at=NOW,
+                request_id="r",
+                took_seconds=0.25,
+                report={"led": True, "holder": "r", "entries": 3},
+            ),
+            "scheduler-1 250 ms led=True entries=3",
+        ),
+        (BatchBegun(worker="w", pid=7, queue=Priority.LOW, bodies=BODIES), "job-1 by w from low"),
+        (BatchEnded(worker="w", pid=7, queue=Priority.LOW, bodies=BODIES), "job-1 by w"),
+        (Measured(name="worker-1", values={"ticks": (1.0, 2.0)}), "worker-1: ticks=3.0"),
+        (logged("Something internal.", lease="leader"), "worker-1: Something internal."),
+    ],
+)
+def test_the_rest_is_for_those_who_want_all(news: News, text: str) -> None:
+    assert shown(news) is None
+    line = shown(news, VERBOSE)
+    assert line is not None
+    assert text in line
+
+
+def test_an_answer_that_is_no_json_is_told_all_the_same() -> None:
+    broken = ApiAnswered(method="GET", path="/x", status=500, body="<html>")
+    assert shown(broken) == "09:08:07.065  refused     GET /x 500: "
+
+
+def test_square_brackets_in_what_users_print_stay_as_they_are() -> None:
+    assert shown(Printed(name="w", line="[red]not markup[/]")) is not None
+    line = line_of(Printed(name="w", line="[red]not markup[/]"), NOW)
+    assert line is not None
+    assert line.plain.endswith("[red]not markup[/]")
