@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from rich.text import Text
 from hourhand.domain.timings import Timings
 from hourhand.local.child_process import exit_reason
 from hourhand.local.cloud import MOTO, LocalCloud
-from hourhand.local.demo.plan import TIME_SCALE, Step, Submit, demo_timings
+from hourhand.local.demo.plan import TIME_SCALE, Step, Submit
 from hourhand.local.demo.run import MAX_WAITING, Demo, DemoOptions, Outcome, Progress
 from hourhand.local.demo.verdict import Group, Lateness, Verdict
 from hourhand.local.news import (
@@ -56,6 +57,8 @@ def run_demo(options: DemoOptions) -> int:
     """Run the demo; return the exit code."""
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     screen = DemoScreen(console)
+    # Both ways of asking it to end leave nothing behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console.print("[bold]Hourhand demo[/]")
     console.print("[dim]Starting a local cloud ...[/]")
     try:
@@ -89,16 +92,12 @@ class DemoScreen:
 
     def started(self, cloud: LocalCloud, plan: Sequence[Step]) -> None:
         """Say what runs, and what is going to happen."""
-        jobs = sum(isinstance(step.action, Submit) for step in plan)
-        workers, schedulers = len(cloud.workers), len(cloud.schedulers)
-        say = self._console.print
-        say(
-            f"  [dim]cloud   [/] {cloud.options.backend} at {cloud.endpoint}, API at {cloud.url}/v1"
-        )
-        say(f"  [dim]runs    [/] {schedulers} schedulers, {workers} workers: a process each")
-        say(f"  [dim]jobs    [/] {jobs}, one for each of so many modules of this Python's library")
-        say(f"  [dim]timings [/] shortened to 1/{1 / TIME_SCALE:.0f}: {_timings(demo_timings())}")
-        say()
+        self._began_at = time.monotonic()
+        table = Table.grid(padding=(0, 2))
+        for name, value in _introduction(cloud, plan).items():
+            table.add_row(Text(f"  {name}", "dim"), value)
+        self._console.print(table)
+        self._console.print()
 
     def say(self, seconds: float, text: str) -> None:
         """Print a line above the progress."""
@@ -151,7 +150,7 @@ def _introduction(cloud: LocalCloud, plan: Sequence[Step]) -> dict[str, str]:
         "a process each",
         "jobs": f"{jobs}: one a module of this Python's standard library, reports on them, "
         "and some that misbehave",
-        "timings": f"shortened to 1/{1 / TIME_SCALE:.0f}: {_timings(demo_timings())}",
+        "timings": f"shortened to 1/{1 / TIME_SCALE:.0f}: {_timings(cloud.options.timings)}",
     }
 
 
