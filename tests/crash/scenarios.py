@@ -27,6 +27,7 @@ from tests.crash.steps import (
     hands_back,
     operates,
     passed,
+    payload_near_its_end,
     purged,
     return_text,
     stops_as_told,
@@ -208,6 +209,11 @@ TICKS = [
         arrange=after(submitted(), died_owing_its_letter),
         act=ticks,
         ends=(DEAD,),
+    ),
+    Scenario(
+        name="keep a payload longer",
+        arrange=after(submitted(delay_seconds=FAR, payload=BESIDE), payload_near_its_end),
+        act=ticks,
     ),
     Scenario(
         name="hand shards to further invocations",

@@ -9,6 +9,7 @@ from typing import Any
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, Outcome
+from hourhand.domain.moves import keep_payload
 from hourhand.ports import Finished, Pulse
 from hourhand.schemas import JobSubmission
 from hourhand.testing import Crash, Faults
@@ -95,6 +96,11 @@ def ticked(world: World) -> None:
 
 def purged(world: World) -> None:
     world.queues.purge()
+
+
+def payload_near_its_end(world: World) -> None:
+    near = world.clock.now() + world.timings.payload_renewed_below
+    world.store.transition(keep_payload(the_job(world), kept_until=near))
 
 
 def cancel_while_running(world: World) -> None:

@@ -65,6 +65,27 @@ def test_an_answer_that_is_lost_loses_nothing(scenario: Scenario) -> None:
     _at_every_point(scenario, lost_answers)
 
 
+NAMED = [scenario for scenario in SUBMISSIONS if "under a key" in scenario.name]
+
+
+@pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
+@pytest.mark.parametrize("scenario", NAMED, ids=lambda s: s.name)
+def test_a_client_that_repeats_a_submission_under_a_key_gets_its_job_run_once(
+    scenario: Scenario, points: Callable[[list[Call]], Iterator[Fault]]
+) -> None:
+    for fault in points(scenario.calls()):
+        world, process, faults = scenario.prepare()
+        fault.plan(faults)
+        with suppress(Crash, Unavailable):
+            scenario.act(world, process)
+        world.advance(1)
+        scenario.act(world, world.process())
+        world.settle(minutes=MINUTES)
+        check_world(world)
+        assert len(world.store.jobs()) == 1
+        assert len(world.runs) == 1
+
+
 @pytest.mark.parametrize("scenario", ATTEMPTS, ids=lambda s: s.name)
 def test_a_single_call_without_answer_costs_no_attempt(scenario: Scenario) -> None:
     undisturbed, _ = _settled(scenario)

@@ -35,7 +35,7 @@ def test_every_route_is_described_and_no_other() -> None:
     assert described == routes
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.path not in META_PATHS], ids=str)
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.path not in META_PATHS], ids=route_name)
 def test_a_body_and_a_query_are_described_where_they_are_taken(route: Any) -> None:
     description = DESCRIPTIONS[route.method, route.path]
     assert (description.body is not None) is route.takes_body

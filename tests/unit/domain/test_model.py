@@ -24,6 +24,7 @@ def test_a_job_has_the_policies_that_nobody_stated() -> None:
     assert (job.timeout_seconds, job.on_lost) == (300, OnLost.RETRY)
     assert timedelta(seconds=job.retention_seconds) == timedelta(days=7)
     assert (job.generation, job.round, job.attempt, job.token) == (1, 1, 0, 0)
+    assert job.history_dropped == 0
     assert dict(job.tags) == {}
 
 

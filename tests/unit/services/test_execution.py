@@ -392,6 +392,20 @@ def test_a_zombie_records_no_result_under_its_key(world: World) -> None:
     assert world.telemetry.total("commits_refused") == 1
 
 
+def test_an_attempt_whose_key_went_to_another_job_is_not_committed(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+
+    def lose_the_record(running: Job, pulse: Pulse) -> Finished:
+        world.keys.delete_expired(START + timedelta(days=99))
+        key = idempotency_record_key(None, "k")
+        world.keys.begin(make_record(key=key, job_id="another"), now=world.clock.now())
+        return succeed(running, pulse)
+
+    world.deliver(lose_the_record)
+    assert world.job(job).status is JobStatus.RUNNING
+    assert world.telemetry.total("commits_refused") == 1
+
+
 # --- measured -----------------------------------------------------------------------------------
 
 

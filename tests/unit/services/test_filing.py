@@ -78,6 +78,16 @@ def test_a_job_that_is_behind_is_moved_to_now_and_keeps_its_time(
     assert world.job(job) == moved
 
 
+def test_who_stalls_while_moving_a_job_moves_it_again(world: World) -> None:
+    job = make_job(run_at=START)
+    world.store.put(job)
+    faults = Faults()
+    faults.interrupt("transition", lambda: world.advance(600))
+    filing = Filing(faults.wrap(world.store), world.control, world.clock, world.timings)
+    moved = filing.move_to_current_bucket(job, "caller")
+    assert moved.due_at == world.clock.now() == START + 600 * SECOND
+
+
 def test_a_job_due_later_keeps_its_place_when_its_writer_stalled(
     world: World, filing: Filing
 ) -> None:

@@ -128,6 +128,22 @@ def test_a_job_that_is_deleted_meanwhile_is_told(
         OPERATIONS[name](world, "job-1")
 
 
+@pytest.mark.parametrize("name", ["change", "run_now", "redrive"])
+def test_an_operation_that_stalled_moves_its_job_to_where_the_sweep_looks(
+    world: World, name: str
+) -> None:
+    world.store.put(_waiting_or_dead(name))
+    faults = Faults()
+    faults.interrupt("jobs.transition", lambda: world.advance(600))
+    slow = world.process(faults).api
+    if name == "change":
+        after = world.change("job-1", by=slow, delay_seconds=0)
+    else:
+        after = getattr(slow.operations, name)("job-1", actor="caller")
+    assert after.due_at == world.clock.now()
+    assert after.history[-1].kind is EventKind.REFILED
+
+
 # --- cancel -------------------------------------------------------------------------------------
 
 

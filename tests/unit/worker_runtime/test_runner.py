@@ -210,7 +210,9 @@ def test_a_job_of_an_unknown_handler_fails_and_may_find_it_after_a_deployment() 
 
 
 @pytest.mark.parametrize(
-    "value", [object(), float("nan"), {"a": {1, 2}}, b"x", (n for n in "ab")], ids=repr
+    "value",
+    [object(), float("nan"), {"a": {1, 2}}, b"x", (n for n in "ab")],
+    ids=["an object", "NaN", "a set within", "bytes", "a generator"],
 )
 def test_a_result_that_is_not_json_is_told_and_not_retried(value: Any) -> None:
     told = error_of(OneRun().run(lambda ctx: value))

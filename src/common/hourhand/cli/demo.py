@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
@@ -23,6 +24,7 @@ from hourhand.local.demo.plan import TIME_SCALE, Step, Submit
 from hourhand.local.demo.run import MAX_WAITING, Demo, DemoOptions, Outcome, Progress
 from hourhand.local.demo.verdict import Group, Lateness, Verdict
 from hourhand.local.news import (
+    BatchEnded,
     ChildDied,
     ChildStarted,
     Logged,
@@ -243,6 +245,8 @@ def _line(news: News) -> Text | None:
         case ChildDied():
             text = f"{news.name} died (pid {news.pid}, {exit_reason(news.exit_code)})"
             return Text(text, "red")
+        case BatchEnded(crash=str()):
+            return Text(f"{news.worker} held {_job_ids(news)}, to be received again", "red")
         case ChildStarted(is_restart=True):
             return Text(f"{news.name} is back (pid {news.pid})", "green")
         case QueueFailed():
@@ -256,6 +260,10 @@ def _line(news: News) -> Text | None:
             return Text(f"{news.name}: {news.line}", "dim")
         case _:
             return None
+
+
+def _job_ids(batch: BatchEnded) -> str:
+    return ", ".join(json.loads(body)["job"] for body in batch.bodies)
 
 
 def _timings(timings: Timings) -> str:

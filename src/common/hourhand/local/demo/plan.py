@@ -14,6 +14,9 @@ from hourhand.domain.timings import Timings
 
 HANDLERS = "examples.library_index"
 
+POISON = "poison"
+"""The name of the job that kills the process that runs it."""
+
 DEFAULT_JOBS = 340
 FEWEST_JOBS = 60
 """Below this there would be no room for what the demo shows beside the plain modules."""
@@ -224,7 +227,7 @@ def _special_jobs(modules: Sequence[str]) -> list[PlannedJob]:
             expected=Expected(status=JobStatus.DEAD, outcomes=(Outcome.FAILED,)),
         ),
         PlannedJob(
-            name="poison",
+            name=POISON,
             kind="poison",
             handler="index-native-module",
             payload=payload,

@@ -21,6 +21,7 @@ from hourhand.local.demo.library import standard_library_modules
 from hourhand.local.demo.plan import (
     DEFAULT_JOBS,
     HANDLERS,
+    POISON,
     Cancel,
     KillLeader,
     PlannedJob,
@@ -182,6 +183,8 @@ class Demo:
         match step.action:
             case Submit(job):
                 self._ids[job.name] = self._submit(job, start, client, expected_status=201)
+                if job.name == POISON:
+                    self._say(f"submitted {self._ids[job.name]}, which kills whoever runs it")
             case SubmitAgain(name):
                 again = self._submit(self._planned[name], start, client, expected_status=200)
                 if again != self._ids[name]:
@@ -280,7 +283,7 @@ class Demo:
     def _disturbances(
         self, killed: LeaderKilled | None, led_again: datetime | None
     ) -> Disturbances:
-        poison = self._ids["poison"]
+        poison = self._ids[POISON]
         poisoned = [one for one in self.tracker.casualties if poison in one.job_ids]
         held = {job_id for one in poisoned for job_id in one.job_ids}
         unplanned = [

@@ -19,6 +19,7 @@ LOOK_SECONDS = 0.02
 MAX_KILLS = 3
 """A kill that comes after the leader gave its lease up proves nothing, and is repeated."""
 
+AFTER_VAIN_SECONDS = 1.0
 HUNT_SECONDS = 60.0
 
 
@@ -81,7 +82,7 @@ class LeaderHunt:
             if self.killed.held_lease_until is not None:
                 return
             # A later look must not find the same leader again.
-            time.sleep(1.0)
+            time.sleep(AFTER_VAIN_SECONDS)
 
     def _held_lease(self) -> Lease | None:
         lease = self._control.read_lease(LEADER)
