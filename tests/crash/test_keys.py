@@ -6,11 +6,11 @@ import pytest
 
 from hourhand.domain.errors import IdempotencyConflict, Unavailable
 from hourhand.domain.ids import content_hash, idempotency_record_key
-from hourhand.domain.model import Content, Job, JobStatus
+from hourhand.domain.model import Content, Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse
 from hourhand.testing import Faults, make_record
 from tests.world.checks import check_world
-from tests.world.runs import HandlerKilled, kill_process, succeed
+from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
 
 
@@ -73,6 +73,20 @@ def test_a_job_submitted_anew_under_a_key_whose_work_is_done_is_not_run(world: W
     assert world.job(again).status is JobStatus.SUCCEEDED
     assert world.api.queries.job(again.id).result_text == '{"done":true}'
     assert len(world.runs) == 1
+
+
+def test_a_key_whose_job_died_and_is_gone_is_free_for_another(world: World) -> None:
+    first = world.submit(idempotency_key="k", retention_seconds=0, retry={"max_attempts": 3})
+    world.settle(fail)
+    assert world.job(first).status is JobStatus.DEAD
+    world.advance(25 * 3600)
+    assert world.store.delete_expired(world.clock.now()) > 0
+    again = world.submit(idempotency_key="k", retention_seconds=0, retry={"max_attempts": 3})
+    assert again.id == first.id
+    world.settle()
+    report = world.api.queries.job(again.id)
+    assert (report.job.status, report.job.attempt) == (JobStatus.SUCCEEDED, 1)
+    assert [attempt.outcome for attempt in report.attempts] == [Outcome.SUCCEEDED]
 
 
 def test_a_record_without_a_result_is_replayed_as_null(world: World) -> None:

@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from hourhand.http_api import ROUTES
+from hourhand.http_api import ROUTES, Route
 from hourhand.http_api.openapi import DESCRIPTIONS, openapi_document
 from hourhand.http_api.openapi_texts import FIELD_TEXTS
 from hourhand.schemas import BulkRequest, JobPatch, JobSubmission, ListRequest, RetryInput
 from tests.functions.api_client import ApiClient
 from tests.functions.documented import META_PATHS
+
+
+def route_name(route: Route) -> str:
+    return f"{route.method} {route.path}"
 
 
 def test_the_document_is_valid_openapi_3_1(api: ApiClient) -> None:

@@ -251,6 +251,16 @@ def test_a_failure_beside_the_job_stands_for_an_attempt_that_history_dropped() -
     assert (second.number, second.error) == (2, ErrorInfo(type="ValueError", message="no"))
 
 
+def test_a_failure_of_a_job_that_had_the_id_before_is_not_this_ones() -> None:
+    error = ErrorInfo(type="KeyError", message="x")
+    before = NOW - timedelta(seconds=1)
+    earlier = Attempt(number=3, token=3, worker="worker-0", started_at=before, error=error)
+    own = Attempt(number=2, token=2, worker="worker-0", started_at=NOW, error=error)
+    unknown = Attempt(number=1, token=1, worker="worker-0", started_at=None, error=error)
+    events = (an_event(kind=EventKind.SUBMITTED, at=NOW),)
+    assert attempts_of(events, {1: unknown, 2: own, 3: earlier}) == (unknown, own)
+
+
 def test_an_error_of_another_attempt_is_not_mistaken_for_this_ones() -> None:
     error = ErrorInfo(type="KeyError", message="x")
     other = Attempt(number=2, token=2, worker="worker-1", started_at=NOW, error=error)

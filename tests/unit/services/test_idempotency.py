@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.model import Content
+from hourhand.schemas._limits import MAX_TIMEOUT_SECONDS
 from hourhand.services.idempotency import IdempotencyGuard, KeyCheck, KeyState
 from hourhand.testing import START, make_content, make_job
 from tests.world.world import World
@@ -66,9 +67,20 @@ def test_a_key_belongs_to_its_tenant(guard: IdempotencyGuard) -> None:
     assert guard.begin(replace(KEYED, id="job-2", tenant="t"), "null") == RUN
 
 
-def test_a_record_outlives_its_job(world: World, guard: IdempotencyGuard) -> None:
+def test_a_record_in_progress_outlives_the_longest_attempt_and_not_much_more(
+    world: World, guard: IdempotencyGuard
+) -> None:
+    guard.begin(KEYED, "null")
+    (record,) = world.keys.records().values()
+    assert record.keep_until == START + timedelta(hours=1)
+    assert record.keep_until > START + timedelta(seconds=MAX_TIMEOUT_SECONDS)
+
+
+def test_a_record_of_done_work_outlives_its_job(world: World, guard: IdempotencyGuard) -> None:
     for retention, kept in ((0, timedelta(days=1)), (7 * 86_400, timedelta(days=7))):
-        guard.begin(replace(KEYED, retention_seconds=retention), "null")
+        job = replace(KEYED, retention_seconds=retention)
+        guard.begin(job, "null")
+        guard.finish(job, "null", RESULT)
         (record,) = world.keys.records().values()
         assert record.keep_until == START + kept + timedelta(days=1)
 

@@ -178,6 +178,20 @@ def test_what_was_accepted_of_many_is_sent_though_another_had_no_answer(world: W
     assert len(world.queues.messages()) == 2
 
 
+def test_the_first_of_many_do_not_wait_for_the_last(world: World) -> None:
+    faults = Faults()
+    sent_before: list[int] = []
+    for nth in (10, 11, 25):
+        faults.interrupt(
+            "jobs.put", lambda: sent_before.append(len(world.queues.messages())), nth=nth
+        )
+    service = world.process(faults).api.submission
+    service.submit_many([_parse() for _ in range(25)], actor="caller")
+    assert sent_before == [0, 10, 20]
+    assert [call.method for call in faults.calls].count("send") == 3
+    assert len(world.queues.messages()) == 25
+
+
 def test_a_repeated_submission_of_a_job_that_ended_is_answered_with_its_end(world: World) -> None:
     _submit(world, idempotency_key="k")
     world.settle()

@@ -20,7 +20,7 @@ from rich.text import Text
 from hourhand.domain.timings import Timings
 from hourhand.local.child_process import exit_reason
 from hourhand.local.cloud import MOTO, LocalCloud
-from hourhand.local.demo.plan import TIME_SCALE, Step, Submit
+from hourhand.local.demo.plan import TIME_SCALE, Step, planned_jobs
 from hourhand.local.demo.run import MAX_WAITING, Demo, DemoOptions, Outcome, Progress
 from hourhand.local.demo.verdict import Group, Lateness, Verdict
 from hourhand.local.news import (
@@ -60,7 +60,7 @@ def run_demo(options: DemoOptions) -> int:
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     screen = DemoScreen(console)
     # Both ways of asking it to end leave nothing behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     console.print("[bold]Hourhand demo[/]")
     console.print("[dim]Starting a local cloud ...[/]")
     try:
@@ -69,6 +69,8 @@ def run_demo(options: DemoOptions) -> int:
     except KeyboardInterrupt:
         console.print("Interrupted. Everything that was started is ended.")
         return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
     report(console, outcome)
     return FAILED if outcome.verdict.problems else 0
 
@@ -144,7 +146,7 @@ def report(console: Console, outcome: Outcome) -> None:
 
 
 def _introduction(cloud: LocalCloud, plan: Sequence[Step]) -> dict[str, str]:
-    jobs = sum(isinstance(step.action, Submit) for step in plan)
+    jobs = len(planned_jobs(plan))
     place = "moto, in memory" if cloud.options.backend == MOTO else cloud.options.backend
     return {
         "cloud": f"{place}; API at {cloud.url}/v1",

@@ -138,8 +138,20 @@ def attempts_of(
                 error=_error_of(event, failures.get(event.token)),
             )
     for token, failure in failures.items():
-        attempts.setdefault(token, failure)
+        if not _is_of_an_earlier_life(failure, events):
+            attempts.setdefault(token, failure)
     return tuple(attempts[token] for token in sorted(attempts))
+
+
+def _is_of_an_earlier_life(failure: Attempt, events: Sequence[HistoryEvent]) -> bool:
+    """Whether a failure is that of a job which had this id before and was deleted since.
+
+    What is kept beside a job may outlive it, and a key or a caller's own id may be used again.
+    """
+    submitted_at = next((e.at for e in events if e.kind is EventKind.SUBMITTED), None)
+    if submitted_at is None or failure.started_at is None:
+        return False
+    return failure.started_at < submitted_at
 
 
 def last_error(attempts: Sequence[Attempt]) -> ErrorInfo | None:

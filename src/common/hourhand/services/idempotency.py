@@ -8,12 +8,17 @@ progress leaves a record that the next owner of the job takes over.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from hourhand.domain.ids import content_hash, idempotency_record_key
 from hourhand.domain.model import Content, Job
 from hourhand.domain.moves import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.ports import Clock, IdempotencyRecord, IdempotencyStore
+
+IN_PROGRESS_KEPT = timedelta(hours=1)
+"""Longer than any attempt lasts. The record of a job that died must not stand in the way of one
+that is submitted under its key when it is gone."""
 
 
 class KeyState(StrEnum):
@@ -65,12 +70,13 @@ class IdempotencyGuard:
     def _record(
         self, job: Job, payload_text: str, result: Content | None = None
     ) -> IdempotencyRecord:
+        kept = IN_PROGRESS_KEPT if result is None else keep_after_end(job) + KEY_HOLDS_AT_LEAST
         return IdempotencyRecord(
             key=idempotency_record_key(job.tenant, job.idempotency_key or ""),
             job_id=job.id,
             token=job.token,
             inputs_hash=content_hash(job.handler, payload_text),
             is_done=result is not None,
-            keep_until=self.clock.now() + keep_after_end(job) + KEY_HOLDS_AT_LEAST,
+            keep_until=self.clock.now() + kept,
             result=result,
         )

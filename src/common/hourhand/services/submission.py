@@ -38,6 +38,9 @@ from hourhand.services.new_job import (
 )
 from hourhand.services.sending import Sender
 
+JOBS_A_SEND = 10
+"""Jobs of a batch that are stored, then sent together: one call of SQS takes as many."""
+
 NAMED_HANDLERS = 20
 """How many known handlers an error names."""
 
@@ -86,16 +89,25 @@ class SubmissionService:
     ) -> list[Submitted | HourhandError]:
         """Accept many, each judged alone; results in the order sent, errors as values."""
         results: list[Submitted | HourhandError] = []
-        for request in requests:
-            if isinstance(request, HourhandError):
-                results.append(request)
-                continue
-            try:
-                results.append(self._store(request, actor, trace_id))
-            except HourhandError as error:
-                results.append(error)
-        self._send([result for result in results if isinstance(result, Submitted)], actor)
+        for start in range(0, len(requests), JOBS_A_SEND):
+            # Sent as they are stored: the first must not wait for the last.
+            stored = [
+                self._try_to_store(request, actor, trace_id)
+                for request in requests[start : start + JOBS_A_SEND]
+            ]
+            self._send([result for result in stored if isinstance(result, Submitted)], actor)
+            results += stored
         return results
+
+    def _try_to_store(
+        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
+    ) -> Submitted | HourhandError:
+        if isinstance(request, HourhandError):
+            return request
+        try:
+            return self._store(request, actor, trace_id)
+        except HourhandError as error:
+            return error
 
     def _store(self, request: JobSubmission, actor: str, trace_id: str | None) -> Submitted:
         handler = self._require_handler(request.handler)

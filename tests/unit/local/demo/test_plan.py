@@ -17,13 +17,12 @@ from hourhand.local.demo.plan import (
     PURGE_AT,
     Cancel,
     KillLeader,
-    PlannedJob,
     PurgeQueues,
-    Step,
-    Submit,
     SubmitAgain,
+    SubmitBatch,
     demo_timings,
     make_plan,
+    planned_jobs,
 )
 from hourhand.schemas import JobSubmission
 
@@ -31,18 +30,14 @@ MODULES = [f"package/module_{number}.py" for number in range(500)]
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
-def jobs_of(steps: list[Step]) -> list[PlannedJob]:
-    return [step.action.job for step in steps if isinstance(step.action, Submit)]
-
-
 def test_there_are_at_least_three_hundred_jobs_each_with_a_name_of_its_own() -> None:
-    jobs = jobs_of(make_plan(MODULES))
+    jobs = planned_jobs(make_plan(MODULES))
     assert len(jobs) == DEFAULT_JOBS >= 300
     assert len({job.name for job in jobs}) == len(jobs)
 
 
 def test_priorities_are_mixed_and_some_jobs_are_delayed_or_known_long_ahead() -> None:
-    jobs = jobs_of(make_plan(MODULES))
+    jobs = planned_jobs(make_plan(MODULES))
     assert {job.priority for job in jobs} == set(Priority)
     kinds = Counter(job.kind for job in jobs)
     assert kinds["index delayed"] >= 20
@@ -51,7 +46,7 @@ def test_priorities_are_mixed_and_some_jobs_are_delayed_or_known_long_ahead() ->
 
 
 def test_every_way_to_misbehave_is_in_it_and_is_expected() -> None:
-    expected = {job.kind: job.expected for job in jobs_of(make_plan(MODULES))}
+    expected = {job.kind: job.expected for job in planned_jobs(make_plan(MODULES))}
     failed, lost = Outcome.FAILED, Outcome.LOST
     assert expected["fails twice"].outcomes == (failed, failed, Outcome.SUCCEEDED)
     assert expected["not retryable"].status is JobStatus.DEAD
@@ -74,7 +69,7 @@ def test_the_leader_is_killed_once_and_the_queues_are_purged_once_while_jobs_com
 def test_some_jobs_first_seen_by_the_tick_come_due_while_no_leader_may_live() -> None:
     tick = demo_timings().tick.total_seconds()
     look_ahead = demo_timings().look_ahead.total_seconds()
-    ahead = [job for job in jobs_of(make_plan(MODULES)) if job.kind == "index ahead"]
+    ahead = [job for job in planned_jobs(make_plan(MODULES)) if job.kind == "index ahead"]
     for job in ahead:
         assert job.due_seconds is not None
         # Too far ahead to be sent at submission, and sent by the tick after the purge.
@@ -85,7 +80,7 @@ def test_some_jobs_first_seen_by_the_tick_come_due_while_no_leader_may_live() ->
 
 
 def test_every_body_is_one_that_the_api_takes() -> None:
-    for job in jobs_of(make_plan(MODULES)):
+    for job in planned_jobs(make_plan(MODULES)):
         body = job.body(START)
         submission = JobSubmission.parse(body)
         if job.is_absolute:
@@ -96,7 +91,7 @@ def test_every_body_is_one_that_the_api_takes() -> None:
 
 
 def test_the_demo_can_be_made_smaller_within_reason() -> None:
-    assert len(jobs_of(make_plan(MODULES, 60))) == 60
+    assert len(planned_jobs(make_plan(MODULES, 60))) == 60
     with pytest.raises(InvalidInput, match="at least 60"):
         make_plan(MODULES, 59)
 
@@ -119,3 +114,25 @@ def test_the_shortened_timings_keep_what_cannot_be_shortened() -> None:
     assert timings.early_wait == Timings().early_wait
     assert timings.leader_lease + timings.clock_margin < timings.tick
     assert timings.job_lease < timings.visibility
+
+
+def test_a_python_without_any_files_is_told() -> None:
+    with pytest.raises(InvalidInput, match="not there as files"):
+        make_plan([])
+
+
+def test_the_poison_job_comes_among_others_for_the_same_queue() -> None:
+    [batch] = [step for step in make_plan(MODULES) if isinstance(step.action, SubmitBatch)]
+    assert isinstance(batch.action, SubmitBatch)
+    assert [job.kind for job in batch.action.jobs].count("poison") == 1
+    assert len({job.priority for job in batch.action.jobs}) == 1
+    assert len(batch.action.jobs) >= 3
+
+
+def test_a_quicker_pace_shortens_every_step() -> None:
+    normal, quick = make_plan(MODULES, pace=1.0), make_plan(MODULES, pace=2.0)
+    assert quick[-1].at_seconds == normal[-1].at_seconds / 2
+    assert demo_timings(2.0).tick == demo_timings().tick / 2
+    due = {job.name: job.due_seconds for job in planned_jobs(normal)}
+    for job in planned_jobs(quick):
+        assert job.due_seconds == (None if (d := due[job.name]) is None else d / 2)

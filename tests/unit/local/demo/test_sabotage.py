@@ -58,9 +58,7 @@ def hunt(*leases: Lease | None) -> tuple[LeaderHunt, list[FakeChild], list[Leade
     children = [FakeChild("scheduler-1", 11), FakeChild("scheduler-2", 12)]
     cloud = SimpleNamespace(schedulers=[SimpleNamespace(child=child) for child in children])
     kills: list[LeaderKilled] = []
-    hunt = LeaderHunt(
-        cast("LocalCloud", cloud), cast("Any", FakeControl(*leases)), kills.append
-    )
+    hunt = LeaderHunt(cast("LocalCloud", cloud), cast("Any", FakeControl(*leases)), kills.append)
     hunt.start()
     hunt.join()
     return hunt, children, kills
@@ -105,7 +103,7 @@ def test_a_purge_empties_every_priority_queue_and_tells_when() -> None:
     purged: list[str] = []
     cloud = SimpleNamespace(
         settings=SimpleNamespace(queues={"high": "url-1", "low": "url-2"}),
-        sqs=SimpleNamespace(purge_queue=lambda QueueUrl: purged.append(QueueUrl)),  # noqa: N803
+        sqs=SimpleNamespace(purge_queue=lambda **given: purged.append(given["QueueUrl"])),
     )
     begin, end = purge_queues(cast("LocalCloud", cloud))
     assert purged == ["url-1", "url-2"]

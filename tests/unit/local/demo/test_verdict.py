@@ -151,7 +151,7 @@ def test_a_late_job_that_nothing_was_done_to_stays_among_the_others() -> None:
     assert verdict.lateness[Group.PURGED].jobs == 0
 
 
-def test_a_neighbour_of_the_poison_job_may_lose_one_attempt_and_has_its_row() -> None:
+def test_a_neighbour_of_the_poison_job_may_lose_attempts_and_has_its_row() -> None:
     beside = Disturbances(beside_poison=frozenset({"job-1"}))
     one = observed(outcomes=("LOST", "SUCCEEDED"))
     verdict = judge([one], runs("job-1", "job-1"), [], beside)

@@ -28,6 +28,10 @@ SUBMIT_SECONDS = 95.0
 """The plain jobs are spread over this time."""
 
 PURGE_AT = 30.0
+POISON_AT = 42.0
+NEIGHBOURS = 4
+"""Jobs submitted in one request with the poison job."""
+
 KILL_LEADER_AT = 76.0
 """The next leader after this is killed while it sweeps."""
 
@@ -98,6 +102,13 @@ class Submit:
 
 
 @dataclass(frozen=True, slots=True)
+class SubmitBatch:
+    """Post several jobs in one request."""
+
+    jobs: tuple[PlannedJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitAgain:
     """Post the very same body once more: the first job is to be answered."""
 
@@ -121,7 +132,7 @@ class KillLeader:
     """Kill the scheduler that leads, in the middle of its next tick."""
 
 
-Action = Submit | SubmitAgain | Cancel | PurgeQueues | KillLeader
+Action = Submit | SubmitBatch | SubmitAgain | Cancel | PurgeQueues | KillLeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +151,20 @@ def make_plan(modules: Sequence[str], jobs: int = DEFAULT_JOBS, *, pace: float =
     """
     if jobs < FEWEST_JOBS:
         raise InvalidInput(f"A demo needs at least {FEWEST_JOBS} jobs, not {jobs}.")
+    if not modules:
+        raise InvalidInput("This Python's standard library is not there as files.")
     special = _special_jobs(modules)
-    plain = jobs - len(special)
+    plain = jobs - len(special) - 1 - NEIGHBOURS
     if len(modules) < plain:
         raise InvalidInput(
             f"This Python's standard library has {len(modules)} modules as files, "
             f"and {plain} are needed; ask for fewer jobs."
         )
+    batch = _poison_and_neighbours(modules)
     submissions = [*special, *_plain_jobs(_spread(modules, plain))]
     steps = [Step(job.submit_seconds, Submit(job)) for job in submissions]
     steps += [
+        Step(POISON_AT, SubmitBatch(batch)),
         Step(12.0, SubmitAgain("the same key twice")),
         Step(20.0, Cancel("cancelled in time")),
         Step(PURGE_AT, PurgeQueues()),
@@ -165,6 +180,17 @@ def _paced(step: Step, pace: float) -> Step:
         due = None if job.due_seconds is None else job.due_seconds / pace
         action = Submit(replace(job, submit_seconds=job.submit_seconds / pace, due_seconds=due))
     return Step(step.at_seconds / pace, action)
+
+
+def planned_jobs(plan: Sequence[Step]) -> list[PlannedJob]:
+    """Return every job of a plan."""
+    jobs: list[PlannedJob] = []
+    for step in plan:
+        if isinstance(step.action, Submit):
+            jobs.append(step.action.job)
+        elif isinstance(step.action, SubmitBatch):
+            jobs += step.action.jobs
+    return jobs
 
 
 def _spread(modules: Sequence[str], count: int) -> list[str]:
@@ -203,7 +229,7 @@ def _plain_jobs(paths: Sequence[str]) -> list[PlannedJob]:
 
 
 def _special_jobs(modules: Sequence[str]) -> list[PlannedJob]:
-    path = next((m for m in modules if m == "json/decoder.py"), modules[0] if modules else "")
+    path = next((m for m in modules if m == "json/decoder.py"), modules[0])
     payload = {"path": path}
     at_last = Expected(outcomes=(Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED))
     jobs = [
@@ -227,14 +253,6 @@ def _special_jobs(modules: Sequence[str]) -> list[PlannedJob]:
             expected=Expected(status=JobStatus.DEAD, outcomes=(Outcome.FAILED,)),
         ),
         PlannedJob(
-            name=POISON,
-            kind="poison",
-            handler="index-native-module",
-            payload=payload,
-            submit_seconds=42.0,
-            expected=Expected(status=JobStatus.DEAD, outcomes=(Outcome.LOST, Outcome.LOST)),
-        ),
-        PlannedJob(
             name="cancelled in time",
             kind="cancelled",
             handler="index-module",
@@ -253,6 +271,30 @@ def _special_jobs(modules: Sequence[str]) -> list[PlannedJob]:
         ),
     ]
     return jobs + _reports()
+
+
+def _poison_and_neighbours(modules: Sequence[str]) -> tuple[PlannedJob, ...]:
+    """The job that kills its process, among others that come and go to the same queue with it."""
+    payload = {"path": modules[0]}
+    neighbours = [
+        PlannedJob(
+            name=f"submitted with the poison ({number + 1})",
+            kind="with the poison",
+            handler="index-module",
+            payload=payload,
+            submit_seconds=POISON_AT,
+        )
+        for number in range(NEIGHBOURS)
+    ]
+    poison = PlannedJob(
+        name=POISON,
+        kind="poison",
+        handler="index-native-module",
+        payload=payload,
+        submit_seconds=POISON_AT,
+        expected=Expected(status=JobStatus.DEAD, outcomes=(Outcome.LOST, Outcome.LOST)),
+    )
+    return (*neighbours[:2], poison, *neighbours[2:])
 
 
 def _reports() -> list[PlannedJob]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -29,8 +30,10 @@ from hourhand.local.demo.plan import (
     Step,
     Submit,
     SubmitAgain,
+    SubmitBatch,
     demo_timings,
     make_plan,
+    planned_jobs,
 )
 from hourhand.local.demo.sabotage import LeaderHunt, LeaderKilled, purge_queues
 from hourhand.local.demo.tracker import Tracker
@@ -169,11 +172,7 @@ class Demo:
     def _take_steps(self, plan: list[Step], cloud: LocalCloud, client: ApiClient) -> None:
         self._started_at = time.monotonic()
         start = datetime.now(UTC)
-        self._planned = {
-            step.action.job.name: step.action.job
-            for step in plan
-            if isinstance(step.action, Submit)
-        }
+        self._planned = {job.name: job for job in planned_jobs(plan)}
         for step in plan:
             self._wait_until(step.at_seconds)
             self._pace(cloud)
@@ -183,8 +182,8 @@ class Demo:
         match step.action:
             case Submit(job):
                 self._ids[job.name] = self._submit(job, start, client, expected_status=201)
-                if job.name == POISON:
-                    self._say(f"submitted {self._ids[job.name]}, which kills whoever runs it")
+            case SubmitBatch(jobs):
+                self._submit_batch(jobs, start, client)
             case SubmitAgain(name):
                 again = self._submit(self._planned[name], start, client, expected_status=200)
                 if again != self._ids[name]:
@@ -208,6 +207,15 @@ class Demo:
         if answer.status != expected_status:
             raise DemoFailed(f"{job.name} was answered with {answer.status}: {answer.body}")
         return str(answer.body["id"])
+
+    def _submit_batch(self, jobs: Sequence[PlannedJob], start: datetime, client: ApiClient) -> None:
+        answer = client.post("/v1/jobs/batch", {"jobs": [job.body(start) for job in jobs]})
+        for job, result in zip(jobs, answer.body.get("results", ()), strict=True):
+            if "job" not in result:
+                raise DemoFailed(f"{job.name} was refused in a batch: {result}")
+            self._ids[job.name] = result["job"]["id"]
+        others = len(jobs) - 1
+        self._say(f"submitted {self._ids[POISON]}, which kills whoever runs it, among {others}")
 
     def _start_hunt(self, cloud: LocalCloud) -> None:
         from hourhand.aws.clients import dynamodb_client

@@ -1,0 +1,101 @@
+"""Moves of whoever sends messages: marks, their withdrawal, and a place in the index."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hourhand.domain.buckets import Entry
+from hourhand.domain.clauses import (
+    Absent,
+    Is,
+    StatusIn,
+)
+from hourhand.domain.model import (
+    OPEN,
+    REDRIVABLE,
+    EventKind,
+    Job,
+    JobStatus,
+    Priority,
+)
+from hourhand.domain.moves._move import Move, recording
+from hourhand.domain.moves._parts import make_event, not_started, same_generation
+
+
+def mark_enqueued(job: Job, *, now: datetime, actor: str) -> Move:
+    """The job's first message of this generation was sent."""
+    move = Move(
+        name="mark",
+        job_id=job.id,
+        to=JobStatus.ENQUEUED,
+        expect={
+            "status": StatusIn(frozenset({JobStatus.PENDING, JobStatus.RETRYING})),
+            "generation": same_generation(job),
+            "never_sent": Absent("enqueued_at"),
+        },
+        sets={"enqueued_at": now},
+    )
+    return recording(move, job, make_event(job, EventKind.ENQUEUED, now, JobStatus.ENQUEUED, actor))
+
+
+def mark_dispatched_again(
+    job: Job, *, now: datetime, actor: str, queue: Priority, reason: str
+) -> Move:
+    """A further message of this generation was sent, maybe to a higher queue."""
+    kind = EventKind.DISPATCHED_AGAIN if queue is job.queue else EventKind.AGED
+    move = Move(
+        name="redispatch_mark",
+        job_id=job.id,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "last_sent_as_read": Is("enqueued_at", job.enqueued_at),
+        },
+        sets={"enqueued_at": now, "queue": queue},
+    )
+    return recording(move, job, make_event(job, kind, now, job.status, actor, reason))
+
+
+def unmark(job: Job, *, now: datetime, actor: str, reason: str) -> Move:
+    """The message that was announced could not be sent: the next sweep shall send it."""
+    back_to = JobStatus.RETRYING if job.status is JobStatus.RETRYING else JobStatus.PENDING
+    move = Move(
+        name="unmark",
+        job_id=job.id,
+        to=None if back_to is job.status else back_to,
+        expect={
+            "status": StatusIn(frozenset({job.status})),
+            "generation": same_generation(job),
+            "last_sent_as_read": Is("enqueued_at", job.enqueued_at),
+        },
+        sets={"enqueued_at": None},
+    )
+    event = make_event(job, EventKind.SEND_FAILED, now, back_to, actor, reason)
+    return recording(move, job, event)
+
+
+def refile(job: Job, *, entry: Entry, now: datetime, actor: str) -> Move:
+    """The entry may lie behind the sweep (its writer stalled): move it to a current bucket."""
+    move = Move(
+        name="refile",
+        job_id=job.id,
+        expect={
+            "status": StatusIn(OPEN),
+            "filed_as_read": Is("due_at", job.due_at),
+        },
+        entry=entry,
+    )
+    return recording(move, job, make_event(job, EventKind.REFILED, now, job.status, actor))
+
+
+def keep_payload(job: Job, *, kept_until: datetime) -> Move:
+    """The payload beside the job is kept longer, since the job is not final yet."""
+    return Move(
+        name="keep_payload",
+        job_id=job.id,
+        expect={
+            "status": StatusIn(OPEN | REDRIVABLE),
+            "kept_as_read": Is("payload_kept_until", job.payload_kept_until),
+        },
+        sets={"payload_kept_until": kept_until},
+    )
