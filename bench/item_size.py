@@ -51,7 +51,8 @@ def _value_size(value: Mapping[str, Any]) -> int:
         case "S":
             return len(str(content).encode())
         case "N":
-            return (sum(map(str.isdigit, content)) + 1) // 2 + 1 + content.startswith("-")
+            digits = str(content)
+            return (sum(map(str.isdigit, digits)) + 1) // 2 + 1 + digits.startswith("-")
         case "L":
             return 3 + sum(1 + _value_size(element) for element in content)
         case "M":

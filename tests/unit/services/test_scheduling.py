@@ -11,7 +11,7 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import JobStatus, Priority
 from hourhand.services.leadership import LEADER, shard_lease_name
 from hourhand.services.scheduling import TICK_RESERVE_SECONDS, TickReport
-from hourhand.testing import START, Faults
+from hourhand.testing import START, Crash, Faults, When
 from tests.world.world import World
 
 FAR = 400
@@ -60,6 +60,18 @@ def test_the_first_tick_of_all_looks_back_as_far_as_it_is_told_to(world: World) 
     assert state is not None
     assert state.low == bucket_of(START - QUARTER)
     assert state.candidate == bucket_of(START - world.timings.trail)
+
+
+def test_ticks_that_die_one_after_another_do_not_each_begin_anew(world: World) -> None:
+    for _ in range(3):
+        faults = Faults()
+        faults.crash(9, When.BEFORE)
+        with pytest.raises(Crash):
+            world.tick(world.process(faults).scheduler)
+        world.advance(600)
+    state = world.control.read_watermark()
+    assert state is not None
+    assert state.low == bucket_of(START - QUARTER)
 
 
 def test_the_lease_is_given_up_at_the_end_so_that_a_late_tick_need_not_wait(world: World) -> None:
@@ -143,7 +155,9 @@ def test_a_clock_that_is_a_little_off_looks_further_ahead_and_closes_nothing(wor
     report = world.tick(slow)
     assert (report.led, report.verdict) == (True, "widen")
     assert world.job(job).is_sent
-    assert world.control.read_watermark() is None
+    state = world.control.read_watermark()
+    assert state is not None
+    assert state.candidate is None
     record = world.control.read_tick()
     assert record is not None
     assert abs(record.skew_ms - 20_000) <= 1

@@ -160,14 +160,13 @@ class SchedulingService:
         widening = audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)
         judgement = Judgement(now, now + self.timings.look_ahead + widening, self.timings)
         shard_map = self.control.read_shard_map()
-        previous = self.control.read_watermark()
-        state = previous or first_watermark(now, shard_map.version, self.timings)
+        state = self._watermark(now, shard_map.version)
         plan = plan_sweep(state, now, judgement.horizon, self.timings)
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
         seen, handed_over = self._read(sweep, plan, shard_map, stint)
         if audit.verdict is SkewVerdict.FINE:
-            state = self._advance(state, previous, plan, seen, now, shard_map.version)
+            state = self._advance(state, plan, seen, now, shard_map.version)
         self._record(stint.lease, now, counts, state, audit)
         completed = len(seen) == len(plan.buckets)
         return replace(
@@ -175,6 +174,18 @@ class SchedulingService:
             handed_over=handed_over,
             verdict=audit.verdict,
         )
+
+    def _watermark(self, now: datetime, shard_map_version: int) -> Watermark:
+        """Return the state of the sweep; a new installation's is kept before its first sweep.
+
+        Else ticks that fail one after another would each begin anew, at their own time.
+        """
+        found = self.control.read_watermark()
+        if found is not None:
+            return found
+        first = first_watermark(now, shard_map_version, self.timings)
+        self.control.write_watermark(first, previous=None)
+        return self.control.read_watermark() or first
 
     def _sweep(self, stint: _Stint, judgement: Judgement, counts: SweepCounts) -> Sweep:
         return Sweep(
@@ -235,7 +246,6 @@ class SchedulingService:
     def _advance(
         self,
         state: Watermark,
-        previous: Watermark | None,
         plan: SweepPlan,
         seen: dict[int, bool],
         now: datetime,
@@ -245,7 +255,7 @@ class SchedulingService:
             state, plan, seen, now=now, read_until=self.clock.now(), timings=self.timings
         )
         moved = replace(moved, shard_map_version=shard_map_version)
-        if self.control.write_watermark(moved, previous=previous):
+        if self.control.write_watermark(moved, previous=state):
             return moved
         # Another leader wrote it, or the shard map grew: this sweep proves nothing any more.
         self.telemetry.count("watermark_refused")
