@@ -1,4 +1,4 @@
-"""The scheduler: EventBridge's tick, or the shards that a leader handed over. One call, one report.
+"""The scheduler: EventBridge's tick, shards that a leader handed over, or an operator's resize.
 
 A tick that finds another leader steps back; an error is raised, and the next tick is its retry.
 """
@@ -10,7 +10,7 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from hourhand.aws.invoker import read_sweep_event
+from hourhand.aws.invoker import read_resize_event, read_sweep_event
 from hourhand.bootstrap import SchedulerServices, wire_scheduler
 from hourhand.settings import SCHEDULER_NEEDS, read_settings
 
@@ -27,6 +27,9 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return milliseconds / 1000
 
     wired = services()
+    shards = read_resize_event(event)
+    if shards is not None:
+        return asdict(wired.sharding.resize(shards))
     asked = read_sweep_event(event)
     try:
         if asked is None:

@@ -10,7 +10,7 @@ import pytest
 
 from hourhand import bootstrap
 from hourhand.aws.invoker import SweepRequest, sweep_event
-from hourhand.domain.buckets import ShardMap, ShardMapVersion
+from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.model import JobStatus
 from hourhand.local.entry_points import Handler, load_entry_point
@@ -134,3 +134,23 @@ def test_the_local_clouds_event_is_like_the_real_one(world: World) -> None:
     real, local = load_event("scheduled_rule"), scheduled_event(world.clock.now())
     assert local.keys() == real.keys()
     assert (local["source"], local["detail-type"]) == (real["source"], real["detail-type"])
+
+
+def test_an_operator_changes_the_number_of_shards_for_future_buckets(
+    scheduler: Handler, world: World
+) -> None:
+    report = scheduler({"hourhand_resize": {"shards": 5}}, Context())
+    assert [version["count"] for version in report["versions"]] == [2, 5]
+    assert report["versions"][1]["from_bucket"] > bucket_of(world.clock.now())
+    assert world.control.read_shard_map().version == 2
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"shards": "5"}, {"shards": True}, {"shards": 5, "from": 1}, [5], {"shards": 0}]
+)
+def test_a_resize_that_makes_no_sense_is_refused_and_changes_nothing(
+    scheduler: Handler, world: World, asked: Any
+) -> None:
+    with pytest.raises(InvalidInput, match="shard map cannot be changed"):
+        scheduler({"hourhand_resize": asked}, Context())
+    assert world.control.read_shard_map().version == 1

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hourhand.services.recovery import RecoveryService
     from hourhand.services.scheduling import SchedulingService
     from hourhand.services.sending import Sender
+    from hourhand.services.sharding import ShardingService
     from hourhand.services.submission import SubmissionService
     from hourhand.worker_runtime import WorkerRuntime
 
@@ -81,6 +82,7 @@ class SchedulerServices:
     """What the scheduler function calls."""
 
     scheduling: SchedulingService
+    sharding: ShardingService
     telemetry: Telemetry
 
 
@@ -210,6 +212,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
     from hourhand.services.dispatch import Dispatcher
     from hourhand.services.leadership import Leadership
     from hourhand.services.scheduling import SchedulingService
+    from hourhand.services.sharding import ShardingService
     from hourhand.services.skew_audit import SkewAudit
 
     if adapters is None:
@@ -237,7 +240,8 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         telemetry=telemetry,
         fan_out_entries=settings.fan_out_entries,
     )
-    return SchedulerServices(scheduling=scheduling, telemetry=telemetry)
+    sharding = ShardingService(adapters.control, adapters.clock, timings)
+    return SchedulerServices(scheduling=scheduling, sharding=sharding, telemetry=telemetry)
 
 
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:

@@ -1,4 +1,4 @@
-"""Further invocations of the scheduler's own function, and the event by which it knows them."""
+"""The events that the scheduler's function gets beside its tick, and who sends them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.failures import Call, NotDone, ask_or_reason
+from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.times import from_ms, to_ms
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 _SWEEP = "hourhand_sweep"
+_RESIZE = "hourhand_resize"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,3 +78,18 @@ def read_sweep_event(event: Mapping[str, Any]) -> SweepRequest | None:
         epoch=int(asked["epoch"]),
         tick_at=from_ms(int(asked["tick_ms"])),
     )
+
+
+def read_resize_event(event: Mapping[str, Any]) -> int | None:
+    """Return how many shards an operator asks for: ``{"hourhand_resize": {"shards": 4}}``.
+
+    ``None`` for any other event. Raises `InvalidInput` for one that asks for anything else.
+    """
+    asked = event.get(_RESIZE)
+    if asked is None:
+        return None
+    shards = asked.get("shards") if isinstance(asked, Mapping) and len(asked) == 1 else None
+    if type(shards) is not int:
+        wrong = FieldError(_RESIZE, 'must be {"shards": N} with a whole number')
+        raise InvalidInput("The shard map cannot be changed so.", errors=(wrong,))
+    return shards
