@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -36,9 +37,9 @@ def main() -> int:
     for name in names:
         result = BENCHMARKS[name]()
         within = within and result["ok"]
-        table = Table(title=name)
-        for column in result["columns"]:
-            table.add_column(column, overflow="fold")
+        table = Table(title=name, box=SIMPLE_HEAD)
+        for number, column in enumerate(result["columns"]):
+            table.add_column(column, no_wrap=True, justify="right" if number else "left")
         for row in result["rows"]:
             table.add_row(*(f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row))
         console.print(table)
