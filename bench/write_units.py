@@ -100,12 +100,12 @@ BASE = 6.0
 LIVES = (
     Life("immediate", BASE),
     Life("delayed", BASE + 1, body={"delay_seconds": 3}),
-    Life("with an idempotency key", BASE + 2, body={"idempotency_key": "k"}),
-    Life("with two heartbeats", BASE + 2, beat_twice),
-    Life("with one retry (4, and 1 for its error)", BASE + 5, fail_once),
-    Life("DEAD at once (2, and 1 for its error)", BASE + 3, give_up, ends=JobStatus.DEAD),
-    Life(f"with a payload of {CONTENT_KB} KB", BASE + CONTENT_KB, body={"payload": LONG}),
-    Life(f"with a result of {CONTENT_KB} KB", BASE + CONTENT_KB, succeed_at_length),
+    Life("idempotency key", BASE + 2, body={"idempotency_key": "k"}),
+    Life("two heartbeats", BASE + 2, beat_twice),
+    Life("one retry (4 + error 1)", BASE + 5, fail_once),
+    Life("DEAD at once (2 + error 1)", BASE + 3, give_up, ends=JobStatus.DEAD),
+    Life(f"payload of {CONTENT_KB} KB", BASE + CONTENT_KB, body={"payload": LONG}),
+    Life(f"result of {CONTENT_KB} KB", BASE + CONTENT_KB, succeed_at_length),
 )
 
 
@@ -223,7 +223,7 @@ def run() -> dict[str, Any]:
         stage = Stage(replace(settings, timings=timings), sqs_client())
         rows = measure(stage)
     return {
-        "columns": ["life of a small job", "units", "allowed", *PLACES],
+        "columns": ["a small job's life", "units", "allowed", *PLACES],
         "rows": [
             [
                 row.name,
