@@ -37,7 +37,7 @@ def main() -> int:
     for name in names:
         result = BENCHMARKS[name]()
         within = within and result["ok"]
-        table = Table(title=name, box=SIMPLE_HEAD)
+        table = Table(title=name, box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
         for number, column in enumerate(result["columns"]):
             table.add_column(column, no_wrap=True, justify="right" if number else "left")
         for row in result["rows"]:

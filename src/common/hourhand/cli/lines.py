@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 from rich.text import Text
@@ -29,7 +30,6 @@ QUIET, NORMAL, VERBOSE = -1, 0, 1
 """How much is shown."""
 
 ATTEMPT_ENDED = "An attempt ended."
-FIRST_REFUSAL = 400
 
 _OUTCOMES = {
     "SUCCEEDED": ("succeeded", "green"),
@@ -142,7 +142,7 @@ def _answered(news: ApiAnswered, detail: int) -> Told | None:
     if detail <= QUIET:
         return None
     request = f"{news.method} {news.path} {news.status}"
-    if news.status >= FIRST_REFUSAL:
+    if news.status >= HTTPStatus.BAD_REQUEST:
         problem = _json(news.body)
         errors = "; ".join(f"{e['field']} {e['message']}" for e in problem.get("errors", ()))
         return "refused", "yellow", f"{request}: {errors or problem.get('detail', '')}"
@@ -156,7 +156,7 @@ def _change(news: ApiAnswered) -> Told | None:
     parts = news.path.strip("/").split("/")
     match news.method, parts:
         case "POST", ["v1", "jobs"]:
-            return _submitted(_json(news.body), is_new=news.status == 201)  # noqa: PLR2004 (HTTP)
+            return _submitted(_json(news.body), is_new=news.status == HTTPStatus.CREATED)
         case "POST", ["v1", "jobs", "batch"]:
             results = _json(news.body).get("results", [])
             refused = sum("error" in result for result in results)

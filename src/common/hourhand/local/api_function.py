@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from hourhand.local.entry_points import Handler
@@ -51,7 +52,7 @@ class ApiFunction:
         # The first request wires it; its log goes to wherever standard output points then.
         with redirect_stdout(_Lines(lambda line: self._tell(read_line(NAME, line)))):
             answer = handler(_health_check(), LocalContext(function_name=NAME, aws_request_id="-"))
-        assert answer["statusCode"] == 200, json.dumps(answer)  # noqa: PLR2004 (HTTP's OK)
+        assert answer["statusCode"] == HTTPStatus.OK, json.dumps(answer)
         return handler
 
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -17,7 +18,6 @@ from hourhand.domain.model import JobStatus
 from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
 from hourhand.local.demo.client import ApiClient
 from hourhand.local.demo.dead_letters import read_dead_letters
-from hourhand.local.demo.ledger import read_runs
 from hourhand.local.demo.library import standard_library_modules
 from hourhand.local.demo.plan import (
     DEFAULT_JOBS,
@@ -35,9 +35,10 @@ from hourhand.local.demo.plan import (
     make_plan,
     planned_jobs,
 )
+from hourhand.local.demo.review import Review
 from hourhand.local.demo.sabotage import LeaderHunt, LeaderKilled, purge_queues
 from hourhand.local.demo.tracker import Tracker
-from hourhand.local.demo.verdict import Disturbances, Observed, Verdict, judge
+from hourhand.local.demo.verdict import Verdict
 from hourhand.local.entry_points import examples_path
 from hourhand.local.news import News
 
@@ -181,17 +182,21 @@ class Demo:
     def _take(self, step: Step, start: datetime, cloud: LocalCloud, client: ApiClient) -> None:
         match step.action:
             case Submit(job):
-                self._ids[job.name] = self._submit(job, start, client, expected_status=201)
+                self._ids[job.name] = self._submit(
+                    job, start, client, expected_status=HTTPStatus.CREATED
+                )
             case SubmitBatch(jobs):
                 self._submit_batch(jobs, start, client)
             case SubmitAgain(name):
-                again = self._submit(self._planned[name], start, client, expected_status=200)
+                again = self._submit(
+                    self._planned[name], start, client, expected_status=HTTPStatus.OK
+                )
                 if again != self._ids[name]:
                     raise DemoFailed(f"The same key gave another job: {again}.")
                 self._say(f"submitted {again} again under its idempotency key: the same job")
             case Cancel(name):
                 answer = client.post(f"/v1/jobs/{self._ids[name]}/cancel", {})
-                if answer.status != 200:  # noqa: PLR2004 (HTTP's OK)
+                if answer.status != HTTPStatus.OK:
                     raise DemoFailed(f"A waiting job could not be cancelled: {answer.body}.")
                 self._say(f"cancelled {self._ids[name]} before its time")
             case PurgeQueues():
@@ -257,7 +262,7 @@ class Demo:
                 break
             for job_id in left[:MAX_LOOKS]:
                 answer = client.get(f"/v1/jobs/{job_id}")
-                if answer.status != 200 or JobStatus(answer.body["status"]).is_final:  # noqa: PLR2004
+                if answer.status != HTTPStatus.OK or JobStatus(answer.body["status"]).is_final:
                     known.add(job_id)
             self._sleep(OPEN_LOOK_SECONDS)
         if self._hunt is not None:
@@ -268,63 +273,24 @@ class Demo:
 
     def _judge(self, folder: Path, cloud: LocalCloud, client: ApiClient) -> Outcome:
         seconds = time.monotonic() - self._started_at
-        observed = [self._observe(name, job_id, client) for name, job_id in self._ids.items()]
-        deaths = {one.pid: one.at_monotonic for one in self.tracker.casualties}
-        ledger = (folder / "ledger.jsonl").read_text().splitlines()
-        killed = self._hunt.killed if self._hunt is not None else None
-        led_again = self._led_again(killed)
-        verdict = judge(
-            observed,
-            read_runs(ledger, deaths),
-            read_dead_letters(cloud.sqs, cloud.settings.dead_letter_queue),
-            self._disturbances(killed, led_again),
+        review = Review(
+            planned=self._planned,
+            ids=self._ids,
+            tracker=self.tracker,
+            purge=self._purge,
+            killed=self._hunt.killed if self._hunt is not None else None,
         )
-        hand_off = (led_again - killed.at).total_seconds() if killed and led_again else None
         return Outcome(
-            verdict=verdict,
+            verdict=review.verdict(
+                client,
+                ledger=(folder / "ledger.jsonl").read_text().splitlines(),
+                dead_letters=read_dead_letters(cloud.sqs, cloud.settings.dead_letter_queue),
+            ),
             tracker=self.tracker,
             seconds=seconds,
             pauses=self._pauses,
-            hand_off_seconds=hand_off,
+            hand_off_seconds=review.hand_off_seconds,
         )
-
-    def _disturbances(
-        self, killed: LeaderKilled | None, led_again: datetime | None
-    ) -> Disturbances:
-        poison = self._ids[POISON]
-        poisoned = [one for one in self.tracker.casualties if poison in one.job_ids]
-        held = {job_id for one in poisoned for job_id in one.job_ids}
-        unplanned = [
-            f"{one.name} (pid {one.pid}) died, and nobody meant it to"
-            for one in self.tracker.casualties
-            if one not in poisoned and not (killed is not None and one.pid in killed.pids)
-        ]
-        if killed is None or killed.held_lease_until is None:
-            unplanned.append("no leader could be killed in mid-tick")
-        elif led_again is None:
-            unplanned.append("nobody led after the leader was killed")
-        return Disturbances(
-            purge=self._purge,
-            leaderless=(killed.at, led_again) if killed and led_again else None,
-            beside_poison=frozenset(held - {poison}),
-            unplanned=tuple(unplanned),
-        )
-
-    def _observe(self, name: str, job_id: str, client: ApiClient) -> Observed:
-        answer = client.get(f"/v1/jobs/{job_id}")
-        if answer.status != 200:  # noqa: PLR2004
-            return Observed(planned=self._planned[name], job_id=job_id, job=None)
-        events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
-        return Observed(planned=self._planned[name], job_id=job_id, job=answer.body, events=events)
-
-    def _led_again(self, killed: LeaderKilled | None) -> datetime | None:
-        """Return when the next leader after ``killed`` began."""
-        if killed is None:
-            return None
-        for tick in self.tracker.leading_ticks():
-            if tick.report is not None and tick.report["epoch"] > killed.epoch:
-                return tick.at - timedelta(seconds=tick.took_seconds)
-        return None
 
     # --- time ---
 

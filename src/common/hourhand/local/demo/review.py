@@ -1,0 +1,84 @@
+"""Looking back at a demo: everything is asked of the API once more, and held against the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+
+from hourhand.local.demo.client import ApiClient
+from hourhand.local.demo.ledger import read_runs
+from hourhand.local.demo.plan import POISON, PlannedJob
+from hourhand.local.demo.sabotage import LeaderKilled
+from hourhand.local.demo.tracker import Tracker
+from hourhand.local.demo.verdict import Disturbances, Observed, Verdict, judge
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Review:
+    """What is known of a demo once it is over; ``planned`` and ``ids`` are by the jobs' names."""
+
+    planned: Mapping[str, PlannedJob]
+    ids: Mapping[str, str]
+    tracker: Tracker
+    purge: tuple[datetime, datetime] | None
+    killed: LeaderKilled | None
+
+    def verdict(
+        self, client: ApiClient, *, ledger: Iterable[str], dead_letters: Iterable[str]
+    ) -> Verdict:
+        """Ask the API for every job, and judge."""
+        observed = [self._observe(name, job_id, client) for name, job_id in self.ids.items()]
+        deaths = {one.pid: one.at_monotonic for one in self.tracker.casualties}
+        runs = read_runs(ledger, deaths)
+        return judge(observed, runs, dead_letters, self.disturbances())
+
+    def disturbances(self) -> Disturbances:
+        """Return what was done to the system, and what befell it besides."""
+        poison = self.ids.get(POISON)
+        poisoned = [one for one in self.tracker.casualties if poison in one.job_ids]
+        killed = self.killed.pids if self.killed is not None else ()
+        unplanned = [
+            f"{one.name} (pid {one.pid}) died, and nobody meant it to"
+            for one in self.tracker.casualties
+            if one not in poisoned and one.pid not in killed
+        ]
+        led_again = self._led_again()
+        if self.killed is None or self.killed.held_lease_until is None:
+            unplanned.append("no leader could be killed in mid-tick")
+        elif led_again is None:
+            unplanned.append("nobody led after the leader was killed")
+        return Disturbances(
+            purge=self.purge,
+            leaderless=(self.killed.at, led_again) if self.killed and led_again else None,
+            beside_poison=frozenset(
+                job_id for one in poisoned for job_id in one.job_ids if job_id != poison
+            ),
+            unplanned=tuple(unplanned),
+        )
+
+    @property
+    def hand_off_seconds(self) -> float | None:
+        """How long after the kill the next leader began to sweep."""
+        led_again = self._led_again()
+        if self.killed is None or led_again is None:
+            return None
+        return (led_again - self.killed.at).total_seconds()
+
+    def _observe(self, name: str, job_id: str, client: ApiClient) -> Observed:
+        planned = self.planned[name]
+        answer = client.get(f"/v1/jobs/{job_id}")
+        if answer.status != HTTPStatus.OK:
+            return Observed(planned=planned, job_id=job_id, job=None)
+        events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
+        return Observed(planned=planned, job_id=job_id, job=answer.body, events=events)
+
+    def _led_again(self) -> datetime | None:
+        """Return when the next leader after the killed one began."""
+        if self.killed is None:
+            return None
+        for tick in self.tracker.leading_ticks():
+            if tick.report is not None and tick.report["epoch"] > self.killed.epoch:
+                return tick.at - timedelta(seconds=tick.took_seconds)
+        return None
