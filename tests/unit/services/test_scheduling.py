@@ -10,7 +10,7 @@ from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import JobStatus, Priority
 from hourhand.services.leadership import LEADER, shard_lease_name
-from hourhand.services.scheduling import TICK_RESERVE_SECONDS, TickReport
+from hourhand.services.scheduling import MAX_INVOCATIONS, TICK_RESERVE_SECONDS, TickReport
 from hourhand.testing import START, Crash, Faults, When
 from tests.world.world import World
 
@@ -178,12 +178,33 @@ def test_the_shards_that_are_too_much_are_handed_over_once() -> None:
     report = world.tick()
     handed_over = [shard for i in world.invoker.invoked for shard in i.shards]
     assert report.handed_over == len(handed_over)
-    assert handed_over == [*range(handed_over[0], 8)]
+    kept = set(range(8)) - set(handed_over)
+    assert len(kept) == 1, "the leader goes on with the one that it is at"
     assert world.telemetry.total("shards_handed_over") == len(handed_over)
-    # What was handed over is not seen by the leader: its watermark waits.
-    state = world.control.read_watermark()
-    assert state is not None
-    assert state.candidate is None
+
+
+def test_the_last_shard_too_leaves_the_others_to_further_invocations() -> None:
+    world = _wide_world(shards=2, fan_out_entries=15)
+    report = world.tick()
+    assert report.handed_over == 1
+    assert [i.shards for i in world.invoker.invoked] in [[(0,)], [(1,)]]
+
+
+def test_many_shards_are_shared_out_among_a_bounded_number_of_invocations() -> None:
+    world = _wide_world(shards=100, fan_out_entries=1)
+    report = world.tick()
+    handed_over = sorted(shard for i in world.invoker.invoked for shard in i.shards)
+    assert len(world.invoker.invoked) == MAX_INVOCATIONS
+    assert len(handed_over) == report.handed_over == 99
+
+
+def test_a_leader_that_may_not_go_on_hands_nothing_over() -> None:
+    world = _wide_world(shards=8, fan_out_entries=1)
+    # Enough for the first page, and no more once its entries were counted.
+    seconds_left = iter([55.0, 55.0])
+    report = world.scheduler.scheduling.tick("short", lambda: next(seconds_left, 1.0))
+    assert (report.handed_over, report.completed) == (0, False)
+    assert not world.invoker.invoked
 
 
 def test_a_single_shard_cannot_be_shared() -> None:
@@ -259,3 +280,52 @@ def test_further_invocations_repair_what_the_leader_would(world: World) -> None:
     assert _sweep(world, 0).actions == {"DispatchAgain": 1}
     world.deliver()
     assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+# --- what the tick tells ------------------------------------------------------------------------
+
+
+def test_the_age_of_a_stuck_job_grows_on_between_two_looks_at_its_bucket(world: World) -> None:
+    world.submit()
+    world.queues.purge()
+    ages: list[float] = []
+    for _ in range(40):
+        world.tick()
+        record = world.control.read_tick()
+        assert record is not None
+        ages.append(record.oldest_due_seconds[Priority.MEDIUM])
+        world.queues.purge()
+        world.advance(60)
+    assert ages == [60.0 * n for n in range(40)]
+
+
+def test_the_age_is_nothing_again_after_the_next_look_at_the_bucket(world: World) -> None:
+    world.submit()
+    for _ in range(15):
+        world.tick()
+        world.queues.purge()
+        world.advance(60)
+    world.settle()
+    for _ in range(6):
+        world.tick()
+        world.advance(60)
+    record = world.control.read_tick()
+    assert record is not None
+    assert set(record.oldest_due_seconds.values()) == {0.0}
+
+
+def test_a_helper_whose_clock_is_far_off_sweeps_nothing() -> None:
+    world = _wide_world(shards=2, fan_out_entries=1000)
+    wrong = world.process(clock=world.clock.view(timedelta(minutes=5))).scheduler.scheduling
+    report = wrong.sweep_shards([0], 7, START, "further", lambda: 55.0)
+    assert (report.led, report.verdict, report.dispatched) == (False, "refuse", 0)
+
+
+def test_a_clock_of_which_nothing_is_known_closes_no_bucket(world: World) -> None:
+    world.queues.behaviour.answers_probes = False
+    for _ in range(5):
+        world.tick()
+        world.advance(60)
+    state = world.control.read_watermark()
+    assert state is not None
+    assert (state.candidate, state.open) == (None, {})

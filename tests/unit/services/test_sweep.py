@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from hourhand.domain.actions import Judgement
 from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import JobStatus, Priority
+from hourhand.domain.errors import TooLarge
+from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.domain.moves import keep_payload
 from hourhand.domain.times import rfc3339
+from hourhand.ports import Outgoing
 from hourhand.services import sweep as sweep_module
 from hourhand.services.sweep import Sweep
-from hourhand.testing import START, Faults, make_job
+from hourhand.testing import START, Faults, MemoryQueues, make_job
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process
 from tests.world.world import World
 
@@ -93,6 +96,82 @@ def test_a_shard_that_cannot_be_read_is_told_and_keeps_no_other_waiting(
     assert sweep.counts.failures == 1
     assert sweep.read_shard(NOW, 0) is True
     assert sweep.counts.dispatched == 1
+
+
+def test_an_item_that_cannot_be_read_as_a_job_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("newer", "ours"):
+        world.store.put(make_job(id=name))
+    world.store.put(make_job(id="gone"))
+    one, many = world.store.get, world.store.get_many
+
+    def read(job_id: str) -> Job | None:
+        if job_id == "newer":
+            raise ValueError("unknown layout 9")
+        return None if job_id == "gone" else one(job_id)
+
+    def read_many(job_ids: Sequence[str]) -> dict[str, Job]:
+        if "newer" in job_ids:
+            raise ValueError("unknown layout 9")
+        return many(job_ids)
+
+    monkeypatch.setattr(world.store, "get", read)
+    monkeypatch.setattr(world.store, "get_many", read_many)
+    sweep = _sweep(world)
+    assert sweep.read_shard(NOW, 0) is True
+    assert (sweep.counts.dispatched, sweep.counts.failures) == (1, 1)
+    (line,) = world.telemetry.logs
+    assert line.fields == {"reason": "ValueError: unknown layout 9", "job_id": "newer"}
+
+
+def test_a_job_that_cannot_be_dispatched_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bad", "good"):
+        world.store.put(make_job(id=name))
+    sweep = _sweep(world)
+    send = sweep.queues.send
+
+    def refuse_the_bad(outgoing: Sequence[Outgoing]) -> list[str | None]:
+        if any(each.message.job_id == "bad" for each in outgoing):
+            raise ValueError("a character that SQS does not take")
+        return send(outgoing)
+
+    monkeypatch.setattr(world.queues, "send", refuse_the_bad)
+    sweep = _sweep(world)
+    assert sweep.read_shard(NOW, 0) is True
+    assert (sweep.counts.dispatched, sweep.counts.failures) == (1, 1)
+
+
+def test_a_job_that_cannot_be_repaired_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.submit(retry={"max_attempts": 1})
+    world.submit()
+
+    def refuse(_: MemoryQueues, body: str, *, tenant: str | None) -> None:
+        raise TooLarge("the letter is not taken")
+
+    monkeypatch.setattr(MemoryQueues, "send_dead_letter", refuse)
+    with pytest.raises(TooLarge):
+        world.deliver(fail_for_good)
+    world.queues.purge()
+    world.advance(70)
+    report = world.tick()
+    assert (report.failures, report.dispatched) == (1, 1)
+
+
+def test_a_look_at_a_shard_acts_on_nothing(world: World) -> None:
+    world.store.put(make_job(id="job-1"))
+    sweep = _sweep(world)
+    assert (sweep.peek(NOW, 0), sweep.peek(NOW + 1, 0)) == (True, False)
+    assert sweep.counts.entries == 0
+    faults = Faults()
+    faults.throttle("jobs.read_bucket")
+    blind = _sweep(world, faults)
+    assert blind.peek(NOW, 0) is None
+    assert blind.counts.failures == 1
 
 
 def test_an_entry_whose_job_is_gone_or_moved_on_is_the_indexs_lag(world: World) -> None:

@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -17,8 +17,9 @@ from rich.text import Text
 
 from hourhand.cli.lines import NORMAL, line_of
 from hourhand.cli.options import MEMORY
+from hourhand.domain.timings import Timings
 from hourhand.local.cloud import CloudOptions, LocalCloud
-from hourhand.local.news import News
+from hourhand.local.news import News, Tell
 from hourhand.settings import read_settings
 
 
@@ -66,12 +67,13 @@ def run_dev(options: DevOptions) -> None:
         if line is not None:
             console.print(line)
 
-    cloud = _cloud(options, tell)
+    timings = read_settings(os.environ, ()).timings
+    cloud = _cloud(options, timings, tell)
     with ending_signals() as asked_to_end:
         console.print("[dim]Starting the local cloud ...[/]")
         cloud.start()
         try:
-            _greet(console, options, cloud)
+            _greet(console, options, timings, cloud)
             asked_to_end.wait()
             console.print("[dim]Ending: running jobs get a moment. Ctrl-C again to end at once.[/]")
         finally:
@@ -98,8 +100,7 @@ def ending_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _cloud(options: DevOptions, tell: Callable[[News], None]) -> Cloud:
-    timings = read_settings(os.environ, ()).timings
+def _cloud(options: DevOptions, timings: Timings, tell: Tell) -> Cloud:
     if options.backend == MEMORY:
         from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
 
@@ -129,7 +130,7 @@ def _cloud(options: DevOptions, tell: Callable[[News], None]) -> Cloud:
     )
 
 
-def _greet(console: Console, options: DevOptions, cloud: Cloud) -> None:
+def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Cloud) -> None:
     url = cloud.url
     rows = {
         "API": f"{url}/v1",
@@ -137,6 +138,8 @@ def _greet(console: Console, options: DevOptions, cloud: Cloud) -> None:
         "handlers": f"{', '.join(cloud.handler_names)} [dim](of {options.handlers})[/]",
         "runs on": _described(options),
     }
+    if timings != Timings():
+        rows["timings"] = f"changed by HOURHAND_TIMINGS: {_changes(timings)}"
     console.print()
     console.print("[bold]Hourhand[/] is ready.")
     for name, value in rows.items():
@@ -147,6 +150,14 @@ def _greet(console: Console, options: DevOptions, cloud: Cloud) -> None:
         console.print(Text(f"  {command}"))
     console.print()
     console.print("[dim]Ctrl-C ends it. Jobs as they live:[/]")
+
+
+def _changes(timings: Timings) -> str:
+    normal = Timings()
+    changed = [
+        f.name for f in fields(timings) if getattr(timings, f.name) != getattr(normal, f.name)
+    ]
+    return ", ".join(f"{name} {getattr(timings, name).total_seconds():g} s" for name in changed)
 
 
 def _described(options: DevOptions) -> str:

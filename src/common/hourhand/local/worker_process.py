@@ -6,6 +6,7 @@ answers each with what the worker function returned. It ends when its input does
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -58,7 +59,9 @@ def _invoke(handler: Callable[[Any, Any], Any], event: Any, context: LocalContex
     try:
         return {"result": handler(event, context)}
     except Exception as error:  # noqa: BLE001 (an invocation's error is its answer)
-        traceback.print_exc()
+        # User code may have closed what is written to; the answer has a stream of its own.
+        with contextlib.suppress(OSError, ValueError):
+            traceback.print_exc()
         return {"error": {"errorType": type(error).__name__, "errorMessage": str(error)}}
 
 

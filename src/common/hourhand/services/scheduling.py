@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.actions import Judgement
-from hourhand.domain.buckets import ShardMap
+from hourhand.domain.buckets import ShardMap, bucket_of
 from hourhand.domain.model import Priority
 from hourhand.domain.skew import SkewVerdict
 from hourhand.domain.timings import Timings
@@ -35,6 +35,9 @@ from hourhand.services.leadership import LEADER, Leadership, shard_lease_name
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.skew_audit import SkewAudit, SkewReport
 from hourhand.services.sweep import Sweep, SweepCounts
+
+MAX_INVOCATIONS = 16
+"""Further invocations that one tick starts; they share its shards out among themselves."""
 
 TICK_RESERVE_SECONDS = 8
 """What must be left of the function's time to finish a page, write the watermark and end."""
@@ -77,6 +80,27 @@ class _Stint:
         return True
 
 
+@dataclass(slots=True)
+class _Sharing:
+    """Which shards further invocations sweep, once there is more than this one should do."""
+
+    most_shards: int
+    entries: int
+    given_away: frozenset[int] = frozenset()
+    has_asked: bool = False
+
+    def is_needed(self, entries: int) -> bool:
+        """Whether to ask for help, which happens once a tick."""
+        if self.has_asked or self.most_shards == 1 or entries < self.entries:
+            return False
+        self.has_asked = True
+        return True
+
+    def all_but(self, shard: int) -> list[int]:
+        """Return every shard but the one that the leader goes on with."""
+        return [other for other in range(self.most_shards) if other != shard]
+
+
 @dataclass(frozen=True, slots=True)
 class SchedulingService:
     """The scheduler. Any number of them may act at once: it costs duplicates, no more."""
@@ -100,12 +124,15 @@ class SchedulingService:
         Raises `Unavailable` where the control table does not answer: the lease is given up, and
         the next tick reads the same buckets. So it does with a shard that cannot be read.
         """
+        audit = self.skew_audit.run()
+        if audit.verdict is SkewVerdict.REFUSE:
+            return _refusal(invocation_id)
         lease = self.leadership.acquire(LEADER, invocation_id)
         if isinstance(lease, LeaseHeld):
             return TickReport(led=False, epoch=lease.epoch, holder=lease.holder)
         stint = _Stint(self.leadership, lease, remaining_seconds)
         try:
-            return self._lead(stint)
+            return self._lead(stint, audit)
         finally:
             if not stint.is_lost:
                 self.leadership.release(stint.lease)
@@ -123,6 +150,8 @@ class SchedulingService:
         The watermark is the leader's alone. A leader that is gone by now does no harm: what is
         decided here is decided by conditional writes.
         """
+        if self.skew_audit.run().verdict is SkewVerdict.REFUSE:
+            return _refusal(invocation_id)
         counts = SweepCounts()
         completed = True
         now = self.clock.now()
@@ -146,15 +175,7 @@ class SchedulingService:
                     self.leadership.release(stint.lease)
         return _report(epoch, invocation_id, counts, completed=completed)
 
-    def _lead(self, stint: _Stint) -> TickReport:
-        audit = self.skew_audit.run()
-        if audit.verdict is SkewVerdict.REFUSE:
-            return TickReport(
-                led=False,
-                epoch=stint.lease.epoch,
-                holder=stint.lease.holder,
-                verdict=audit.verdict,
-            )
+    def _lead(self, stint: _Stint, audit: SkewReport) -> TickReport:
         # One "now" for every decision of the tick, taken before the first read.
         now = self.clock.now()
         widening = audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)
@@ -165,9 +186,10 @@ class SchedulingService:
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
         seen, handed_over = self._read(sweep, plan, shard_map, stint)
-        if audit.verdict is SkewVerdict.FINE:
+        # A clock of which nothing is known, as one that is off, closes no bucket.
+        if audit.skew is not None and audit.verdict is SkewVerdict.FINE:
             state = self._advance(state, plan, seen, now, shard_map.version)
-        self._record(stint.lease, now, counts, state, audit)
+        self._record(stint.lease, now, counts, state, seen, audit)
         completed = len(seen) == len(plan.buckets)
         return replace(
             _report(stint.lease.epoch, stint.lease.holder, counts, completed=completed),
@@ -207,41 +229,45 @@ class SchedulingService:
         When it is more than one invocation should do, the other shards go to further ones.
         """
         seen: dict[int, bool] = {}
-        given_away: frozenset[int] = frozenset()
-        has_asked = False
+        counts = {bucket: shard_map.count_for_readers(bucket) for bucket in plan.buckets}
+        sharing = _Sharing(max(counts.values(), default=1), self.fan_out_entries)
+        # Only what such buckets show decides about the watermark.
+        over = bucket_of(sweep.judgement.now - self.timings.trail)
         for bucket in plan.buckets:
-            count = shard_map.count_for_readers(bucket)
             shows: list[bool | None] = []
-            for shard in range(count):
-                if sweep.counts.entries >= self.fan_out_entries and not has_asked:
-                    given_away = self._hand_over(range(shard + 1, count), stint)
-                    has_asked = True
-                if shard in given_away:
+            for shard in range(counts[bucket]):
+                if sharing.is_needed(sweep.counts.entries):
+                    sharing.given_away = self._hand_over(sharing.all_but(shard), stint)
+                if shard not in sharing.given_away:
+                    shows.append(sweep.read_shard(bucket, shard))
+                elif bucket < over:
+                    shows.append(sweep.peek(bucket, shard))
+                else:
                     shows.append(None)
-                    continue
-                shows.append(sweep.read_shard(bucket, shard))
             if None not in shows:
                 seen[bucket] = True in shows
             elif not stint.may_go_on():
                 break
-        return seen, len(given_away)
+        return seen, len(sharing.given_away)
 
     def _hand_over(self, shards: Sequence[int], stint: _Stint) -> frozenset[int]:
-        """Start one further invocation for each of ``shards``; return those that started."""
+        """Share ``shards`` out among further invocations; return those that are taken care of."""
         tick_at = self.clock.now()
-        started = frozenset(
-            shard
-            for shard in shards
-            if self.invoker.invoke([shard], epoch=stint.lease.epoch, tick_at=tick_at)
-        )
-        if started:
-            self.telemetry.count("shards_handed_over", len(started))
-        elif shards:
+        taken: set[int] = set()
+        for first in range(min(len(shards), MAX_INVOCATIONS)):
+            share = shards[first::MAX_INVOCATIONS]
+            if not stint.may_go_on():
+                break
+            if self.invoker.invoke(share, epoch=stint.lease.epoch, tick_at=tick_at):
+                taken.update(share)
+        if taken:
+            self.telemetry.count("shards_handed_over", len(taken))
+        else:
             self.telemetry.warning(
                 "No shard could be handed over: this tick does what it can by itself.",
                 shards=len(shards),
             )
-        return started
+        return frozenset(taken)
 
     def _advance(
         self,
@@ -267,9 +293,12 @@ class SchedulingService:
         now: datetime,
         counts: SweepCounts,
         state: Watermark,
+        seen: Mapping[int, bool],
         audit: SkewReport,
     ) -> None:
-        oldest = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
+        found = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
+        before = self.control.read_tick()
+        oldest = carry_forward(found, before, state, seen, now) if before else found
         self.control.write_tick(
             TickRecord(
                 at=now,
@@ -284,6 +313,31 @@ class SchedulingService:
         lag = watermark_lag(state, now).total_seconds()
         self.telemetry.observe("watermark_lag_s", lag, "Seconds")
         self.telemetry.count("ticks")
+
+
+def carry_forward(
+    found: Mapping[Priority, float],
+    before: TickRecord,
+    state: Watermark,
+    seen: Mapping[int, bool],
+    now: datetime,
+) -> dict[Priority, float]:
+    """Return the oldest due age of each priority, in seconds.
+
+    An open bucket that was not read this time still holds what it held: its oldest job of the
+    tick ``before`` has only grown older.
+    """
+    ages = dict(found)
+    for priority, seconds in before.oldest_due_seconds.items():
+        due_at = before.at - timedelta(seconds=seconds)
+        bucket = bucket_of(due_at)
+        if seconds > 0 and bucket in state.open and bucket not in seen:
+            ages[priority] = max(ages[priority], (now - due_at).total_seconds())
+    return ages
+
+
+def _refusal(invocation_id: str) -> TickReport:
+    return TickReport(led=False, epoch=0, holder=invocation_id, verdict=SkewVerdict.REFUSE)
 
 
 def _report(epoch: int, holder: str, counts: SweepCounts, *, completed: bool) -> TickReport:

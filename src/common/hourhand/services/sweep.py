@@ -22,6 +22,7 @@ from hourhand.domain.actions import (
     next_action,
 )
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.history import shorten
 from hourhand.domain.model import IndexEntry, Job, Priority
 from hourhand.ports import JobStore, Queues, Telemetry
 from hourhand.services.dispatch import ACTOR, Dispatcher, ToDispatch
@@ -32,6 +33,10 @@ PAGE_ENTRIES = 500
 
 MAX_PAGES = 100_000
 """Pages of one bucket's shard: fifty million jobs due in one minute. A bound, not a limit."""
+
+
+REASON_BYTES = 300
+"""How much of an error a log line holds."""
 
 
 @dataclass(slots=True)
@@ -80,8 +85,7 @@ class Sweep:
             try:
                 page = self.jobs.read_bucket(bucket, shard, position=position, limit=PAGE_ENTRIES)
                 self._act_on(page.entries)
-            except Unavailable as error:
-                # One shard that cannot be read must not keep the others waiting.
+            except Exception as error:  # noqa: BLE001 - one shard must not hold up the others
                 self._tell("A shard could not be read; the next tick tries again.", error)
                 return None
             showed_any = showed_any or bool(page.entries)
@@ -90,11 +94,19 @@ class Sweep:
             position = page.next
         return None
 
+    def peek(self, bucket: int, shard: int) -> bool | None:
+        """Say whether a shard that another sweeps shows any entry; ``None``: it cannot be read."""
+        try:
+            return bool(self.jobs.read_bucket(bucket, shard, position=None, limit=1).entries)
+        except Unavailable as error:
+            self._tell("A shard could not be looked at; the next tick tries again.", error)
+            return None
+
     def _act_on(self, entries: Sequence[IndexEntry]) -> None:
         if not entries:
             return
         self.counts.entries += len(entries)
-        found = self.jobs.get_many([entry.job_id for entry in entries])
+        found = self._read_jobs([entry.job_id for entry in entries])
         to_dispatch: list[ToDispatch] = []
         for entry in entries:
             job = found.get(entry.job_id)
@@ -108,6 +120,24 @@ class Sweep:
             else:
                 self._repair(job, action)
         self._dispatch(to_dispatch)
+
+    def _read_jobs(self, job_ids: Sequence[str]) -> Mapping[str, Job]:
+        """Read base items; one that is no job to this code (a newer layout) is told and left."""
+        try:
+            return self.jobs.get_many(job_ids)
+        except Unavailable:
+            raise
+        except Exception:  # noqa: BLE001 - found out below, item by item
+            found: dict[str, Job] = {}
+        for job_id in job_ids:
+            try:
+                job = self.jobs.get(job_id)
+            except Exception as error:  # noqa: BLE001 - the others must not pay for it
+                self._tell("An item could not be read as a job.", error, job_id)
+            else:
+                if job is not None:
+                    found[job_id] = job
+        return found
 
     def _decide(self, job: Job) -> Action:
         action = next_action(job, self.judgement)
@@ -130,6 +160,12 @@ class Sweep:
             self.counts.dispatched += self.dispatcher.dispatch(batch)
         except Unavailable as error:
             self._tell("Jobs could not be dispatched; the next tick tries again.", error)
+        except Exception as error:  # noqa: BLE001 - one job must not hold up its page
+            if len(batch) == 1:
+                self._tell("A job could not be dispatched.", error, batch[0].job.id)
+                return
+            for item in batch:
+                self._dispatch([item])
 
     def _repair(self, job: Job, action: Action) -> None:
         try:
@@ -142,10 +178,11 @@ class Sweep:
                     self.recovery.finish_job(job)
                 case KeepPayload():
                     self.recovery.renew_payload(job)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - one job must not hold up the others
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
 
-    def _tell(self, sentence: str, error: Unavailable, job_id: str | None = None) -> None:
+    def _tell(self, sentence: str, error: Exception, job_id: str | None = None) -> None:
         self.counts.failures += 1
         self.telemetry.count("sweep_failures")
-        self.telemetry.warning(sentence, reason=error.detail, job_id=job_id)
+        reason = shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
+        self.telemetry.warning(sentence, reason=reason, job_id=job_id)
