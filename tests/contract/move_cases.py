@@ -298,6 +298,14 @@ CASES = (
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
+        name="snooze for so long that the payload is renewed",
+        function=moves.retry_later,
+        status=JobStatus.RUNNING,
+        build=lambda job, now: make.retry(Outcome.SNOOZED, now + timedelta(days=456))(job, now),
+        given=lambda now: {"payload_kept_until": now + timedelta(days=97)},
+        breaks=OWNED_UNLESS_CANCELLED,
+    ),
+    MoveCase(
         name="hand back",
         function=moves.hand_back,
         status=JobStatus.RUNNING,

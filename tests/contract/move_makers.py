@@ -78,7 +78,7 @@ def complete(result: Content) -> Build:
     )
 
 
-def retry(outcome: Outcome) -> Build:
+def retry(outcome: Outcome, payload_kept_until: datetime | None = None) -> Build:
     return lambda job, now: moves.retry_later(
         job,
         now=now + SECOND,
@@ -87,6 +87,7 @@ def retry(outcome: Outcome) -> Build:
         reason="ValueError: no such user",
         entry=make_entry(job),
         sends_now=outcome is Outcome.SNOOZED,
+        payload_kept_until=payload_kept_until,
     )
 
 

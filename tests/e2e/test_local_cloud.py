@@ -77,7 +77,13 @@ class Dev:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
-            env={**os.environ, "HOURHAND_TIMINGS": timings, "OF_THE_COMMAND": "yes"},
+            env={
+                **os.environ,
+                "HOURHAND_TIMINGS": timings,
+                "OF_THE_COMMAND": "yes",
+                # One that is killed leaves its scratch folder behind: there, it is pytest's.
+                "TMPDIR": str(folder),
+            },
         )
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()

@@ -32,6 +32,7 @@ def wired(monkeypatch: pytest.MonkeyPatch, world: World) -> list[Settings]:
         queue_high="https://queues/high",
         queue_medium="https://queues/medium",
         queue_low="https://queues/low",
+        dead_letter_queue="https://queues/dead",
         manifest="manifest.json",
     )
     for name, value in settings_environment(settings).items():

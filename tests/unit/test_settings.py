@@ -12,6 +12,7 @@ from hourhand.domain.errors import InvalidInput
 from hourhand.domain.model import Priority
 from hourhand.domain.timings import Timings
 from hourhand.settings import (
+    API_NEEDS,
     SCHEDULER_NEEDS,
     WORKER_NEEDS,
     Settings,
@@ -43,6 +44,14 @@ def test_all_that_is_missing_is_named_in_one_error() -> None:
     assert "HOURHAND_CLOCK_QUEUE_URL" in named
     assert "HOURHAND_JOBS_TABLE" not in named
     assert "HOURHAND_CONTROL_TABLE must be set" in str(caught.value)
+
+
+def test_every_function_that_may_owe_a_dead_letter_is_told_its_queue() -> None:
+    environment = settings_environment(COMPLETE)
+    del environment["HOURHAND_DEAD_LETTER_QUEUE_URL"]
+    for needs in (API_NEEDS, SCHEDULER_NEEDS, WORKER_NEEDS):
+        with pytest.raises(InvalidInput, match="HOURHAND_DEAD_LETTER_QUEUE_URL must be set"):
+            read_settings(environment, needs)
 
 
 def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:

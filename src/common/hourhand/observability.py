@@ -55,6 +55,7 @@ class Metric(StrEnum):
     MARKS_REFUSED = "marks_refused"
     MESSAGES_FAILED = "messages_failed"
     MESSAGES_FOREIGN = "messages_foreign"
+    NOT_BEGUN_FOR_TIME = "not_begun_for_time"
     OLDEST_DUE_AGE_S = "oldest_due_age_s"
     SEND_FAILURES = "send_failures"
     SHARDS_HANDED_OVER = "shards_handed_over"

@@ -39,6 +39,7 @@ API_NEEDS = (
     "queue_high",
     "queue_medium",
     "queue_low",
+    "dead_letter_queue",
     "manifest",
 )
 SCHEDULER_NEEDS = (

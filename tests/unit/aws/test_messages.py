@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hourhand.aws.messages import ForeignMessage, message_body, read_delivery, read_message
-from hourhand.domain.ids import trace_id_for
+from hourhand.domain.ids import content_hash, trace_id_for
 from hourhand.domain.model import Priority
 from hourhand.domain.times import to_ms
 from hourhand.testing import START, make_job, make_message
@@ -75,12 +75,12 @@ def test_a_message_without_attributes_is_its_first_delivery_from_an_unknown_time
 def test_a_message_of_others_is_named_as_such(body: str) -> None:
     with pytest.raises(ForeignMessage) as raised:
         read_message(body)
-    assert repr(body) in raised.value.detail
+    assert f"{len(body)} characters with the hash {content_hash(body)[:12]}" in raised.value.detail
 
 
 def test_a_message_of_a_later_version_is_not_misread() -> None:
     fields = json.loads(message_body(make_message(make_job()))) | {"v": 2}
-    with pytest.raises(ForeignMessage, match="has version 2, and this worker reads 1 alone"):
+    with pytest.raises(ForeignMessage, match="not of version 1"):
         read_message(json.dumps(fields))
 
 
@@ -90,10 +90,19 @@ def test_a_time_beyond_all_bounds_is_foreign() -> None:
         read_message(json.dumps(fields))
 
 
-def test_a_long_foreign_message_is_shown_in_part() -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        "secret",
+        '{"job": {"payload": "secret"}}',
+        '{"v": "secret"}',
+        '{"v": 1, "job": "job-1", "generation": "secret"}',
+    ],
+)
+def test_no_text_of_a_foreign_message_gets_into_its_error(body: str) -> None:
     with pytest.raises(ForeignMessage) as raised:
-        read_message("x" * 200_000)
-    assert len(raised.value.detail) < 300
+        read_message(body)
+    assert "secret" not in raised.value.detail
 
 
 def test_a_queue_of_others_is_named() -> None:

@@ -253,11 +253,10 @@ def test_a_payload_near_its_end_is_kept_longer() -> None:
 
 
 def test_what_is_left_of_a_payload_counts_from_when_the_job_is_due() -> None:
-    until = in_days(60)
-    assert not needs_payload_renewal(a_job(payload_kept_until=until), NOW, TIMINGS)
-    assert needs_payload_renewal(a_job(payload_kept_until=until), after(1), TIMINGS)
-    assert not needs_payload_renewal(a_job(due_at=None, payload_kept_until=until), NOW, TIMINGS)
-    assert needs_payload_renewal(a_job(due_at=after(1), payload_kept_until=until), NOW, TIMINGS)
+    job = a_job(payload_kept_until=in_days(60))
+    assert not needs_payload_renewal(job, NOW, TIMINGS)
+    assert needs_payload_renewal(job, after(1), TIMINGS)
+    assert not needs_payload_renewal(replace(job, payload_kept_until=None), after(1), TIMINGS)
 
 
 def test_a_renewal_never_holds_up_what_is_due() -> None:

@@ -163,6 +163,15 @@ def test_half_a_surrogate_pair_can_be_stored_as_utf_8_and_read_back(text: str) -
     assert canonical_json(json.loads(canonical)) == canonical
 
 
+@pytest.mark.parametrize("number", [0xFFFE, 0xFFFF])
+def test_what_a_queue_rejects_stays_escaped(number: int) -> None:
+    value = {f"a{chr(number)}": [chr(number), chr(number - 2), chr(0x10000)]}
+    canonical = canonical_json(value)
+    assert chr(number) not in canonical
+    assert chr(number - 2) in canonical
+    assert json.loads(canonical) == value
+
+
 # --- hashes ---
 
 

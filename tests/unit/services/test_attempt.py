@@ -84,6 +84,24 @@ def test_a_heartbeat_without_an_answer_is_alive_while_its_lease_is(world: World)
     assert answers == ["alive", "lost"]
 
 
+def test_a_heartbeat_that_took_longer_than_its_lease_has_none(world: World) -> None:
+    world.submit()
+    faults = Faults()
+    # AWS takes its time, then does not answer.
+    faults.interrupt("jobs.transition", lambda: world.advance(20), nth=2)
+    faults.throttle("queues.hide", nth=2)
+    faults.throttle("jobs.transition", nth=3)
+    faults.interrupt("jobs.transition", lambda: world.advance(70), nth=3)
+    answers: list[str] = []
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        answers.extend(pulse.beat(None) for _ in range(2))
+        return succeed(running, pulse)
+
+    world.deliver(behave, world.process(faults).worker)
+    assert answers == ["alive", "lost"]
+
+
 def test_a_heartbeat_whose_message_could_not_be_hidden_is_alive(world: World) -> None:
     world.submit()
     faults = Faults()
@@ -202,6 +220,23 @@ def test_a_snooze_comes_back_later_and_uses_no_attempt(world: World) -> None:
     world.advance(30)
     world.deliver()
     assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize(("days", "kept_days"), [(30, 97), (300, 397)])
+def test_a_payload_beside_a_job_outlives_the_longest_wait(
+    world: World, days: int, kept_days: int
+) -> None:
+    job = world.submit(payload="x" * 300)
+    world.deliver(snooze(days * 86_400))
+    kept_until = START + timedelta(days=kept_days)
+    after = world.job(job)
+    assert after.payload.item is not None
+    assert after.payload_kept_until == kept_until
+    assert world.store.kept_texts(job.id)[after.payload.item].keep_until == kept_until
+    assert world.store.moves_of(job.id) == ["put", "claim", "snooze"]
+    world.advance_to(START + timedelta(days=days))
+    world.store.delete_expired(world.clock.now())
+    assert world.api.queries.job(job.id).payload_text == f'"{"x" * 300}"'
 
 
 def test_a_snooze_without_a_time_comes_back_at_once(world: World) -> None:

@@ -87,6 +87,19 @@ def test_only_dead_jobs_are_redriven_unless_another_status_is_named(world: World
     assert world.job("EXPIRED-0").status is JobStatus.EXPIRED
 
 
+def test_a_redrive_of_no_status_looks_at_dead_jobs_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_STEPS", 1)
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 1)
+    for status in (JobStatus.DEAD, JobStatus.SUCCEEDED):
+        _put(world, 2, status)
+    first = world.api.bulk.redrive(_request(handler="greet"), actor="caller")
+    assert first.changed == 1
+    second = _request(handler="greet", cursor=first.next_cursor)
+    assert world.api.bulk.redrive(second, actor="caller").changed == 1
+
+
 def test_jobs_that_succeeded_are_never_redriven(world: World) -> None:
     _put(world, 1, JobStatus.SUCCEEDED)
     result = world.api.bulk.redrive(_request(status="SUCCEEDED"), actor="caller")
@@ -128,7 +141,20 @@ def test_a_call_ends_at_its_time_and_its_cursor_goes_on(
     faults.interrupt("jobs.transition", lambda: world.advance(bulk.MAX_SECONDS_A_CALL))
     service = world.process(faults).api.bulk
     result = service.cancel(_request(all=True), actor="caller")
-    assert (result.changed, result.next_cursor is None) == (2, False)
+    assert (result.changed, result.next_cursor is None) == (1, False)
+    rest = _cancel(world, all=True, cursor=result.next_cursor)
+    assert (rest.matched, rest.changed, rest.next_cursor) == (4, 4, None)
+
+
+def test_a_call_ends_at_the_job_that_used_up_its_time(world: World) -> None:
+    _put(world, 5)
+    faults = Faults()
+    faults.interrupt("jobs.transition", lambda: world.advance(bulk.MAX_SECONDS_A_CALL), nth=3)
+    result = world.process(faults).api.bulk.cancel(_request(all=True), actor="caller")
+    assert (result.matched, result.changed) == (3, 3)
+    assert world.job("PENDING-1").status is JobStatus.PENDING
+    rest = _cancel(world, all=True, cursor=result.next_cursor)
+    assert (rest.matched, rest.changed, rest.next_cursor) == (2, 2, None)
 
 
 def test_a_call_ends_at_its_number_of_steps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

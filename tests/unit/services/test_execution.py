@@ -10,7 +10,7 @@ import pytest
 
 from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.model import EventKind, Job, JobStatus, OnLost, Outcome, RetryPolicy
-from hourhand.domain.moves import take_over
+from hourhand.domain.moves import heartbeat, take_over
 from hourhand.domain.times import rfc3339
 from hourhand.ports import Applied, Delivery, Finished, Pulse
 from hourhand.services.execution import MAX_CLAIM_ROUNDS, Disposition
@@ -18,6 +18,7 @@ from hourhand.testing import START, Faults, make_delivery, make_job, make_outgoi
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
+    RecordedRunner,
     fail,
     fail_for_good,
     in_turn,
@@ -48,12 +49,17 @@ def _hidden_for(world: World) -> timedelta:
 # --- before the claim ---------------------------------------------------------------------------
 
 
-def test_a_message_whose_job_may_not_end_in_time_goes_back_at_once(world: World) -> None:
-    world.submit(timeout_seconds=300)
+def test_a_message_whose_job_may_not_end_in_time_goes_back_for_a_while_and_is_told(
+    world: World,
+) -> None:
+    job = world.submit(timeout_seconds=300)
     (delivery,) = world.receive()
     assert world.handle(delivery, seconds_left=319) is Disposition.KEEP
-    assert _hidden_for(world) == timedelta(0)
+    assert _hidden_for(world) == 5 * SECOND, "a function whose limit is too low must not spin"
     assert not world.runs
+    assert [w.fields["job_id"] for w in world.telemetry.warnings] == [job.id]
+    assert world.telemetry.total("not_begun_for_time") == 1
+    world.advance(5)
     (delivery,) = world.receive()
     assert world.handle(delivery, seconds_left=320) is Disposition.DONE
 
@@ -199,6 +205,23 @@ def test_a_lost_job_that_may_not_run_again_is_ended_by_who_meets_it(
     assert not world.runs
 
 
+def test_the_message_of_a_lost_job_whose_owner_comes_back_in_time_is_kept(world: World) -> None:
+    job = _lost(on_lost=OnLost.DEAD)
+    delivery = _in_queue(world, job)
+    faults = Faults()
+
+    def renew() -> None:
+        world.store.transition(
+            heartbeat(job, lease_until=world.clock.now() + 45 * SECOND, progress=None)
+        )
+
+    # The first write is the claim, the second the end of the lost attempt.
+    faults.interrupt("jobs.transition", renew, nth=2)
+    assert world.handle(delivery, by=world.process(faults).worker) is Disposition.KEEP
+    assert _hidden_for(world) == 5 * SECOND
+    assert world.job(job).status is JobStatus.RUNNING
+
+
 def _outrun(world: World, turn: list[int]) -> None:
     """Let a rival take the job over and die long ago: each claim comes a moment too late."""
     turn.append(1)
@@ -306,6 +329,26 @@ def test_an_attempt_that_was_prepared_for_too_long_is_not_begun_without_its_leas
     assert not world.runs, "another may be running it by now"
     assert world.telemetry.total("commits_refused") == 1
     world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize(("preparing", "is_begun"), [(5, True), (6, False)])
+def test_a_job_whose_preparing_took_too_much_of_the_functions_time_comes_again_at_no_attempt(
+    world: World, preparing: int, is_begun: bool
+) -> None:
+    job = world.submit(payload="x" * 300, timeout_seconds=300)
+    (delivery,) = world.receive()
+    faults = Faults()
+    faults.interrupt("jobs.get_text", lambda: world.advance(preparing))
+    execution = world.process(faults).worker.execution
+    runner = RecordedRunner(succeed, world.store, world.clock, world.runs)
+    disposition = execution.handle(delivery, runner, lambda: 320 - world.clock.monotonic())
+    assert disposition is Disposition.DONE
+    assert bool(world.runs) is is_begun
+    assert world.telemetry.total("not_begun_for_time") == (0 if is_begun else 1)
+    assert world.job(job).attempt == (1 if is_begun else 0)
+    world.settle()
+    assert len(world.runs) == 1
     assert world.job(job).status is JobStatus.SUCCEEDED
 
 

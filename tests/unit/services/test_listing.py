@@ -76,7 +76,7 @@ def test_a_full_last_page_is_followed_by_an_empty_one(world: World) -> None:
     _put(world, 0)
     first = _collect(world, _filters(), limit=1)
     assert first.next is not None
-    assert _collect(world, _filters(), first.next, limit=1) == Collected((), None)
+    assert _collect(world, _filters(), first.next, limit=1) == Collected((), (), None)
 
 
 def test_filters_do_not_starve_a_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_a_job_that_is_gone_is_left_out(world: World) -> None:
     _put(world, 0, status=JobStatus.SUCCEEDED)
     world.store.freeze_index()
     world.store.delete_expired(START + timedelta(days=99))
-    assert _collect(world, _filters()) == Collected((), None)
+    assert _collect(world, _filters()) == Collected((), (), None)
 
 
 def test_dead_jobs_are_found_without_reading_the_others(

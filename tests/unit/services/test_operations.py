@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.ports import Finished, Pulse, Refused
 from hourhand.services.operations import MAX_LOST_RACES
 from hourhand.testing import START, Faults, make_job
-from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, succeed
+from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, snooze, succeed
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
@@ -36,6 +36,11 @@ each_operation = pytest.mark.parametrize("name", OPERATIONS)
 def _kill(world: World) -> None:
     with pytest.raises(HandlerKilled):
         world.deliver(kill_process)
+
+
+def _kept(world: World, job: Job) -> datetime:
+    assert job.payload.item is not None
+    return world.store.kept_texts(job.id)[job.payload.item].keep_until
 
 
 def _dead(world: World, **body: Any) -> Job:
@@ -241,9 +246,62 @@ def test_a_new_payload_is_what_the_handler_is_given(world: World, payload: objec
 def test_a_payload_beside_a_job_that_is_put_off_is_kept_for_longer(world: World) -> None:
     job = world.submit(delay_seconds=FAR, payload=BESIDE)
     after = world.change(job, delay_seconds=300 * 86_400)
-    assert job.payload.item is not None
-    kept = world.store.kept_texts(job.id)[job.payload.item].keep_until
-    assert kept == after.payload_kept_until == START + timedelta(days=300 + 90 + 7)
+    assert _kept(world, job) == after.payload_kept_until == START + timedelta(days=300 + 90 + 7)
+
+
+def test_a_payload_that_lasts_is_not_written_again_by_a_change(world: World) -> None:
+    job = world.submit(delay_seconds=FAR, payload=BESIDE)
+    after = world.change(job, delay_seconds=30 * 86_400)
+    assert _kept(world, job) == after.payload_kept_until == job.payload_kept_until
+
+
+def test_a_new_payload_outlives_the_wait_for_the_next_attempt(world: World) -> None:
+    job = world.submit(payload=1)
+    world.deliver(snooze(300 * 86_400))
+    after = world.change(job, payload=BESIDE)
+    assert _kept(world, after) == START + timedelta(days=300 + 90 + 7)
+
+
+@pytest.mark.parametrize("payload", [1, BESIDE, IN_BUCKET[1:]])
+def test_the_object_of_a_payload_that_was_replaced_expires(world: World, payload: object) -> None:
+    job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
+    world.change(job, priority="high")
+    world.change(job, payload=IN_BUCKET)
+    assert not world.objects.finished()
+    world.change(job, payload=payload)
+    assert world.objects.finished() == {job.payload.key: START + timedelta(days=7)}
+
+
+def test_a_payload_that_was_brought_back_meanwhile_does_not_expire(world: World) -> None:
+    job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
+    faults = Faults()
+    faults.interrupt("objects.mark_finished", lambda: world.change(job, payload=IN_BUCKET))
+    world.change(job, payload=1, by=world.process(faults).api)
+    assert world.job(job).payload == job.payload
+    assert not world.objects.finished()
+
+
+def test_a_job_that_ended_meanwhile_keeps_no_object_for_ever(world: World) -> None:
+    job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
+    faults = Faults()
+    faults.interrupt(
+        "objects.mark_finished", lambda: world.api.operations.cancel(job.id, actor="caller")
+    )
+    world.change(job, payload=IN_BUCKET[1:], by=world.process(faults).api)
+    assert {*world.objects.finished()} == world.objects.keys()
+    assert len(world.objects.keys()) == 2
+
+
+def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
+    world: World,
+) -> None:
+    job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
+    faults = Faults()
+    faults.throttle("objects.mark_finished")
+    after = world.change(job, payload=1, by=world.process(faults).api)
+    assert after == world.job(job)
+    assert after.payload.text == "1"
+    assert "A replaced payload could not be marked; its object stays." in world.telemetry.sentences
 
 
 def test_an_expiry_can_be_set_moved_and_removed(world: World) -> None:
@@ -321,11 +379,22 @@ def test_the_payload_of_a_redriven_job_lives_on(world: World) -> None:
         world.api.operations.redrive(job.id, actor="caller")
     assert not world.objects.finished()
     kept = world.job(beside).payload_kept_until
-    assert kept == START + timedelta(days=1 + 90 + 7)
+    assert kept == START + timedelta(days=90 + 7)
     world.store.delete_expired(world.clock.now() + timedelta(days=8))
     assert world.store.get(beside.id) is not None
     world.settle()
     assert [world.job(j).status for j in (beside, in_bucket)] == [JobStatus.SUCCEEDED] * 2
+
+
+@pytest.mark.parametrize(("days", "kept_days"), [(36, 97), (38, 38 + 97)])
+def test_the_payload_of_a_redriven_job_is_written_again_only_near_its_end(
+    world: World, days: int, kept_days: int
+) -> None:
+    job = _dead(world, payload=BESIDE)
+    world.advance(days * 86_400)
+    after = world.api.operations.redrive(job.id, actor="caller")
+    kept = START + timedelta(days=kept_days)
+    assert _kept(world, job) == after.payload_kept_until == kept
 
 
 @pytest.mark.parametrize("hours", [1, 30])

@@ -151,6 +151,23 @@ def test_a_dead_letter_is_sent_before_the_entry_goes(
     assert json.loads(world.queues.dead_letters[0].body)["payload_json"] == '{"a":1}'
 
 
+@pytest.mark.parametrize(
+    ("characters", "is_told"), [(300, True), (150_000, True), (220_000, False), (300_000, False)]
+)
+def test_a_dead_letter_reads_no_payload_twice_and_none_that_it_cannot_hold(
+    world: World, characters: int, is_told: bool
+) -> None:
+    text = "x" * characters
+    job = _dead_owing_its_letter(world, payload=text)
+    faults = Faults()
+    assert world.process(faults).scheduler.scheduling.recovery.finish_job(job)
+    assert not {("jobs", "get_text"), ("objects", "get")} & {
+        (c.port, c.method) for c in faults.calls
+    }
+    letter = json.loads(world.queues.dead_letters[-1].body)
+    assert letter["payload_json"] == (f'"{text}"' if is_told else None)
+
+
 def test_a_dead_letter_without_an_answer_keeps_the_entry(world: World) -> None:
     job = _dead_owing_its_letter(world)
     faults = Faults()
@@ -214,5 +231,12 @@ def test_a_payload_that_was_changed_meanwhile_is_not_renewed(
 ) -> None:
     job = world.submit(payload="x" * 300, delay_seconds=1000)
     world.change(job, payload=1)
-    assert not recovery.renew_payload(job)
+    assert not recovery.renew_payload(replace(job, due_at=START + timedelta(days=200)))
     assert world.job(job).payload_kept_until is None
+
+
+def test_a_payload_that_lasts_is_not_written_again(world: World, recovery: RecoveryService) -> None:
+    job = world.submit(payload="x" * 300, delay_seconds=1000)
+    world.advance(86_400)
+    assert not recovery.renew_payload(job)
+    assert world.job(job) == job

@@ -71,6 +71,7 @@ class OneRun:
     clock: Clock = field(default_factory=SystemClock)
     timings: Timings = FAST_HEART
     limits: RunLimits = PATIENT
+    seconds_left: float = 900.0
 
     def run(
         self, function: Callable[..., Any], *, pulse: FakePulse | None = None, **job: Any
@@ -79,7 +80,7 @@ class OneRun:
         handlers = LoadedHandlers(lambda: self.registry)
         handlers.load()
         tools = self.tools(handlers)
-        runner = ThreadRunner(tools, self.process.enter())
+        runner = ThreadRunner(tools, self.process.enter(), lambda: self.seconds_left)
         payload = job.pop("payload_text", "null")
         last_error = job.pop("last_error", None)
         return runner.run(running_job(**job), payload, last_error, pulse or FakePulse())
@@ -147,7 +148,7 @@ class FakeExecution:
 class Context:
     """The context of an invocation with ``seconds`` left."""
 
-    seconds: float = 600.0
+    seconds: float = 900.0
 
     def get_remaining_time_in_millis(self) -> int:
         return int(self.seconds * 1000)

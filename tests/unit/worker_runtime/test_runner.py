@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +16,11 @@ from pydantic import BaseModel
 
 from hourhand import JobContext, NotRetryable, RetryLater, Snooze
 from hourhand.domain.model import ErrorInfo, Outcome, Progress
+from hourhand.handlers import Handler, Registry
 from hourhand.ports import Finished
 from hourhand.services.contents import CONTENT_BYTES
 from hourhand.testing import START, FakeClock
-from tests.unit.worker_runtime.fakes import SILENT_HEART, FakePulse, OneRun
+from tests.unit.worker_runtime.fakes import PATIENCE, SILENT_HEART, FakePulse, OneRun
 
 
 class Person(BaseModel):
@@ -391,6 +393,59 @@ def test_a_handler_that_stops_when_its_time_is_over_timed_out() -> None:
     assert (told.type, told.retryable) == ("TimedOut", True)
     assert told.message == "The handler ran longer than its limit of 60 s."
     assert not one.process.is_ending
+
+
+class StallingRegistry(Registry):
+    """Takes long to find a handler: the first heartbeat is due when the handler begins."""
+
+    def __init__(self, stall: Callable[[], object]) -> None:
+        super().__init__()
+        self._stall = stall
+
+    def get(self, name: str) -> Handler:
+        self._stall()
+        return super().get(name)
+
+
+class SlowPulse(FakePulse):
+    """A pulse whose beats take a while."""
+
+    def __init__(self, clock: FakeClock, seconds: float) -> None:
+        super().__init__()
+        self._clock, self._seconds = clock, seconds
+
+    def beat(self, progress: Progress | None) -> str:
+        self._clock.advance(self._seconds)
+        return super().beat(progress)
+
+
+def test_a_limit_that_passes_during_a_heartbeat_is_noticed_before_the_next() -> None:
+    clock = FakeClock()
+    one = OneRun(
+        registry=StallingRegistry(lambda: clock.advance(SILENT_HEART.heartbeat)),
+        clock=clock,
+        timings=SILENT_HEART,
+    )
+    pulse = SlowPulse(clock, 1.5)
+    limit = int(PATIENCE) + 1
+
+    finished = one.run(wait_until_told, pulse=pulse, timeout_seconds=limit)
+
+    assert (finished.outcome, pulse.beats) == (Outcome.TIMED_OUT, 1)
+
+
+@pytest.mark.parametrize(("seconds_left", "is_begun"), [(75, True), (74.9, False)])
+def test_a_handler_that_would_outlast_the_function_is_not_begun(
+    seconds_left: float, is_begun: bool
+) -> None:
+    begun: list[str] = []
+    one = OneRun(seconds_left=seconds_left)
+
+    finished = one.run(lambda ctx: begun.append(ctx.job_id), timeout_seconds=60)
+
+    assert bool(begun) is is_begun
+    assert finished.outcome is (Outcome.SUCCEEDED if is_begun else Outcome.SNOOZED)
+    assert one.telemetry.total("not_begun_for_time") == (0 if is_begun else 1)
 
 
 def test_a_handler_has_its_whole_time() -> None:

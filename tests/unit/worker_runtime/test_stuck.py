@@ -9,7 +9,7 @@ import pytest
 
 from hourhand import JobContext
 from hourhand.domain.errors import Unavailable
-from hourhand.services.execution import START_RESERVE_SECONDS
+from hourhand.services.execution import END_RESERVE_SECONDS, START_RESERVE_SECONDS
 from hourhand.worker_runtime import STUCK_EXIT_CODE, RunLimits, _batch
 from tests.unit.worker_runtime.fakes import (
     FAST_HEART,
@@ -232,4 +232,4 @@ def test_the_end_of_a_process_fits_into_the_time_that_is_reserved_for_it() -> No
     waits = limits.stop_grace + limits.neighbour_grace + limits.hand_back
 
     # What is left of the reserve is for the commits.
-    assert waits + 5 <= START_RESERVE_SECONDS
+    assert waits + 2 <= END_RESERVE_SECONDS < START_RESERVE_SECONDS

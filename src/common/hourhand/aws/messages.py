@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hourhand.domain.errors import HourhandError
-from hourhand.domain.ids import canonical_json, trace_id_for
+from hourhand.domain.ids import canonical_json, content_hash, trace_id_for
 from hourhand.domain.model import JobMessage, Priority
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports import Delivery
 
 VERSION = 1
-SHOWN_CHARACTERS = 200
-"""How much of a message that is not ours an error shows."""
+HASH_CHARACTERS = 12
+"""How much of its hash names a message that is not ours; its text may be a payload's."""
 
 
 class ForeignMessage(HourhandError):
@@ -50,17 +50,17 @@ def read_message(body: str) -> JobMessage:
         fields = json.loads(body)
         version = fields["v"]
     except (ValueError, TypeError, KeyError) as error:
-        raise ForeignMessage(f"This message is not a job's: {_shown(body)}") from error
+        raise ForeignMessage(f"This message is not a job's: {_named(body)}") from error
     if version != VERSION:
         raise ForeignMessage(
-            f"This message has version {version!r}, and this worker reads {VERSION} alone: "
-            f"{_shown(body)}"
+            f"This message is not of version {VERSION}, which alone this worker reads: "
+            f"{_named(body)}"
         )
     try:
         return _message_of(fields)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise ForeignMessage(
-            f"This message lacks what a job's has ({error!r}): {_shown(body)}"
+            f"This message lacks what a job's has ({type(error).__name__}): {_named(body)}"
         ) from error
 
 
@@ -82,8 +82,8 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
     )
 
 
-def _shown(body: str) -> str:
-    return repr(body[:SHOWN_CHARACTERS])
+def _named(body: str) -> str:
+    return f"{len(body)} characters with the hash {content_hash(body)[:HASH_CHARACTERS]}."
 
 
 def read_delivery(

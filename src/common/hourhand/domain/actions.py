@@ -101,17 +101,16 @@ def next_action(job: Job, judgement: Judgement) -> Action:
         return Expire()
     action = _send(job, judgement)
     # There are weeks left for the payload: what is due goes first, whatever becomes of this.
-    if isinstance(action, Leave) and needs_payload_renewal(job, now, timings):
+    runs_at = max(now, job.due_at or now)
+    if isinstance(action, Leave) and needs_payload_renewal(job, runs_at, timings):
         return KeepPayload()
     return action
 
 
-def needs_payload_renewal(job: Job, now: datetime, timings: Timings) -> bool:
-    """Whether the payload beside a job that is still to run comes near its end."""
+def needs_payload_renewal(job: Job, runs_at: datetime, timings: Timings) -> bool:
+    """Whether the payload beside a job comes near its end by the time that the job is to run."""
     until = job.payload_kept_until
-    if until is None:
-        return False
-    return until - max(now, job.due_at or now) < timings.payload_renewed_below
+    return until is not None and until - runs_at < timings.payload_renewed_below
 
 
 def redispatch_wait(due_at: datetime, enqueued_at: datetime, timings: Timings) -> timedelta:

@@ -20,7 +20,7 @@ OWN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|k\.[a-z2-7]{32}")
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 60
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 def length_prefixed(*parts: str) -> bytes:
@@ -76,8 +76,9 @@ def trace_id_for(job_id: str) -> str:
 def canonical_json(value: Any) -> str:
     """Return ``value`` as the one JSON text that equal values share.
 
-    Half a surrogate pair, which JSON may hold and UTF-8 may not, stays escaped. Raises
-    `ValueError` for NaN and infinities and `TypeError` for what JSON cannot hold.
+    What JSON may hold and others may not stays escaped: half a surrogate pair, which is not
+    UTF-8, and U+FFFE and U+FFFF, which SQS rejects. Raises `ValueError` for NaN and infinities
+    and `TypeError` for what JSON cannot hold.
     """
     text = json.dumps(
         value,
@@ -86,7 +87,7 @@ def canonical_json(value: Any) -> str:
         allow_nan=False,
         ensure_ascii=False,
     )
-    return _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+    return _UNSENDABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def content_hash(*parts: str) -> str:

@@ -122,6 +122,8 @@ class RunningAttempt:
             self.tools.telemetry.warning(
                 "A heartbeat failed.", job_id=self.job.id, reason=error.detail
             )
+            # The calls may have taken longer than the rest of the lease.
+            now = self.tools.clock.now()
             has_lease = self.job.lease_until is not None and now < self.job.lease_until
             return "alive" if has_lease else "lost"
         return "alive" if self.job.cancel_requested_at is None else "cancelled"
@@ -226,6 +228,12 @@ class RunningAttempt:
         now = self.tools.clock.now()
         due_at = floor_ms(now + delay)
         placement = self._insist(lambda: self.tools.filing.place_after(self.job, due_at, now))
+        # The sweep, which renews payloads, may not read this job before the wait is over.
+        kept_until = self._insist(
+            lambda: self.tools.contents.renew_payload(
+                self.job, placement.entry.due_at, self.tools.timings
+            )
+        )
         committed = self._commit(
             lambda job: retry_later(
                 job,
@@ -235,6 +243,7 @@ class RunningAttempt:
                 reason=reason,
                 entry=placement.entry,
                 sends_now=placement.sends_now,
+                payload_kept_until=kept_until,
             )
         )
         if isinstance(committed, Refused):

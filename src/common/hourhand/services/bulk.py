@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.model import OPEN, REDRIVABLE, Job, JobStatus
 from hourhand.ports import Clock, JobStore
-from hourhand.schemas import BulkRequest
+from hourhand.schemas import BulkRequest, JobFilters
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.listing import collect
 from hourhand.services.operations import OperationsService
 
 MAX_JOBS_A_CALL = 1000
 MAX_SECONDS_A_CALL = 20.0
+"""Looked at after each job: operating on one may take seconds."""
+
 JOBS_A_STEP = 50
 MAX_STEPS = 400
 """Steps that find nothing to do end a call too: its ``next_cursor`` goes on."""
@@ -38,6 +40,26 @@ class BulkResult:
     next_cursor: str | None
 
 
+@dataclass(slots=True)
+class _Tally:
+    """What a call did so far."""
+
+    matched: int = 0
+    changed: int = 0
+    failed: list[BulkFailure] = field(default_factory=list)
+
+    def note(self, job: Job, operate: Callable[[Job], Job] | None) -> None:
+        """Count a job that matched; operate on it, unless the run is dry."""
+        self.matched += 1
+        if operate is None:
+            return
+        try:
+            operate(job)
+            self.changed += 1
+        except HourhandError as error:
+            self.failed.append(BulkFailure(job.id, error))
+
+
 @dataclass(frozen=True, slots=True)
 class BulkService:
     """Cancels and redrives in bulk."""
@@ -50,6 +72,7 @@ class BulkService:
         """Cancel every job that matches and is not final."""
         return self._each(
             request,
+            request.filters,
             lambda job: job.status in OPEN,
             lambda job: self.operations.cancel(job.id, actor=actor, reason="bulk"),
         )
@@ -60,40 +83,41 @@ class BulkService:
         They count only where the filter asks for that status: nobody expects a bulk redrive to
         raise what was cancelled on purpose.
         """
-        wanted = {request.filters.status or JobStatus.DEAD} & REDRIVABLE
+        filters = request.filters
+        if filters.status is None:
+            filters = filters.model_copy(update={"status": JobStatus.DEAD})
         return self._each(
             request,
-            lambda job: job.status in wanted,
+            filters,
+            lambda job: job.status in REDRIVABLE,
             lambda job: self.operations.redrive(job.id, actor=actor, reason="bulk"),
         )
 
     def _each(
         self,
         request: BulkRequest,
+        filters: JobFilters,
         applies: Callable[[Job], bool],
         operate: Callable[[Job], Job],
     ) -> BulkResult:
+        # A cursor belongs to the filters as they were asked for.
         fingerprint = request.filters.fingerprint
         position = read_cursor(request.cursor, fingerprint) if request.cursor else None
         deadline = self.clock.monotonic() + MAX_SECONDS_A_CALL
-        matched = changed = 0
-        failed: list[BulkFailure] = []
+        tally = _Tally()
         for _ in range(MAX_STEPS):
-            limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - matched)
-            page = collect(self.jobs, request.filters, position, limit=limit, now=self.clock.now())
-            for job in filter(applies, page.jobs):
-                matched += 1
-                if request.dry_run:
-                    continue
-                try:
-                    operate(job)
-                    changed += 1
-                except HourhandError as error:
-                    failed.append(BulkFailure(job.id, error))
+            limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - tally.matched)
+            page = collect(self.jobs, filters, position, limit=limit, now=self.clock.now())
             position = page.next
-            if position is None or matched >= MAX_JOBS_A_CALL:
+            for job, place in zip(page.jobs, page.positions, strict=True):
+                if applies(job):
+                    tally.note(job, None if request.dry_run else operate)
+                if self.clock.monotonic() >= deadline:
+                    position = place
+                    break
+            if position is None or tally.matched >= MAX_JOBS_A_CALL:
                 break
             if self.clock.monotonic() >= deadline:
                 break
         next_cursor = write_cursor(position, fingerprint) if position else None
-        return BulkResult(matched, changed, tuple(failed), next_cursor)
+        return BulkResult(tally.matched, tally.changed, tuple(tally.failed), next_cursor)

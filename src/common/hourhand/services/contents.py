@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from hourhand.domain.actions import needs_payload_renewal
 from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash
 from hourhand.domain.model import Content, Job
@@ -49,13 +50,29 @@ class ContentKeeper:
             return self.jobs.get_text(job_id, content.item)
         return self.objects.get(content.key or "")
 
+    def renew_payload(self, job: Job, runs_at: datetime, timings: Timings) -> datetime | None:
+        """Keep the payload beside a job that is to run at ``runs_at`` for longer, if it must be.
+
+        Returns until when, for the job's own record: a crash before that is written leaves the
+        text kept longer than the job says. ``None``: the text lasts, and was not written again.
+        """
+        if job.payload.item is None or not needs_payload_renewal(job, runs_at, timings):
+            return None
+        until = payload_kept_until(runs_at, job.retention_seconds, timings)
+        self.jobs.extend_text(job.id, job.payload.item, until)
+        return until
+
     def mark_finished(self, job: Job, keep_until: datetime) -> None:
         """Let the objects of a final job expire; what lies in the table has its own end."""
         for key in object_keys(job):
             self.objects.mark_finished(key, keep_until)
 
+    def mark_replaced(self, key: str, keep_until: datetime) -> None:
+        """Let an object expire whose job has another payload now."""
+        self.objects.mark_finished(key, keep_until)
+
     def mark_live(self, job: Job) -> None:
-        """Keep the objects of a job that is redriven."""
+        """Keep the objects of a job that is still to run."""
         for key in object_keys(job):
             self.objects.mark_live(key)
 

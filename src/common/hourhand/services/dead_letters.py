@@ -7,7 +7,7 @@ from typing import Any
 
 from hourhand.domain.history import attempts_of, last_error, shorten
 from hourhand.domain.ids import canonical_json, trace_id_for
-from hourhand.domain.model import Attempt, ErrorInfo, Job
+from hourhand.domain.model import Attempt, Content, ErrorInfo, Job
 from hourhand.domain.times import rfc3339
 from hourhand.ports import JobDetails
 
@@ -33,6 +33,11 @@ _LEAST_ROOM = _Room(100, 0)
 
 MAX_ATTEMPTS_TOLD = 100
 """A whole round. Of a job that was redriven again and again, the newest tell most."""
+
+
+def can_hold(payload: Content) -> bool:
+    """Whether the payload may fit into a letter: one that never does need not be read."""
+    return payload.size_bytes <= MAX_BODY_BYTES
 
 
 def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:

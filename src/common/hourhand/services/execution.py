@@ -23,7 +23,10 @@ from hourhand.services.idempotency import KeyState
 from hourhand.services.writing import make_move
 
 START_RESERVE_SECONDS = 20
-"""What must be left of the function's time beyond a job's own limit, to commit its outcome."""
+"""What must be left of the function's time beyond a job's own limit for it to be claimed."""
+
+END_RESERVE_SECONDS = 15
+"""What of that must be left when its handler begins, to end it and to commit its outcome."""
 
 MAX_CLAIM_ROUNDS = 3
 """Looks at a job that changed under our eyes; then its message goes back for a while."""
@@ -32,7 +35,10 @@ MAX_WAITS = 5
 """Sleeps until a job's time; more than one only where a sleep ended early."""
 
 RETRY_HIDE_SECONDS = 5
-"""How long a message is hidden whose job changed too often to be judged."""
+"""How long a message is hidden that cannot be judged, or not be worked off, as things are."""
+
+NOT_BEGUN = Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(seconds=1))
+"""The end, at no attempt, of a job that was claimed and then not begun: it comes again."""
 
 
 class Disposition(StrEnum):
@@ -63,8 +69,8 @@ class ExecutionService:
         """
         message = delivery.message
         if remaining_seconds() < message.timeout_seconds + START_RESERVE_SECONDS:
-            self._hide(delivery, timedelta(0))
-            return Disposition.KEEP
+            self._tell_no_time(message.job_id, message.timeout_seconds)
+            return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
         early = message.due_at - self.tools.clock.now()
         if early > self.tools.timings.early_wait:
             # Rounded down: the rest is waited out, and a job that is hidden too long is late.
@@ -77,7 +83,7 @@ class ExecutionService:
         attempt = RunningAttempt(self.tools, claimed, delivery, self.worker)
         self._running[claimed.id] = attempt
         try:
-            self._run(attempt, runner)
+            self._run(attempt, runner, remaining_seconds)
         finally:
             # A zombie must not strike out the attempt that took its job over in this process.
             if self._running.get(claimed.id) is attempt:
@@ -179,10 +185,17 @@ class ExecutionService:
         )
         if may_run_again:
             return job
-        self.tools.recovery.recover_lost(job, self.worker)
+        if not self.tools.recovery.recover_lost(job, self.worker):
+            # Its owner may have renewed the lease: then this message is its crash recovery.
+            return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
         return Disposition.DONE
 
-    def _run(self, attempt: RunningAttempt, runner: HandlerRunner) -> None:
+    def _run(
+        self,
+        attempt: RunningAttempt,
+        runner: HandlerRunner,
+        remaining_seconds: Callable[[], float],
+    ) -> None:
         tools, job = self.tools, attempt.job
         payload_text = tools.insist(job.id, lambda: tools.contents.read(job.id, job.payload))
         if payload_text is None:
@@ -201,8 +214,20 @@ class ExecutionService:
         if not attempt.is_fit_to_start():
             self._tell_if_lost(attempt, committed=False)
             return
-        finished = runner.run(attempt.job, payload_text, last, attempt)
+        if can_end_in_time(job, remaining_seconds()):
+            finished = runner.run(attempt.job, payload_text, last, attempt)
+        else:
+            self._tell_no_time(job.id, job.timeout_seconds)
+            finished = NOT_BEGUN
         self._commit(attempt, finished, payload_text)
+
+    def _tell_no_time(self, job_id: str, timeout_seconds: int) -> None:
+        self.tools.telemetry.warning(
+            "A job was not begun: too little of the function's time is left.",
+            job_id=job_id,
+            timeout_seconds=timeout_seconds,
+        )
+        self.tools.telemetry.count("not_begun_for_time")
 
     def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> None:
         committed = attempt.finish(finished, payload_text)
@@ -257,6 +282,11 @@ class ExecutionService:
     def _hide(self, delivery: Delivery, duration: timedelta) -> None:
         seconds = ceil_seconds(min(max(duration, timedelta(0)), SQS_MAX_VISIBILITY))
         self.tools.queues.hide(delivery, seconds)
+
+
+def can_end_in_time(job: Job, remaining_seconds: float) -> bool:
+    """Whether a handler that begins now ends, and is committed, within the function's time."""
+    return remaining_seconds >= job.timeout_seconds + END_RESERVE_SECONDS
 
 
 def _will_retry(job: Job, finished: Finished) -> bool:

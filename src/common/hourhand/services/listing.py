@@ -24,9 +24,13 @@ CLOCKS_APART = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Jobs that match, newest first, and where to go on (``None``: the listing ended)."""
+    """Jobs that match, newest first, and where to go on (``None``: the listing ended).
+
+    ``positions`` are the places of the jobs: from each one the listing goes on right after it.
+    """
 
     jobs: tuple[Job, ...]
+    positions: tuple[ListingPosition, ...]
     next: ListingPosition | None
 
 
@@ -40,6 +44,7 @@ def collect(
 ) -> Collected:
     """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``."""
     found: list[Job] = []
+    positions: list[ListingPosition] = []
     for _ in range(MAX_LISTING_READS):
         page = store.list_jobs(
             dead_only=filters.status is JobStatus.DEAD,
@@ -53,12 +58,13 @@ def collect(
             job = jobs.get(listed.job_id)
             if job is not None and matches(job, filters):
                 found.append(job)
+                positions.append(listed.position)
                 if len(found) == limit:
-                    return Collected(tuple(found), listed.position)
-        if page.next is None:
-            return Collected(tuple(found), None)
+                    return Collected(tuple(found), tuple(positions), listed.position)
         position = page.next
-    return Collected(tuple(found), position)
+        if position is None:
+            break
+    return Collected(tuple(found), tuple(positions), position)
 
 
 def matches(job: Job, filters: JobFilters) -> bool:

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
-from hourhand.domain.model import NOT_STARTED, REDRIVABLE, EventKind, Job, JobStatus
+from hourhand.domain.model import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
 from hourhand.domain.moves import (
     Move,
     cancel_waiting,
     change,
+    keep_after_end,
     redrive,
     request_cancel,
 )
@@ -72,15 +73,19 @@ class OperationsService:
             _require_waiting(job, "changed")
             clock_read_at = self.clock.monotonic()
             now = self.clock.now()
-            placement = self._new_place(job, patch, now)
-            sets = self._changed_fields(job, patch, placement, now)
+            run_at = _new_run_at(patch, now)
+            placement = None if run_at is None else self.filing.place(job.id, run_at, now)
+            sets = self._changed_fields(job, patch, run_at, now)
             sends_now = self._is_due_soon(job, placement, now)
             build = _changes(
                 sets, placement, now=now, actor=actor, sends_now=sends_now, kind=EventKind.CHANGED
             )
+            replaced = job.payload
             changed, job = self._try(job, build)
             if changed:
-                return self._announce(job, clock_read_at, actor)
+                job = self._announce(job, clock_read_at, actor)
+                self._settle_objects(job, replaced)
+                return job
         raise _lost_too_often(job_id)
 
     def run_now(self, job_id: str, *, actor: str) -> Job:
@@ -162,40 +167,59 @@ class OperationsService:
             raise NotFound(f"There is no job {job_id}.")
         return job
 
-    def _new_place(self, job: Job, patch: JobPatch, now: datetime) -> Placement | None:
-        if not {"run_at", "delay_seconds"} & patch.given:
-            return None
-        run_at = resolve_run_at(patch.run_at, patch.delay_seconds, now)
-        return self.filing.place(job.id, run_at, now)
-
     def _is_due_soon(self, job: Job, placement: Placement | None, now: datetime) -> bool:
         if placement is not None:
             return placement.sends_now
         return job.due_at is not None and job.due_at <= now + self.timings.look_ahead
 
     def _changed_fields(
-        self, job: Job, patch: JobPatch, placement: Placement | None, now: datetime
+        self, job: Job, patch: JobPatch, run_at: datetime | None, now: datetime
     ) -> dict[str, Any]:
-        sets: dict[str, Any] = {}
-        run_at = job.run_at
-        if placement is not None:
-            run_at = resolve_run_at(patch.run_at, patch.delay_seconds, now)
-            sets["run_at"] = run_at
+        sets: dict[str, Any] = {} if run_at is None else {"run_at": run_at}
         expires_at = patch.expires_at if "expires_at" in patch.given else job.expires_at
-        require_expiry_after(expires_at, run_at, now)
+        require_expiry_after(expires_at, run_at or job.run_at, now)
         if "expires_at" in patch.given:
             sets["expires_at"] = expires_at
         if patch.priority is not None:
             sets["priority"] = sets["queue"] = patch.priority
-        kept_until = payload_kept_until(max(run_at, now), job.retention_seconds, self.timings)
+        # A job that waits for another attempt is due later than its run_at.
+        runs_at = max(run_at or job.due_at or job.run_at, now)
         if patch.payload_text is not None:
+            kept_until = payload_kept_until(runs_at, job.retention_seconds, self.timings)
             payload = self.contents.keep_payload(job.id, patch.payload_text, kept_until)
             sets["payload"] = payload
             sets["payload_kept_until"] = kept_until if payload.item is not None else None
-        elif placement is not None and job.payload.item is not None:
-            self.jobs.extend_text(job.id, job.payload.item, kept_until)
-            sets["payload_kept_until"] = kept_until
+        elif renewed_until := self.contents.renew_payload(job, runs_at, self.timings):
+            sets["payload_kept_until"] = renewed_until
         return sets
+
+    def _settle_objects(self, job: Job, replaced: Content) -> None:
+        """Let the object expire that a change of payload left behind.
+
+        It is not undone by a failure here: what is left then costs its storage, and no more.
+        """
+        if replaced.key == job.payload.key:
+            return
+        try:
+            if replaced.key is not None:
+                self.contents.mark_replaced(replaced.key, self.clock.now() + keep_after_end(job))
+            # Objects are named by their texts: what one change leaves behind, another at the same
+            # time may bring back. Whoever comes last sees to what the job has now.
+            current = self.jobs.get(job.id)
+            if current is not None and not current.status.is_final:
+                self.contents.mark_live(current)
+        except Unavailable as error:
+            self.telemetry.warning(
+                "A replaced payload could not be marked; its object stays.",
+                job_id=job.id,
+                reason=error.detail,
+            )
+
+
+def _new_run_at(patch: JobPatch, now: datetime) -> datetime | None:
+    if not {"run_at", "delay_seconds"} & patch.given:
+        return None
+    return resolve_run_at(patch.run_at, patch.delay_seconds, now)
 
 
 def _require_waiting(job: Job, verb: str) -> None:

@@ -11,8 +11,8 @@ from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import expire, finish, keep_after_end, keep_payload, recover
 from hourhand.domain.timings import Timings
 from hourhand.ports import Applied, Clock, JobDetails, JobStore, Queues, Refused, Telemetry
-from hourhand.services.contents import ContentKeeper, payload_kept_until
-from hourhand.services.dead_letters import dead_letter_body
+from hourhand.services.contents import ContentKeeper
+from hourhand.services.dead_letters import can_hold, dead_letter_body
 from hourhand.services.filing import Filing
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
@@ -91,13 +91,14 @@ class RecoveryService:
         return isinstance(result, Applied)
 
     def renew_payload(self, job: Job) -> bool:
-        """Keep the payload beside a job that is still to run; whether the job agreed."""
-        if job.payload.item is None:
+        """Keep the payload beside a job that is still to run, if it comes near its end.
+
+        Returns whether it was kept longer and the job agreed.
+        """
+        runs_at = max(self.clock.now(), job.due_at or job.run_at)
+        until = self.contents.renew_payload(job, runs_at, self.timings)
+        if until is None:
             return False
-        base = max(self.clock.now(), job.due_at or job.run_at)
-        until = payload_kept_until(base, job.retention_seconds, self.timings)
-        # The text first: a crash in between leaves it kept longer than the job says.
-        self.jobs.extend_text(job.id, job.payload.item, until)
         return isinstance(self.jobs.transition(keep_payload(job, kept_until=until)), Applied)
 
     def _after_recovery(self, job: Job, clock_read_at: float, actor: str) -> None:
@@ -108,6 +109,14 @@ class RecoveryService:
             self.finish_job(job)
 
     def _send_dead_letter(self, details: JobDetails) -> None:
-        payload = self.contents.read(details.job.id, details.job.payload)
-        self.queues.send_dead_letter(dead_letter_body(details, payload), tenant=details.job.tenant)
+        body = dead_letter_body(details, self._payload_to_tell(details))
+        self.queues.send_dead_letter(body, tenant=details.job.tenant)
         self.telemetry.count("dead_letters")
+
+    def _payload_to_tell(self, details: JobDetails) -> str | None:
+        payload = details.job.payload
+        if not can_hold(payload):
+            return None
+        if payload.item is not None:
+            return details.texts.get(payload.item)
+        return self.contents.read(details.job.id, payload)

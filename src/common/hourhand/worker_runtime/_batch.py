@@ -154,12 +154,13 @@ class WorkerRuntime:
             self._tell_failure("A message is not one of ours.", error, message_id=raw["messageId"])
             self.telemetry.count("messages_foreign")
             return True
+
+        def remaining_seconds() -> float:
+            return context.get_remaining_time_in_millis() / 1000
+
+        runner = ThreadRunner(self._tools, record, remaining_seconds)
         try:
-            disposition = self.execution.handle(
-                delivery,
-                ThreadRunner(self._tools, record),
-                lambda: context.get_remaining_time_in_millis() / 1000,
-            )
+            disposition = self.execution.handle(delivery, runner, remaining_seconds)
         except HandlerAbandoned:
             return True
         except Exception as error:  # noqa: BLE001 - the other messages must not pay for it

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from hourhand.domain.model import ErrorInfo, Job, Outcome
 from hourhand.domain.times import floor_ms
 from hourhand.handlers import HandlersNotLoaded, JobContext, JobLogger, StopSignal
 from hourhand.ports import Finished, Pulse
+from hourhand.services.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker_runtime._call import HandlerCall
 from hourhand.worker_runtime._errors import error_info
 from hourhand.worker_runtime._heart import Heart
@@ -15,17 +17,17 @@ from hourhand.worker_runtime._process import Record
 from hourhand.worker_runtime._tools import RunnerTools
 from hourhand.worker_runtime._watch import Watch
 
-NOT_STARTED_RETRY = timedelta(seconds=1)
-"""When a job comes again whose handler this process could not start: another may be free."""
-
 
 class ThreadRunner:
     """Implements `hourhand.ports.HandlerRunner` for one record: a thread for each handler."""
 
-    def __init__(self, tools: RunnerTools, record: Record) -> None:
-        """Take what is shared, and the record that is being handled."""
+    def __init__(
+        self, tools: RunnerTools, record: Record, remaining_seconds: Callable[[], float]
+    ) -> None:
+        """Take what is shared, the record that is being handled, and the function's time."""
         self._tools = tools
         self._record = record
+        self._remaining_seconds = remaining_seconds
 
     def run(
         self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
@@ -39,8 +41,8 @@ class ThreadRunner:
         not_loaded = self._wait_for_handlers(heart)
         if not_loaded is not None:
             return not_loaded
-        if self._tools.process.is_ending:
-            return Finished(outcome=Outcome.SNOOZED, retry_after=NOT_STARTED_RETRY)
+        if self._tools.process.is_ending or self._import_took_too_long(job):
+            return NOT_BEGUN
         context = self._context(job, last_error, stop)
         heart.context = context
         try:
@@ -54,7 +56,7 @@ class ThreadRunner:
             # Threads that earlier handlers left behind used up what the process may have.
             self._tools.telemetry.warning("No thread could be started.", job_id=job.id)
             self._tools.process.condemn()
-            return Finished(outcome=Outcome.SNOOZED, retry_after=NOT_STARTED_RETRY)
+            return NOT_BEGUN
         return Watch(self._tools, self._record, job, call, heart, context).to_the_end()
 
     def _heart(self, job: Job, pulse: Pulse, stop: StopSignal) -> Heart:
@@ -79,6 +81,17 @@ class ThreadRunner:
         self._tools.process.condemn()
         error = HandlersNotLoaded(f"Importing the handlers took longer than {limit:g} s.")
         return Finished(outcome=Outcome.FAILED, error=error_info(error))
+
+    def _import_took_too_long(self, job: Job) -> bool:
+        if can_end_in_time(job, self._remaining_seconds()):
+            return False
+        self._tools.telemetry.warning(
+            "A job was not begun: the import of the handlers took the time it needs.",
+            job_id=job.id,
+            timeout_seconds=job.timeout_seconds,
+        )
+        self._tools.telemetry.count("not_begun_for_time")
+        return True
 
     def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
         clock = self._tools.clock

@@ -94,13 +94,17 @@ class Watch:
 
     def _wait(self) -> None:
         """Wait for a wake-up, or for the next moment at which something is to be done."""
-        now, limits = self._tools.clock.monotonic(), self._tools.limits
-        until = self._tools.process.neighbours_until
-        moments = [self._limit]
-        if self._told_at is not None:
-            moments.append(self._told_at + limits.stop_grace)
-        if until is not None:
-            moments += [until, until + limits.hand_back]
-        waits = [moment - now for moment in moments if moment > now]
+        now = self._tools.clock.monotonic()
+        # One that passed during the heartbeat is waited for no longer, but still to be acted on.
+        waits = [max(0.0, moment - now) for moment in self._moments_to_come()]
         self._record.wake.wait(min([*waits, self._heart.seconds_to_next()]))
         self._record.wake.clear()
+
+    def _moments_to_come(self) -> list[float]:
+        """Return when the steps are due that `to_the_end` has not done yet."""
+        limits, until = self._tools.limits, self._tools.process.neighbours_until
+        if self._record.is_stuck:
+            return [] if until is None else [until + limits.hand_back]
+        if self._told_at is not None:
+            return [self._told_at + limits.stop_grace]
+        return [self._limit] if until is None else [self._limit, until]

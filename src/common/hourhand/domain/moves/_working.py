@@ -175,11 +175,14 @@ def retry_later(
     reason: str,
     entry: Entry,
     sends_now: bool,
+    payload_kept_until: datetime | None = None,
 ) -> Move:
     """The attempt is over and another is allowed; a snooze does not use the attempt up.
 
     ``entry`` never lies in an older bucket than the job's own: the sweep may have passed it.
+    ``payload_kept_until``: given where the payload beside the job was renewed for this wait.
     """
+    renewed = {"payload_kept_until": payload_kept_until} if payload_kept_until else {}
     kind = _END_EVENTS[outcome]
     move = Move(
         name="snooze" if outcome is Outcome.SNOOZED else "fail",
@@ -188,6 +191,7 @@ def retry_later(
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
         sets={
             **cleared(*LEASE_FIELDS, "progress"),
+            **renewed,
             "generation": job.generation + 1,
             "enqueued_at": now if sends_now else None,
         },

@@ -1,0 +1,138 @@
+"""The entry point of the worker function, on the events that its SQS event source gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand import bootstrap
+from hourhand.aws.messages import message_body, read_delivery
+from hourhand.bootstrap import Adapters
+from hourhand.domain.model import Job, JobStatus, Priority
+from hourhand.local.entry_points import Handler, load_entry_point
+from hourhand.settings import Settings, settings_environment
+from hourhand.testing import FakeChance, make_job
+from tests.functions.api_client import load_event
+from tests.world.world import World
+
+QUEUES = {"hourhand-medium": Priority.MEDIUM}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """As much of Lambda's context as the function looks at."""
+
+    remaining_ms: int = 900_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.remaining_ms
+
+
+@pytest.fixture
+def world() -> World:
+    return World(handlers=("send-welcome",))
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
+    """The function with an environment and real handlers, and the world where AWS would be."""
+    adapters = Adapters(
+        jobs=world.store,
+        control=world.control,
+        objects=world.objects,
+        queues=world.queues,
+        clock=world.clock,
+        chance=FakeChance(),
+        telemetry=world.telemetry,
+        idempotency=world.keys,
+        read_delivery=lambda record: read_delivery(record, None, QUEUES),
+    )
+    wire = bootstrap.wire_worker
+    monkeypatch.setattr(bootstrap, "wire_worker", lambda settings: wire(settings, adapters))
+    settings = Settings(
+        jobs_table="jobs",
+        control_table="control",
+        bucket="bucket",
+        queue_high="high",
+        queue_medium="hourhand-medium",
+        queue_low="low",
+        dead_letter_queue="dead",
+        clock_queue="clock",
+        idempotency_table="idempotency",
+        handlers="examples.quickstart",
+    )
+    for name, value in settings_environment(settings).items():
+        monkeypatch.setenv(name, value)
+    return load_entry_point("worker")
+
+
+def submit(world: World, job_id: str) -> Job:
+    payload = {"email": "ada@example.org", "name": "Ada"}
+    return world.submit(id=job_id, handler="send-welcome", payload=payload, timeout_seconds=60)
+
+
+def ids_of(event: dict[str, Any]) -> list[str]:
+    return [record["messageId"] for record in event["Records"]]
+
+
+def kept(*message_ids: str) -> dict[str, Any]:
+    """Return the answer that keeps these messages alone."""
+    return {"batchItemFailures": [{"itemIdentifier": name} for name in message_ids]}
+
+
+def test_the_recorded_message_is_what_a_submission_sends(world: World) -> None:
+    submit(world, "order-1042")
+    (delivery,) = world.receive()
+    (record,) = load_event("sqs_one_record")["Records"]
+    assert record["body"] == message_body(delivery.message)
+
+
+def test_a_message_that_is_worked_off_is_not_kept(worker: Handler, world: World) -> None:
+    job = submit(world, "order-1042")
+    world.advance(1)
+    assert worker(load_event("sqs_one_record"), Context()) == kept()
+    ended = world.job(job)
+    assert ended.status is JobStatus.SUCCEEDED
+    assert ended.result is not None
+    assert ended.result.text == '{"sent_to":"ada@example.org"}'
+    # From the SentTimestamp of the record, which is 6 ms after the submission.
+    assert world.telemetry.values("time_to_claim_ms") == [994]
+    assert world.telemetry.flushes == 1
+
+
+def test_a_foreign_message_among_good_ones_is_the_only_one_kept(
+    worker: Handler, world: World
+) -> None:
+    jobs = [submit(world, name) for name in ("order-1043", "order-1044")]
+    event = load_event("sqs_three_records")
+    assert worker(event, Context()) == kept(ids_of(event)[1])
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+    assert world.telemetry.total("messages_foreign") == 1
+    assert "secret-7" not in repr(world.telemetry.warnings)
+
+
+def test_a_message_whose_job_runs_under_a_live_lease_is_kept(worker: Handler, world: World) -> None:
+    lease_until = world.clock.now() + timedelta(seconds=20)
+    job = make_job(id="order-1042", status=JobStatus.RUNNING, lease_until=lease_until)
+    world.store.put(job)
+    event = load_event("sqs_one_record")
+    assert worker(event, Context()) == kept(*ids_of(event))
+    assert world.job(job) == job
+
+
+def test_a_message_of_an_older_generation_is_dropped(worker: Handler, world: World) -> None:
+    job = make_job(id="order-1042", status=JobStatus.ENQUEUED, generation=2)
+    world.store.put(job)
+    assert worker(load_event("sqs_one_record"), Context()) == kept()
+    assert world.job(job) == job
+    assert world.telemetry.total("duplicates_dropped") == 1
+
+
+def test_a_message_for_which_too_little_time_is_left_is_kept(worker: Handler, world: World) -> None:
+    job = submit(world, "order-1042")
+    event = load_event("sqs_one_record")
+    assert worker(event, Context(remaining_ms=79_999)) == kept(*ids_of(event))
+    assert world.job(job).status is JobStatus.ENQUEUED
