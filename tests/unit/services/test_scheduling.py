@@ -200,9 +200,11 @@ def test_many_shards_are_shared_out_among_a_bounded_number_of_invocations() -> N
 
 def test_a_leader_that_may_not_go_on_hands_nothing_over() -> None:
     world = _wide_world(shards=8, fan_out_entries=1)
-    # Enough for the first page, and no more once its entries were counted.
-    seconds_left = iter([55.0, 55.0])
-    report = world.scheduler.scheduling.tick("short", lambda: next(seconds_left, 1.0))
+
+    def seconds_left() -> float:
+        return 1.0 if world.telemetry.total("jobs_dispatched") else 55.0
+
+    report = world.scheduler.scheduling.tick("short", seconds_left)
     assert (report.handed_over, report.completed) == (0, False)
     assert not world.invoker.invoked
 

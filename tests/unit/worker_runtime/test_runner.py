@@ -427,9 +427,12 @@ def test_a_limit_that_passes_during_a_heartbeat_is_noticed_before_the_next() -> 
         timings=SILENT_HEART,
     )
     pulse = SlowPulse(clock, 1.5)
-    limit = int(PATIENCE) + 1
 
-    finished = one.run(wait_until_told, pulse=pulse, timeout_seconds=limit)
+    def listen(ctx: JobContext) -> None:
+        # Shorter than the time to the next heartbeat, which is waited for in real time.
+        assert ctx.cancelled.wait(PATIENCE / 2)
+
+    finished = one.run(listen, pulse=pulse, timeout_seconds=int(PATIENCE) + 1)
 
     assert (finished.outcome, pulse.beats) == (Outcome.TIMED_OUT, 1)
 

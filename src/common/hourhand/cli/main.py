@@ -105,7 +105,7 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 def demo(
     jobs: JobsOption = 340,
     backend: BackendOption = "moto",
-    workers: WorkersOption = 4,
+    workers: WorkersOption = 6,
     batch_size: BatchSizeOption = 1,
 ) -> None:
     """Run some hundred real jobs on a local cloud, break it on purpose, and report.
