@@ -7,15 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.ports import Finished, Pulse
-from hourhand.services.execution import Disposition
 from hourhand.services.sharding import ShardingService
 from hourhand.testing import START, Faults, make_job
-from tests.world.checks import check_world
-from tests.world.runs import succeed
+from tests.world.checks import assert_nothing_is_out_of_sight, check_world
 from tests.world.world import World
 
 STALL = 6.0
@@ -25,16 +22,6 @@ STALL = 6.0
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def assert_nothing_is_out_of_sight(world: World) -> None:
-    """Every job that is not final lies above the watermark or in an open bucket."""
-    state = world.control.read_watermark()
-    assert state is not None
-    for job in world.unfinished():
-        assert job.due_at is not None
-        bucket = bucket_of(job.due_at)
-        assert bucket >= state.low or bucket in state.open, f"{job.id} in {bucket}, {state}"
 
 
 # --- the watermark ------------------------------------------------------------------------------
@@ -261,163 +248,3 @@ def test_a_watermark_is_not_written_under_a_map_that_changed_during_the_sweep(
     assert world.tick(world.process(faults).scheduler).completed
     assert world.control.read_watermark() == before
     assert world.telemetry.total("watermark_refused") == 1
-
-
-# --- more than one invocation can do ------------------------------------------------------------
-
-SHARDS = ShardMap((ShardMapVersion(0, 8),))
-
-
-def _world_with_much_to_do(jobs: int = 60) -> World:
-    world = World(shard_map=SHARDS, fan_out_entries=10)
-    for _ in range(jobs):
-        world.submit(delay_seconds=400)
-    world.advance(200)
-    return world
-
-
-def test_shards_beyond_one_invocations_share_are_handed_over_and_swept_there() -> None:
-    world = _world_with_much_to_do()
-    report = world.tick()
-    handed_over = [i.shards for i in world.invoker.invoked]
-    assert report.handed_over == sum(map(len, handed_over)) > 0
-    assert not report.completed
-    assert 10 <= report.dispatched < 60
-    assert all(invocation.epoch == report.epoch for invocation in world.invoker.invoked)
-    dispatched = report.dispatched
-    for invocation in world.invoker.invoked:
-        swept = world.scheduler.scheduling.sweep_shards(
-            invocation.shards, invocation.epoch, invocation.tick_at, "further", lambda: 55.0
-        )
-        assert swept.completed
-        dispatched += swept.dispatched
-    assert dispatched == 60
-    world.advance(200)
-    world.deliver()
-    assert len(world.runs) == 60
-
-
-def test_a_tick_without_further_invocations_does_all_by_itself() -> None:
-    world = _world_with_much_to_do()
-    world.invoker.accepts = False
-    report = world.tick()
-    assert (report.handed_over, report.dispatched, report.completed) == (0, 60, True)
-
-
-def test_the_watermark_moves_while_shards_are_handed_over_and_passes_nothing() -> None:
-    world = _world_with_much_to_do()
-    for _ in range(10):
-        report = world.tick()
-        assert report.handed_over > 0
-        world.advance(60)
-    assert_nothing_is_out_of_sight(world)
-    state = world.control.read_watermark()
-    assert state is not None
-    assert state.low > bucket_of(START)
-    # What nobody swept is kept in view.
-    assert bucket_of(START + timedelta(seconds=400)) in state.open
-
-
-def test_a_shard_under_another_invocations_lease_is_left_to_it() -> None:
-    world = _world_with_much_to_do()
-    faults = Faults()
-    other = world.scheduler.scheduling
-    reports = []
-
-    def sweep_the_same() -> None:
-        reports.append(other.sweep_shards([0, 1], 1, world.clock.now(), "other", lambda: 55.0))
-
-    faults.interrupt("jobs.read_bucket", sweep_the_same)
-    first = world.process(faults).scheduler.scheduling
-    report = first.sweep_shards([0], 1, world.clock.now(), "first", lambda: 55.0)
-    assert report.completed
-    assert not reports[0].completed
-    in_shard = {n: [j for j in world.store.jobs().values() if j.shard == n] for n in (0, 1)}
-    assert reports[0].dispatched == len(in_shard[1])
-    assert report.dispatched == len(in_shard[0])
-
-
-def test_an_invocation_that_runs_out_of_time_leaves_the_rest_to_the_next_tick() -> None:
-    world = _world_with_much_to_do()
-    report = world.scheduler.scheduling.sweep_shards([0], 1, world.clock.now(), "late", lambda: 5.0)
-    assert (report.completed, report.dispatched) == (False, 0)
-    assert not world.tick(seconds_left=5.0).completed
-    world.invoker.accepts = False
-    assert world.tick().dispatched == 60
-
-
-def test_an_invocation_that_lost_its_shards_lease_stops() -> None:
-    world = _world_with_much_to_do()
-    faults = Faults()
-
-    def overtake() -> None:
-        world.advance(33)
-        world.scheduler.scheduling.sweep_shards([0], 1, world.clock.now(), "other", lambda: 55.0)
-
-    faults.interrupt("jobs.read_bucket", overtake, nth=2)
-    late = world.process(faults).scheduler.scheduling
-    report = late.sweep_shards([0], 1, world.clock.now(), "late", lambda: 55.0)
-    assert not report.completed
-    assert [call.method for call in faults.calls].count("read_bucket") == 2
-
-
-# --- clocks -------------------------------------------------------------------------------------
-
-
-def test_a_leader_whose_clock_is_a_little_off_is_corrected_widens_and_closes_nothing(
-    world: World,
-) -> None:
-    for _ in range(5):
-        world.minute()
-    before = world.control.read_watermark()
-    slow = world.clock.view(-timedelta(seconds=20))
-    job = world.submit(delay_seconds=310)
-    report = world.tick(world.process(clock=slow).scheduler)
-    assert report.led
-    assert report.verdict == "widen"
-    assert world.job(job).is_sent, "the horizon is wider by what the clock was off"
-    assert world.control.read_watermark() == before
-    assert slow.now() == world.clock.now()
-
-
-def test_a_leader_whose_clock_is_far_off_refuses_and_gives_the_lease_up(world: World) -> None:
-    job = world.submit(delay_seconds=310)
-    world.advance(20)
-    fast = world.clock.view(timedelta(minutes=5))
-    wrong = world.process(clock=fast).scheduler
-    report = world.tick(wrong)
-    assert (report.led, report.verdict, report.entries) == (False, "refuse", 0)
-    assert not world.job(job).is_sent
-    assert abs(fast.now() - world.clock.now()) <= timedelta(milliseconds=1)
-    world.advance(60)
-    assert world.tick(wrong).led, "the clock was corrected: it may lead again"
-
-
-def test_a_leader_that_cannot_ask_for_the_time_leads_by_its_own(world: World) -> None:
-    world.queues.behaviour.answers_probes = False
-    assert world.tick().verdict == "fine"
-    faults = Faults()
-    faults.throttle("queues.probe_time")
-    assert world.tick(world.process(faults).scheduler).led
-    assert "The clock could not be audited." in world.telemetry.sentences
-
-
-@pytest.mark.parametrize("skew_seconds", [-1.0, 1.0])
-def test_a_worker_whose_clock_is_off_within_the_margin_takes_no_live_job_over(
-    world: World, skew_seconds: float
-) -> None:
-    world.queues.behaviour.copies = 2
-    world.submit()
-    first, second = world.receive()
-    other = world.process(clock=world.clock.view(timedelta(seconds=skew_seconds))).worker
-
-    def be_met_at_the_end_of_the_lease(job: Job, pulse: Pulse) -> Finished:
-        world.clock.advance(world.timings.job_lease)
-        assert world.handle(second, by=other) is Disposition.KEEP
-        assert pulse.beat(None) == "alive"
-        return succeed(job, pulse)
-
-    world.handle(first, be_met_at_the_end_of_the_lease)
-    world.settle()
-    check_world(world)
-    assert len(world.runs) == 1

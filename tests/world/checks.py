@@ -135,3 +135,13 @@ def is_over(world: World, run: Run, instant: datetime) -> bool:
         if change.name == "hand_back" and change.after.token == run.token
     ]
     return bool(handed_back) and handed_back[0] + HAND_BACK_DELAY <= instant
+
+
+def assert_nothing_is_out_of_sight(world: World) -> None:
+    """Every job that is not final lies above the watermark or in an open bucket."""
+    state = world.control.read_watermark()
+    assert state is not None
+    for job in world.unfinished():
+        assert job.due_at is not None
+        bucket = bucket_of(job.due_at)
+        assert bucket >= state.low or bucket in state.open, f"{job.id} in {bucket}, {state}"

@@ -168,6 +168,7 @@ def test_what_runs_and_with_which_timings_is_said_at_the_start() -> None:
     text = printed(lambda c: DemoScreen(c).started(cast("LocalCloud", cloud), plan))
     assert "2 schedulers and 3 workers" in text
     assert "60: one a module" in text
+    assert "with a pause while 100 messages wait" in " ".join(text.split())
     assert "shortened to 1/6: tick 10 s" in text
 
 

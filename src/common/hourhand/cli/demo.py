@@ -154,6 +154,8 @@ def _introduction(cloud: LocalCloud, plan: Sequence[Step]) -> dict[str, str]:
         "a process each",
         "jobs": f"{jobs}: one a module of this Python's standard library, reports on them, "
         "and some that misbehave",
+        "pace": f"submitted over {plan[-1].at_seconds:.0f} s, with a pause while {MAX_WAITING} "
+        "messages wait, as moto is slow with more",
         "timings": f"shortened to 1/{1 / TIME_SCALE:.0f}: {_timings(cloud.options.timings)}",
     }
 

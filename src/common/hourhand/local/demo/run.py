@@ -63,11 +63,15 @@ class DemoFailed(HourhandError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DemoOptions:
-    """What `hourhand demo` is told. ``pace``: how many times quicker, for tests."""
+    """What `hourhand demo` is told. ``pace``: how many times quicker, for tests.
+
+    Two workers more than `hourhand dev` has: each delayed job's message is received up to a second
+    early, and its worker waits the rest out.
+    """
 
     jobs: int = DEFAULT_JOBS
     backend: str = MOTO
-    workers: int = 4
+    workers: int = 6
     batch_size: int = 1
     pace: float = 1.0
 
