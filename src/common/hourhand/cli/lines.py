@@ -174,7 +174,9 @@ def _change(news: ApiAnswered) -> Told | None:
             return None
 
 
-def _submitted(job: Mapping[str, Any], *, is_new: bool) -> Told:
+def _submitted(job: Mapping[str, Any], *, is_new: bool) -> Told | None:
+    if "run_at" not in job:
+        return None
     wait = datetime.fromisoformat(job["run_at"]) - datetime.fromisoformat(job["created_at"])
     seconds = wait.total_seconds()
     due = f"due in {_duration(seconds * 1000)}" if seconds > 0 else "due now"

@@ -11,6 +11,7 @@ from hourhand.domain.model import (
     Attempt,
     Content,
     ErrorInfo,
+    EventKind,
     HistoryEvent,
     Job,
     Progress,
@@ -182,7 +183,8 @@ def _event(event: HistoryEvent) -> dict[str, Any]:
         "status": event.status,
         "attempt": event.attempt,
         "actor": event.actor,
-        "reason": event.reason or None,
+        # A submission's is only the mark that tells it from others under the same key.
+        "reason": None if event.kind is EventKind.SUBMITTED else event.reason or None,
     }
 
 

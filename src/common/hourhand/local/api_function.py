@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from hourhand.local.entry_points import Handler
-from hourhand.local.gateway_events import gateway_event
+from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.lambda_context import LocalContext
 from hourhand.local.log_lines import read_line
 from hourhand.local.news import ApiAnswered, Tell
@@ -38,7 +38,8 @@ class ApiFunction:
                 method=request["method"],
                 path=event["rawPath"],
                 status=answer["statusCode"],
-                body=str(answer.get("body") or ""),
+                # Large answers travel in base64, as they do through API Gateway.
+                body=answer_body(dict(answer)).decode(),
             )
         )
         return answer

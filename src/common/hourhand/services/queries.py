@@ -16,6 +16,7 @@ from hourhand.domain.model import (
     ErrorInfo,
     HistoryEvent,
     Job,
+    JobStatus,
     Priority,
 )
 from hourhand.ports import (
@@ -190,7 +191,7 @@ class QueryService:
             payload_text=self._text(details, job.payload),
             result_text=self._text(details, job.result),
             attempts=attempts,
-            error=last_error(attempts),
+            error=_error_of(job, attempts),
         )
 
     def _text(self, details: JobDetails, content: Content | None) -> str | None:
@@ -211,7 +212,12 @@ def _is_all_in(job: Job) -> bool:
 def summary(job: Job) -> JobReport:
     """Return a job as listings show it, from its hot item alone."""
     attempts = attempts_of(job.history, {})
-    return JobReport(job, None, None, attempts, last_error(attempts))
+    return JobReport(job, None, None, attempts, _error_of(job, attempts))
+
+
+def _error_of(job: Job, attempts: Sequence[Attempt]) -> ErrorInfo | None:
+    """Return why the last failed attempt failed; nothing is wrong with a job that succeeded."""
+    return None if job.status is JobStatus.SUCCEEDED else last_error(attempts)
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int | None:

@@ -287,7 +287,7 @@ class Demo:
         return Outcome(
             verdict=review.verdict(
                 client,
-                ledger=(folder / "ledger.jsonl").read_text().splitlines(),
+                ledger=_ledger_lines(folder / "ledger.jsonl"),
                 dead_letters=read_dead_letters(cloud.sqs, cloud.settings.dead_letter_queue),
             ),
             tracker=self.tracker,
@@ -325,3 +325,10 @@ class Demo:
                 not_succeeded_attempts=self.tracker.retries(),
             )
         )
+
+
+def _ledger_lines(ledger: Path) -> list[str]:
+    """Return what the handlers noted; without their notes no verdict would be worth anything."""
+    if not ledger.exists():
+        raise DemoFailed(f"The handlers' notes are gone: something removed {ledger}.")
+    return ledger.read_text().splitlines()
