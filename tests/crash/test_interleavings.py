@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
-from hourhand.testing import When
+from hourhand.testing import Call, When
 from tests.crash.points import Scenario
 from tests.crash.scenarios import ATTEMPTS, OPERATIONS, SUBMISSIONS, TICKS
 from tests.world.checks import check_world
@@ -65,6 +64,26 @@ STEPS: dict[str, Step] = {
 }
 
 
+def _interrupt(scenario: Scenario, step: Step, call: Call, when: When) -> None:
+    """Do the work, with the step beside one of its calls; let all come to rest and look."""
+    world, process, faults = scenario.prepare()
+    escaped: list[Exception] = []
+
+    def step_in() -> None:
+        try:
+            step(world, scenario)
+        except Exception as error:  # noqa: BLE001 - the process in between may catch it, too
+            escaped.append(error)
+
+    faults.interrupt(f"{call.port}.{call.method}", step_in, nth=call.nth, when=when)
+    # A client is told that it lost the race; nothing else may escape.
+    with suppress(Unavailable, WrongState):
+        scenario.act(world, process)
+    assert not escaped
+    world.settle(scenario.behaviour, minutes=MINUTES)
+    check_world(world)
+
+
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(
     "scenario", [*SUBMISSIONS, *OPERATIONS, *TICKS, *ATTEMPTS], ids=lambda s: s.name
@@ -75,15 +94,8 @@ def test_a_step_of_another_between_any_two_calls_does_no_harm(
     calls = scenario.calls()
     # After one call is before the next.
     for call, when in [*((call, When.BEFORE) for call in calls), (calls[-1], When.AFTER)]:
-        world, process, faults = scenario.prepare()
-        method = f"{call.port}.{call.method}"
-        faults.interrupt(method, partial(STEPS[step], world, scenario), nth=call.nth, when=when)
         try:
-            # A client is told that it lost the race; nothing else may escape.
-            with suppress(Unavailable, WrongState):
-                scenario.act(world, process)
-            world.settle(scenario.behaviour, minutes=MINUTES)
-            check_world(world)
+            _interrupt(scenario, STEPS[step], call, when)
         except BaseException as error:
-            error.add_note(f"{scenario.name}: {step} {when} call {call.number}, {method}")
+            error.add_note(f"{scenario.name}: {step} {when} {call}")
             raise

@@ -159,6 +159,13 @@ def test_a_job_goes_all_the_way_and_sees_the_commands_environment(dev: Dev) -> N
     dev.wait(lambda: dev.match(rf"(succeeded +{job['id']})"))
 
 
+def test_a_large_payload_is_accepted_and_told(dev: Dev) -> None:
+    job = dev.submit(handler="greet", payload="x" * 1_200_000)
+    assert len(job["payload"]) == 1_200_000
+    dev.wait(lambda: dev.match(rf"(submitted +{job['id']})"))
+    dev.reach(job["id"], "SUCCEEDED")
+
+
 def test_a_delayed_job_starts_no_earlier_than_its_time(dev: Dev) -> None:
     job = dev.reach(dev.submit(handler="greet", delay_seconds=2.4)["id"], "SUCCEEDED")
     assert job["lateness_ms"] >= 0

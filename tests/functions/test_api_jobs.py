@@ -100,6 +100,8 @@ def test_a_job_is_read_whole_with_its_result_and_history(api: ApiClient, world: 
     assert [event["kind"] for event in events["events"]] == ["SUBMITTED", "CLAIMED", "SUCCEEDED"]
     assert [event["status"] for event in events["events"]] == ["ENQUEUED", "RUNNING", "SUCCEEDED"]
     assert events["dropped"] == 0
+    # The mark that tells a submission from others under its key is no reason.
+    assert [event["reason"] for event in events["events"]] == [None, None, None]
 
 
 def test_a_failed_job_tells_its_error_whole_but_not_in_listings(

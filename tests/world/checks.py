@@ -14,6 +14,14 @@ from hourhand.services.attempt import HAND_BACK_DELAY
 from tests.world.runs import Run
 from tests.world.world import World
 
+SWEEP_FAILURES = {
+    "A shard could not be read; the next tick tries again.",
+    "A shard could not be looked at; the next tick tries again.",
+    "The queues could not be looked at: what is missed is sent again.",
+    "Jobs could not be dispatched; the next tick tries again.",
+    "A job could not be repaired; the next tick tries again.",
+}
+
 _ENDS_OF_JOBS = {
     JobStatus.SUCCEEDED: {EventKind.SUCCEEDED},
     JobStatus.DEAD: {EventKind.FAILED, EventKind.TIMED_OUT, EventKind.LOST},
@@ -26,12 +34,21 @@ def check_world(world: World) -> None:
     """Check every job of a world that came to rest."""
     assert not world.queues.messages(), "a message is left"
     assert not world.queues.backstop, "a message was received too often"
+    check_sweeps(world)
     for job in world.store.jobs().values():
         check_end(job)
         check_commits(world, job)
         check_dead_letters(world, job)
         check_index_is_empty(world, job)
         check_owners(world, job)
+
+
+def check_sweeps(world: World) -> None:
+    """Whatever a sweep told and left was a call without an answer, and no mistake of ours."""
+    told = [line for line in world.telemetry.warnings if line.sentence in SWEEP_FAILURES]
+    assert len(told) == world.telemetry.total("sweep_failures")
+    for line in told:
+        assert line.fields["reason"].startswith("Unavailable: "), line
 
 
 def check_end(job: Job) -> None:

@@ -175,6 +175,11 @@ def test_an_answer_that_is_no_json_is_told_all_the_same() -> None:
     assert shown(broken) == "09:08:07.065  refused     GET /x 500: "
 
 
+def test_an_accepted_submission_whose_answer_is_no_job_is_not_told() -> None:
+    news = ApiAnswered(method="POST", path="/v1/jobs", status=201, body="")
+    assert shown(news) is None
+
+
 def test_square_brackets_in_what_users_print_stay_as_they_are() -> None:
     assert shown(Printed(name="w", line="[red]not markup[/]")) is not None
     line = line_of(Printed(name="w", line="[red]not markup[/]"), NOW)

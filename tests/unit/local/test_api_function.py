@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from typing import Any
 
@@ -37,6 +38,16 @@ def test_each_answer_is_told() -> None:
     heard.clear()
     assert api(EVENT, CONTEXT)["body"] == "1"
     assert heard == [ApiAnswered(method="GET", path="/v1/jobs", status=200, body="1")]
+
+
+def test_a_large_answer_is_told_as_it_reads_not_as_it_travels() -> None:
+    def handler(_: Any, __: Any) -> dict[str, Any]:
+        body = base64.b64encode(b'{"id": "j1"}').decode()
+        return {"statusCode": 200, "body": body, "isBase64Encoded": True}
+
+    heard: list[News] = []
+    ApiFunction(lambda: handler, heard.append)(EVENT, CONTEXT)
+    assert heard == [ApiAnswered(method="GET", path="/v1/jobs", status=200, body='{"id": "j1"}')]
 
 
 def test_what_the_function_writes_when_it_is_wired_is_told_not_printed(capsys: Any) -> None:

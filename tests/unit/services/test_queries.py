@@ -190,3 +190,14 @@ def test_lateness_is_told_of_the_newest_jobs_that_began(world: World) -> None:
 def test_a_percentile_is_a_value_that_so_many_do_not_exceed(percent: int, expected: int) -> None:
     assert percentile(range(1, 11), percent) == expected
     assert percentile([], percent) is None
+
+
+def test_a_job_that_succeeded_at_last_has_no_error_but_its_attempts_have(world: World) -> None:
+    job = world.submit()
+    world.deliver(fail)
+    world.settle()
+    report = world.api.queries.job(job.id)
+    assert report.job.status is JobStatus.SUCCEEDED
+    assert report.error is None
+    assert [attempt.outcome for attempt in report.attempts] == ["FAILED", "SUCCEEDED"]
+    assert report.attempts[0].error is not None
