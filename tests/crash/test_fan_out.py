@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.testing import START, Faults
-from tests.world.checks import assert_nothing_is_out_of_sight
+from tests.world.checks import assert_nothing_is_out_of_sight, check_world
 from tests.world.world import World
 
 SHARDS = ShardMap((ShardMapVersion(0, 8),))
@@ -103,3 +103,21 @@ def test_an_invocation_that_lost_its_shards_lease_stops() -> None:
     report = late.sweep_shards([0], 1, world.clock.now(), "late", lambda: 55.0)
     assert not report.completed
     assert [call.method for call in faults.calls].count("read_bucket") == 2
+
+
+def test_no_job_of_a_shard_that_nobody_swept_is_passed_by() -> None:
+    world = World(shard_map=SHARDS, fan_out_entries=1)
+    for n in range(40):
+        world.submit(delay_seconds=400 + 60 * n)
+    # Every further invocation dies before it begins, and every message is lost.
+    for _ in range(50):
+        world.tick()
+        world.queues.purge()
+        world.advance(60)
+        assert_nothing_is_out_of_sight(world)
+    state = world.control.read_watermark()
+    assert state is not None
+    assert state.low > bucket_of(START + timedelta(seconds=400)), "and the watermark went on"
+    world.invoker.accepts = False
+    world.settle(minutes=90)
+    check_world(world)
