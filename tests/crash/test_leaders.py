@@ -119,6 +119,22 @@ def test_a_dead_leaders_lease_is_taken_over_by_the_next_tick() -> None:
     assert world.telemetry.total("hand_offs") == 1
 
 
+def test_a_hand_off_is_measured_from_the_last_tick_that_ended() -> None:
+    world = _world_with_jobs_to_dispatch()
+    world.tick()
+    world.advance(60)
+    assert [m for m in world.telemetry.metrics if m.metric == "hand_off_ms"] == []
+    world.submit(delay_seconds=100)
+    faults = Faults()
+    faults.interrupt("jobs.read_bucket", partial(_die, faults))
+    with suppress(Crash):
+        world.tick(world.process(faults).scheduler)
+    world.advance(60)
+    assert world.tick().led
+    (measured,) = [m for m in world.telemetry.metrics if m.metric == "hand_off_ms"]
+    assert measured.value == 120_000
+
+
 def test_a_leader_gives_its_lease_up_where_a_table_does_not_answer() -> None:
     world = _world_with_jobs_to_dispatch()
     faults = Faults()

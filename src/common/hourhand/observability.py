@@ -42,6 +42,7 @@ class Metric(StrEnum):
     ELECTIONS_WON = "elections_won"
     HANDLERS_STUCK = "handlers_stuck"
     HAND_OFFS = "hand_offs"
+    HAND_OFF_MS = "hand_off_ms"
     IDEMPOTENT_REPLAYS = "idempotent_replays"
     JOBS_DEAD = "jobs_dead"
     JOBS_DISPATCHED = "jobs_dispatched"

@@ -299,6 +299,9 @@ class SchedulingService:
         found = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
         before = self.control.read_tick()
         oldest = carry_forward(found, before, state, seen, now) if before else found
+        if before is not None and lease.taken_from is not None:
+            # From the last tick that ended: how long nobody swept.
+            self.telemetry.observe("hand_off_ms", (now - before.at) / timedelta(milliseconds=1))
         self.control.write_tick(
             TickRecord(
                 at=now,
