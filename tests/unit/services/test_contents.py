@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.errors import TooLarge
-from hourhand.domain.model import Content, JobStatus
+from hourhand.domain.model import MAX_CONTENT_BYTES, Content, JobStatus
 from hourhand.services.contents import (
-    CONTENT_BYTES,
     INLINE_PAYLOAD_BYTES,
     INLINE_RESULT_BYTES,
     ITEM_BYTES,
@@ -54,10 +53,10 @@ def test_what_is_larger_lies_beside_the_job_for_as_long_as_asked(
 
 
 def test_what_is_largest_lies_in_the_bucket(keeper: ContentKeeper, world: World) -> None:
-    text = "x" * CONTENT_BYTES
+    text = "x" * MAX_CONTENT_BYTES
     content = keeper.keep_result("job-1", text, UNTIL)
     assert content.key is not None
-    assert (content.size_bytes, content.text, content.item) == (CONTENT_BYTES, None, None)
+    assert (content.size_bytes, content.text, content.item) == (MAX_CONTENT_BYTES, None, None)
     assert keeper.read("job-1", content) == text
     assert world.objects.keys() == {content.key}
 
@@ -67,7 +66,7 @@ def test_what_is_larger_still_is_refused_naming_the_field(
     keeper: ContentKeeper, field: str
 ) -> None:
     with pytest.raises(TooLarge) as refused:
-        getattr(keeper, f"keep_{field}")("job-1", "x" * (CONTENT_BYTES + 1), UNTIL)
+        getattr(keeper, f"keep_{field}")("job-1", "x" * (MAX_CONTENT_BYTES + 1), UNTIL)
     assert [error.field for error in refused.value.errors] == [field]
 
 

@@ -15,10 +15,9 @@ import pytest
 from pydantic import BaseModel
 
 from hourhand import JobContext, NotRetryable, RetryLater, Snooze
-from hourhand.domain.model import ErrorInfo, Outcome, Progress
+from hourhand.domain.model import MAX_CONTENT_BYTES, ErrorInfo, Outcome, Progress
 from hourhand.handlers import Handler, Registry
 from hourhand.ports import Finished
-from hourhand.services.contents import CONTENT_BYTES
 from hourhand.testing import START, FakeClock
 from tests.unit.worker_runtime.fakes import PATIENCE, SILENT_HEART, FakePulse, OneRun
 
@@ -223,13 +222,13 @@ def test_a_result_that_is_not_json_is_told_and_not_retried(value: Any) -> None:
 
 
 def test_a_result_as_large_as_allowed_is_kept() -> None:
-    finished = OneRun().run(lambda ctx: "x" * (CONTENT_BYTES - 2))
+    finished = OneRun().run(lambda ctx: "x" * (MAX_CONTENT_BYTES - 2))
 
     assert finished.outcome is Outcome.SUCCEEDED
 
 
 def test_a_larger_result_is_told_and_not_retried() -> None:
-    told = error_of(OneRun().run(lambda ctx: "ü" * (CONTENT_BYTES // 2)))
+    told = error_of(OneRun().run(lambda ctx: "ü" * (MAX_CONTENT_BYTES // 2)))
 
     assert (told.type, told.retryable) == ("ResultTooLarge", False)
     assert "2,500,002 bytes" in told.message

@@ -9,6 +9,9 @@ from enum import StrEnum
 
 POOL = "default"
 
+MAX_CONTENT_BYTES = 2_500_000
+"""The largest payload or result: escaped as JSON it must fit into a Lambda event of 6 MB."""
+
 
 class JobStatus(StrEnum):
     """The states of a job; ``lifecycle`` says who moves it from which to which."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-MAX_PAYLOAD_BYTES = 2_500_000
+from hourhand.domain.model import MAX_CONTENT_BYTES
+
+MAX_PAYLOAD_BYTES = MAX_CONTENT_BYTES
 """Of canonical JSON text in UTF-8: escaped once more, it must fit into a Lambda event of 6 MB."""
 
 MAX_NESTING = 100

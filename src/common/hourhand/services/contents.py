@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hourhand.domain.actions import needs_payload_renewal
 from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash
-from hourhand.domain.model import Content, Job
+from hourhand.domain.model import MAX_CONTENT_BYTES, Content, Job
 from hourhand.domain.timings import Timings
 from hourhand.ports import JobStore, ObjectStore
 
@@ -18,9 +18,6 @@ INLINE_RESULT_BYTES = 128
 
 ITEM_BYTES = 256_000
 """The largest text kept as an item of its own; an item of DynamoDB holds at most 400 KB."""
-
-CONTENT_BYTES = 2_500_000
-"""The largest payload or result: escaped as JSON it must fit into a Lambda event of 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +32,11 @@ class ContentKeeper:
     objects: ObjectStore
 
     def keep_payload(self, job_id: str, text: str, keep_until: datetime) -> Content:
-        """Keep a payload; raises `TooLarge` beyond `CONTENT_BYTES`."""
+        """Keep a payload; raises `TooLarge` beyond `MAX_CONTENT_BYTES`."""
         return self._keep("payload", job_id, text, INLINE_PAYLOAD_BYTES, keep_until)
 
     def keep_result(self, job_id: str, text: str, keep_until: datetime) -> Content:
-        """Keep a result; raises `TooLarge` beyond `CONTENT_BYTES`."""
+        """Keep a result; raises `TooLarge` beyond `MAX_CONTENT_BYTES`."""
         return self._keep("result", job_id, text, INLINE_RESULT_BYTES, keep_until)
 
     def read(self, job_id: str, content: Content) -> str | None:
@@ -82,8 +79,8 @@ class ContentKeeper:
         size = len(text.encode())
         if size <= inline_bytes:
             return Content(size_bytes=size, text=text)
-        if size > CONTENT_BYTES:
-            message = f"is {size:,} bytes of JSON; at most {CONTENT_BYTES:,} are allowed"
+        if size > MAX_CONTENT_BYTES:
+            message = f"is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are allowed"
             raise TooLarge(f"The {field} is too large.", errors=(FieldError(field, message),))
         name = content_hash(field, text)[:16]
         if size <= ITEM_BYTES:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hourhand.domain.model import ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.model import MAX_CONTENT_BYTES, ErrorInfo, Job, Outcome, Progress
 from hourhand.handlers import Snooze, StopReason
 from hourhand.ports import Finished
-from hourhand.services.contents import CONTENT_BYTES
 from hourhand.worker_runtime._call import Raised, Returned
 
 
@@ -51,9 +50,9 @@ def timed_out(
 
 def _returned(text: str, progress: Progress | None) -> Finished:
     size = len(text.encode())
-    if size <= CONTENT_BYTES:
+    if size <= MAX_CONTENT_BYTES:
         return Finished(outcome=Outcome.SUCCEEDED, result_text=text, progress=progress)
-    message = f"The result is {size:,} bytes of JSON; at most {CONTENT_BYTES:,} are kept."
+    message = f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
     return Finished(
         outcome=Outcome.FAILED,
         error=ErrorInfo(type="ResultTooLarge", message=message, retryable=False),
