@@ -1,0 +1,42 @@
+"""When schedules fire: cron, rate and at, in time zones, through every change of the clocks.
+
+Pure: instants in, instants out. A local time that a change of the clocks leaves out or repeats
+is treated by the rule's policies, and every such effect can be told in words.
+"""
+
+from hourhand.domain.recurrence._recurrence import Recurrence, can_ever_fire, compile_rule
+from hourhand.domain.recurrence._zones import TZDATA_VERSION, zone_named
+from hourhand.domain.recurrence.rule import (
+    EARLIEST,
+    LATEST,
+    BadExpression,
+    DstFold,
+    DstGap,
+    ExcludedDate,
+    ExcludedDates,
+    ExcludedExpression,
+    ExcludedTimes,
+    Exclusion,
+    Fire,
+    Rule,
+)
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "TZDATA_VERSION",
+    "BadExpression",
+    "DstFold",
+    "DstGap",
+    "ExcludedDate",
+    "ExcludedDates",
+    "ExcludedExpression",
+    "ExcludedTimes",
+    "Exclusion",
+    "Fire",
+    "Recurrence",
+    "Rule",
+    "can_ever_fire",
+    "compile_rule",
+    "zone_named",
+]

@@ -1,0 +1,119 @@
+"""A compiled rule: its fires, the next one, and what a change of the clocks does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from hourhand.domain.recurrence._exclusions import (
+    ExclusionCursor,
+    Exclusions,
+    compile_exclusions,
+)
+from hourhand.domain.recurrence._expressions import compile_expression
+from hourhand.domain.recurrence._instants import Expression, union
+from hourhand.domain.recurrence._notes import missing_times, note_on
+from hourhand.domain.recurrence._transitions import from_seconds, to_seconds
+from hourhand.domain.recurrence._zones import zone_named
+from hourhand.domain.recurrence.rule import (
+    EARLIEST,
+    LATEST,
+    MAX_EXPRESSIONS,
+    BadExpression,
+    Fire,
+    Rule,
+)
+
+LATEST_SECOND = to_seconds(LATEST)
+
+MAX_EXCLUDED_IN_A_ROW = 600_000
+"""More than a year of minutes: beyond it a schedule counts as excluded altogether."""
+
+MAX_EXCLUDED_SECONDS = 20 * 365 * 86_400
+"""Some twenty years: so does one whose fires are all excluded for so long, however few they are."""
+
+MAX_WARNINGS = 20
+
+
+class Recurrence:
+    """When a rule fires. Made by `compile_rule`; never changes."""
+
+    def __init__(
+        self, rule: Rule, expressions: tuple[Expression, ...], exclusions: Exclusions
+    ) -> None:
+        """Take a rule and what its parts were compiled to."""
+        self.rule = rule
+        self._expressions = expressions
+        self._exclusions = exclusions
+
+    def fires(self, after: datetime, until: datetime) -> Iterator[Fire]:
+        """Yield the fires later than ``after`` and at most at ``until``, ascending, each once.
+
+        Excluded ones are among them, and marked. Nothing is computed ahead of what is taken.
+        """
+        first, last = _window(after, until)
+        cursor = self._cursor(last)
+        for instant in union(self._expressions, first, last):
+            yield Fire(from_seconds(instant), cursor is not None and cursor.excludes(instant))
+
+    def next_fire(self, after: datetime, until: datetime) -> datetime | None:
+        """Return the first fire later than ``after``, at most at ``until``, that is not excluded.
+
+        None if there is none, or `MAX_EXCLUDED_IN_A_ROW` are excluded before it by expressions,
+        or all for `MAX_EXCLUDED_SECONDS`.
+        """
+        first, last = _window(after, until)
+        cursor = self._cursor(last)
+        instants = union(self._expressions, first, last)
+        given_up_at = LATEST_SECOND
+        for _ in range(MAX_EXCLUDED_IN_A_ROW):
+            instant = next(instants, None)
+            if instant is None or instant > given_up_at:
+                return None
+            if cursor is None or not cursor.excludes(instant):
+                return from_seconds(instant)
+            given_up_at = min(given_up_at, instant + MAX_EXCLUDED_SECONDS)
+            further = self._exclusions.skippable_until(instant)
+            if further > instant + 1:
+                instants = union(self._expressions, further, last)
+        return None
+
+    def note(self, at: datetime) -> str | None:
+        """Return in words what a change of the clocks does to the fire at this time, if it does."""
+        notes = (note_on(expression, to_seconds(at)) for expression in self._expressions)
+        return next((note for note in notes if note is not None), None)
+
+    def warnings(self, after: datetime, until: datetime) -> tuple[str, ...]:
+        """Return in words which local times are left out, as they do not exist, in this window.
+
+        At most `MAX_WARNINGS`, the earliest of each expression first.
+        """
+        first, last = _window(after, until)
+        found: list[str] = []
+        for expression in self._expressions:
+            room = MAX_WARNINGS - len(found)
+            found += missing_times(expression, first, last, room)
+        return tuple(dict.fromkeys(found))
+
+    def _cursor(self, last: int) -> ExclusionCursor | None:
+        return ExclusionCursor(self._exclusions, last) if self.rule.exclude else None
+
+
+def _window(after: datetime, until: datetime) -> tuple[int, int]:
+    """Return the first and the last second of the window, within what can fire at all."""
+    first = max(to_seconds(after) + 1, to_seconds(EARLIEST))
+    return first, min(to_seconds(until), to_seconds(LATEST) - 1)
+
+
+def compile_rule(rule: Rule) -> Recurrence:
+    """Return when the rule fires. Raises `BadExpression`, which says what is wrong with it."""
+    if not 1 <= len(rule.expressions) <= MAX_EXPRESSIONS:
+        raise BadExpression(f"A schedule has 1 to {MAX_EXPRESSIONS} expressions.")
+    zone_named(rule.timezone)
+    expressions = tuple(compile_expression(text, rule) for text in rule.expressions)
+    return Recurrence(rule, expressions, compile_exclusions(rule))
+
+
+def can_ever_fire(recurrence: Recurrence, after: datetime) -> bool:
+    """Whether there is any fire later than ``after`` that is not excluded."""
+    return recurrence.next_fire(after, LATEST) is not None
