@@ -10,7 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hourhand.http_api import create_app
-from hourhand.schemas import BulkRequest, JobPatch, JobSubmission, ListRequest, RetryInput
+from hourhand.schemas import (
+    BackfillInput,
+    BulkRequest,
+    CalendarInput,
+    JobPatch,
+    JobSubmission,
+    ListRequest,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+    RetryInput,
+    ScheduleInput,
+)
+from hourhand.schemas.schedules import KeepInput, MisfireInput
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 
@@ -42,6 +55,70 @@ SUBMISSIONS = st.builds(
     objects(JobSubmission),
     st.just({}) | objects(RetryInput).map(lambda retry: {"retry": retry}),
 )
+# Texts that are nearly expressions: joined at random from what expressions are made of.
+EXPRESSIONS = (
+    st.sampled_from(("0 9 * * *", "@daily", "rate(5 minutes)", "at(2027-01-01T09:00)"))
+    | st.sampled_from(("cron(0 9 ? * MON-FRI *)", "59 23 31 2 *", "TZ=Asia/Kathmandu * * * * *"))
+    | st.lists(
+        st.sampled_from(("*", "0", "5", "60", "MON", "L", "?", "#", "-", "/", ",", " ", " ", "W"))
+        | st.sampled_from(("cron(", "rate(", "at(", ")", "@", "TZ=", "UTC", "days", "2026-01-05")),
+        max_size=14,
+    ).map("".join)
+)
+ZONES = st.sampled_from(("Europe/Berlin", "Pacific/Apia", "Asia/Kathmandu", "UTC", "../UTC"))
+DAYS = st.sampled_from(("2026-01-06", "2026-12-31", "0001-01-01", "9999-12-31", "26-1-6"))
+RANGES = st.fixed_dictionaries({"from": DAYS | WORDS, "to": DAYS | WORDS})
+EXCLUSIONS = st.lists(DAYS | st.just("mine"), max_size=3) | st.lists(
+    DAYS | EXPRESSIONS | st.sampled_from(("mine", "nobody")) | RANGES | VALUES, max_size=4
+)
+RIGHT_PARTS: dict[str, st.SearchStrategy[Any]] = {
+    "payload": VALUES,
+    "anchor": st.just("2026-01-05T09:00:00Z"),
+    "dst_gap": st.sampled_from(("next_valid", "skip", "shift")),
+    "dst_fold": st.sampled_from(("first", "second", "both")),
+    "start_at": st.sampled_from(("1970-01-01T00:00:00Z", "2026-01-05T09:04:59.999Z")),
+    "end_at": st.sampled_from(("2026-01-05T09:04:00Z", "2200-12-31T23:59:59.999Z")),
+    "max_occurrences": st.integers(1, 3),
+    "jitter_seconds": st.floats(0, 86_400),
+    "overlap": st.sampled_from(("skip", "allow", "buffer_one", "buffer_all", "cancel_other")),
+    "max_running": st.integers(1, 100),
+    "misfire": st.fixed_dictionaries({"window_seconds": st.integers(0, 60)}),
+    "keep": st.fixed_dictionaries({"failed": st.integers(0, 2)}),
+    "paused": st.booleans(),
+    "tags": st.dictionaries(ANY_TEXT.map(lambda key: key.replace(":", "")), ANY_TEXT, max_size=2),
+}
+SCHEDULES = st.builds(
+    lambda given, rule: {**given, "handler": "greet", **rule},
+    st.fixed_dictionaries({}, optional=RIGHT_PARTS)
+    | objects(ScheduleInput)
+    | objects(MisfireInput).map(lambda misfire: {"misfire": misfire})
+    | objects(KeepInput).map(lambda keep: {"keep": keep}),
+    st.fixed_dictionaries(
+        {"expression": EXPRESSIONS | st.lists(EXPRESSIONS, max_size=3)},
+        optional={"timezone": ZONES, "exclude": EXCLUSIONS},
+    ),
+)
+SCHEDULE_BODIES = (
+    SCHEDULES
+    | st.builds(
+        lambda given, schedule: {**given, "schedule": schedule}, objects(PreviewInput), SCHEDULES
+    )
+    | st.fixed_dictionaries({"exclude": EXCLUSIONS})
+    | objects(BackfillInput)
+    | st.builds(
+        lambda given, start: {**given, "from": start, "to": "2026-01-05T08:59:59Z"},
+        objects(BackfillInput),
+        st.sampled_from(("2026-01-05T00:00:00Z", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z")),
+    )
+    | objects(CalendarInput, NoteInput)
+    | VALUES
+)
+SCHEDULE_PATHS = (
+    st.sampled_from(("schedules/mine", "schedules/new", "schedules/nobody", "schedules/a b"))
+    | st.sampled_from(("schedules/preview", "schedules/mine/pause", "schedules/mine/resume"))
+    | st.sampled_from(("schedules/mine/trigger", "schedules/mine/backfill"))
+    | st.sampled_from(("calendars/mine", "calendars/nobody", "calendars/2026-01-05"))
+).map("/v1/{}".format)
 BODIES = (
     SUBMISSIONS
     | objects(JobPatch)
@@ -56,8 +133,12 @@ PATHS = (
 ).map("/v1/jobs{}".format)
 ANY_PATHS = ANY_TEXT.map("/{}".format).filter(lambda path: "?" not in path)
 METHODS = st.sampled_from(("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS"))
+LISTINGS = st.sampled_from(
+    ("/v1/jobs", "/v1/schedules", "/v1/calendars", "/v1/schedules/mine/occurrences")
+)
+QUERY_FIELDS = [*ListRequest.model_fields, *PageRequest.model_fields]
 QUERIES = st.lists(
-    st.tuples(st.sampled_from(list(ListRequest.model_fields)) | ANY_TEXT, WORDS | ANY_TEXT),
+    st.tuples(st.sampled_from(QUERY_FIELDS) | ANY_TEXT, WORDS | ANY_TEXT),
     max_size=3,
 ).map(lambda pairs: "&".join(f"{_escaped(name)}={_escaped(value)}" for name, value in pairs))
 
@@ -72,6 +153,14 @@ def the_api() -> ApiClient:
     return ApiClient(create_app(world.api))
 
 
+def the_api_with_schedules() -> ApiClient:
+    api = the_api()
+    api.send("PUT", "/v1/calendars/mine", {"exclude": ["2026-01-06"]})
+    schedule = {"expression": "*/5 * * * *", "handler": "greet", "exclude": ["mine"]}
+    api.send("PUT", "/v1/schedules/mine", schedule)
+    return api
+
+
 @settings(max_examples=300, deadline=None)
 @given(method=st.sampled_from(("POST", "PATCH")), path=PATHS, body=st.just(...) | BODIES)
 def test_no_body_makes_the_api_fail(method: str, path: str, body: Any) -> None:
@@ -80,14 +169,35 @@ def test_no_body_makes_the_api_fail(method: str, path: str, body: Any) -> None:
     assert the_api().send(method, path, text=text).status < 500
 
 
+@settings(max_examples=250, deadline=None)
+@given(method=st.sampled_from(("PUT", "POST")), path=SCHEDULE_PATHS, body=SCHEDULE_BODIES)
+def test_no_body_about_schedules_makes_the_api_fail(method: str, path: str, body: Any) -> None:
+    assert the_api_with_schedules().send(method, path, text=json.dumps(body)).status < 500
+
+
+@settings(max_examples=150, deadline=None)
+@given(schedule=SCHEDULES)
+def test_what_can_be_put_can_be_previewed_and_read(schedule: Any) -> None:
+    api = the_api_with_schedules()
+    text = json.dumps(schedule)
+    put = api.send("PUT", "/v1/schedules/new", text=text)
+    preview = api.post("/v1/schedules/preview", text=f'{{"schedule": {text}, "count": 3}}')
+    assert put.status in {201, 400, 413, 422}
+    assert preview.status < 500
+    if put.status == 201:
+        assert preview.status == 200
+        assert api.get("/v1/schedules/new").json == put.json
+        assert api.get("/v1/schedules/new/occurrences").status == 200
+
+
 @settings(max_examples=200, deadline=None)
-@given(query=QUERIES)
-def test_no_query_makes_the_api_fail(query: str) -> None:
-    assert the_api().get(f"/v1/jobs?{query}").status in {200, 422}
+@given(path=LISTINGS, query=QUERIES)
+def test_no_query_makes_the_api_fail(path: str, query: str) -> None:
+    assert the_api_with_schedules().get(f"{path}?{query}").status in {200, 422}
 
 
 @settings(max_examples=100, deadline=None)
-@given(method=METHODS, path=PATHS | ANY_PATHS)
+@given(method=METHODS, path=PATHS | SCHEDULE_PATHS | ANY_PATHS)
 def test_no_method_or_path_makes_the_api_fail(method: str, path: str) -> None:
     assert the_api().send(method, path).status < 500
 

@@ -17,7 +17,7 @@ from hourhand.domain.times import to_ms
 OWN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """What a caller may choose as a job's id. Derived ids hold a dot, so the two never meet."""
 
-JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|k\.[a-z2-7]{32}")
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|[ko]\.[a-z2-7]{32}")
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 60
 _UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
@@ -51,6 +51,16 @@ def job_id_for_key(tenant: str | None, idempotency_key: str) -> str:
     """Return the one job id that belongs to ``idempotency_key`` of ``tenant``."""
     presence = "0" if tenant is None else "1"
     return "k." + _digest32(length_prefixed("job", presence, tenant or "", idempotency_key))
+
+
+def occurrence_job_id(schedule_id: str, nominal: datetime, salt: str = "") -> str:
+    """Return the one job id of a schedule's nominal time.
+
+    Whoever materialises it, however often, puts the same job. ``salt`` tells apart the jobs that
+    were made for it by hand or by a backfill that runs it again.
+    """
+    parts = length_prefixed("occurrence", schedule_id, str(to_ms(nominal)), salt)
+    return "o." + _digest32(parts)
 
 
 def idempotency_record_key(tenant: str | None, idempotency_key: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from hourhand.domain.overlap import Overlap
+
 POOL = "default"
 
 MAX_CONTENT_BYTES = 2_500_000
@@ -205,6 +207,11 @@ class Job:
     ``priority`` is what was asked for; ``queue`` is where its message goes now (aging raises it).
     ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every claim.
     ``keep_until`` is when the record may be deleted, set when the job is final.
+    ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
+    it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
+    its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
+    withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
+    ``pauses_schedule``: its schedule is paused should it end DEAD.
     """
 
     id: str
@@ -244,7 +251,12 @@ class Job:
     history: tuple[HistoryEvent, ...] = ()
     history_dropped: int = 0
     schedule_id: str | None = None
+    schedule_revision: int | None = None
     occurrence: datetime | None = None
+    previous_occurrence: datetime | None = None
+    interval_start: datetime | None = None
+    overlap: Overlap | None = None
+    pauses_schedule: bool = False
     trace_id: str | None = None
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
@@ -261,6 +273,7 @@ class JobMessage:
 
     ``attempt`` and ``token`` are the job's when the message was sent; within one generation they
     do not change until the claim, so the claim's record can name their successors.
+    ``is_judged``: it is a schedule's job; before its claim its schedule and its group are asked.
     """
 
     job_id: str
@@ -272,6 +285,7 @@ class JobMessage:
     timeout_seconds: int = 300
     tenant: str | None = None
     trace_id: str | None = None
+    is_judged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -98,9 +98,19 @@ def change(
 
 
 def redrive(
-    job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool, reason: str
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry,
+    sends_now: bool,
+    reason: str,
+    sets: Mapping[str, Any] | None = None,
 ) -> Move:
-    """Send a job that ended badly round again: a new round, its history kept."""
+    """Send a job that ended badly round again: a new round, its history kept.
+
+    Its schedule withdraws it no more, unless ``sets``, new values of other fields, says so.
+    """
     status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     has_expired = job.expires_at is not None and job.expires_at <= entry.due_at
     move = Move(
@@ -116,6 +126,7 @@ def redrive(
                 "keep_until",
                 "lateness_ms",
                 "progress",
+                "schedule_revision",
             ),
             **(cleared("expires_at") if has_expired else {}),
             "generation": job.generation + 1,
@@ -124,6 +135,7 @@ def redrive(
             "run_at": entry.due_at,
             "queue": job.priority,
             "enqueued_at": now if sends_now else None,
+            **(sets or {}),
         },
         entry=entry,
     )

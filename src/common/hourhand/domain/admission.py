@@ -1,0 +1,121 @@
+"""Whether a schedule still wants a job that is about to start: judged at the claim, purely.
+
+What a schedule made before it was replaced, paused or deleted is withdrawn by whoever changed it,
+as well as that goes; whatever was left meets this judgement before it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+
+from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
+
+
+class Verdict(StrEnum):
+    """What becomes of a job that its schedule does not withdraw."""
+
+    RUN = "run"
+    WAIT = "wait"
+
+
+def judge_occurrence(
+    job: Job,
+    schedule: Schedule | None,
+    earlier: Iterable[Job] = (),
+    paged: Iterable[JournalEntry] = (),
+) -> Verdict | SkipReason:
+    """Judge a schedule's job that waits for its start; a `SkipReason` says why it is cancelled.
+
+    ``schedule`` is read after ``earlier``: the jobs that ran before this one, as far as they are
+    known. ``paged``: entries of the journal's pages, where `must_ask_pages` asks for them.
+    `Verdict.WAIT`: what the schedule decides is still to come; ask again soon.
+    """
+    if runs_in_any_case(job):
+        return Verdict.RUN
+    if schedule is None:
+        return SkipReason.DELETED
+    if job.pauses_schedule:
+        after_failure = _judge_after_failure(schedule, earlier)
+        if after_failure is not None:
+            return after_failure
+    if _is_older(job, schedule) and _was_due_before(job, schedule):
+        # Of the revisions since, one may have passed over what an older one was about to make.
+        return Verdict.RUN if _is_on_record(job, schedule, paged) else SkipReason.REPLACED
+    if schedule.deleted_at is not None:
+        return SkipReason.DELETED
+    if not _is_older(job, schedule):
+        return Verdict.RUN
+    if schedule.paused_at is not None:
+        return SkipReason.PAUSED
+    # The visit under the new revision adopts what still holds before the cursor passes it.
+    return Verdict.WAIT if _is_visit_to_come(schedule, nominal_of(job)) else SkipReason.REPLACED
+
+
+def _is_visit_to_come(schedule: Schedule, nominal: datetime) -> bool:
+    """Whether a nominal time is still to be decided: what wants no visit before it passes it over.
+
+    Else a job that only an older revision wanted might wait for a visit next year.
+    """
+    return (
+        schedule.cursor < nominal and schedule.next_at is not None and schedule.next_at <= nominal
+    )
+
+
+def runs_in_any_case(job: Job) -> bool:
+    """Whether the job began already, or somebody sent it round again: no schedule stops it."""
+    return job.token > 0 or (job.round > 1 and job.schedule_revision is None)
+
+
+def is_pausing(job: Job) -> bool:
+    """Whether the schedule of a job that failed is still to be paused for it."""
+    return job.status is JobStatus.DEAD and job.pauses_schedule and job.due_at is not None
+
+
+def _judge_after_failure(schedule: Schedule, earlier: Iterable[Job]) -> Verdict | SkipReason | None:
+    """Judge a job that must not run after another of its schedule failed (``None``: none did)."""
+    failed = [job for job in earlier if job.status is JobStatus.DEAD and job.pauses_schedule]
+    if any(is_pausing(job) for job in failed):
+        return Verdict.WAIT
+    paused_at = schedule.paused_at
+    if paused_at is None or not any(_ended_by(job, paused_at) for job in failed):
+        return None
+    return SkipReason.PAUSED
+
+
+def _ended_by(job: Job, instant: datetime) -> bool:
+    return job.finished_at is not None and job.finished_at <= instant
+
+
+def must_ask_pages(job: Job, schedule: Schedule | None) -> bool:
+    """Whether only the pages of the journal tell if a job from before a change was wanted."""
+    if schedule is None or runs_in_any_case(job) or not _is_older(job, schedule):
+        return False
+    own = [entry for entry in schedule.journal if not entry.salt]
+    is_in_ring = bool(own) and own[0].first <= nominal_of(job)
+    return _was_due_before(job, schedule) and not is_in_ring
+
+
+def _is_older(job: Job, schedule: Schedule) -> bool:
+    """Whether the job was made under another revision than the one in force."""
+    return job.schedule_revision not in {None, schedule.revision}
+
+
+def _was_due_before(job: Job, schedule: Schedule) -> bool:
+    """Whether the job was due before the schedule's last revision took effect."""
+    return nominal_of(job) < schedule.effective_from
+
+
+def _is_on_record(job: Job, schedule: Schedule, paged: Iterable[JournalEntry]) -> bool:
+    """Whether the schedule has it in its journal that it made this job."""
+    return any(
+        entry.first == nominal_of(job) and entry.reason is None and not entry.salt
+        for entry in (*schedule.journal, *paged)
+    )
+
+
+def nominal_of(job: Job) -> datetime:
+    """Return the time that the job stands for."""
+    return job.occurrence or job.run_at

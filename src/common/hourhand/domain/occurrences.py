@@ -1,0 +1,368 @@
+"""Deciding a schedule's nominal times: which become jobs, which are skipped, and why.
+
+Pure: a visit calls `decide`, makes the jobs that it orders, and then stores the schedule that it
+returns. Whoever decides from the same schedule at the same time comes to the same jobs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import islice
+
+from hourhand.domain.ids import length_prefixed
+from hourhand.domain.journal import MAX_FIRES_A_VISIT, Runs, merge_runs
+from hourhand.domain.overlap import Overlap, OverlapPolicy
+from hourhand.domain.recurrence import LATEST, Recurrence
+from hourhand.domain.schedules import (
+    MisfirePolicy,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
+from hourhand.domain.times import floor_ms, to_ms
+
+_TICK = timedelta(milliseconds=1)
+
+MISFIRE_GRACE = timedelta(seconds=60)
+"""A nominal time decided later than this was missed: one tick may come late without harm."""
+
+MAX_JOBS_A_VISIT = 500
+"""More than a look-ahead of one every second; the rest is made by the next visit."""
+
+CATCH_UP_BUFFER = 1_000
+"""How many of those may wait at the claim: more than all ticks of a quarter of an hour make."""
+
+MAX_CATCH_UP = 50
+"""Missed nominal times under the policy ``all`` that may wait for their turn at one time."""
+
+MAX_DOUBTS = 100
+"""Missed nominal times that are looked up, of the first and of the last of an outage, and as many
+on either side of the misfire window: there lie the jobs of a visit that died not long ago."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OccurrenceOrder:
+    """A job to be made for a nominal time.
+
+    ``revision`` is absent where nothing that the schedule does later may withdraw the job.
+    """
+
+    nominal: datetime
+    run_at: datetime
+    previous: datetime | None = None
+    interval_start: datetime | None = None
+    overlap: Overlap | None = None
+    revision: int | None = None
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The jobs to be made first, and the schedule to be stored then.
+
+    ``doubts``: nominal times that were missed. A visit that died when they were not missed yet,
+    or when others were the latest, may have made their jobs.
+    """
+
+    orders: tuple[OccurrenceOrder, ...]
+    schedule: Schedule
+    doubts: tuple[datetime, ...] = ()
+
+
+def decide(
+    schedule: Schedule,
+    definition: ScheduleDefinition,
+    recurrence: Recurrence,
+    *,
+    now: datetime,
+    horizon: datetime,
+    room: int = MAX_CATCH_UP,
+    made_before: Set[datetime] = frozenset(),
+) -> Decision:
+    """Decide every nominal time after the cursor up to ``horizon``, within the bounds of a visit.
+
+    ``room``: how many missed ones may be made under the policy ``all``. ``made_before``: those
+    that have jobs already, made by a visit that died; they are never skipped.
+    """
+    if not schedule.is_live:
+        return Decision((), replace(schedule, next_at=None))
+    missed_until = now - MISFIRE_GRACE
+    if schedule.resumed_at is not None:
+        missed_until = max(missed_until, schedule.resumed_at)
+    visit = _Visit(
+        schedule,
+        definition,
+        recurrence,
+        now,
+        room,
+        made_before,
+        missed_until,
+        Runs(now),
+        Runs(now),
+        last_fire=schedule.last_fire,
+        last_made=schedule.last_made,
+        served_until=schedule.served_until,
+    )
+    return visit.decide(horizon)
+
+
+@dataclass(slots=True)
+class Doubts:
+    """The first and the last of many nominal times, `MAX_DOUBTS` of each."""
+
+    _first: list[datetime] = field(default_factory=list)
+    _last: deque[datetime] = field(default_factory=lambda: deque(maxlen=MAX_DOUBTS))
+
+    def add(self, nominal: datetime) -> None:
+        """Add one that is later than all added before."""
+        (self._first if len(self._first) < MAX_DOUBTS else self._last).append(nominal)
+
+    @property
+    def times(self) -> tuple[datetime, ...]:
+        """What was kept, ascending."""
+        return (*self._first, *self._last)
+
+
+def doubts_between(
+    recurrence: Recurrence, after: datetime, until: datetime
+) -> tuple[datetime, ...]:
+    """Return the nominal times of a span that may have jobs, though nobody decided them."""
+    doubts = Doubts()
+    for fire in islice(recurrence.fires(after, until), MAX_FIRES_A_VISIT):
+        doubts.add(fire.at)
+    return doubts.times
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """The latest missed nominal time so far, and the one before it."""
+
+    nominal: datetime
+    interval_start: datetime | None
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One pass over the nominal times that are to be decided now.
+
+    ``missed_until``: what is decided at or before was missed, by an outage or by a pause.
+    """
+
+    schedule: Schedule
+    definition: ScheduleDefinition
+    recurrence: Recurrence
+    now: datetime
+    room: int
+    made_before: Set[datetime]
+    missed_until: datetime
+    runs: Runs
+    after_candidate: Runs
+    orders: list[OccurrenceOrder] = field(default_factory=list)
+    old_doubts: Doubts = field(default_factory=Doubts)
+    doubts: Doubts = field(default_factory=Doubts)
+    candidate: _Candidate | None = None
+    last_fire: datetime | None = None
+    last_made: datetime | None = None
+    served_until: datetime | None = None
+    caught_up: int = 0
+
+    def decide(self, horizon: datetime) -> Decision:
+        cursor, end = self.schedule.cursor, last_nominal(self.definition)
+        cut_at: datetime | None = None
+        after = not_before_start(self.definition, cursor)
+        for seen, fire in enumerate(self.recurrence.fires(after, min(horizon, end)), 1):
+            if self._is_used_up():
+                break
+            if self._must_stop(fire.at) or seen > MAX_FIRES_A_VISIT:
+                cut_at = fire.at
+                break
+            self._judge(fire.at, is_excluded=fire.is_excluded)
+            cursor = fire.at
+        missed_end = min(self.missed_until, end)
+        is_more_missed = cut_at is not None and self._is_fire_in(cursor, missed_end)
+        self._settle_candidate(is_superseded=is_more_missed)
+        self.runs.close()
+        if cut_at is None:
+            cursor = max(self.schedule.cursor, horizon)
+        elif self.served_until is not None:
+            self.served_until = self.now
+        decided = self._decided(cursor, end, is_cut=cut_at is not None)
+        doubts = (*self.old_doubts.times, *self.doubts.times)
+        return Decision(tuple(self.orders), decided, doubts)
+
+    def _is_fire_in(self, after: datetime, until: datetime) -> bool:
+        return self.recurrence.next_fire(after, until) is not None
+
+    def _decided(self, cursor: datetime, end: datetime, *, is_cut: bool) -> Schedule:
+        if self._is_used_up():
+            next_at = None
+        else:
+            after = not_before_start(self.definition, cursor)
+            next_at = self.now if is_cut else self.recurrence.next_fire(after, end)
+        return replace(
+            self.schedule,
+            cursor=cursor,
+            next_at=next_at,
+            made=self.schedule.made + len(self.orders),
+            last_fire=self.last_fire,
+            last_made=self.last_made,
+            served_until=self.served_until,
+            journal=merge_runs((*self.schedule.journal, *self.runs.entries), self.now),
+        )
+
+    def _is_used_up(self) -> bool:
+        return is_used_up(self.schedule, self.definition, len(self.orders))
+
+    def _must_stop(self, nominal: datetime) -> bool:
+        if len(self.orders) >= MAX_JOBS_A_VISIT:
+            return True
+        catches_up = self.definition.misfire.policy is MisfirePolicy.ALL
+        return catches_up and nominal <= self.missed_until and self.caught_up >= self.room
+
+    def _judge(self, nominal: datetime, *, is_excluded: bool) -> None:
+        if is_excluded:
+            runs = self.runs if self.candidate is None else self.after_candidate
+            runs.skip(nominal, SkipReason.EXCLUDED)
+            return
+        is_missed = nominal <= self.missed_until
+        if is_missed:
+            (self.old_doubts if self._is_too_old(nominal) else self.doubts).add(nominal)
+        if nominal in self.made_before:
+            self._note_made(nominal, is_missed=is_missed)
+        elif is_missed:
+            self._judge_missed(nominal)
+        else:
+            self._settle_candidate(is_superseded=False)
+            if not self._is_used_up():
+                self._make(nominal, self.last_fire, is_missed=False)
+        self.last_fire = nominal
+
+    def _note_made(self, nominal: datetime, *, is_missed: bool) -> None:
+        """Account for a job that is there already, as the visit would have that made it."""
+        self._settle_candidate(is_superseded=is_missed)
+        if not self._is_used_up():
+            if is_missed:
+                self.served_until = self.missed_until
+            self._make(nominal, self.last_fire, is_missed=is_missed)
+
+    def _judge_missed(self, nominal: datetime) -> None:
+        misfire = self.definition.misfire
+        if self._is_too_old(nominal):
+            self.runs.skip(nominal, SkipReason.WINDOW)
+        elif misfire.policy is MisfirePolicy.LATEST:
+            self._settle_candidate(is_superseded=True)
+            self.candidate = _Candidate(nominal, self.last_fire)
+        elif misfire.policy is MisfirePolicy.ALL:
+            self.caught_up += 1
+            self._make(nominal, self.last_fire, is_missed=True)
+        elif misfire.policy is MisfirePolicy.EARLIEST and not self._is_served(nominal):
+            self.served_until = self.missed_until
+            self._make(nominal, self.last_fire, is_missed=True)
+        else:
+            self.runs.skip(nominal, self._reason_missed(nominal))
+
+    def _reason_missed(self, nominal: datetime) -> SkipReason:
+        return SkipReason.PAUSED if self._was_paused_at(nominal) else SkipReason.MISFIRE
+
+    def _was_paused_at(self, nominal: datetime) -> bool:
+        began, ended = self.schedule.paused_from, self.schedule.resumed_at
+        return began is not None and ended is not None and began < nominal <= ended
+
+    def _is_too_old(self, nominal: datetime) -> bool:
+        return nominal < self.now - timedelta(seconds=self.definition.misfire.window_seconds)
+
+    def _is_served(self, nominal: datetime) -> bool:
+        return self.served_until is not None and nominal <= self.served_until
+
+    def _settle_candidate(self, *, is_superseded: bool) -> None:
+        """Make the latest missed nominal time, or skip it for one that is later."""
+        candidate, self.candidate = self.candidate, None
+        if candidate is None:
+            return
+        if is_superseded:
+            self.runs.skip(candidate.nominal, self._reason_missed(candidate.nominal))
+        else:
+            self._make(candidate.nominal, candidate.interval_start, is_missed=True)
+        self.runs.take(self.after_candidate)
+        self.after_candidate = Runs(self.now)
+
+    def _make(self, nominal: datetime, interval_start: datetime | None, *, is_missed: bool) -> None:
+        schedule = self.schedule
+        run_at = nominal + self._jitter(nominal)
+        if schedule.resumed_at is not None and nominal <= schedule.resumed_at:
+            # It was not late while its schedule was paused.
+            run_at = max(run_at, schedule.resumed_at)
+        self.orders.append(
+            OccurrenceOrder(
+                nominal=nominal,
+                run_at=run_at,
+                previous=self.last_made,
+                interval_start=interval_start,
+                overlap=overlap_of(schedule.id, self.definition, is_catching_up=is_missed),
+                revision=schedule.revision,
+            )
+        )
+        self.runs.make(nominal)
+        self.last_made = nominal
+
+    def _jitter(self, nominal: datetime) -> timedelta:
+        if self.definition.jitter_seconds <= 0:
+            return timedelta(0)
+        following = self.recurrence.next_fire(nominal, LATEST)
+        return jitter_of(self.schedule.id, nominal, self.definition.jitter_seconds, following)
+
+
+def is_used_up(schedule: Schedule, definition: ScheduleDefinition, ordered: int = 0) -> bool:
+    """Whether a schedule made as many jobs as it may, with those ``ordered`` but not stored."""
+    most = definition.max_occurrences
+    return most is not None and schedule.made + ordered >= most
+
+
+def not_before_start(definition: ScheduleDefinition, instant: datetime) -> datetime:
+    """Return the instant after which a schedule may fire; its start itself may be a fire."""
+    if definition.start_at is None:
+        return instant
+    return max(instant, floor_ms(definition.start_at) - _TICK)
+
+
+def last_nominal(definition: ScheduleDefinition) -> datetime:
+    """Return the last instant at which a schedule may fire."""
+    return min(definition.end_at or LATEST, LATEST)
+
+
+def jitter_of(
+    schedule_id: str, nominal: datetime, jitter_seconds: float, following: datetime | None
+) -> timedelta:
+    """Return how much later than its nominal time an occurrence runs: whole milliseconds.
+
+    Always the same for the same schedule and time, spread evenly over ``jitter_seconds``, and
+    never so much that it would run at the ``following`` nominal time or after it.
+    """
+    most = timedelta(seconds=jitter_seconds)
+    if following is not None:
+        most = min(most, following - nominal)
+    digest = hashlib.sha256(length_prefixed("jitter", schedule_id, str(to_ms(nominal)))).digest()
+    fraction = int.from_bytes(digest[:6]) / (1 << 48)
+    return floor_ms(nominal + most * fraction) - nominal
+
+
+def overlap_of(
+    schedule_id: str, definition: ScheduleDefinition, *, is_catching_up: bool = False
+) -> Overlap | None:
+    """Return how a schedule's job is judged against the others; ``None``: not at all.
+
+    Missed times that are caught up in order wait for their turn instead of being skipped.
+    """
+    policy, most = definition.overlap, definition.max_running
+    if policy is OverlapPolicy.ALLOW:
+        if most is None:
+            return None
+        policy = OverlapPolicy.SKIP
+    limit = definition.buffer_limit
+    if is_catching_up and definition.misfire.policy is MisfirePolicy.ALL:
+        policy, limit = OverlapPolicy.BUFFER_ALL, max(limit, CATCH_UP_BUFFER)
+    return Overlap(group=schedule_id, policy=policy, max_running=most or 1, buffer_limit=limit)

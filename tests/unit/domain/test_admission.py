@@ -1,0 +1,211 @@
+"""Which jobs a schedule withdraws before they begin, and which it leaves alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand.domain.admission import Verdict, is_pausing, judge_occurrence, must_ask_pages
+from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
+from hourhand.testing import START, make_job
+
+SECOND = timedelta(seconds=1)
+NOMINAL = START
+
+
+def _schedule(**overrides: Any) -> Schedule:
+    """Return a schedule whose second revision took effect a minute before the nominal time."""
+    fields: dict[str, Any] = {
+        "id": "nightly",
+        "sequence": 9,
+        "revision": 2,
+        "write_id": "w",
+        "definition": "d",
+        "created_at": START - 9 * SECOND,
+        "updated_at": START,
+        "effective_from": NOMINAL - 60 * SECOND,
+        "cursor": NOMINAL - 60 * SECOND,
+        "next_at": NOMINAL - 60 * SECOND,
+        "zone_data": "2026a",
+        **overrides,
+    }
+    return Schedule(**fields)
+
+
+def _job(**overrides: Any) -> Job:
+    fields: dict[str, Any] = {
+        "status": JobStatus.ENQUEUED,
+        "schedule_id": "nightly",
+        "schedule_revision": 1,
+        "occurrence": NOMINAL,
+        **overrides,
+    }
+    return make_job(**fields)
+
+
+PAUSED = _schedule(paused_at=START)
+DELETED = _schedule(deleted_at=START)
+PASSED = _schedule(cursor=NOMINAL)
+
+
+def test_a_job_of_the_present_revision_runs() -> None:
+    assert judge_occurrence(_job(schedule_revision=2), _schedule()) is Verdict.RUN
+
+
+def test_a_job_of_an_older_revision_waits_until_the_new_one_decided_its_time() -> None:
+    assert judge_occurrence(_job(), _schedule()) is Verdict.WAIT
+
+
+def test_a_job_that_the_new_revision_passed_without_adopting_it_is_replaced() -> None:
+    assert judge_occurrence(_job(), PASSED) is SkipReason.REPLACED
+    before = _schedule(cursor=NOMINAL - timedelta(milliseconds=1))
+    assert judge_occurrence(_job(), before) is Verdict.WAIT
+
+
+def test_a_job_waits_for_no_visit_that_comes_after_its_time() -> None:
+    for next_at in (None, NOMINAL + SECOND):
+        assert judge_occurrence(_job(), _schedule(next_at=next_at)) is SkipReason.REPLACED
+    assert judge_occurrence(_job(), _schedule(next_at=NOMINAL)) is Verdict.WAIT
+
+
+def test_a_job_of_a_schedule_that_was_paused_before_its_time_is_withdrawn() -> None:
+    assert judge_occurrence(_job(), PAUSED) is SkipReason.PAUSED
+
+
+def test_a_job_of_a_schedule_that_was_deleted_or_forgotten_is_withdrawn() -> None:
+    assert judge_occurrence(_job(), DELETED) is SkipReason.DELETED
+    assert judge_occurrence(_job(), None) is SkipReason.DELETED
+    assert judge_occurrence(_job(schedule_revision=None), DELETED) is SkipReason.DELETED
+
+
+@pytest.mark.parametrize(
+    "schedule", [PAUSED, DELETED, PASSED], ids=["paused", "deleted", "replaced"]
+)
+def test_a_job_whose_time_had_come_by_the_change_runs(schedule: Schedule) -> None:
+    moment = schedule.effective_from - timedelta(milliseconds=1)
+    due_then, entry = _job(occurrence=moment), JournalEntry(first=moment, last=moment)
+    assert judge_occurrence(due_then, replace(schedule, journal=(entry,))) is Verdict.RUN
+    assert judge_occurrence(due_then, schedule, paged=[entry]) is Verdict.RUN
+    due_after = _job(occurrence=schedule.effective_from)
+    assert isinstance(judge_occurrence(due_after, schedule), SkipReason)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"reason": SkipReason.PAUSED}, {"salt": "trigger"}, {"first": START - 61 * SECOND}],
+    ids=["skipped", "triggered", "another"],
+)
+def test_a_job_that_no_revision_has_on_record_does_not_run(changes: dict[str, Any]) -> None:
+    moment = PAUSED.effective_from - timedelta(milliseconds=1)
+    other = replace(JournalEntry(first=moment, last=moment), **changes)
+    schedule = replace(PAUSED, journal=(other,))
+    assert judge_occurrence(_job(occurrence=moment), schedule) is SkipReason.REPLACED
+
+
+def test_the_pages_are_asked_only_for_what_lies_before_the_ring() -> None:
+    moment = PAUSED.effective_from - SECOND
+    old = _job(occurrence=moment)
+    ring = JournalEntry(first=moment, last=moment)
+    by_hand = replace(ring, salt="trigger")
+    later = JournalEntry(first=moment + SECOND / 2, last=moment + SECOND / 2)
+
+    assert must_ask_pages(old, PAUSED)
+    assert must_ask_pages(old, replace(PAUSED, journal=(by_hand, later)))
+    assert not must_ask_pages(old, replace(PAUSED, journal=(ring, later)))
+    assert not must_ask_pages(old, None)
+    assert not must_ask_pages(replace(old, schedule_revision=2), PAUSED)
+    assert not must_ask_pages(replace(old, token=1), PAUSED)
+    assert not must_ask_pages(_job(), PAUSED)
+
+
+@pytest.mark.parametrize("schedule", [PAUSED, PASSED], ids=["paused", "replaced"])
+def test_a_job_made_by_hand_is_not_withdrawn_by_a_pause_or_a_change(schedule: Schedule) -> None:
+    assert judge_occurrence(_job(schedule_revision=None), schedule) is Verdict.RUN
+
+
+@pytest.mark.parametrize(
+    "schedule", [PAUSED, DELETED, PASSED, None], ids=["paused", "deleted", "replaced", "gone"]
+)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": JobStatus.RETRYING},
+        {"token": 1},
+        {"round": 2, "schedule_revision": None},
+    ],
+    ids=["retried", "handed back", "redriven by hand"],
+)
+def test_a_job_that_began_or_was_sent_round_again_runs_whatever_becomes_of_its_schedule(
+    schedule: Schedule | None, fields: dict[str, Any]
+) -> None:
+    assert judge_occurrence(_job(**fields), schedule) is Verdict.RUN
+
+
+def test_a_job_that_its_schedule_took_back_into_service_can_be_withdrawn_again() -> None:
+    assert judge_occurrence(_job(round=2), PAUSED) is SkipReason.PAUSED
+
+
+# --- after a failure ----------------------------------------------------------------------------
+
+
+def _failed(**overrides: Any) -> Job:
+    fields = {
+        "id": "before",
+        "status": JobStatus.DEAD,
+        "schedule_id": "nightly",
+        "pauses_schedule": True,
+        "finished_at": START,
+        **overrides,
+    }
+    return make_job(**fields)
+
+
+def _next(**overrides: Any) -> Job:
+    return _job(schedule_revision=2, pauses_schedule=True, **overrides)
+
+
+STILL_OWING = _failed(due_at=START, shard=0)
+
+
+def test_after_a_failure_the_next_job_waits_until_its_schedule_is_paused() -> None:
+    assert is_pausing(STILL_OWING)
+    assert judge_occurrence(_next(), _schedule(), [STILL_OWING]) is Verdict.WAIT
+
+
+def test_after_a_failure_what_was_due_before_the_pause_is_withdrawn_too() -> None:
+    paused = _schedule(
+        revision=3, paused_at=START + 30 * SECOND, effective_from=START + 30 * SECOND
+    )
+    assert judge_occurrence(_next(), paused, [_failed()]) is SkipReason.PAUSED
+
+
+@pytest.mark.parametrize(
+    ("earlier", "schedule"),
+    [
+        ([_failed()], _schedule()),
+        ([_failed()], _schedule(paused_at=START - SECOND)),
+        ([_failed(finished_at=None)], PAUSED),
+        ([_failed(status=JobStatus.SUCCEEDED)], PAUSED),
+        ([_failed(pauses_schedule=False, due_at=START)], PAUSED),
+        ([], PAUSED),
+    ],
+    ids=["resumed", "paused earlier", "no end known", "succeeded", "another rule", "first"],
+)
+def test_without_a_pause_for_a_failure_the_next_job_is_judged_as_any_other(
+    earlier: list[Job], schedule: Schedule
+) -> None:
+    assert judge_occurrence(_next(), schedule, earlier) is Verdict.RUN
+
+
+def test_a_job_whose_failure_would_pause_nothing_does_not_wait_for_others() -> None:
+    job = _job(schedule_revision=2)
+    assert judge_occurrence(job, _schedule(), [STILL_OWING]) is Verdict.RUN
+
+
+def test_a_job_sent_round_again_by_hand_does_not_wait_for_a_pause() -> None:
+    again = _next(round=2, token=1)
+    assert judge_occurrence(again, _schedule(), [STILL_OWING]) is Verdict.RUN
