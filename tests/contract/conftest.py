@@ -10,17 +10,23 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.objects import S3ObjectStore
+from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.ports import ControlStore, IdempotencyStore, JobStore, ObjectStore
+from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
 from hourhand.testing import (
     START,
     MemoryControlStore,
     MemoryIdempotencyStore,
     MemoryJobStore,
     MemoryObjectStore,
+    MemoryScheduleStore,
+    MemorySlotStore,
 )
 from tests.contract.aws_services import (
     BATCHES,
@@ -72,11 +78,23 @@ own_services = pytest.fixture(_services, name="own_services")
 
 
 @pytest.fixture(params=STORES)
-def job_store(request: pytest.FixtureRequest, shared_services: Services) -> JobStore:
-    if request.param == "memory":
+def kind(request: pytest.FixtureRequest) -> str:
+    """Name a kind of store: tests of several ports have all of them of one kind."""
+    return str(request.param)
+
+
+@pytest.fixture
+def memory_schedules() -> MemoryScheduleStore:
+    """Return the one store in memory that holds schedules and calendars."""
+    return MemoryScheduleStore()
+
+
+@pytest.fixture
+def job_store(kind: str, shared_services: Services) -> JobStore:
+    if kind == "memory":
         return MemoryJobStore()
-    aws = shared_services(request.param, "dynamodb")
-    batch_marks = request.param == "endpoint" and os.environ.get(BATCHES) == "1"
+    aws = shared_services(kind, "dynamodb")
+    batch_marks = kind == "endpoint" and os.environ.get(BATCHES) == "1"
     return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table, batch_marks=batch_marks)
 
 
@@ -112,3 +130,40 @@ def queue_rig(request: pytest.FixtureRequest, own_services: Services) -> QueueRi
         return MemoryQueueRig()
     aws = own_services(request.param, "sqs")
     return SqsQueueRig(aws, is_emulator=request.param == "endpoint")
+
+
+@pytest.fixture
+def schedule_store(
+    kind: str, shared_services: Services, memory_schedules: MemoryScheduleStore
+) -> ScheduleStore:
+    if kind == "memory":
+        return memory_schedules
+    aws = shared_services(kind, "dynamodb")
+    return DynamoScheduleStore(aws.dynamodb, aws.settings.schedules_table)
+
+
+@pytest.fixture
+def own_schedule_store(kind: str, own_services: Services) -> ScheduleStore:
+    """Return a store that no other test uses."""
+    if kind == "memory":
+        return MemoryScheduleStore()
+    aws = own_services(kind, "dynamodb")
+    return DynamoScheduleStore(aws.dynamodb, aws.settings.schedules_table)
+
+
+@pytest.fixture
+def calendar_store(
+    kind: str, shared_services: Services, memory_schedules: MemoryScheduleStore
+) -> CalendarStore:
+    if kind == "memory":
+        return memory_schedules
+    aws = shared_services(kind, "dynamodb")
+    return DynamoCalendarStore(aws.dynamodb, aws.settings.schedules_table)
+
+
+@pytest.fixture
+def slot_store(kind: str, shared_services: Services) -> SlotStore:
+    if kind == "memory":
+        return MemorySlotStore()
+    aws = shared_services(kind, "dynamodb")
+    return DynamoSlotStore(aws.dynamodb, aws.settings.jobs_table)

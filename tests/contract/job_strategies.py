@@ -33,6 +33,7 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
+from hourhand.domain.overlap import Overlap, OverlapPolicy
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.testing import START, make_content
 
@@ -84,6 +85,16 @@ policies = st.builds(
 )
 
 
+overlaps = st.builds(
+    Overlap,
+    group=words,
+    policy=st.sampled_from(OverlapPolicy),
+    max_running=st.integers(1, 100),
+    buffer_limit=st.integers(1, 1000),
+    newest_first=st.booleans(),
+)
+
+
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
     """Draw a job. Its fields need not make sense together, but for its place in the index."""
@@ -131,7 +142,12 @@ def jobs(draw: st.DrawFn) -> Job:
             history=st.lists(events, max_size=6).map(tuple),
             history_dropped=counts,
             schedule_id=maybe(words),
+            schedule_revision=maybe(counts),
             occurrence=maybe(times),
+            previous_occurrence=maybe(times),
+            interval_start=maybe(times),
+            overlap=maybe(overlaps),
+            pauses_schedule=st.booleans(),
             trace_id=maybe(words),
             payload_kept_until=maybe(times),
             keep_until=maybe(times),

@@ -24,6 +24,7 @@ COMPLETE = Settings(
     jobs_table="jobs",
     control_table="control",
     idempotency_table="idempotency",
+    schedules_table="schedules",
     bucket="bucket",
     queue_high="https://queues/high",
     queue_medium="https://queues/medium",

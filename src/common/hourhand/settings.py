@@ -19,6 +19,7 @@ _NAMES = {
     "jobs_table": "HOURHAND_JOBS_TABLE",
     "control_table": "HOURHAND_CONTROL_TABLE",
     "idempotency_table": "HOURHAND_IDEMPOTENCY_TABLE",
+    "schedules_table": "HOURHAND_SCHEDULES_TABLE",
     "bucket": "HOURHAND_BUCKET",
     "queue_high": "HOURHAND_QUEUE_HIGH_URL",
     "queue_medium": "HOURHAND_QUEUE_MEDIUM_URL",
@@ -35,6 +36,7 @@ _SWITCHES = {"tracing": "HOURHAND_TRACING", "batch_marks": "HOURHAND_BATCH_MARKS
 API_NEEDS = (
     "jobs_table",
     "control_table",
+    "schedules_table",
     "bucket",
     "queue_high",
     "queue_medium",
@@ -45,17 +47,20 @@ API_NEEDS = (
 SCHEDULER_NEEDS = (
     "jobs_table",
     "control_table",
+    "schedules_table",
     "bucket",
     "queue_high",
     "queue_medium",
     "queue_low",
     "dead_letter_queue",
     "clock_queue",
+    "manifest",
 )
 WORKER_NEEDS = (
     "jobs_table",
     "control_table",
     "idempotency_table",
+    "schedules_table",
     "bucket",
     "queue_high",
     "queue_medium",
@@ -70,8 +75,9 @@ class Settings:
     """Names and addresses of what a function works on.
 
     ``handlers`` is the module that registers the user's handlers (workers only); ``manifest`` the
-    path of the JSON file that names them (API only). ``scheduler_function`` is empty where no
-    further invocations can be started. Queues are URLs. ``tracing``: tell X-Ray of every call.
+    path of the JSON file that names them (API and scheduler). ``scheduler_function`` is empty
+    where no further invocations can be started. Queues are URLs. ``tracing``: tell X-Ray of every
+    call.
     ``batch_marks``: mark dispatched jobs 25 to a call by PartiQL, five times as fast as singly;
     only where the store honours its conditions (DynamoDB and ministack do, moto does not).
     """
@@ -79,6 +85,7 @@ class Settings:
     jobs_table: str = ""
     control_table: str = ""
     idempotency_table: str = ""
+    schedules_table: str = ""
     bucket: str = ""
     queue_high: str = ""
     queue_medium: str = ""

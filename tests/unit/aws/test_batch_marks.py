@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
-from hourhand.aws.items import Item, job_to_item
+from hourhand.aws.items import job_to_item
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.values import Item
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import Move, mark_enqueued

@@ -8,13 +8,21 @@ from typing import Any
 import pytest
 
 from hourhand.aws.items import (
+    FIXED_FIELDS,
+    INTERVAL_ATTRIBUTES,
     JOB_CODECS,
     RETRY_CODECS,
     field_attributes,
     job_from_item,
     job_to_item,
 )
-from hourhand.aws.table_schema import JOBS
+from hourhand.aws.schedule_items import (
+    BACKFILL_CODECS,
+    CALENDAR_CODECS,
+    SCHEDULE_CODECS,
+    WALK_CODECS,
+)
+from hourhand.aws.table_schema import JOBS, SCHEDULES
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.model import (
     Backoff,
@@ -27,10 +35,15 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
+from hourhand.domain.overlap import Overlap, OverlapPolicy
 from hourhand.domain.times import to_ms
 from hourhand.testing import START, make_event, make_job
 
-KEPT_ELSEWHERE = {"created_at", "due_at", "shard", "retry", "keep_until", "trace_id"}
+RECORD_CODECS = (SCHEDULE_CODECS, BACKFILL_CODECS, CALENDAR_CODECS, WALK_CODECS)
+KEPT_ELSEWHERE = {
+    *("created_at", "due_at", "shard", "retry", "keep_until", "trace_id", "overlap"),
+    *INTERVAL_ATTRIBUTES,
+}
 """Fields that share attributes or are kept by their difference: see the table in `items`."""
 
 
@@ -42,6 +55,7 @@ def test_every_field_of_a_job_has_its_place_in_the_item() -> None:
 def test_no_two_fields_share_an_attribute() -> None:
     codecs = [*JOB_CODECS.values(), *RETRY_CODECS.values()]
     taken = [codec.attribute for codec in codecs] + ["s", "v", "b", "k", "l", "c", "d", "x", "y"]
+    taken += ["tr", "ov", *INTERVAL_ATTRIBUTES.values()]
     assert len(taken) == len(set(taken))
 
 
@@ -49,7 +63,10 @@ def test_no_attribute_is_a_reserved_word_of_dynamodb() -> None:
     listed = files("moto.dynamodb.parsing").joinpath("reserved_keywords.txt").read_text()
     reserved = {word.strip().lower() for word in listed.splitlines()}
     used = {codec.attribute for codec in (*JOB_CODECS.values(), *RETRY_CODECS.values())}
-    used |= {key.attribute for key in JOBS.keys} | {"v", "x", "y", "tr"}
+    used |= {key.attribute for key in JOBS.keys} | {"v", "x", "y", "tr", "ov"}
+    used |= set(INTERVAL_ATTRIBUTES.values())
+    used |= {key.attribute for key in SCHEDULES.keys}
+    used |= {codec.attribute for codecs in RECORD_CODECS for codec in codecs.values()}
     used |= {"holder", "epoch", "until_ms", "acquired_ms", "taken_from", "tick"}
     used |= {"shard_map", "map_version", "watermark", "watermark_hash"}
     assert len(reserved) > 500
@@ -101,7 +118,12 @@ def test_a_job_with_every_policy_of_its_own_is_read_as_it_was_written() -> None:
         history=(make_event(), make_event(reason="a.b.c: ü")),
         history_dropped=4,
         schedule_id="daily",
+        schedule_revision=3,
         occurrence=START,
+        previous_occurrence=START - timedelta(days=2),
+        interval_start=START - timedelta(days=1),
+        overlap=Overlap(group="daily", policy=OverlapPolicy.BUFFER_ALL, max_running=2),
+        pauses_schedule=True,
         trace_id="0af7651916cd43dd8448eb211c80319c",
         payload_kept_until=START + timedelta(days=97),
         cancel_requested_at=START,
@@ -146,6 +168,52 @@ def test_the_trace_id_of_a_job_s_own_is_not_stored() -> None:
     assert job_from_item(job_to_item(none)).trace_id is None
 
 
+@pytest.mark.parametrize(("group", "stored"), [("daily", "O1.100"), ("daily.b7", "O1.100+b7")])
+def test_the_group_that_is_the_schedule_takes_no_room(group: str, stored: str) -> None:
+    overlap = Overlap(group=group, policy=OverlapPolicy.BUFFER_ONE)
+    job = make_job(schedule_id="daily", overlap=overlap, trace_id=None)
+    assert job_to_item(job)["ov"] == {"S": stored}
+    assert job_from_item(job_to_item(job)) == job
+
+
+def test_an_overlap_that_is_written_by_itself_names_its_group() -> None:
+    """A move knows the job's id and the new overlap, not the schedule."""
+    overlap = Overlap(group="daily", policy=OverlapPolicy.SKIP)
+    job = make_job(schedule_id="daily", overlap=overlap, trace_id=None)
+    [stored] = field_attributes(job.id, "overlap", overlap).values()
+    assert stored == {"S": "S1.100:daily"}
+    assert job_from_item({**job_to_item(job), "ov": stored}) == job
+    assert field_attributes(job.id, "overlap", None) == {"ov": None}
+
+
+@pytest.mark.parametrize(
+    ("before", "stored"),
+    [(timedelta(days=1), "1uo0"), (timedelta(0), "0"), (timedelta(milliseconds=-1_250), "-1.250")],
+)
+@pytest.mark.parametrize("name", INTERVAL_ATTRIBUTES)
+def test_what_came_before_a_nominal_time_is_kept_by_its_distance(
+    name: str, before: timedelta, stored: str
+) -> None:
+    fields: dict[str, Any] = {"schedule_id": "daily", "occurrence": START, name: START - before}
+    job = make_job(trace_id=None, **fields)
+    assert job_to_item(job)[INTERVAL_ATTRIBUTES[name]] == {"S": stored}
+    assert job_from_item(job_to_item(job)) == job
+
+
+@pytest.mark.parametrize("name", INTERVAL_ATTRIBUTES)
+def test_what_came_before_is_an_instant_where_no_nominal_time_is_known(name: str) -> None:
+    """A move knows the new value, not the job's nominal time; an older item had it so, too."""
+    instant = START - timedelta(days=1)
+    job = make_job(occurrence=START, trace_id=None, **{name: instant})
+    written = field_attributes(job.id, name, instant)
+    assert written == {INTERVAL_ATTRIBUTES[name]: {"N": str(to_ms(instant))}}
+    moved: dict[str, Any] = {**job_to_item(job), **written}
+    assert job_from_item(moved) == job
+    assert field_attributes(job.id, name, None) == {INTERVAL_ATTRIBUTES[name]: None}
+    without = make_job(occurrence=None, trace_id=None, **{name: instant})
+    assert job_from_item(job_to_item(without)) == without
+
+
 @pytest.mark.parametrize("status", JobStatus)
 def test_only_dead_jobs_are_in_the_index_of_the_dead(status: JobStatus) -> None:
     assert ("d" in job_to_item(make_job(status=status))) is (status is JobStatus.DEAD)
@@ -163,7 +231,9 @@ def test_attributes_of_a_later_layout_are_passed_over() -> None:
     assert job_from_item(later) == job
 
 
-@pytest.mark.parametrize("name", ["id", "created_at", "due_at", "shard", "nonsense"])
+@pytest.mark.parametrize(
+    "name", [*sorted(FIXED_FIELDS), "created_at", "due_at", "shard", "nonsense"]
+)
 def test_a_field_that_never_changes_alone_cannot_be_written_alone(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} cannot be written by itself"):
         field_attributes("job-1", name, "anything")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
+from hourhand.aws.batch_reads import KEYS_PER_BATCH, MAX_BATCH_TRIES
 from hourhand.aws.beside import MAX_MESSAGE_BYTES, MAX_TRACEBACK_BYTES
 from hourhand.aws.items import hot_key, job_to_item
-from hourhand.aws.job_store import KEYS_PER_BATCH, MAX_BATCH_TRIES, DynamoJobStore
+from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.retrying import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, wait_seconds
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Attempt, ErrorInfo, JobStatus

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hourhand.aws.items import Item, listing_sort_key
+from hourhand.aws.items import listing_sort_key
 from hourhand.aws.listing import MAX_LISTING_QUERIES, Bounds, ListingMerge, bounds_of
 from hourhand.aws.paging import Position, QueriedPage
+from hourhand.aws.values import Item
 from hourhand.domain.times import to_ms
 from hourhand.ports import ListingPage, ListingPosition
 from hourhand.testing import START

@@ -121,3 +121,11 @@ def test_a_trace_of_the_job_s_own_takes_no_room() -> None:
     assert own.trace_id is not None
     assert own.trace_id not in message_body(own)
     assert read_message(message_body(own)) == own
+
+
+def test_only_the_message_of_a_schedule_s_job_says_that_it_is_judged() -> None:
+    plain, judged = make_message(make_job()), make_message(make_job(), is_judged=True)
+    assert "judged" not in json.loads(message_body(plain))
+    assert json.loads(message_body(judged))["judged"] is True
+    for message in (plain, judged):
+        assert read_message(message_body(message)) == message

@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
-from bench.item_size import BUDGET_BYTES, item_size_bytes, life, small_job
+from bench.item_size import (
+    BUDGET_BYTES,
+    FAR,
+    WORKER,
+    item_size_bytes,
+    kinds,
+    life,
+    scheduled_job,
+)
+from bench.schedule_size import EVERYDAY, sizes_of_visits
 from hourhand.aws.items import job_to_item
-from hourhand.domain.model import JobStatus, Outcome
-from hourhand.domain.moves import die
+from hourhand.domain.buckets import Entry
+from hourhand.domain.journal import RING_ENTRIES
+from hourhand.domain.model import Job, JobStatus, Outcome
+from hourhand.domain.moves import change, die
+from hourhand.testing import START
+
+KINDS = pytest.mark.parametrize("job", kinds().values(), ids=kinds().keys())
 
 
-@pytest.mark.parametrize("with_key", [False, True])
-def test_a_small_job_stays_below_one_unit_through_six_attempts(with_key: bool) -> None:
-    sizes = {
-        name: item_size_bytes(job_to_item(job)) for name, job in life(small_job(with_key=with_key))
-    }
+@KINDS
+def test_a_small_job_stays_below_one_unit_through_six_attempts(job: Job) -> None:
+    sizes = {name: item_size_bytes(job_to_item(lived)) for name, lived in life(job)}
     assert len([name for name in sizes if name.startswith("claimed")]) == 6
     assert max(sizes.values()) < BUDGET_BYTES, sizes
 
 
-@pytest.mark.parametrize("with_key", [False, True])
-def test_a_small_job_that_dies_stays_below_one_unit(with_key: bool) -> None:
-    running = [
-        job for _, job in life(small_job(with_key=with_key)) if job.status is JobStatus.RUNNING
-    ]
-    last = running[-1]
+@KINDS
+def test_a_small_job_that_dies_stays_below_one_unit(job: Job) -> None:
+    last = [lived for _, lived in life(job) if lived.status is JobStatus.RUNNING][-1]
     assert last.started_at is not None
     reason = "ConnectionError: " + "x" * 200
     dead = die(last, now=last.started_at, actor="w-0123abcd", outcome=Outcome.FAILED, reason=reason)
     item = job_to_item(dead.apply(last))
     assert "d" in item
     assert item_size_bytes(item) < BUDGET_BYTES
+
+
+def test_a_job_that_was_put_off_many_times_stays_below_one_unit() -> None:
+    """Each time its generation rises, and its history has one more to tell."""
+    job = scheduled_job(is_backfilled=True)
+    put_off = partial(
+        change,
+        now=START + FAR - timedelta(hours=1),
+        actor=WORKER,
+        sets={},
+        entry=Entry(START + FAR, 3),
+        sends_now=False,
+        reason="waits for room",
+    )
+    for _ in range(120):
+        job = put_off(job).apply(job)
+    sizes = {name: item_size_bytes(job_to_item(lived)) for name, lived in life(job)}
+    assert job.generation > 100
+    assert max(sizes.values()) < BUDGET_BYTES, sizes
+
+
+def test_a_schedule_s_own_item_stays_below_one_unit_with_a_full_journal() -> None:
+    full = [size for size in sizes_of_visits(EVERYDAY) if size.entries >= RING_ENTRIES]
+    assert full
+    assert max(size.bytes for size in full) < BUDGET_BYTES
 
 
 @pytest.mark.parametrize(

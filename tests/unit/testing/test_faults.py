@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from hourhand import ports
+from hourhand import ports, schedule_ports
 from hourhand.domain import moves
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import JobStatus
@@ -174,6 +174,9 @@ WRITES = {
     *("acquire_lease", "renew_lease", "release_lease"),
     *("write_shard_map", "write_watermark", "write_tick"),
     *("send", "hide", "send_dead_letter", "invoke"),
+    *("write", "put_definition", "retire_definition", "put_journal_page"),
+    *("delete_journal_pages", "write_backfill", "write_walk", "write_slots"),
+    *("put_calendar", "delete_calendar"),
 }
 INNER = {"run", "beat"}
 """Between the services and a handler: no store or queue is behind them."""
@@ -182,7 +185,7 @@ INNER = {"run", "beat"}
 def test_every_method_of_every_port_is_known_as_a_read_or_a_write() -> None:
     methods = {
         method
-        for port in vars(ports).values()
+        for port in (*vars(ports).values(), *vars(schedule_ports).values())
         if isinstance(port, type) and getattr(port, "_is_protocol", False)
         for method in vars(port)
         if not method.startswith("_")

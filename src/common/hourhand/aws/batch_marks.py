@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.conditions import compile_move
 from hourhand.aws.failures import Call, ask
-from hourhand.aws.items import Item
 from hourhand.aws.partiql import STATEMENTS_PER_BATCH, statement_of
+from hourhand.aws.values import Item
 from hourhand.domain.moves import Move
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hourhand.aws.items import (
+from hourhand.aws.values import (
     Item,
     Value,
     expiry_seconds,

@@ -19,16 +19,12 @@ from typing import Any, Literal
 from hourhand.aws.items import (
     JOB_CODECS,
     RETRY_CODECS,
-    Codec,
-    Value,
     dead_attribute,
     entry_attributes,
     events_value,
     field_attributes,
-    read_time,
-    text,
-    time,
 )
+from hourhand.aws.values import Codec, Value, read_time, text, time
 from hourhand.domain.clauses import (
     Above,
     Absent,

@@ -31,7 +31,7 @@ from hourhand.aws.control_records import (
     watermark_to_json,
 )
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.items import Item, Value, number, read_text, read_time, text, time
+from hourhand.aws.values import Item, Value, number, read_text, read_time, text, time
 from hourhand.domain.buckets import ShardMap
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash

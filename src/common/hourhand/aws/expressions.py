@@ -20,7 +20,8 @@ from hourhand.aws.conditions import (
     Test,
     Write,
 )
-from hourhand.aws.items import JOB_CODECS, Value, hot_key, number
+from hourhand.aws.items import JOB_CODECS, hot_key
+from hourhand.aws.values import Value, number
 
 _HISTORY = JOB_CODECS["history"].attribute
 

@@ -16,13 +16,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.items import (
+from hourhand.aws.items import content_value, read_content
+from hourhand.aws.values import (
     Item,
     Value,
-    content_value,
     expiry_seconds,
     number,
-    read_content,
     read_text,
     read_time,
     text,

@@ -14,17 +14,38 @@ Beside them an item holds:
 | ``d`` | the place in the ``dead`` index, with ``c``; only in the state DEAD |
 | ``x``, ``y`` | ``keep_until``: seconds for TTL, rounded up, and the milliseconds that added |
 | ``tr`` | ``trace_id``, unless it is the one that belongs to the job's id |
+| ``ov`` | ``overlap``, see `hourhand.aws.overlap_text` |
+| ``op``, ``oi`` | ``previous_occurrence``, ``interval_start``: a text says how long before ``oc`` |
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from hourhand.aws.distances import distance_text, read_distance
+from hourhand.aws.overlap_text import overlap_text, read_overlap
 from hourhand.aws.table_schema import LISTING_SHARDS
+from hourhand.aws.values import (
+    Codec,
+    Item,
+    Value,
+    always,
+    by_field,
+    flag,
+    keep_until_attributes,
+    number,
+    read_flag,
+    read_float,
+    read_int,
+    read_keep_until,
+    read_text,
+    read_time,
+    text,
+    time,
+)
 from hourhand.domain.buckets import Entry, shard_of
 from hourhand.domain.history import pack_event, unpack_event
 from hourhand.domain.ids import listing_tie, trace_id_for
@@ -41,49 +62,11 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
+from hourhand.domain.overlap import Overlap
 from hourhand.domain.times import from_ms, to_ms
-
-Value = Mapping[str, Any]
-"""One attribute value as DynamoDB's protocol has it, such as ``{"S": "text"}``."""
-
-Item = Mapping[str, Value]
 
 HOT_ITEM = "J"
 VERSION = 1
-_MS_PER_SECOND = 1000
-
-
-def text(value: str) -> Value:
-    """Return a string as an attribute value."""
-    return {"S": str(value)}
-
-
-def number(value: float) -> Value:
-    """Return a number as an attribute value."""
-    return {"N": repr(value)}
-
-
-def time(value: datetime) -> Value:
-    """Return an instant as an attribute value: milliseconds."""
-    return {"N": str(to_ms(value))}
-
-
-def read_text(value: Value) -> str:
-    """Read what `text` wrote."""
-    return str(value["S"])
-
-
-def read_time(value: Value) -> datetime:
-    """Read what `time` wrote."""
-    return from_ms(int(value["N"]))
-
-
-def _read_int(value: Value) -> int:
-    return int(value["N"])
-
-
-def _read_float(value: Value) -> float:
-    return float(value["N"])
 
 
 def content_value(content: Content) -> Value:
@@ -132,49 +115,17 @@ def _read_events(value: Value) -> tuple[HistoryEvent, ...]:
     return tuple(unpack_event(packed["S"]) for packed in value["L"])
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """How a field is kept in one attribute.
-
-    A value equal to ``default`` is not stored, unless ``is_always_stored`` (fields that others
-    are compared with or added to: their conditions need no case for an absent attribute).
-    """
-
-    field: str
-    attribute: str
-    write: Callable[[Any], Value]
-    read: Callable[[Value], Any]
-    default: Any = None
-    is_always_stored: bool = False
-
-    def stored(self, value: Any) -> Value | None:
-        """Return the attribute's value, or ``None`` where it is to be absent."""
-        if value is None or (value == self.default and not self.is_always_stored):
-            return None
-        return self.write(value)
-
-
-def _always(
-    field: str, attribute: str, write: Callable[[Any], Value], read: Callable[[Value], Any]
-) -> Codec:
-    return Codec(field, attribute, write, read, is_always_stored=True)
-
-
-def _by_field(*codecs: Codec) -> dict[str, Codec]:
-    return {codec.field: codec for codec in codecs}
-
-
-JOB_CODECS: Mapping[str, Codec] = _by_field(
-    _always("id", "p", text, read_text),
-    _always("handler", "n", text, read_text),
-    _always("status", "t", text, lambda value: JobStatus(value["S"])),
-    _always("run_at", "r", time, read_time),
-    _always("payload", "i", content_value, read_content),
-    _always("generation", "g", number, _read_int),
-    _always("attempt", "a", number, _read_int),
-    _always("token", "f", number, _read_int),
-    _always("history", "h", events_value, _read_events),
-    Codec("history_dropped", "hd", number, _read_int, default=0),
+JOB_CODECS: Mapping[str, Codec] = by_field(
+    always("id", "p", text, read_text),
+    always("handler", "n", text, read_text),
+    always("status", "t", text, lambda value: JobStatus(value["S"])),
+    always("run_at", "r", time, read_time),
+    always("payload", "i", content_value, read_content),
+    always("generation", "g", number, read_int),
+    always("attempt", "a", number, read_int),
+    always("token", "f", number, read_int),
+    always("history", "h", events_value, _read_events),
+    Codec("history_dropped", "hd", number, read_int, default=0),
     Codec("claim_id", "u", text, read_text),
     Codec("lease_owner", "w", text, read_text),
     Codec("lease_until", "e", time, read_time),
@@ -185,11 +136,11 @@ JOB_CODECS: Mapping[str, Codec] = _by_field(
     Codec("priority", "pr", text, lambda value: Priority(value["S"]), default=Priority.MEDIUM),
     Codec("queue", "qu", text, lambda value: Priority(value["S"]), default=Priority.MEDIUM),
     Codec("pool", "po", text, read_text, default=POOL),
-    Codec("round", "rd", number, _read_int, default=1),
-    Codec("lateness_ms", "la", number, _read_int),
+    Codec("round", "rd", number, read_int, default=1),
+    Codec("lateness_ms", "la", number, read_int),
     Codec("cancel_requested_at", "ca", time, read_time),
-    Codec("timeout_seconds", "tm", number, _read_int, default=300),
-    Codec("retention_seconds", "rt", number, _read_int, default=7 * 86_400),
+    Codec("timeout_seconds", "tm", number, read_int, default=300),
+    Codec("retention_seconds", "rt", number, read_int, default=7 * 86_400),
     Codec("expires_at", "xp", time, read_time),
     Codec("on_lost", "ol", text, lambda value: OnLost(value["S"]), default=OnLost.RETRY),
     Codec("idempotency_key", "ik", text, read_text),
@@ -198,17 +149,25 @@ JOB_CODECS: Mapping[str, Codec] = _by_field(
     Codec("tags", "tg", _tags_value, _read_tags, default={}),
     Codec("progress", "pg", _progress_value, _read_progress),
     Codec("schedule_id", "sc", text, read_text),
+    Codec("schedule_revision", "sv", number, read_int),
     Codec("occurrence", "oc", time, read_time),
+    Codec("pauses_schedule", "pf", flag, read_flag, default=False),
     Codec("payload_kept_until", "pu", time, read_time),
 )
 
-RETRY_CODECS: Mapping[str, Codec] = _by_field(
-    _always("max_attempts", "m", number, _read_int),
+RETRY_CODECS: Mapping[str, Codec] = by_field(
+    always("max_attempts", "m", number, read_int),
     Codec("backoff", "rb", text, lambda v: Backoff(v["S"]), default=Backoff.EXPONENTIAL),
-    Codec("base_seconds", "rs", number, _read_float, default=1.0),
-    Codec("max_delay_seconds", "rm", number, _read_float, default=3600.0),
+    Codec("base_seconds", "rs", number, read_float, default=1.0),
+    Codec("max_delay_seconds", "rm", number, read_float, default=3600.0),
     Codec("jitter", "rj", text, lambda v: Jitter(v["S"]), default=Jitter.ADDITIVE),
 )
+
+INTERVAL_ATTRIBUTES = {"previous_occurrence": "op", "interval_start": "oi"}
+"""Instants of a schedule's job that are kept by their distance from its nominal time."""
+
+FIXED_FIELDS = frozenset({"id", "schedule_id", "occurrence"})
+"""Fields that never change, so that others are kept by what they differ from them."""
 
 _JOB_READERS = {c.attribute: (c.field, c.read) for c in JOB_CODECS.values()}
 _RETRY_READERS = {c.attribute: (c.field, c.read) for c in RETRY_CODECS.values()}
@@ -256,23 +215,29 @@ def listing_sort_key(created_ms: int, tie: str) -> str:
     return f"{created_ms:013d}.{tie}"
 
 
-def expiry_seconds(keep_until: datetime) -> int:
-    """Return ``keep_until`` as TTL has it, rounded up: nothing is deleted too early."""
-    return -(-to_ms(keep_until) // _MS_PER_SECOND)
-
-
-def _keep_until_attributes(keep_until: datetime | None) -> dict[str, Value | None]:
-    if keep_until is None:
-        return {"x": None, "y": None}
-    seconds = expiry_seconds(keep_until)
-    added = seconds * _MS_PER_SECOND - to_ms(keep_until)
-    return {"x": number(seconds), "y": number(added) if added else None}
-
-
 def _trace_attribute(job_id: str, trace_id: str | None) -> Value | None:
     if trace_id is None:
         return {"NULL": True}
     return text(trace_id) if trace_id != trace_id_for(job_id) else None
+
+
+def _overlap_attribute(overlap: Overlap | None, schedule_id: str | None) -> Value | None:
+    return text(overlap_text(overlap, schedule_id)) if overlap is not None else None
+
+
+def _interval_attribute(instant: datetime | None, nominal: datetime | None) -> Value | None:
+    """Return an instant, as its distance from the nominal time where that is known."""
+    if instant is None:
+        return None
+    if nominal is None:
+        return time(instant)
+    return text(distance_text(to_ms(nominal) - to_ms(instant)))
+
+
+def _read_interval(value: Value, nominal: datetime | None) -> datetime:
+    if "N" in value or nominal is None:
+        return read_time(value)
+    return from_ms(to_ms(nominal) - read_distance(read_text(value)))
 
 
 def field_attributes(job_id: str, field: str, value: Any) -> dict[str, Value | None]:
@@ -281,13 +246,17 @@ def field_attributes(job_id: str, field: str, value: Any) -> dict[str, Value | N
     Raises `ValueError` for a field that never changes or changes only with others.
     """
     if field == "keep_until":
-        return _keep_until_attributes(value)
+        return keep_until_attributes(value)
     if field == "trace_id":
         return {"tr": _trace_attribute(job_id, value)}
+    if field == "overlap":
+        return {"ov": _overlap_attribute(value, None)}
+    if field in INTERVAL_ATTRIBUTES:
+        return {INTERVAL_ATTRIBUTES[field]: _interval_attribute(value, None)}
     if field == "retry":
         return {c.attribute: c.stored(getattr(value, c.field)) for c in RETRY_CODECS.values()}
     codec = JOB_CODECS.get(field)
-    if codec is None or field == "id":
+    if codec is None or field in FIXED_FIELDS:
         raise ValueError(f"{field} cannot be written by itself")
     return {codec.attribute: codec.stored(value)}
 
@@ -299,6 +268,9 @@ def job_to_item(job: Job) -> dict[str, Value]:
         item[codec.attribute] = codec.stored(getattr(job, codec.field))
     for field in ("retry", "keep_until", "trace_id"):
         item.update(field_attributes(job.id, field, getattr(job, field)))
+    item["ov"] = _overlap_attribute(job.overlap, job.schedule_id)
+    for field, attribute in INTERVAL_ATTRIBUTES.items():
+        item[attribute] = _interval_attribute(getattr(job, field), job.occurrence)
     listing_shard = listing_shard_of(job.id)
     item["l"] = text(listing_partition(listing_shard))
     item["c"] = text(listing_sort_key(to_ms(job.created_at), listing_tie(job.id)))
@@ -325,9 +297,12 @@ def job_from_item(item: Item) -> Job:
     if "b" in item:
         fields["due_at"] = read_time(item["k"])
         fields["shard"] = int(item["b"]["S"].partition(".")[2])
-    if "x" in item:
-        added = int(item["y"]["N"]) if "y" in item else 0
-        fields["keep_until"] = from_ms(int(item["x"]["N"]) * _MS_PER_SECOND - added)
+    fields["keep_until"] = read_keep_until(item)
+    if "ov" in item:
+        fields["overlap"] = read_overlap(read_text(item["ov"]), fields.get("schedule_id"))
+    for field, attribute in INTERVAL_ATTRIBUTES.items():
+        if attribute in item:
+            fields[field] = _read_interval(item[attribute], fields.get("occurrence"))
     trace = item.get("tr")
     fields["trace_id"] = trace.get("S") if trace else trace_id_for(fields["id"])
     return Job(**fields, created_at=from_ms(int(created_ms)), retry=RetryPolicy(**retry))

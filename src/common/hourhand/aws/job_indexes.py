@@ -6,17 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hourhand.aws.items import (
-    bucket_partition,
-    dead_partition,
-    listing_partition,
-    read_text,
-    read_time,
-    text,
-)
+from hourhand.aws.items import bucket_partition, dead_partition, listing_partition
 from hourhand.aws.listing import Bounds, ListingMerge, bounds_of
 from hourhand.aws.paging import Position, QueriedPage, query_page
 from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
+from hourhand.aws.values import read_text, read_time, text
 from hourhand.domain.model import IndexEntry
 from hourhand.ports import IndexPage, ListingPage, ListingPosition
 

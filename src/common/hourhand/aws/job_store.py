@@ -13,24 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.aws import beside
 from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
+from hourhand.aws.batch_reads import read_in_batches
 from hourhand.aws.conditions import compile_move
 from hourhand.aws.expressions import update_arguments
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.items import (
-    HOT_ITEM,
-    Item,
-    expiry_seconds,
-    hot_key,
-    job_from_item,
-    job_to_item,
-    number,
-    read_text,
-    text,
-)
+from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_to_item
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
-from hourhand.aws.retrying import wait_seconds
-from hourhand.domain.errors import Unavailable
+from hourhand.aws.values import Item, expiry_seconds, number, read_text, text
 from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
 from hourhand.ports import (
@@ -45,12 +35,6 @@ from hourhand.ports import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-KEYS_PER_BATCH = 100
-"""The most that BatchGetItem takes (DynamoDB API reference)."""
-
-MAX_BATCH_TRIES = 8
-"""Calls of BatchGetItem for the same hundred keys: some five seconds of waiting in all."""
 
 MAX_DETAIL_PAGES = 32
 """Megabytes read of what is kept beside one job; older failures beyond them are left out."""
@@ -135,33 +119,9 @@ class DynamoJobStore:
 
     def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
-        distinct = list(dict.fromkeys(job_ids))
-        jobs: dict[str, Job] = {}
-        for start in range(0, len(distinct), KEYS_PER_BATCH):
-            for item in self._get_batch(distinct[start : start + KEYS_PER_BATCH]):
-                job = job_from_item(item)
-                jobs[job.id] = job
-        return jobs
-
-    def _get_batch(self, job_ids: Sequence[str]) -> Iterator[Item]:
-        keys: Sequence[Mapping[str, Any]] = [hot_key(job_id) for job_id in job_ids]
-        for tries in range(1, MAX_BATCH_TRIES + 1):
-            answer = ask(
-                self._call("BatchGetItem"),
-                self._client.batch_get_item,
-                RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}},
-            )
-            yield from answer["Responses"].get(self._table, [])
-            left = answer.get("UnprocessedKeys", {}).get(self._table)
-            if not left:
-                return
-            keys = left["Keys"]
-            if tries < MAX_BATCH_TRIES:
-                self._sleep(wait_seconds(tries))
-        raise Unavailable(
-            f"{self._call('BatchGetItem')} left {len(keys)} keys unread after "
-            f"{MAX_BATCH_TRIES} tries: the table is throttled; try again in a moment."
-        )
+        keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
+        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        return {job.id: job for job in map(job_from_item, items)}
 
     def _settled(self, move: Move, mark: Marked, found: Mapping[str, Job]) -> WriteResult:
         if mark.verdict is Verdict.OPEN:

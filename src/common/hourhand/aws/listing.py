@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hourhand.aws.items import listing_sort_key, read_text
+from hourhand.aws.items import listing_sort_key
 from hourhand.aws.paging import Position, QueriedPage
+from hourhand.aws.values import read_text
 from hourhand.domain.times import to_ms
 from hourhand.ports import ListedJob, ListingPage, ListingPosition
 

@@ -41,6 +41,8 @@ def message_body(message: JobMessage) -> str:
     if message.trace_id is not None:
         own = message.trace_id == trace_id_for(message.job_id)
         fields["trace"] = "" if own else message.trace_id
+    if message.is_judged:
+        fields["judged"] = True
     return canonical_json(fields)
 
 
@@ -79,6 +81,7 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
         timeout_seconds=int(fields["timeout"]),
         tenant=fields.get("tenant"),
         trace_id=trace_id_for(job_id) if trace == "" else trace,
+        is_judged=bool(fields.get("judged", False)),
     )
 
 

@@ -21,7 +21,8 @@ from hourhand.aws.conditions import (
     Test,
     Write,
 )
-from hourhand.aws.items import HOT_ITEM, JOB_CODECS, Value, number, text
+from hourhand.aws.items import HOT_ITEM, JOB_CODECS
+from hourhand.aws.values import Value, number, text
 
 STATEMENTS_PER_BATCH = 25
 """The most that BatchExecuteStatement takes (DynamoDB API reference)."""

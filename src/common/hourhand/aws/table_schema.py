@@ -74,7 +74,22 @@ JOBS = Table(
 CONTROL = Table(name="control", partition=Key("p"))
 IDEMPOTENCY = Table(name="idempotency", partition=Key("p"), expiry=EXPIRY)
 
-TABLES = (JOBS, CONTROL, IDEMPOTENCY)
+DUE_INDEX = Index(name="due", partition=Key("d"), sort=Key("n", "N"))
+"""Which schedules want a visit when: ``d`` is "due.<shard>", ``n`` is ``next_at`` in ms. Both are
+absent where nothing is to come."""
+
+NAMES_INDEX = Index(name="names", partition=Key("l"), sort=Key("p"))
+"""Every schedule and calendar by name: ``l`` is "schedules" or "calendars"."""
+
+SCHEDULES = Table(
+    name="schedules",
+    partition=Key("p"),
+    sort=Key("s"),
+    indexes=(DUE_INDEX, NAMES_INDEX),
+    expiry=EXPIRY,
+)
+
+TABLES = (JOBS, CONTROL, IDEMPOTENCY, SCHEDULES)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,8 @@ from hourhand.testing.invoker import MemorySweepInvoker, SweepInvocation
 from hourhand.testing.job_store import KeptFailure, KeptText, MemoryJobStore
 from hourhand.testing.objects import MemoryObjectStore
 from hourhand.testing.queues import DeadLetter, MemoryQueues, QueueBehaviour, QueuedMessage
+from hourhand.testing.schedule_store import KeptDefinition, MemoryScheduleStore
+from hourhand.testing.slot_store import MemorySlotStore
 from hourhand.testing.telemetry import LogLine, Measurement, RecordingTelemetry
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "FakeChance",
     "FakeClock",
     "Faults",
+    "KeptDefinition",
     "KeptFailure",
     "KeptText",
     "LogLine",
@@ -47,6 +50,8 @@ __all__ = [
     "MemoryJobStore",
     "MemoryObjectStore",
     "MemoryQueues",
+    "MemoryScheduleStore",
+    "MemorySlotStore",
     "MemorySweepInvoker",
     "QueueBehaviour",
     "QueuedMessage",

@@ -116,6 +116,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
         "timeout_seconds": job.timeout_seconds,
         "tenant": job.tenant,
         "trace_id": job.trace_id,
+        "is_judged": job.schedule_id is not None,
         **overrides,
     }
     return JobMessage(**fields)

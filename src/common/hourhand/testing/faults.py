@@ -19,6 +19,8 @@ READS = frozenset(
         *("get", "get_many", "get_details", "get_text", "read_bucket", "list_jobs"),
         *("read_lease", "read_shard_map", "read_watermark", "read_tick"),
         *("view", "counts", "probe_time", "find", "all"),
+        *("get_definitions", "read_due", "list_schedules", "read_journal", "get_backfill"),
+        *("get_walk", "get_calendars", "list_calendars", "read_slots"),
         *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction"),
         *("info", "warning", "count", "observe", "flush"),
     }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from hourhand.domain.buckets import bucket_of
@@ -14,6 +14,7 @@ from hourhand.domain.ids import listing_tie
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.times import to_ms
 from hourhand.ports import Clock
+from hourhand.testing.late_changes import LateChanges
 
 ListingKey = tuple[int, str, str]
 """Creation in milliseconds, tie and job id: the order of the listing, oldest first."""
@@ -50,10 +51,7 @@ class JobIndexes:
 
     def __init__(self, clock: Clock | None, lag: timedelta) -> None:
         """Without a clock every change is shown at once, unless frozen."""
-        self._is_frozen = False
-        self._clock = clock
-        self._lag = lag
-        self._pending: deque[tuple[datetime | None, str, Shadow | None]] = deque()
+        self._changes: LateChanges[tuple[str, Shadow | None]] = LateChanges(clock, lag)
         self._shown: dict[str, Shadow] = {}
         self._buckets: dict[tuple[int, int], list[BucketKey]] = defaultdict(list)
         self._listing: list[ListingKey] = []
@@ -62,16 +60,15 @@ class JobIndexes:
     def freeze(self) -> None:
         """Show from now on what is shown now."""
         self._catch_up()
-        self._is_frozen = True
+        self._changes.is_frozen = True
 
     def thaw(self) -> None:
         """Go on to show what changes."""
-        self._is_frozen = False
+        self._changes.is_frozen = False
 
     def change(self, job_id: str, shadow: Shadow | None) -> None:
         """Note what is to be shown of a job from now on (``None``: nothing)."""
-        now = self._clock.now() if self._clock is not None else None
-        self._pending.append((now, job_id, shadow))
+        self._changes.add((job_id, shadow))
 
     def bucket(self, bucket: int, shard: int) -> Sequence[BucketKey]:
         """Return the entries that are shown of one shard of a bucket, in order."""
@@ -84,17 +81,8 @@ class JobIndexes:
         return self._dead if dead_only else self._listing
 
     def _catch_up(self) -> None:
-        while self._pending and not self._is_frozen:
-            made_at, job_id, shadow = self._pending[0]
-            if not self._is_ripe(made_at):
-                return
-            self._pending.popleft()
+        for job_id, shadow in self._changes.take():
             self._show(job_id, shadow)
-
-    def _is_ripe(self, made_at: datetime | None) -> bool:
-        if made_at is None or self._clock is None:
-            return True
-        return made_at + self._lag <= self._clock.now()
 
     def _show(self, job_id: str, shadow: Shadow | None) -> None:
         before = self._shown.pop(job_id, None)

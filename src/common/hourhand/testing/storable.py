@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 
 from hourhand.domain.history import pack_event, unpack_event
@@ -39,3 +39,18 @@ def require_storable_job(job: Job, new_events: Iterable[HistoryEvent]) -> None:
         require_storable_time("history.at", event.at)
         if unpack_event(pack_event(event)) != event:
             raise ValueError(f"history must survive packing: {event!r}")
+
+
+def require_storable_record(name: str, value: object) -> None:
+    """Raise `ValueError` naming the time within ``value`` that a real store would not give back.
+
+    Looks into dataclasses and tuples, however deep.
+    """
+    if isinstance(value, datetime):
+        require_storable_time(name, value)
+    elif isinstance(value, tuple):
+        for number, part in enumerate(value):
+            require_storable_record(f"{name}[{number}]", part)
+    elif is_dataclass(value):
+        for part in fields(value):
+            require_storable_record(f"{name}.{part.name}", getattr(value, part.name))

@@ -1,0 +1,60 @@
+"""Named calendars in DynamoDB, in the schedules table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.records import Records
+from hourhand.aws.schedule_items import (
+    CALENDARS,
+    calendar_from_item,
+    calendar_key,
+    calendar_to_item,
+)
+from hourhand.aws.schedule_names import list_names
+from hourhand.domain.schedules import Calendar
+from hourhand.schedule_ports import NamePage
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class DynamoCalendarStore:
+    """Implements `hourhand.schedule_ports.CalendarStore` on the schedules table."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table_name: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
+        self._client = client
+        self._table = table_name
+        self._sleep = sleep
+        self._records = Records(client, table_name)
+
+    def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
+        """Read calendars, strongly consistent; unknown ones are left out."""
+        keys = [calendar_key(name) for name in dict.fromkeys(names)]
+        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        return {calendar.name: calendar for calendar in map(calendar_from_item, items)}
+
+    def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
+        """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""
+        refused = self._records.put_after(calendar_to_item(calendar), previous)
+        if refused is None:
+            return True
+        return refused.item is not None and calendar_from_item(refused.item) == calendar
+
+    def delete_calendar(self, name: str, *, previous: int) -> bool:
+        """Delete it if it has the revision ``previous``; whether it is gone."""
+        return self._records.delete_at(calendar_key(name), previous)
+
+    def list_calendars(self, *, after: str | None, limit: int) -> NamePage:
+        """List names in ascending order, strictly after ``after``."""
+        return list_names(self._client, self._table, CALENDARS, after=after, limit=limit)

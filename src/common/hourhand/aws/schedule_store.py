@@ -1,0 +1,227 @@
+"""The schedules table in DynamoDB: small hot items, and beside each what is read more rarely.
+
+A write of the hot item is one PutItem under a condition on its sequence; a refused one may be
+one's own whose answer was lost, which its ``write_id`` tells.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.failures import ask_conditionally
+from hourhand.aws.paging import query_page
+from hourhand.aws.records import Records
+from hourhand.aws.schedule_items import (
+    SCHEDULES,
+    WALK_KEY,
+    backfill_from_item,
+    backfill_key,
+    backfill_to_item,
+    definition_from_item,
+    definition_key,
+    definition_name_of,
+    definition_to_item,
+    due_partition,
+    end_attribute,
+    page_bounds,
+    page_from_item,
+    page_key,
+    page_to_item,
+    schedule_from_item,
+    schedule_id_of,
+    schedule_key,
+    schedule_to_item,
+    walk_from_item,
+    walk_to_item,
+)
+from hourhand.aws.schedule_names import list_names
+from hourhand.aws.table_schema import DUE_INDEX
+from hourhand.aws.values import read_text, read_time, text
+from hourhand.aws.values import time as time_value
+from hourhand.domain.schedules import Backfill, Schedule, ScheduleDefinition, Walk
+from hourhand.schedule_ports import (
+    DuePage,
+    DueSchedule,
+    JournalPage,
+    NamePage,
+    Outdated,
+    Written,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MAX_JOURNAL_READS = 20
+"""Megabytes of a journal read at once; older pages beyond them are left out."""
+
+
+class DynamoScheduleStore:
+    """Implements `hourhand.schedule_ports.ScheduleStore` on one table."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table_name: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
+        self._client = client
+        self._table = table_name
+        self._sleep = sleep
+        self._records = Records(client, table_name)
+
+    # --- the hot items ---
+
+    def get(self, schedule_id: str) -> Schedule | None:
+        """Read a hot item, strongly consistent; a deleted schedule's too, while it is kept."""
+        item = self._records.read(schedule_key(schedule_id))
+        return schedule_from_item(item) if item is not None else None
+
+    def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
+        """Read many, strongly consistent; ids without a schedule are left out."""
+        keys = [schedule_key(schedule_id) for schedule_id in dict.fromkeys(schedule_ids)]
+        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        return {schedule.id: schedule for schedule in map(schedule_from_item, items)}
+
+    def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
+        """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
+        refused = self._records.put_after(schedule_to_item(schedule), previous)
+        if refused is None:
+            return Written()
+        current = schedule_from_item(refused.item) if refused.item else self.get(schedule.id)
+        if current is not None and current.write_id == schedule.write_id:
+            return Written()
+        return Outdated(current)
+
+    # --- definitions ---
+
+    def put_definition(self, schedule_id: str, name: str, definition: ScheduleDefinition) -> None:
+        """Keep a definition under its name, also where it was retired."""
+        self._records.put(definition_to_item(schedule_id, name, definition))
+
+    def get_definitions(
+        self, names: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], ScheduleDefinition]:
+        """Read definitions by (schedule id, name); unknown ones are left out."""
+        keys = [definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names)]
+        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        return {
+            (schedule_id_of(item), definition_name_of(item)): definition_from_item(item)
+            for item in items
+        }
+
+    def retire_definition(self, schedule_id: str, name: str, keep_until: datetime) -> None:
+        """Let a replaced definition expire. Does nothing where it is gone."""
+        ask_conditionally(
+            self._records.call("UpdateItem"),
+            self._client.update_item,
+            TableName=self._table,
+            Key=definition_key(schedule_id, name),
+            UpdateExpression="SET x = :until",
+            ConditionExpression="attribute_exists(p)",
+            ExpressionAttributeValues={":until": end_attribute(keep_until)},
+        )
+
+    # --- the journal ---
+
+    def put_journal_page(self, schedule_id: str, page: JournalPage) -> None:
+        """Keep a page of the journal, unless one that reaches further stands under its name."""
+        self._records.put_unless_newer(page_to_item(schedule_id, page))
+
+    def read_journal(
+        self, schedule_id: str, *, before: datetime | None, limit: int
+    ) -> tuple[JournalPage, ...]:
+        """Read pages whose first entry is before ``before``, newest page first."""
+        _require_limit(limit)
+        first, last = page_bounds(before)
+        pages: list[JournalPage] = []
+        position: Mapping[str, Any] | None = None
+        for _ in range(MAX_JOURNAL_READS):
+            found = query_page(
+                self._client,
+                self._table,
+                position,
+                KeyConditionExpression="p = :schedule AND s BETWEEN :first AND :last",
+                ExpressionAttributeValues={
+                    ":schedule": schedule_key(schedule_id)["p"],
+                    ":first": text(first),
+                    ":last": text(last),
+                },
+                ScanIndexForward=False,
+                ConsistentRead=True,
+                Limit=limit - len(pages),
+            )
+            pages.extend(map(page_from_item, found.items))
+            position = found.position
+            if position is None or len(pages) >= limit:
+                break
+        return tuple(pages)
+
+    def delete_journal_pages(self, schedule_id: str, pages: Sequence[JournalPage]) -> None:
+        """Forget pages that the history no longer tells of."""
+        for page in pages:
+            self._records.delete(page_key(schedule_id, page))
+
+    # --- backfills ---
+
+    def get_backfill(self, schedule_id: str, backfill_id: str) -> Backfill | None:
+        """Read a backfill, strongly consistent."""
+        item = self._records.read(backfill_key(schedule_id, backfill_id))
+        return backfill_from_item(item) if item is not None else None
+
+    def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
+        """Store it if the record has the sequence ``previous``; whether it stands as written."""
+        refused = self._records.put_after(backfill_to_item(backfill), previous)
+        if refused is None:
+            return True
+        return refused.item is not None and read_text(refused.item["u"]) == backfill.write_id
+
+    # --- the walk ---
+
+    def get_walk(self) -> Walk:
+        """Read the pass over every schedule, strongly consistent; a new one where none is."""
+        item = self._records.read(WALK_KEY)
+        return walk_from_item(item) if item is not None else Walk()
+
+    def write_walk(self, walk: Walk, *, previous: int) -> bool:
+        """Store it if the record has the sequence ``previous``; whether it stands as written."""
+        refused = self._records.put_after(walk_to_item(walk), previous or None)
+        if refused is None:
+            return True
+        return refused.item is not None and read_text(refused.item["u"]) == walk.write_id
+
+    # --- the indexes ---
+
+    def read_due(
+        self, shard: int, *, until: datetime, position: Mapping[str, Any] | None, limit: int
+    ) -> DuePage:
+        """Read one page of the schedules of a shard with ``next_at`` at most ``until``."""
+        _require_limit(limit)
+        page = query_page(
+            self._client,
+            self._table,
+            position,
+            IndexName=DUE_INDEX.name,
+            KeyConditionExpression="d = :shard AND n <= :until",
+            ExpressionAttributeValues={
+                ":shard": text(due_partition(shard)),
+                ":until": time_value(until),
+            },
+            Limit=limit,
+        )
+        due = tuple(DueSchedule(schedule_id_of(item), read_time(item["n"])) for item in page.items)
+        return DuePage(due, page.position)
+
+    def list_schedules(self, *, after: str | None, limit: int) -> NamePage:
+        """List the ids of schedules in ascending order, strictly after ``after``."""
+        return list_names(self._client, self._table, SCHEDULES, after=after, limit=limit)
+
+
+def _require_limit(limit: int) -> None:
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")
