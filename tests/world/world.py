@@ -21,8 +21,9 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, Priority
 from hourhand.domain.timings import Timings
 from hourhand.ports import Delivery, HandlerInfo
-from hourhand.schemas import JobPatch, JobSubmission
+from hourhand.schemas import CalendarInput, JobPatch, JobSubmission, ScheduleInput
 from hourhand.services.execution import Disposition
+from hourhand.services.schedules import ScheduleView
 from hourhand.services.scheduling import TickReport
 from hourhand.settings import Settings
 from hourhand.testing import (
@@ -34,6 +35,8 @@ from hourhand.testing import (
     MemoryIdempotencyStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryScheduleStore,
+    MemorySlotStore,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
@@ -77,6 +80,8 @@ class World:
         self.clock = FakeClock()
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)
         self.control = MemoryControlStore(shard_map)
+        self.schedules = MemoryScheduleStore(clock=self.clock, index_lag=index_lag)
+        self.slots = MemorySlotStore()
         self.objects = MemoryObjectStore()
         # As long as the function may run: Lambda asks for it, so a worker must shorten it itself.
         self.queues = MemoryQueues(
@@ -101,6 +106,9 @@ class World:
                 adapters,
                 jobs=faults.wrap(adapters.jobs, "jobs"),
                 control=faults.wrap(adapters.control, "control"),
+                schedules=faults.wrap(adapters.schedules, "schedules"),
+                calendars=faults.wrap(adapters.calendars, "calendars"),
+                slots=faults.wrap(adapters.slots, "slots"),
                 objects=faults.wrap(adapters.objects, "objects"),
                 queues=faults.wrap(adapters.queues, "queues"),
                 idempotency=faults.wrap(adapters.idempotency, "keys"),
@@ -116,6 +124,9 @@ class World:
         return Adapters(
             jobs=self.store,
             control=self.control,
+            schedules=self.schedules,
+            calendars=self.schedules,
+            slots=self.slots,
             objects=self.objects,
             queues=self.queues.seen_by(clock),
             clock=clock,
@@ -138,6 +149,34 @@ class World:
         job_id = job if isinstance(job, str) else job.id
         operations = (by or self.api).operations
         return operations.change(job_id, JobPatch.parse(body), actor="caller")
+
+    def put_schedule(
+        self, schedule_id: str, *, by: ApiServices | None = None, **body: Any
+    ) -> ScheduleView:
+        """Put a schedule of handler ``greet``; the fields are those of the API."""
+        request = ScheduleInput.parse({"handler": "greet", **body})
+        return (by or self.api).schedules.put(schedule_id, request, actor="caller")[0]
+
+    def pause(self, schedule_id: str, *, by: ApiServices | None = None) -> ScheduleView:
+        """Pause a schedule."""
+        return (by or self.api).schedules.pause(schedule_id, None, actor="caller")
+
+    def resume(self, schedule_id: str, *, by: ApiServices | None = None) -> ScheduleView:
+        """Let a schedule go on."""
+        return (by or self.api).schedules.resume(schedule_id, None, actor="caller")
+
+    def delete_schedule(self, schedule_id: str, *, by: ApiServices | None = None) -> None:
+        """Delete a schedule."""
+        (by or self.api).schedules.delete(schedule_id, actor="caller")
+
+    def trigger(self, schedule_id: str, *, by: ApiServices | None = None) -> Job:
+        """Run a schedule's job now."""
+        return (by or self.api).schedules.trigger(schedule_id, None, actor="caller")
+
+    def put_calendar(self, name: str, exclude: list[Any], *, by: ApiServices | None = None) -> None:
+        """Put a calendar; the items are those of the API."""
+        request = CalendarInput.parse({"exclude": exclude})
+        (by or self.api).calendars.put(name, request, actor="caller")
 
     def job(self, job: Job | str) -> Job:
         """Return the job as it stands."""

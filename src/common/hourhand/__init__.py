@@ -8,9 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hourhand.handlers import JobContext, NotRetryable, Retry, RetryLater, Snooze, job
+    from hourhand.handlers import (
+        JobContext,
+        NotRetryable,
+        Occurrence,
+        Retry,
+        RetryLater,
+        Snooze,
+        job,
+    )
 
-__all__ = ["JobContext", "NotRetryable", "Retry", "RetryLater", "Snooze", "job"]
+__all__ = ["JobContext", "NotRetryable", "Occurrence", "Retry", "RetryLater", "Snooze", "job"]
 
 
 def __getattr__(name: str) -> Any:

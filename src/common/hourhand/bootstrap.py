@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.model import POOL
+from hourhand.domain.model import POOL, Job
 from hourhand.ports import (
     Chance,
     Clock,
@@ -26,17 +26,24 @@ from hourhand.ports import (
     SweepInvoker,
     Telemetry,
 )
+from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
 from hourhand.settings import Settings
 
 if TYPE_CHECKING:
     from hourhand.aws.queue_ages import CloudWatchQueueAges
+    from hourhand.schedule_wiring import Recurring
+    from hourhand.services.backfills import BackfillService
     from hourhand.services.bulk import BulkService
+    from hourhand.services.calendars import CalendarService
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.execution import ExecutionService
     from hourhand.services.filing import Filing
+    from hourhand.services.line import Line
+    from hourhand.services.occurrences import OccurrenceQueries
     from hourhand.services.operations import OperationsService
     from hourhand.services.queries import QueryService
     from hourhand.services.recovery import RecoveryService
+    from hourhand.services.schedules import ScheduleService
     from hourhand.services.scheduling import SchedulingService
     from hourhand.services.sending import Sender
     from hourhand.services.sharding import ShardingService
@@ -59,6 +66,9 @@ class Adapters:
     clock: CorrectableClock
     chance: Chance
     telemetry: Telemetry
+    schedules: ScheduleStore | None = None
+    calendars: CalendarStore | None = None
+    slots: SlotStore | None = None
     idempotency: IdempotencyStore | None = None
     handlers: HandlerDirectory | None = None
     invoker: SweepInvoker | None = None
@@ -73,6 +83,10 @@ class ApiServices:
     queries: QueryService
     operations: OperationsService
     bulk: BulkService
+    schedules: ScheduleService
+    backfills: BackfillService
+    calendars: CalendarService
+    occurrences: OccurrenceQueries
     handlers: HandlerDirectory
     telemetry: Telemetry
 
@@ -102,6 +116,7 @@ class _Shared:
     contents: ContentKeeper
     filing: Filing
     sender: Sender
+    line: Line | None
     recovery: RecoveryService
 
 
@@ -111,6 +126,7 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
     Nothing is called before the first request needs it; the S3 client, which few jobs need, is
     not even made before.
     """
+    from hourhand.aws.calendar_store import DynamoCalendarStore
     from hourhand.aws.chance import SystemChance
     from hourhand.aws.clients import dynamodb_client, lazy_client, s3_client, sqs_client
     from hourhand.aws.clock import SystemClock
@@ -118,6 +134,8 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
     from hourhand.aws.job_store import DynamoJobStore
     from hourhand.aws.objects import S3ObjectStore
     from hourhand.aws.queues import SqsQueues
+    from hourhand.aws.schedule_store import DynamoScheduleStore
+    from hourhand.aws.slot_store import DynamoSlotStore
     from hourhand.observability import PowertoolsTelemetry, start_tracing
 
     if settings.tracing:
@@ -142,6 +160,9 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
         clock=clock,
         chance=SystemChance(),
         telemetry=PowertoolsTelemetry(service),
+        schedules=DynamoScheduleStore(dynamodb, settings.schedules_table),
+        calendars=DynamoCalendarStore(dynamodb, settings.schedules_table),
+        slots=DynamoSlotStore(dynamodb, settings.jobs_table),
         read_delivery=queues.parse_delivery,
     )
 
@@ -157,9 +178,12 @@ def _queue_ages(settings: Settings, clock: Clock) -> CloudWatchQueueAges:
 
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiServices:
-    """Wire the API function. ``adapters`` replaces AWS; it must hold ``handlers``."""
+    """Wire the API function.
+
+    ``adapters`` replaces AWS; it must hold ``handlers``, ``schedules``, ``calendars``
+    and ``slots``.
+    """
     from hourhand.services.bulk import BulkService
-    from hourhand.services.operations import OperationsService
     from hourhand.services.queries import QueryService
     from hourhand.services.submission import SubmissionService
 
@@ -170,17 +194,9 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
             aws_adapters(settings, "api"), handlers=ManifestHandlerDirectory(settings.manifest)
         )
     assert adapters.handlers is not None
-    shared = _share(settings, adapters)
-    operations = OperationsService(
-        jobs=adapters.jobs,
-        contents=shared.contents,
-        filing=shared.filing,
-        sender=shared.sender,
-        recovery=shared.recovery,
-        clock=adapters.clock,
-        timings=settings.timings,
-        telemetry=adapters.telemetry,
-    )
+    shared = _share(settings, adapters, pauses_schedules=True)
+    operations = _operations(settings, adapters, shared)
+    recurring = _recurring(settings, adapters, shared, operations)
     return ApiServices(
         submission=SubmissionService(
             jobs=adapters.jobs,
@@ -202,13 +218,21 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
         ),
         operations=operations,
         bulk=BulkService(jobs=adapters.jobs, operations=operations, clock=adapters.clock),
+        schedules=recurring.schedules,
+        backfills=recurring.backfills,
+        calendars=recurring.calendars,
+        occurrences=recurring.occurrences,
         handlers=adapters.handlers,
         telemetry=adapters.telemetry,
     )
 
 
 def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> SchedulerServices:
-    """Wire the scheduler function. ``adapters`` replaces AWS; it must hold ``invoker``."""
+    """Wire the scheduler function.
+
+    ``adapters`` replaces AWS; it must hold ``invoker``, ``handlers``, ``schedules``,
+    ``calendars`` and ``slots``.
+    """
     from hourhand.services.dispatch import Dispatcher
     from hourhand.services.leadership import Leadership
     from hourhand.services.scheduling import SchedulingService
@@ -217,14 +241,17 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 
     if adapters is None:
         from hourhand.aws.clients import lambda_client, lazy_client
+        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
         from hourhand.aws.invoker import LambdaSweepInvoker
 
         adapters = replace(
             aws_adapters(settings, "scheduler"),
+            handlers=ManifestHandlerDirectory(settings.manifest),
             invoker=LambdaSweepInvoker(lazy_client(lambda_client), settings.scheduler_function),
         )
     assert adapters.invoker is not None
-    shared = _share(settings, adapters)
+    shared = _share(settings, adapters, pauses_schedules=True)
+    recurring = _recurring(settings, adapters, shared, _operations(settings, adapters, shared))
     timings, telemetry = settings.timings, adapters.telemetry
     scheduling = SchedulingService(
         jobs=adapters.jobs,
@@ -235,6 +262,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         skew_audit=SkewAudit(adapters.queues, adapters.clock, timings, telemetry),
         dispatcher=Dispatcher(adapters.jobs, adapters.queues, adapters.clock, telemetry),
         recovery=shared.recovery,
+        schedule_sweep=recurring.sweep,
         clock=adapters.clock,
         timings=timings,
         telemetry=telemetry,
@@ -245,8 +273,12 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 
 
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
-    """Wire the worker function. ``adapters`` replaces AWS; it must hold ``idempotency``."""
+    """Wire the worker function.
+
+    ``adapters`` replaces AWS; it must hold ``idempotency``, ``schedules`` and ``slots``.
+    """
     from hourhand.handlers import load_handlers
+    from hourhand.services.admission import Gate
     from hourhand.services.attempt import AttemptTools
     from hourhand.services.execution import ExecutionService
     from hourhand.services.idempotency import IdempotencyGuard
@@ -259,7 +291,10 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
         adapters = replace(aws_adapters(settings, "worker"), idempotency=records)
     assert adapters.idempotency is not None
+    assert adapters.schedules is not None
+    assert adapters.slots is not None
     shared = _share(settings, adapters)
+    assert shared.line is not None
     tools = AttemptTools(
         jobs=adapters.jobs,
         contents=shared.contents,
@@ -274,7 +309,14 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         telemetry=adapters.telemetry,
     )
     worker = "w-" + adapters.chance.nonce()[:8]
-    execution = ExecutionService(tools, worker)
+    gate = Gate(
+        tools=tools,
+        schedules=adapters.schedules,
+        slots=adapters.slots,
+        line=shared.line,
+        worker=worker,
+    )
+    execution = ExecutionService(tools, worker, gate)
     runtime = WorkerRuntime(
         execution=execution,
         read_delivery=adapters.read_delivery,
@@ -286,15 +328,84 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     return WorkerServices(execution=execution, runtime=runtime, telemetry=adapters.telemetry)
 
 
-def _share(settings: Settings, adapters: Adapters) -> _Shared:
+def _operations(settings: Settings, adapters: Adapters, shared: _Shared) -> OperationsService:
+    from hourhand.services.operations import OperationsService
+
+    return OperationsService(
+        jobs=adapters.jobs,
+        contents=shared.contents,
+        filing=shared.filing,
+        sender=shared.sender,
+        recovery=shared.recovery,
+        clock=adapters.clock,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+    )
+
+
+def _recurring(
+    settings: Settings, adapters: Adapters, shared: _Shared, operations: OperationsService
+) -> Recurring:
+    from hourhand.schedule_wiring import RecurringParts, wire_recurring
+
+    assert adapters.schedules is not None
+    assert adapters.calendars is not None
+    assert adapters.slots is not None
+    assert adapters.handlers is not None
+    parts = RecurringParts(
+        schedules=adapters.schedules,
+        calendars=adapters.calendars,
+        slots=adapters.slots,
+        jobs=adapters.jobs,
+        handlers=adapters.handlers,
+        contents=shared.contents,
+        filing=shared.filing,
+        sender=shared.sender,
+        operations=operations,
+        clock=adapters.clock,
+        chance=adapters.chance,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+    )
+    return wire_recurring(parts)
+
+
+def _pauser(adapters: Adapters) -> Callable[[Job], None]:
+    from hourhand.services.failure_pauses import FailurePauses
+    from hourhand.services.withdrawal import Withdrawal
+
+    assert adapters.schedules is not None
+    pauses = FailurePauses(
+        schedules=adapters.schedules,
+        withdrawal=Withdrawal(adapters.jobs, adapters.clock, adapters.telemetry),
+        clock=adapters.clock,
+        chance=adapters.chance,
+        telemetry=adapters.telemetry,
+    )
+    return pauses.pause_schedule_of
+
+
+def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = False) -> _Shared:
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.filing import Filing
+    from hourhand.services.line import Line
     from hourhand.services.recovery import RecoveryService
     from hourhand.services.sending import Sender
 
     contents = ContentKeeper(adapters.jobs, adapters.objects)
     filing = Filing(adapters.jobs, adapters.control, adapters.clock, settings.timings)
     sender = Sender(adapters.jobs, adapters.queues, adapters.clock, adapters.telemetry)
+    line = None
+    if adapters.slots is not None:
+        line = Line(
+            jobs=adapters.jobs,
+            slots=adapters.slots,
+            filing=filing,
+            sender=sender,
+            clock=adapters.clock,
+            timings=settings.timings,
+            telemetry=adapters.telemetry,
+        )
     recovery = RecoveryService(
         jobs=adapters.jobs,
         contents=contents,
@@ -304,5 +415,7 @@ def _share(settings: Settings, adapters: Adapters) -> _Shared:
         clock=adapters.clock,
         timings=settings.timings,
         telemetry=adapters.telemetry,
+        line=line,
+        pause_schedule=_pauser(adapters) if pauses_schedules else None,
     )
-    return _Shared(contents, filing, sender, recovery)
+    return _Shared(contents, filing, sender, line, recovery)

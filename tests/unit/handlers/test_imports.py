@@ -24,7 +24,8 @@ def test_the_domain_loads_neither_handlers_nor_pydantic() -> None:
 
 def test_registering_a_handler_loads_no_pydantic_before_a_payload_needs_it() -> None:
     loaded = modules_after(
-        "from hourhand import job, JobContext, Retry, NotRetryable, RetryLater, Snooze\n"
+        "from hourhand import job, JobContext, Occurrence, Retry, NotRetryable\n"
+        "from hourhand import RetryLater, Snooze\n"
         "job('plain')(lambda ctx, payload: None)"
     )
 

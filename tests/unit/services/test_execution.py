@@ -11,6 +11,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.ports import Finished, Pulse
 from hourhand.services.execution import Disposition
 from hourhand.testing import START, Faults, make_delivery, make_job
+from tests.world.occurrences import SCHEDULE, put_occurrence, put_schedule
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
@@ -263,4 +264,13 @@ def test_the_end_of_an_attempt_is_told_without_payload_result_or_message(
     assert (told.fields["handler"], told.fields["attempt"]) == ("greet", 1)
     assert (told.fields["outcome"], told.fields["error"]) == (Outcome.FAILED, "ValueError")
     assert told.fields["will_retry"] is will_retry
+    assert "schedule_id" not in told.fields
     assert not {"secret", "boom"} & {str(value) for value in told.fields.values()}
+
+
+def test_the_end_of_an_occurrence_names_its_schedule_and_nominal_time(world: World) -> None:
+    put_schedule(world)
+    put_occurrence(world, 0)
+    world.deliver()
+    told = next(line for line in world.telemetry.logs if line.sentence == "An attempt ended.")
+    assert (told.fields["schedule_id"], told.fields["occurrence"]) == (SCHEDULE, rfc3339(START))

@@ -240,3 +240,48 @@ def test_a_payload_that_lasts_is_not_written_again(world: World, recovery: Recov
     world.advance(86_400)
     assert not recovery.renew_payload(job)
     assert world.job(job) == job
+
+
+# --- a failure that pauses its schedule ---------------------------------------------------------
+
+
+def _failed(world: World) -> Job:
+    job = make_job(status=JobStatus.DEAD, due_at=START, schedule_id="nightly", pauses_schedule=True)
+    world.store.put(job)
+    return job
+
+
+def test_who_may_not_pause_schedules_leaves_a_failure_that_asks_for_it(world: World) -> None:
+    job = _failed(world)
+    assert not world.worker.execution.tools.recovery.finish_job(job)
+    assert world.job(job) == job
+    assert not world.queues.dead_letters
+
+
+def test_a_schedule_is_paused_before_the_failure_is_settled(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = _failed(world)
+    seen: list[tuple[Job, int]] = []
+
+    def pause(failed: Job) -> None:
+        seen.append((world.job(failed), len(world.queues.dead_letters)))
+
+    assert replace(recovery, pause_schedule=pause).finish_job(job)
+    assert seen == [(job, 0)]
+    assert len(world.queues.dead_letters) == 1
+    assert world.job(job).due_at is None
+
+
+def test_a_failure_whose_schedule_could_not_be_paused_is_not_settled(
+    world: World, recovery: RecoveryService
+) -> None:
+    job = _failed(world)
+
+    def pause(failed: Job) -> None:
+        raise Unavailable("The table does not answer.")
+
+    with pytest.raises(Unavailable):
+        replace(recovery, pause_schedule=pause).finish_job(job)
+    assert world.job(job) == job
+    assert not world.queues.dead_letters

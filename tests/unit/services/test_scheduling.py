@@ -9,6 +9,7 @@ import pytest
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import JobStatus, Priority
+from hourhand.schedule_ports import DUE_SHARDS
 from hourhand.services.leadership import LEADER, shard_lease_name
 from hourhand.services.scheduling import MAX_INVOCATIONS, TICK_RESERVE_SECONDS, TickReport
 from hourhand.testing import START, Crash, Faults, When
@@ -115,7 +116,8 @@ def test_a_tick_without_time_reads_nothing_and_closes_nothing(world: World) -> N
 
 def test_a_tick_that_runs_out_of_time_begins_with_what_is_most_urgent(world: World) -> None:
     _due_jobs(world, 1)
-    left = iter([55.0] * 6)
+    # Each shard of the due schedules is asked for twice, then six buckets are read.
+    left = iter([55.0] * (1 + 2 * DUE_SHARDS + 6))
     scheduling = world.scheduler.scheduling
     report = scheduling.tick("short", lambda: next(left, 0.0))
     assert (report.completed, report.dispatched) == (False, 1)

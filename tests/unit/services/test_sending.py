@@ -104,3 +104,8 @@ def test_where_nothing_answers_the_sweep_will_miss_the_message(
     ]
     world.settle()
     assert world.job(announced).status is JobStatus.SUCCEEDED
+
+
+def test_only_a_schedule_s_job_is_judged_before_its_claim() -> None:
+    assert message_of(make_job(schedule_id="nightly")).is_judged
+    assert not message_of(make_job()).is_judged

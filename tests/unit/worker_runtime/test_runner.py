@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from hourhand import JobContext, NotRetryable, RetryLater, Snooze
+from hourhand import JobContext, NotRetryable, Occurrence, RetryLater, Snooze
 from hourhand.domain.model import MAX_CONTENT_BYTES, ErrorInfo, Outcome, Progress
 from hourhand.handlers import Handler, Registry
 from hourhand.ports import Finished
@@ -70,7 +70,10 @@ def test_the_context_tells_of_the_job() -> None:
         look,
         attempt=2,
         token=2,
+        schedule_id="nightly",
         occurrence=START,
+        previous_occurrence=START - timedelta(days=2),
+        interval_start=START - timedelta(days=1),
         tenant="acme",
         tags={"a": "b"},
         idempotency_key="key",
@@ -81,7 +84,14 @@ def test_the_context_tells_of_the_job() -> None:
 
     (ctx,) = seen
     assert (ctx.job_id, ctx.attempt, ctx.max_attempts) == ("job-1", 2, 6)
-    assert (ctx.run_at, ctx.occurrence) == (START, START)
+    assert ctx.run_at == START
+    assert ctx.occurrence == Occurrence(
+        schedule_id="nightly",
+        at=START,
+        previous=START - timedelta(days=2),
+        interval_start=START - timedelta(days=1),
+    )
+    assert ctx.occurrence.interval_end == START
     assert (ctx.tenant, ctx.tags, ctx.idempotency_key) == ("acme", {"a": "b"}, "key")
     assert ctx.last_error == last
     assert ctx.deadline.tzinfo is not None

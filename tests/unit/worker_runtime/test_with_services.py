@@ -32,6 +32,8 @@ from hourhand.testing import (
     MemoryJobStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryScheduleStore,
+    MemorySlotStore,
     RecordingTelemetry,
     make_delivery,
     make_job,
@@ -70,6 +72,8 @@ class World:
             clock=self.clock,
             chance=FakeChance(),
             telemetry=self.telemetry,
+            schedules=MemoryScheduleStore(),
+            slots=MemorySlotStore(),
             idempotency=MemoryIdempotencyStore(),
         )
         self.runtime = WorkerRuntime(

@@ -4,7 +4,7 @@ Importing this registers nothing and reads nothing; pydantic is imported only wh
 has a type that needs it.
 """
 
-from hourhand.handlers._context import JobContext, StopReason, StopSignal
+from hourhand.handlers._context import JobContext, Occurrence, StopReason, StopSignal
 from hourhand.handlers._control import InvalidPayload, NotRetryable, RetryLater, Snooze
 from hourhand.handlers._errors import (
     HandlersNotLoaded,
@@ -27,6 +27,7 @@ __all__ = [
     "JobContext",
     "JobLogger",
     "NotRetryable",
+    "Occurrence",
     "Registry",
     "ResultNotJson",
     "Retry",

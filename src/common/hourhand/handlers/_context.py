@@ -63,13 +63,35 @@ def _job_logger() -> JobLogger:
     return JobLogger(logging.getLogger(JOB_LOGGER), {})
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Occurrence:
+    """The fire of a schedule that a job stands for, with its data interval.
+
+    ``at`` is its nominal time, whenever the job runs. ``previous``: that of the job that the
+    schedule made before it, ``None`` for its first. ``interval_start``: the nominal time before
+    this one by the rule, whether or not a job was made for it; ``None`` where there is none.
+    Work by the interval covers each moment once, also where occurrences run late or again; work
+    from ``previous`` on takes in what was skipped.
+    """
+
+    schedule_id: str
+    at: datetime
+    previous: datetime | None = None
+    interval_start: datetime | None = None
+
+    @property
+    def interval_end(self) -> datetime:
+        """Where the data interval ends, itself not included: at the nominal time."""
+        return self.at
+
+
 @dataclass(kw_only=True, slots=True)
 class JobContext:
     """The first argument of every handler. Tests of handlers may make one themselves.
 
     ``attempt`` counts from 1 in each round; ``last_error`` is why the attempt before it failed.
-    ``run_at`` is when the job was asked to run, ``occurrence`` the nominal time of the schedule's
-    fire that it stands for. ``idempotency_key`` is the submitter's, ``None`` without one:
+    ``run_at`` is when the job was asked to run, ``occurrence`` the fire of a schedule that it
+    stands for, if it does. ``idempotency_key`` is the submitter's, ``None`` without one:
     ``job_id`` is as good a key to hand on to other systems, the same in every attempt.
     ``deadline`` is when the attempt times out. ``cancelled`` is truthy once told to stop.
     """
@@ -80,7 +102,7 @@ class JobContext:
     attempt: int = 1
     max_attempts: int = 1
     last_error: ErrorInfo | None = None
-    occurrence: datetime | None = None
+    occurrence: Occurrence | None = None
     tenant: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None

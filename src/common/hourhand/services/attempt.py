@@ -182,8 +182,7 @@ class RunningAttempt:
         )
         if isinstance(committed, Refused):
             return False
-        if committed.job.due_at is not None:
-            self.tools.recovery.finish_job(committed.job)
+        self.tools.recovery.settle_end(committed.job, self.worker)
         return True
 
     def _end_cancelled(self, reason: str) -> bool:
@@ -193,8 +192,7 @@ class RunningAttempt:
         )
         if isinstance(committed, Refused):
             return False
-        if committed.job.due_at is not None:
-            self.tools.recovery.finish_job(committed.job)
+        self.tools.recovery.settle_end(committed.job, self.worker)
         return True
 
     def _fail(self, finished: Finished) -> bool:
@@ -261,7 +259,7 @@ class RunningAttempt:
         if isinstance(committed, Refused):
             return self._stopped_instead(committed, reason)
         self.tools.telemetry.count("jobs_dead")
-        self.tools.recovery.finish_job(committed.job)
+        self.tools.recovery.settle_end(committed.job, self.worker)
         return True
 
     def _stopped_instead(self, refused: Refused, reason: str) -> bool:

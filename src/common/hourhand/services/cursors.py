@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
+from typing import Any, cast
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.ids import content_hash
@@ -16,9 +18,7 @@ _LONGEST = 200
 
 def write_cursor(position: ListingPosition, fingerprint: str) -> str:
     """Return the cursor that continues a listing under the filters of ``fingerprint``."""
-    check = content_hash("cursor", fingerprint, str(position.created_ms), position.tie)[:12]
-    text = json.dumps([_VERSION, position.created_ms, position.tie, check])
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return seal((position.created_ms, position.tie), fingerprint)
 
 
 def read_cursor(cursor: str, fingerprint: str) -> ListingPosition:
@@ -26,21 +26,34 @@ def read_cursor(cursor: str, fingerprint: str) -> ListingPosition:
 
     A cursor of other filters is refused: continued under these, its page would tell nonsense.
     """
+    created_ms, tie = unseal(cursor, fingerprint, (int, str))
+    return ListingPosition(created_ms, tie)
+
+
+def seal(parts: Sequence[int | str], fingerprint: str) -> str:
+    """Return ``parts`` as an opaque text that `unseal` opens for the same ``fingerprint``."""
+    text = json.dumps([_VERSION, *parts, _check(parts, fingerprint)])
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def unseal(cursor: str, fingerprint: str, kinds: Sequence[type]) -> list[Any]:
+    """Return the parts of a cursor, each of its kind; raises `InvalidInput` as `read_cursor`."""
     try:
         if len(cursor) > _LONGEST:
             raise ValueError("too long")
         padded = cursor + "=" * (-len(cursor) % 4)
-        version, created_ms, tie, check = json.loads(
-            base64.b64decode(padded, altchars=b"-_", validate=True)
-        )
-        if version != _VERSION or type(created_ms) is not int or not isinstance(tie, str):
+        version, *parts, check = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if version != _VERSION or [type(part) for part in parts] != list(kinds):
             raise ValueError("not a cursor of this version")
-        expected = content_hash("cursor", fingerprint, str(created_ms), tie)[:12]
-        if check != expected:
+        if check != _check(parts, fingerprint):
             raise ValueError("made for other filters")
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:
         message = "is not a next_cursor that this listing gave for the same filters"
         raise InvalidInput(
             "The cursor is invalid.", errors=(FieldError("cursor", message),)
         ) from error
-    return ListingPosition(created_ms, tie)
+    return cast("list[Any]", parts)
+
+
+def _check(parts: Sequence[int | str], fingerprint: str) -> str:
+    return content_hash("cursor", fingerprint, *map(str, parts))[:12]

@@ -18,6 +18,7 @@ from hourhand.domain.moves import Move, claim, take_over
 from hourhand.domain.times import ceil_seconds, floor_seconds
 from hourhand.domain.timings import SQS_MAX_VISIBILITY
 from hourhand.ports import Applied, Delivery, Finished, HandlerRunner, Refused
+from hourhand.services.admission import Gate, occurrence_fields
 from hourhand.services.attempt import AttemptTools, RunningAttempt
 from hourhand.services.idempotency import KeyState
 from hourhand.services.writing import make_move
@@ -54,6 +55,7 @@ class ExecutionService:
 
     tools: AttemptTools
     worker: str
+    gate: Gate
     _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
 
     def handle(
@@ -77,6 +79,11 @@ class ExecutionService:
             return self._keep_for(delivery, timedelta(seconds=floor_seconds(early)))
         self._hide(delivery, self.tools.timings.visibility)
         self._wait_until(message.due_at)
+        turned_away = self.gate.admit(delivery)
+        if turned_away is not None:
+            if turned_away.keep_for is None:
+                return Disposition.DONE
+            return self._keep_for(delivery, turned_away.keep_for)
         claimed = self._claim(delivery)
         if not isinstance(claimed, Job):
             return claimed
@@ -246,6 +253,7 @@ class ExecutionService:
             will_retry=_will_retry(attempt.job, finished),
             took_ms=took // timedelta(milliseconds=1),
             trace_id=attempt.delivery.message.trace_id,
+            **occurrence_fields(attempt.job),
         )
 
     def _tell_if_lost(self, attempt: RunningAttempt, committed: bool) -> None:

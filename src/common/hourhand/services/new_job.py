@@ -20,6 +20,7 @@ from hourhand.domain.model import (
     Priority,
     RetryPolicy,
 )
+from hourhand.domain.schedules import RetryChanges, ScheduleDefinition
 from hourhand.domain.times import floor_ms
 from hourhand.ports import HandlerInfo
 from hourhand.schemas import JobSubmission, RetryInput
@@ -62,8 +63,12 @@ class Draft:
     submission: str
 
 
-def resolve_policies(request: JobSubmission, handler: HandlerInfo) -> Policies:
-    """Take each policy from the submission, else the handler, else the default."""
+PolicyChoices = JobSubmission | ScheduleDefinition
+"""What states policies of a job; ``None`` there leaves them to the handler."""
+
+
+def resolve_policies(request: PolicyChoices, handler: HandlerInfo) -> Policies:
+    """Take each policy from the submission or schedule, else the handler, else the default."""
     on_lost = request.on_lost or handler.on_lost
     return Policies(
         priority=request.priority or handler.priority or Priority.MEDIUM,
@@ -82,7 +87,7 @@ def _first_given(*values: int | None) -> int:
     return next(value for value in values if value is not None)
 
 
-def _retry_policy(given: RetryInput | None, standard: RetryPolicy) -> RetryPolicy:
+def _retry_policy(given: RetryInput | RetryChanges | None, standard: RetryPolicy) -> RetryPolicy:
     if given is None:
         return standard
     return RetryPolicy(

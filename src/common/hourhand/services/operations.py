@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -109,10 +109,17 @@ class OperationsService:
                 return self._announce(job, clock_read_at, actor)
         raise _lost_too_often(job_id)
 
-    def redrive(self, job_id: str, *, actor: str, reason: str = "") -> Job:
+    def redrive(
+        self,
+        job_id: str,
+        *,
+        actor: str,
+        reason: str = "",
+        sets: Mapping[str, Any] | None = None,
+    ) -> Job:
         """Send a DEAD, EXPIRED or CANCELLED job round again, with all its attempts.
 
-        Raises `NotFound`, `WrongState`, `Unavailable`.
+        ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `Unavailable`.
         """
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
@@ -129,7 +136,7 @@ class OperationsService:
             self.contents.mark_live(job)
             self.recovery.renew_payload(job)
             placement = self.filing.place(job.id, now, now)
-            moved, job = self._try(job, _redrives(placement, now, actor, reason))
+            moved, job = self._try(job, _redrives(placement, now, actor, reason, sets))
             if moved:
                 self.telemetry.count("jobs_redriven")
                 return self._announce(job, clock_read_at, actor)
@@ -144,8 +151,8 @@ class OperationsService:
         cancelled, job = self._try(
             job, lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason)
         )
-        if cancelled and job.due_at is not None:
-            self.recovery.finish_job(job)
+        if cancelled:
+            self.recovery.settle_end(job, actor)
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Move]) -> tuple[bool, Job]:
@@ -251,7 +258,11 @@ def _changes(
 
 
 def _redrives(
-    placement: Placement, now: datetime, actor: str, reason: str
+    placement: Placement,
+    now: datetime,
+    actor: str,
+    reason: str,
+    sets: Mapping[str, Any] | None,
 ) -> Callable[[Job], Move]:
     def build(job: Job) -> Move:
         return redrive(
@@ -261,6 +272,7 @@ def _redrives(
             entry=placement.entry,
             sends_now=placement.sends_now,
             reason=reason,
+            sets=sets,
         )
 
     return build

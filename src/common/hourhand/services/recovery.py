@@ -5,22 +5,37 @@ Every method is safe to call by anybody at any time: the condition of its write 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.moves import expire, finish, keep_after_end, keep_payload, recover
+from hourhand.domain.moves import (
+    cancel_waiting,
+    expire,
+    finish,
+    keep_after_end,
+    keep_payload,
+    recover,
+)
+from hourhand.domain.overlap import OverlapPolicy
 from hourhand.domain.timings import Timings
 from hourhand.ports import Applied, Clock, JobDetails, JobStore, Queues, Refused, Telemetry
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.dead_letters import can_hold, dead_letter_body
 from hourhand.services.filing import Filing
+from hourhand.services.line import Line
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryService:
-    """Repairs; called by the sweep and, where they meet such a job first, by workers."""
+    """Repairs; called by the sweep and, where they meet such a job first, by workers.
+
+    ``line`` calls those that wait for the place of a job that ended. ``pause_schedule`` pauses
+    the schedule of a DEAD job that asks for it, however often it is called for the same round;
+    who has none (workers may not write schedules) leaves such a job to the sweep.
+    """
 
     jobs: JobStore
     contents: ContentKeeper
@@ -30,6 +45,8 @@ class RecoveryService:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
+    line: Line | None = None
+    pause_schedule: Callable[[Job], None] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
@@ -68,20 +85,46 @@ class RecoveryService:
         if not isinstance(result, Applied):
             return False
         self.telemetry.count("jobs_expired")
-        if result.job.due_at is not None:
-            self.finish_job(result.job)
+        self.settle_end(result.job, actor)
         return True
+
+    def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
+        """End a job that waits for its start; whether it was ours to end."""
+        now = self.clock.now()
+        result = make_move(
+            self.jobs,
+            job,
+            lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
+        )
+        if not isinstance(result, Applied):
+            return False
+        self.settle_end(result.job, actor)
+        return True
+
+    def settle_end(self, job: Job, actor: str) -> None:
+        """See to what follows the end of ``job``: who waits for its place, and what is owed."""
+        overlap = job.overlap
+        # Under `skip` nobody waits, but for a few that are caught up: they come by themselves.
+        if self.line is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:
+            self.line.nudge(overlap, actor)
+        if job.due_at is not None:
+            self.finish_job(job)
 
     def finish_job(self, job: Job) -> bool:
         """Pay what is owed for a final job, then take it out of the index.
 
         The entry goes only after SQS acknowledged the dead letter: a crash between the two
-        sends a second letter with the same job id and round, never none.
+        sends a second letter with the same job id and round, never none. A schedule that is to
+        be paused for it is paused first.
         """
         details = self.jobs.get_details(job.id)
         if details is None or details.job.generation != job.generation:
             return False
         if job.status is JobStatus.DEAD:
+            if job.pauses_schedule:
+                if self.pause_schedule is None:
+                    return False
+                self.pause_schedule(job)
             self._send_dead_letter(details)
         self.contents.mark_finished(job, job.keep_until or self.clock.now() + keep_after_end(job))
         result = self.jobs.transition(finish(job))
@@ -105,8 +148,8 @@ class RecoveryService:
         if job.status is JobStatus.RETRYING:
             job = self.filing.guard(job, clock_read_at, actor)
             self.sender.send_announced([job], actor)
-        elif job.due_at is not None:
-            self.finish_job(job)
+        else:
+            self.settle_end(job, actor)
 
     def _send_dead_letter(self, details: JobDetails) -> None:
         body = dead_letter_body(details, self._payload_to_tell(details))

@@ -1,4 +1,4 @@
-"""The tick: elect, audit the clock, sweep, advance the watermark."""
+"""The tick: elect, audit the clock, visit schedules, sweep, advance the watermark."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from hourhand.ports import (
 from hourhand.services.dispatch import Dispatcher
 from hourhand.services.leadership import LEADER, Leadership, shard_lease_name
 from hourhand.services.recovery import RecoveryService
+from hourhand.services.schedule_sweep import ScheduleSweep, VisitCounts
 from hourhand.services.skew_audit import SkewAudit, SkewReport
 from hourhand.services.sweep import Sweep, SweepCounts
 
@@ -56,6 +57,7 @@ class TickReport:
     failures: int = 0
     completed: bool = False
     handed_over: int = 0
+    schedules_visited: int = 0
     verdict: SkewVerdict = SkewVerdict.FINE
 
 
@@ -113,6 +115,7 @@ class SchedulingService:
     skew_audit: SkewAudit
     dispatcher: Dispatcher
     recovery: RecoveryService
+    schedule_sweep: ScheduleSweep
     clock: Clock
     timings: Timings
     telemetry: Telemetry
@@ -182,6 +185,8 @@ class SchedulingService:
         judgement = Judgement(now, now + self.timings.look_ahead + widening, self.timings)
         shard_map = self.control.read_shard_map()
         state = self._watermark(now, shard_map.version)
+        # Before the sweep: what the schedules want soon is then found by it, as any other job.
+        visits = self._visit_schedules(stint, judgement)
         plan = plan_sweep(state, now, judgement.horizon, self.timings)
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
@@ -195,6 +200,16 @@ class SchedulingService:
             _report(stint.lease.epoch, stint.lease.holder, counts, completed=completed),
             handed_over=handed_over,
             verdict=audit.verdict,
+            schedules_visited=visits.visited,
+        )
+
+    def _visit_schedules(self, stint: _Stint, judgement: Judgement) -> VisitCounts:
+        """Visit due schedules, for at most half of the time: the jobs that wait need the rest."""
+        half = stint.remaining_seconds() / 2
+        return self.schedule_sweep.run(
+            now=judgement.now,
+            horizon=judgement.horizon,
+            may_go_on=lambda: stint.remaining_seconds() > half and stint.may_go_on(),
         )
 
     def _watermark(self, now: datetime, shard_map_version: int) -> Watermark:

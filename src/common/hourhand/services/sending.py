@@ -28,6 +28,7 @@ def message_of(job: Job) -> JobMessage:
         timeout_seconds=job.timeout_seconds,
         tenant=job.tenant,
         trace_id=job.trace_id or trace_id_for(job.id),
+        is_judged=job.schedule_id is not None,
     )
 
 

@@ -110,7 +110,7 @@ class SubmissionService:
             return error
 
     def _store(self, request: JobSubmission, actor: str, trace_id: str | None) -> Submitted:
-        handler = self._require_handler(request.handler)
+        handler = require_handler(self.handlers, request.handler)
         clock_read_at = self.clock.monotonic()
         now = self.clock.now()
         job_id = self._job_id(request, now)
@@ -175,20 +175,22 @@ class SubmissionService:
     def _send(self, submitted: Sequence[Submitted], actor: str) -> None:
         self.sender.send_announced([s.job for s in submitted if s.created], actor)
 
-    def _require_handler(self, name: str) -> HandlerInfo:
-        handler = self.handlers.find(name)
-        if handler is None:
-            known = ", ".join(info.name for info in self.handlers.all()[:NAMED_HANDLERS])
-            message = f"is not a registered handler; known are: {known or 'none'}"
-            raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
-        return handler
-
     def _job_id(self, request: JobSubmission, now: datetime) -> str:
         if request.id is not None:
             return request.id
         if request.idempotency_key is not None:
             return job_id_for_key(request.tenant, request.idempotency_key)
         return self.chance.job_id(now)
+
+
+def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
+    """Return the handler of that name; raise `InvalidInput` naming those that exist."""
+    handler = handlers.find(name)
+    if handler is None:
+        known = ", ".join(info.name for info in handlers.all()[:NAMED_HANDLERS])
+        message = f"is not a registered handler; known are: {known or 'none'}"
+        raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
+    return handler
 
 
 def _is_same_put(job: Job, current: Job | None) -> bool:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hourhand.domain.model import ErrorInfo, Job, Outcome
 from hourhand.domain.times import floor_ms
-from hourhand.handlers import HandlersNotLoaded, JobContext, JobLogger, StopSignal
+from hourhand.handlers import HandlersNotLoaded, JobContext, JobLogger, Occurrence, StopSignal
 from hourhand.ports import Finished, Pulse
 from hourhand.services.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker_runtime._call import HandlerCall
@@ -107,7 +107,7 @@ class ThreadRunner:
             max_attempts=job.retry.max_attempts,
             last_error=last_error,
             run_at=job.run_at,
-            occurrence=job.occurrence,
+            occurrence=_occurrence_of(job),
             tenant=job.tenant,
             tags=dict(job.tags),
             idempotency_key=job.idempotency_key,
@@ -118,3 +118,14 @@ class ThreadRunner:
             ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
             monotonic=clock.monotonic,
         )
+
+
+def _occurrence_of(job: Job) -> Occurrence | None:
+    if job.schedule_id is None or job.occurrence is None:
+        return None
+    return Occurrence(
+        schedule_id=job.schedule_id,
+        at=job.occurrence,
+        previous=job.previous_occurrence,
+        interval_start=job.interval_start,
+    )

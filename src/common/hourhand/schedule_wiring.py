@@ -1,0 +1,167 @@
+"""The part of the composition root that wires recurring work, for the API and the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hourhand.domain.timings import Timings
+from hourhand.ports import Chance, Clock, HandlerDirectory, JobStore, Telemetry
+from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
+from hourhand.services.backfill_work import BackfillWork
+from hourhand.services.backfills import BackfillService
+from hourhand.services.calendars import CalendarService
+from hourhand.services.contents import ContentKeeper
+from hourhand.services.dispatch import ACTOR
+from hourhand.services.filing import Filing
+from hourhand.services.materialisation import Materialiser
+from hourhand.services.new_schedule import ScheduleCheck
+from hourhand.services.occurrence_jobs import OccurrenceJobs
+from hourhand.services.occurrences import OccurrenceQueries
+from hourhand.services.operations import OperationsService
+from hourhand.services.recurrences import Recurrences
+from hourhand.services.schedule_sweep import ScheduleSweep
+from hourhand.services.schedule_walk import ScheduleWalk
+from hourhand.services.schedules import ScheduleService
+from hourhand.services.sending import Sender
+from hourhand.services.triggers import Triggers
+from hourhand.services.withdrawal import Withdrawal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recurring:
+    """The services of recurring work."""
+
+    schedules: ScheduleService
+    backfills: BackfillService
+    calendars: CalendarService
+    occurrences: OccurrenceQueries
+    sweep: ScheduleSweep
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecurringParts:
+    """What they are made of."""
+
+    schedules: ScheduleStore
+    calendars: CalendarStore
+    slots: SlotStore
+    jobs: JobStore
+    handlers: HandlerDirectory
+    contents: ContentKeeper
+    filing: Filing
+    sender: Sender
+    operations: OperationsService
+    clock: Clock
+    chance: Chance
+    timings: Timings
+    telemetry: Telemetry
+
+
+def wire_recurring(parts: RecurringParts) -> Recurring:
+    """Wire recurring work."""
+    recurrences = Recurrences(parts.calendars, parts.clock, parts.timings, parts.telemetry)
+    occurrence_jobs = OccurrenceJobs(
+        jobs=parts.jobs,
+        contents=parts.contents,
+        filing=parts.filing,
+        sender=parts.sender,
+        handlers=parts.handlers,
+        clock=parts.clock,
+        timings=parts.timings,
+        telemetry=parts.telemetry,
+    )
+    materialiser = _wire_materialiser(parts, recurrences, occurrence_jobs)
+    schedules = _wire_schedules(parts, recurrences, occurrence_jobs, materialiser)
+    return Recurring(
+        schedules=schedules,
+        backfills=BackfillService(
+            schedules=parts.schedules,
+            recurrences=recurrences,
+            clock=parts.clock,
+            chance=parts.chance,
+            telemetry=parts.telemetry,
+        ),
+        calendars=CalendarService(
+            calendars=parts.calendars,
+            schedules=parts.schedules,
+            clock=parts.clock,
+            chance=parts.chance,
+            telemetry=parts.telemetry,
+        ),
+        occurrences=OccurrenceQueries(
+            schedules=parts.schedules,
+            jobs=parts.jobs,
+            recurrences=recurrences,
+            clock=parts.clock,
+        ),
+        sweep=ScheduleSweep(
+            schedules=parts.schedules,
+            materialiser=materialiser,
+            walk=ScheduleWalk(
+                schedules=parts.schedules,
+                calendars=parts.calendars,
+                recurrences=recurrences,
+                recompute=_recompute_by_tick(schedules),
+                chance=parts.chance,
+                timings=parts.timings,
+                telemetry=parts.telemetry,
+            ),
+            telemetry=parts.telemetry,
+        ),
+    )
+
+
+def _wire_materialiser(
+    parts: RecurringParts, recurrences: Recurrences, occurrence_jobs: OccurrenceJobs
+) -> Materialiser:
+    return Materialiser(
+        schedules=parts.schedules,
+        slots=parts.slots,
+        recurrences=recurrences,
+        occurrence_jobs=occurrence_jobs,
+        backfills=BackfillWork(
+            schedules=parts.schedules,
+            jobs=parts.jobs,
+            recurrences=recurrences,
+            occurrence_jobs=occurrence_jobs,
+            operations=parts.operations,
+            chance=parts.chance,
+        ),
+        chance=parts.chance,
+        telemetry=parts.telemetry,
+    )
+
+
+def _wire_schedules(
+    parts: RecurringParts,
+    recurrences: Recurrences,
+    occurrence_jobs: OccurrenceJobs,
+    materialiser: Materialiser,
+) -> ScheduleService:
+    return ScheduleService(
+        schedules=parts.schedules,
+        check=ScheduleCheck(parts.handlers, parts.calendars, recurrences),
+        materialiser=materialiser,
+        triggers=Triggers(
+            schedules=parts.schedules,
+            jobs=parts.jobs,
+            occurrence_jobs=occurrence_jobs,
+            clock=parts.clock,
+            chance=parts.chance,
+            telemetry=parts.telemetry,
+        ),
+        withdrawal=Withdrawal(parts.jobs, parts.clock, parts.telemetry),
+        recurrences=recurrences,
+        clock=parts.clock,
+        chance=parts.chance,
+        timings=parts.timings,
+        telemetry=parts.telemetry,
+    )
+
+
+def _recompute_by_tick(schedules: ScheduleService) -> Callable[[str], None]:
+    def recompute(schedule_id: str) -> None:
+        schedules.recompute(schedule_id, actor=ACTOR)
+
+    return recompute

@@ -1,0 +1,229 @@
+"""The gate before the claim: whether a schedule's job may start, must wait, or is not wanted.
+
+Everything that it does may be done twice, by two workers that hold the same message: places are
+taken by a conditional write, and the claim that follows names the generation that was judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import TypeVar
+
+from hourhand.domain.admission import Verdict, judge_occurrence, must_ask_pages, nominal_of
+from hourhand.domain.ids import occurrence_job_id
+from hourhand.domain.model import Job, JobMessage, JobStatus
+from hourhand.domain.moves import change, request_cancel
+from hourhand.domain.overlap import Overlap, Slots
+from hourhand.domain.schedules import JournalEntry, SkipReason
+from hourhand.domain.slots import Admit, Skip, Wait, decide_place, ids_to_look_up
+from hourhand.domain.times import floor_ms, rfc3339
+from hourhand.ports import Delivery, Refused
+from hourhand.schedule_ports import ScheduleStore, SlotStore
+from hourhand.services.attempt import AttemptTools
+from hourhand.services.line import Line
+from hourhand.services.writing import make_move
+
+T = TypeVar("T")
+
+MAX_ADMISSION_ROUNDS = 5
+"""Looks at a group that changed under our eyes; then the message goes back for a while."""
+
+ASK_AGAIN = timedelta(seconds=5)
+"""After how long a job is judged again whose schedule, or group, is just being changed."""
+
+LONGEST_ASKING = timedelta(seconds=60)
+"""The wait grows with each time, so that no message is received a hundred times in an hour."""
+
+SLOTS_KEPT = timedelta(days=90)
+"""How long the slots of a group are kept where nobody starts; nothing waits or sleeps so long."""
+
+PAGES_ASKED = 10
+"""Pages of a journal read to find a nominal time; those of backfills lie among them."""
+
+WAITS_FOR_ROOM = "waits for room"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """The job does not start now: its message is kept and hidden for a time, or done with."""
+
+    keep_for: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A job's group as it was seen: the slots first, then the jobs that they name."""
+
+    slots: Slots | None
+    known: Mapping[str, Job | None]
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs that are there."""
+        return [job for job in self.known.values() if job is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Judges the jobs of schedules. ``worker`` is who acts."""
+
+    tools: AttemptTools
+    schedules: ScheduleStore
+    slots: SlotStore
+    line: Line
+    worker: str
+
+    def admit(self, delivery: Delivery) -> TurnedAway | None:
+        """Judge the job of a message; ``None``: go on to the claim. Raises `Unavailable`."""
+        message = delivery.message
+        if not message.is_judged:
+            return None
+        job = self._insist(message.job_id, lambda: self.tools.jobs.get(message.job_id))
+        if job is None or job.schedule_id is None or not _is_announced(job, message):
+            # Not a schedule's; or the claim is refused, and says what becomes of the message.
+            return None
+        ask_again = TurnedAway(min(ASK_AGAIN * delivery.receive_count, LONGEST_ASKING))
+        for _ in range(MAX_ADMISSION_ROUNDS):
+            group = self._look_around(job)
+            # Read last: what the schedule became by the end of those jobs is seen, too.
+            verdict = self._judge(job, job.schedule_id, group)
+            if verdict is Verdict.WAIT:
+                return ask_again
+            if isinstance(verdict, SkipReason):
+                return self._withdraw(job, verdict)
+            if job.overlap is None or group.slots is None:
+                return None
+            decision = self._decide(job, job.overlap, group.slots, group.known)
+            if isinstance(decision, Skip):
+                return self._skip(job, decision.reason)
+            if decision.slots is None or self._store(job.id, decision.slots):
+                return self._follow(job, job.overlap, decision)
+        return ask_again
+
+    def _look_around(self, job: Job) -> _Group:
+        slots: Slots | None = None
+        job_ids: list[str] = []
+        if job.overlap is not None:
+            slots = self._insist(job.id, partial(self.slots.read_slots, job.overlap.group))
+            job_ids += ids_to_look_up(job, job.overlap, slots)
+        if job.pauses_schedule and job.schedule_id and job.previous_occurrence:
+            job_ids.append(occurrence_job_id(job.schedule_id, job.previous_occurrence))
+        if not job_ids:
+            return _Group(slots, {})
+        found = self._insist(job.id, lambda: self.tools.jobs.get_many(job_ids))
+        return _Group(slots, {job_id: found.get(job_id) for job_id in job_ids})
+
+    def _judge(self, job: Job, schedule_id: str, group: _Group) -> Verdict | SkipReason:
+        schedule = self._insist(job.id, lambda: self.schedules.get(schedule_id))
+        paged: list[JournalEntry] = []
+        if must_ask_pages(job, schedule):
+            before = nominal_of(job) + timedelta(milliseconds=1)
+            pages = self._insist(
+                job.id,
+                lambda: self.schedules.read_journal(schedule_id, before=before, limit=PAGES_ASKED),
+            )
+            paged = [entry for page in pages if not page.tag for entry in page.entries]
+        return judge_occurrence(job, schedule, group.jobs, paged)
+
+    def _decide(
+        self, job: Job, overlap: Overlap, slots: Slots, known: Mapping[str, Job | None]
+    ) -> Admit | Skip | Wait:
+        return decide_place(
+            job,
+            overlap,
+            slots,
+            known,
+            now=self.tools.clock.now(),
+            timings=self.tools.timings,
+            write_id=self.tools.chance.nonce(),
+        )
+
+    def _store(self, job_id: str, slots: Slots) -> bool:
+        keep_until = self.tools.clock.now() + SLOTS_KEPT
+        return self._insist(job_id, lambda: self.slots.write_slots(slots, keep_until=keep_until))
+
+    def _follow(self, job: Job, overlap: Overlap, decision: Admit | Wait) -> TurnedAway | None:
+        if isinstance(decision, Admit):
+            return None
+        for other in decision.stops:
+            self._stop(other)
+        return self._put_off(job, overlap, decision.deferral)
+
+    def _stop(self, other: Job) -> None:
+        """Ask one that holds a place to give it up. Refused: it changed, and is asked again."""
+        if other.status is not JobStatus.RUNNING:
+            self._skip(other, SkipReason.OVERLAP)
+        elif other.cancel_requested_at is None:
+            now, reason = self.tools.clock.now(), SkipReason.OVERLAP.value
+            ask = partial(request_cancel, now=now, actor=self.worker, reason=reason)
+            self._insist(other.id, lambda: make_move(self.tools.jobs, other, ask))
+
+    def _put_off(self, job: Job, overlap: Overlap, deferral: timedelta) -> TurnedAway:
+        tools = self.tools
+        clock_read_at = tools.clock.monotonic()
+        now = tools.clock.now()
+        due_at = floor_ms(now + deferral)
+        placement = self._insist(job.id, lambda: tools.filing.place(job.id, due_at, now))
+        build = partial(
+            change,
+            now=now,
+            actor=self.worker,
+            sets={},
+            entry=placement.entry,
+            sends_now=placement.sends_now,
+            reason=WAITS_FOR_ROOM,
+        )
+        result = self._insist(job.id, lambda: make_move(tools.jobs, job, build))
+        if isinstance(result, Refused):
+            return TurnedAway(ASK_AGAIN)
+        tools.telemetry.count("occurrences_deferred")
+        waiting = tools.filing.guard(result.job, clock_read_at, self.worker)
+        tools.sender.send_announced([waiting], self.worker)
+        self.line.nudge(overlap, self.worker)
+        return TurnedAway()
+
+    def _skip(self, job: Job, reason: SkipReason) -> TurnedAway:
+        """Cancel a job for which there is no room."""
+        turned_away = self._cancel(job, reason)
+        if turned_away.keep_for is None:
+            self.tools.telemetry.count("occurrences_skipped")
+        return turned_away
+
+    def _withdraw(self, job: Job, reason: SkipReason) -> TurnedAway:
+        """Cancel a job that its schedule wants no more."""
+        turned_away = self._cancel(job, reason)
+        if turned_away.keep_for is None:
+            self.tools.telemetry.count("occurrences_withdrawn")
+        return turned_away
+
+    def _cancel(self, job: Job, reason: SkipReason) -> TurnedAway:
+        recovery = self.tools.recovery
+        is_ours = self._insist(job.id, lambda: recovery.cancel_job(job, self.worker, reason.value))
+        if not is_ours:
+            return TurnedAway(ASK_AGAIN)
+        self.tools.telemetry.info(
+            "An occurrence was cancelled before it began.",
+            job_id=job.id,
+            handler=job.handler,
+            reason=reason.value,
+            **occurrence_fields(job),
+        )
+        return TurnedAway()
+
+    def _insist(self, job_id: str, call: Callable[[], T]) -> T:
+        return self.tools.insist(job_id, call)
+
+
+def occurrence_fields(job: Job) -> dict[str, str]:
+    """Return what a log line says of the occurrence that ``job`` is; nothing if it is none."""
+    if job.schedule_id is None or job.occurrence is None:
+        return {}
+    return {"schedule_id": job.schedule_id, "occurrence": rfc3339(job.occurrence)}
+
+
+def _is_announced(job: Job, message: JobMessage) -> bool:
+    """Whether the job waits for the very start that ``message`` announces."""
+    return job.status.is_waiting and job.generation == message.generation

@@ -1,0 +1,131 @@
+"""Working off backfills: what each visit of their schedule does for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hourhand.domain.backfilling import (
+    MAX_TIMES_A_STEP,
+    BackfillPlan,
+    in_order,
+    job_ids,
+    list_nominal_times,
+    mark_of,
+    nominal_time_before,
+    overlap_of,
+    plan_step,
+    room_of,
+)
+from hourhand.domain.errors import NotFound, WrongState
+from hourhand.domain.model import Job
+from hourhand.domain.schedules import Backfill, JournalEntry, Schedule, ScheduleDefinition
+from hourhand.ports import Chance, JobStore
+from hourhand.schedule_ports import JournalPage, ScheduleStore
+from hourhand.services.backfills import BACKFILL_KEPT
+from hourhand.services.occurrence_jobs import OccurrenceJobs
+from hourhand.services.operations import OperationsService
+from hourhand.services.recurrences import Recurrences
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillWork:
+    """Makes and redrives the jobs of backfills, as many at a time as there is room for.
+
+    In this order, so that a crash in between costs nothing: the jobs, the page of the journal that
+    tells of them, the record of the backfill. A step that is done again finds its jobs there.
+    """
+
+    schedules: ScheduleStore
+    jobs: JobStore
+    recurrences: Recurrences
+    occurrence_jobs: OccurrenceJobs
+    operations: OperationsService
+    chance: Chance
+
+    def step(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        backfill: Backfill,
+        *,
+        now: datetime,
+        actor: str,
+    ) -> tuple[Backfill, tuple[JournalEntry, ...]]:
+        """Make the next jobs of ``backfill``; return it as it stands then, and what was made.
+
+        ``definition`` is the backfill's own. What was made is in the journal already. Raises
+        `Unavailable`: the next visit does the step again.
+        """
+        if backfill.is_done:
+            return backfill, ()
+        waiting = self._unfinished(backfill.waiting)
+        room = room_of(backfill, len(waiting))
+        pairs, is_rest = self._next_times(definition, backfill)
+        jobs = self.jobs.get_many(job_ids(backfill, [nominal for nominal, _ in pairs]))
+        plan = plan_step(backfill, pairs, jobs, room=room, now=now)
+        if pairs and not plan.looked_at and waiting == backfill.waiting:
+            return backfill, ()
+        mark = mark_of(backfill)
+        made = self.occurrence_jobs.make(schedule, definition, plan.orders, now=now, actor=mark)
+        redriven = [self._redrive(job_id, backfill, actor) for job_id in plan.redrives]
+        if plan.entries:
+            page = JournalPage(entries=plan.entries, tag=backfill.id)
+            self.schedules.put_journal_page(schedule.id, page)
+        under_way = [jobs[job_id] for job_id in plan.under_way]
+        ours = [*made, *under_way, *(job for job in redriven if job is not None)]
+        waiting += tuple(job.id for job in ours if not job.status.is_final)
+        is_end = is_rest and plan.looked_at == len(pairs)
+        return self._store(_moved_on(backfill, plan, len(ours), is_end), waiting, now), plan.entries
+
+    def _unfinished(self, job_ids: Sequence[str]) -> tuple[str, ...]:
+        found = self.jobs.get_many(job_ids) if job_ids else {}
+        return tuple(i for i in job_ids if i in found and not found[i].status.is_final)
+
+    def _next_times(
+        self, definition: ScheduleDefinition, backfill: Backfill
+    ) -> tuple[list[tuple[datetime, datetime | None]], bool]:
+        """Return the next nominal times, each with the one before it, and whether they are all."""
+        recurrence = self.recurrences.of(definition)
+        times = list_nominal_times(recurrence, definition, backfill.start, backfill.end).times
+        before = nominal_time_before(recurrence, definition, times[0]) if times else None
+        pairs = in_order(backfill, times, before)[backfill.position :]
+        return pairs[:MAX_TIMES_A_STEP], len(pairs) <= MAX_TIMES_A_STEP
+
+    def _redrive(self, job_id: str, backfill: Backfill, actor: str) -> Job | None:
+        """Send a job round again, to be judged as the others of the backfill are."""
+        try:
+            return self.operations.redrive(
+                job_id,
+                actor=actor,
+                reason=mark_of(backfill),
+                sets={"overlap": overlap_of(backfill)},
+            )
+        except (NotFound, WrongState):
+            # It is gone, or somebody else redrove it.
+            return None
+
+    def _store(self, backfill: Backfill, waiting: tuple[str, ...], now: datetime) -> Backfill:
+        after = replace(
+            backfill,
+            sequence=backfill.sequence + 1,
+            write_id=self.chance.nonce(),
+            waiting=waiting,
+            keep_until=now + BACKFILL_KEPT,
+        )
+        if self.schedules.write_backfill(after, previous=backfill.sequence):
+            return after
+        # Another visit did this step; it made the same jobs.
+        return self.schedules.get_backfill(backfill.schedule_id, backfill.id) or after
+
+
+def _moved_on(backfill: Backfill, plan: BackfillPlan, chosen: int, is_end: bool) -> Backfill:
+    """Return the backfill after a step; at its end it is done, even if a calendar made it less."""
+    position = backfill.position + plan.looked_at
+    return replace(
+        backfill,
+        position=backfill.total if is_end else min(position, backfill.total),
+        made=backfill.made + chosen,
+        skipped=backfill.skipped + plan.looked_at - chosen,
+    )

@@ -1,0 +1,55 @@
+"""Pausing a schedule whose job failed for good, where it asks for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import Job
+from hourhand.domain.schedule_changes import pause
+from hourhand.domain.schedules import SkipReason
+from hourhand.ports import Chance, Clock, Telemetry
+from hourhand.schedule_ports import ScheduleStore, Written
+from hourhand.services.withdrawal import Withdrawal
+
+MAX_LOST_RACES = 20
+"""How often the schedule may change between our read and our write before we give up."""
+
+ACTOR = "pause_on_failure"
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePauses:
+    """Pauses schedules after a failure; for the scheduler and the API, never for workers."""
+
+    schedules: ScheduleStore
+    withdrawal: Withdrawal
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+
+    def pause_schedule_of(self, job: Job) -> None:
+        """Pause the schedule of a DEAD ``job``, unless it was changed since, or is paused.
+
+        May be called again for the same job. Raises `Unavailable`: then it must be.
+        """
+        for _ in range(MAX_LOST_RACES):
+            current = self.schedules.get(job.schedule_id or "")
+            if current is None or not current.is_live:
+                return
+            revision = job.schedule_revision
+            if revision is not None and revision < current.revision:
+                return
+            now = self.clock.now()
+            note = f"paused, since job {job.id} failed"
+            after = pause(current, now=now, write_id=self.chance.nonce(), note=note)
+            if isinstance(self.schedules.write(after, previous=current.sequence), Written):
+                self.telemetry.warning(
+                    "A schedule was paused, since a job of it failed.",
+                    schedule_id=current.id,
+                    job_id=job.id,
+                )
+                self.telemetry.count("schedules_paused_by_failure")
+                self.withdrawal.cancel(current, after, SkipReason.PAUSED, ACTOR)
+                return
+        raise Unavailable("The schedule of a failed job changed too often; try again.")

@@ -1,0 +1,82 @@
+"""Calling those that wait for room in their group, as soon as there is some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import Job
+from hourhand.domain.moves import Move, change
+from hourhand.domain.overlap import Overlap
+from hourhand.domain.slots import ids_next_in_line, next_in_line
+from hourhand.domain.timings import Timings
+from hourhand.ports import Applied, Clock, JobStore, Telemetry
+from hourhand.schedule_ports import SlotStore
+from hourhand.services.filing import Filing, Placement
+from hourhand.services.sending import Sender
+from hourhand.services.writing import make_move
+
+THERE_IS_ROOM = "there is room"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The lines of all groups. Who waits comes by itself, too, only later."""
+
+    jobs: JobStore
+    slots: SlotStore
+    filing: Filing
+    sender: Sender
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+
+    def nudge(self, overlap: Overlap, actor: str) -> None:
+        """Make those due for whom there is room. Never raises `Unavailable`: it is told instead.
+
+        To be called when a job of the group ended, and when one was put off: whoever comes last
+        of the two sees the other.
+        """
+        try:
+            for job in self._next(overlap):
+                self._call(job, actor)
+        except Unavailable as error:
+            self.telemetry.warning(
+                "Those that wait for room could not be called; they come later.",
+                group=overlap.group,
+                reason=error.detail,
+            )
+            self.telemetry.count("nudges_failed")
+
+    def _next(self, overlap: Overlap) -> tuple[Job, ...]:
+        slots = self.slots.read_slots(overlap.group)
+        job_ids = ids_next_in_line(overlap, slots)
+        if not job_ids:
+            return ()
+        found = self.jobs.get_many(job_ids)
+        known = {job_id: found.get(job_id) for job_id in job_ids}
+        return next_in_line(overlap, slots, known, now=self.clock.now(), timings=self.timings)
+
+    def _call(self, job: Job, actor: str) -> None:
+        clock_read_at = self.clock.monotonic()
+        now = self.clock.now()
+        placement = self.filing.place(job.id, now, now)
+        result = make_move(self.jobs, job, lambda current: _due_now(current, placement, now, actor))
+        # Refused: it was called, changed or cancelled meanwhile, or came by itself.
+        if isinstance(result, Applied):
+            called = self.filing.guard(result.job, clock_read_at, actor)
+            self.sender.send_announced([called], actor)
+            self.telemetry.count("occurrences_called")
+
+
+def _due_now(job: Job, placement: Placement, now: datetime, actor: str) -> Move:
+    return change(
+        job,
+        now=now,
+        actor=actor,
+        sets={},
+        entry=placement.entry,
+        sends_now=placement.sends_now,
+        reason=THERE_IS_ROOM,
+    )

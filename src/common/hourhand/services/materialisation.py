@@ -1,0 +1,207 @@
+"""The visit of a schedule: decide its nominal times, make their jobs, then store that it is so.
+
+In this order, so that a crash in between costs nothing: the next visit decides the same, finds the
+jobs there, and stores it. Anybody may visit at any time; who loses the race for the write made no
+job that the winner did not make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from hourhand.domain.journal import RING_ENTRIES, RING_ENTRIES_LEFT
+from hourhand.domain.model import Job
+from hourhand.domain.occurrences import MAX_CATCH_UP, Decision, decide
+from hourhand.domain.schedules import (
+    Backfill,
+    JournalEntry,
+    MisfirePolicy,
+    Schedule,
+    ScheduleDefinition,
+)
+from hourhand.ports import Chance, Telemetry
+from hourhand.schedule_ports import ScheduleStore, SlotStore, Written
+from hourhand.services.journal_pages import spill
+from hourhand.services.occurrence_jobs import OccurrenceJobs
+from hourhand.services.recurrences import Recurrences
+
+PAGE_ENTRIES_AT_LEAST = RING_ENTRIES - RING_ENTRIES_LEFT
+"""What a page of the journal holds; it tells how many pages a history needs."""
+
+PAGES_FORGOTTEN_AT_ONCE = 10
+"""Pages beyond a history's limits that one visit deletes."""
+
+
+class BackfillSteps(Protocol):
+    """Works off backfills, some jobs at a time."""
+
+    def step(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        backfill: Backfill,
+        *,
+        now: datetime,
+        actor: str,
+    ) -> tuple[Backfill, tuple[JournalEntry, ...]]:
+        """Make the next jobs and note them in the journal; return the backfill as it is then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A visit under way: what was decided, and the jobs that were put for it."""
+
+    schedule: Schedule
+    definition: ScheduleDefinition
+    decision: Decision
+    made: tuple[tuple[Job, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Materialiser:
+    """Visits schedules."""
+
+    schedules: ScheduleStore
+    slots: SlotStore
+    recurrences: Recurrences
+    occurrence_jobs: OccurrenceJobs
+    backfills: BackfillSteps
+    chance: Chance
+    telemetry: Telemetry
+
+    def visit(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        *,
+        now: datetime,
+        horizon: datetime,
+        actor: str,
+    ) -> Schedule:
+        """Make what ``schedule`` wants until ``horizon``; return it as it stands then.
+
+        Raises `Unavailable` where a store does not answer: nothing is lost, and the schedule is
+        still due for a visit.
+        """
+        visit = self.begin(schedule, definition, now=now, horizon=horizon, actor=actor)
+        self.send([visit], actor)
+        return self.finish(visit, now=now, actor=actor)
+
+    def begin(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        *,
+        now: datetime,
+        horizon: datetime,
+        actor: str,
+    ) -> Visit:
+        """Decide, and put the jobs. To be followed by `send` and `finish`; raises as `visit`."""
+        recurrence = self.recurrences.of(definition)
+        room = self._room(schedule, definition)
+        decision = decide(schedule, definition, recurrence, now=now, horizon=horizon, room=room)
+        made_before = self.occurrence_jobs.find_made(schedule, decision.doubts)
+        if made_before:
+            decision = decide(
+                schedule,
+                definition,
+                recurrence,
+                now=now,
+                horizon=horizon,
+                room=room,
+                made_before=made_before,
+            )
+        made = self.occurrence_jobs.put(schedule, definition, decision.orders, now=now, actor=actor)
+        return Visit(schedule, definition, decision, tuple(made))
+
+    def send(self, visits: Sequence[Visit], actor: str) -> None:
+        """Send the messages of several visits, ten to a request."""
+        self.occurrence_jobs.send([made for visit in visits for made in visit.made], actor)
+
+    def finish(self, visit: Visit, *, now: datetime, actor: str) -> Schedule:
+        """Store what was decided; return the schedule as it stands then. Raises as `visit`."""
+        after = self._work_off_backfills(visit.decision, now, actor)
+        if after == visit.schedule:
+            return after
+        return self._store(visit.schedule, after, visit.decision, visit.definition, now)
+
+    def _room(self, schedule: Schedule, definition: ScheduleDefinition) -> int:
+        """Return how many missed jobs may be made under the policy ``all``."""
+        if definition.misfire.policy is not MisfirePolicy.ALL:
+            return MAX_CATCH_UP
+        # What waits already would only wait longer behind more.
+        return max(0, MAX_CATCH_UP - len(self.slots.read_slots(schedule.id).waiting))
+
+    def _work_off_backfills(self, decision: Decision, now: datetime, actor: str) -> Schedule:
+        schedule = decision.schedule
+        active = []
+        for backfill_id in schedule.backfills:
+            if self._work_off(schedule, backfill_id, now, actor):
+                active.append(backfill_id)
+        if tuple(active) != schedule.backfills:
+            schedule = replace(schedule, backfills=tuple(active))
+        return replace(schedule, next_at=now) if active else schedule
+
+    def _work_off(self, schedule: Schedule, backfill_id: str, now: datetime, actor: str) -> bool:
+        """Make the next jobs of a backfill; whether there is more to come."""
+        backfill = self.schedules.get_backfill(schedule.id, backfill_id)
+        if backfill is None or backfill.is_done:
+            return False
+        definitions = self.schedules.get_definitions([(schedule.id, backfill.definition)])
+        definition = definitions.get((schedule.id, backfill.definition))
+        if definition is None:
+            self.telemetry.warning(
+                "A backfill ended: the definition that it works by is gone.",
+                schedule_id=schedule.id,
+                backfill_id=backfill_id,
+            )
+            return False
+        stepped, _ = self.backfills.step(schedule, definition, backfill, now=now, actor=actor)
+        return not stepped.is_done
+
+    def _store(
+        self,
+        before: Schedule,
+        after: Schedule,
+        decision: Decision,
+        definition: ScheduleDefinition,
+        now: datetime,
+    ) -> Schedule:
+        spilled = spill(self.schedules, after, now)
+        is_paged = spilled is not after
+        after = replace(spilled, sequence=before.sequence + 1, write_id=self.chance.nonce())
+        answer = self.schedules.write(after, previous=before.sequence)
+        if not isinstance(answer, Written):
+            # Somebody visited or changed it meanwhile. What was made here is theirs, too; under
+            # another revision it is adopted, or withdrawn at its claim.
+            self.telemetry.count("schedule_visits_outdated")
+            return answer.current or before
+        self._count(before, decision.schedule)
+        if is_paged:
+            self._forget_old_pages(before.id, definition)
+        return after
+
+    def _count(self, before: Schedule, decided: Schedule) -> None:
+        skipped = _skipped(decided.journal) - _skipped(before.journal)
+        if skipped > 0:
+            self.telemetry.count("occurrences_skipped", skipped)
+
+    def _forget_old_pages(self, schedule_id: str, definition: ScheduleDefinition) -> None:
+        keep = definition.keep
+        pages = 2 + (keep.succeeded + keep.failed) // PAGE_ENTRIES_AT_LEAST
+        kept = self.schedules.read_journal(schedule_id, before=None, limit=pages)
+        if len(kept) < pages:
+            return
+        oldest = kept[-1].entries[0].first
+        old = self.schedules.read_journal(schedule_id, before=oldest, limit=PAGES_FORGOTTEN_AT_ONCE)
+        # Those of backfills tell of times long past; they are not the oldest.
+        own = [page for page in old if not page.tag]
+        if own:
+            self.schedules.delete_journal_pages(schedule_id, own)
+
+
+def _skipped(journal: Sequence[JournalEntry]) -> int:
+    return sum(entry.count for entry in journal if entry.reason is not None)

@@ -1,0 +1,285 @@
+"""Making the jobs of a schedule's nominal times: each exactly once, however often it is asked.
+
+The id of a job follows from its schedule and nominal time, so that whoever makes it again finds
+it there. What is there under an older revision, and did not start, is adopted: it gets the content
+of the revision that makes it now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.ids import occurrence_job_id, trace_id_for
+from hourhand.domain.model import Content, EventKind, HistoryEvent, Job, JobStatus
+from hourhand.domain.moves import Move, change, redrive
+from hourhand.domain.occurrences import OccurrenceOrder
+from hourhand.domain.schedules import Schedule, ScheduleDefinition, SkipReason
+from hourhand.domain.times import floor_ms
+from hourhand.domain.timings import Timings
+from hourhand.ports import (
+    Applied,
+    Clock,
+    HandlerDirectory,
+    HandlerInfo,
+    JobStore,
+    Telemetry,
+)
+from hourhand.services.contents import ContentKeeper, payload_kept_until
+from hourhand.services.filing import Filing
+from hourhand.services.new_job import Policies, resolve_policies
+from hourhand.services.sending import Sender
+from hourhand.services.writing import make_move
+
+__all__ = ["OccurrenceJobs", "OccurrenceOrder"]
+
+MAX_ADOPTIONS = 5
+"""How often a job may change under our eyes while it is adopted; then it is left to the claim."""
+
+WITHDRAWN = frozenset({SkipReason.PAUSED, SkipReason.REPLACED, SkipReason.DELETED})
+"""Reasons for which a schedule cancelled a job that it may want again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceJobs:
+    """Puts, adopts and sends jobs for schedules."""
+
+    jobs: JobStore
+    contents: ContentKeeper
+    filing: Filing
+    sender: Sender
+    handlers: HandlerDirectory
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+
+    def make(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        orders: Sequence[OccurrenceOrder],
+        *,
+        now: datetime,
+        actor: str,
+    ) -> list[Job]:
+        """Make the jobs of ``orders`` and send those that are due soon; return them, in order.
+
+        Raises `Unavailable` where the table does not answer: what was made stays, and is found
+        again when the same orders are made once more. ``now``: when they were decided.
+        """
+        made = self.put(schedule, definition, orders, now=now, actor=actor)
+        self.send(made, actor)
+        return [job for job, _ in made]
+
+    def put(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        orders: Sequence[OccurrenceOrder],
+        *,
+        now: datetime,
+        actor: str,
+    ) -> list[tuple[Job, bool]]:
+        """Make the jobs of ``orders``; return each with whether it is to be sent. Raises as `make`.
+
+        They say that they are sent: whoever calls this must call `send` next. Should it die in
+        between, whoever puts them again sends them.
+        """
+        if not orders:
+            return []
+        policies = resolve_policies(definition, self._handler(definition.handler))
+        return [self._make(schedule, definition, policies, o, now, actor) for o in orders]
+
+    def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:
+        """Send the messages of those that are due soon, of several schedules at once."""
+        self.sender.send_announced([job for job, is_to_be_sent in made if is_to_be_sent], actor)
+
+    def find_made(
+        self, schedule: Schedule, nominal_times: Sequence[datetime]
+    ) -> frozenset[datetime]:
+        """Return those of ``nominal_times`` that have a job which nothing withdrew.
+
+        A visit that died made them. Raises `Unavailable`.
+        """
+        by_id = {occurrence_job_id(schedule.id, nominal): nominal for nominal in nominal_times}
+        if not by_id:
+            return frozenset()
+        found = self.jobs.get_many(list(by_id))
+        return frozenset(by_id[job.id] for job in found.values() if is_standing(job, schedule))
+
+    def _handler(self, name: str) -> HandlerInfo:
+        handler = self.handlers.find(name)
+        if handler is None:
+            self.telemetry.warning(
+                "A schedule names a handler that does not exist; its jobs will fail.", handler=name
+            )
+            return HandlerInfo(name=name)
+        return handler
+
+    def _make(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        policies: Policies,
+        order: OccurrenceOrder,
+        now: datetime,
+        actor: str,
+    ) -> tuple[Job, bool]:
+        """Return the job, and whether its message is to be sent: it is new, or may lack one."""
+        clock_read_at = self.clock.monotonic()
+        # A tick decides all at one time; by now it may be past what the guard below allows.
+        now = max(now, self.clock.now())
+        job_id = occurrence_job_id(schedule.id, order.nominal, order.salt)
+        kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
+        payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
+        wanted = self._job(schedule.id, definition, policies, order, payload, now, actor)
+        result = self.jobs.put(wanted)
+        if isinstance(result, Applied):
+            self.telemetry.count("occurrences_made")
+            return self.filing.guard(wanted, clock_read_at, actor), True
+        if result.current is None:
+            # It was deleted by TTL as we looked: it had ended long ago.
+            return wanted, False
+        return self._adopt(result.current, wanted, clock_read_at, actor)
+
+    def _job(
+        self,
+        schedule_id: str,
+        definition: ScheduleDefinition,
+        policies: Policies,
+        order: OccurrenceOrder,
+        payload: Content,
+        now: datetime,
+        actor: str,
+    ) -> Job:
+        job_id = occurrence_job_id(schedule_id, order.nominal, order.salt)
+        run_at = floor_ms(order.run_at)
+        placement = self.filing.place(job_id, run_at, now)
+        status = JobStatus.ENQUEUED if placement.sends_now else JobStatus.PENDING
+        submitted = HistoryEvent(kind=EventKind.SUBMITTED, at=now, status=status, actor=actor)
+        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        return Job(
+            id=job_id,
+            handler=definition.handler,
+            status=status,
+            run_at=run_at,
+            created_at=now,
+            payload=payload,
+            payload_kept_until=kept_until if payload.item is not None else None,
+            due_at=placement.entry.due_at,
+            shard=placement.entry.shard,
+            priority=policies.priority,
+            queue=policies.priority,
+            enqueued_at=now if placement.sends_now else None,
+            timeout_seconds=policies.timeout_seconds,
+            retention_seconds=policies.retention_seconds,
+            on_lost=policies.on_lost,
+            retry=policies.retry,
+            tenant=definition.tenant,
+            tags=definition.tags,
+            history=(submitted,),
+            schedule_id=schedule_id,
+            schedule_revision=order.revision,
+            occurrence=order.nominal,
+            previous_occurrence=order.previous,
+            interval_start=order.interval_start,
+            overlap=order.overlap,
+            pauses_schedule=definition.pause_on_failure,
+            trace_id=trace_id_for(job_id),
+        )
+
+    def _adopt(
+        self, current: Job, wanted: Job, clock_read_at: float, actor: str
+    ) -> tuple[Job, bool]:
+        """Bring a job of an older revision up to date, unless it began or is not the schedule's."""
+        for _ in range(MAX_ADOPTIONS):
+            if not is_adoptable(current, wanted):
+                return current, may_lack_message(current)
+            result = make_move(self.jobs, current, self._adoption_of(wanted, actor))
+            if isinstance(result, Applied):
+                self.telemetry.count("occurrences_adopted")
+                return self.filing.guard(result.job, clock_read_at, actor), True
+            if result.current is None:
+                return wanted, False
+            current = result.current
+        return current, False
+
+    def _adoption_of(self, wanted: Job, actor: str) -> Callable[[Job], Move]:
+        now = self.clock.now()
+
+        def build(job: Job) -> Move:
+            placement = self.filing.place(job.id, wanted.run_at, now)
+            if job.status is JobStatus.CANCELLED:
+                return redrive(
+                    job,
+                    now=now,
+                    actor=actor,
+                    entry=placement.entry,
+                    sends_now=placement.sends_now,
+                    reason="its schedule wants it again",
+                    sets=_content_of(wanted),
+                )
+            return change(
+                job,
+                now=now,
+                actor=actor,
+                sets=_content_of(wanted),
+                entry=placement.entry,
+                sends_now=placement.sends_now,
+                reason="its schedule changed",
+            )
+
+        return build
+
+
+def is_standing(job: Job, schedule: Schedule) -> bool:
+    """Whether a job that is there is no leftover of a revision that ``schedule`` replaced."""
+    revision = job.schedule_revision
+    if job.token > 0 or revision is None or revision == schedule.revision:
+        return True
+    return job.occurrence is not None and job.occurrence < schedule.effective_from
+
+
+def may_lack_message(job: Job) -> bool:
+    """Whether nothing happened to a waiting job since its put: its maker may have died then.
+
+    A second message costs a refused claim; none at all would make the job a minute late.
+    """
+    return job.status.is_waiting and len(job.history) == 1
+
+
+def is_adoptable(current: Job, wanted: Job) -> bool:
+    """Whether a job that is there is the schedule's own of an older revision, and did not start."""
+    if wanted.schedule_revision is None or current.schedule_revision is None:
+        return False
+    if current.token > 0 or current.schedule_revision >= wanted.schedule_revision:
+        return False
+    if current.status.is_waiting:
+        return True
+    reason = current.history[-1].reason if current.history else ""
+    return current.status is JobStatus.CANCELLED and reason in WITHDRAWN
+
+
+def _content_of(wanted: Job) -> dict[str, Any]:
+    names = (
+        "handler",
+        "run_at",
+        "payload",
+        "payload_kept_until",
+        "priority",
+        "queue",
+        "timeout_seconds",
+        "retention_seconds",
+        "on_lost",
+        "retry",
+        "tenant",
+        "tags",
+        "schedule_revision",
+        "previous_occurrence",
+        "interval_start",
+        "overlap",
+        "pauses_schedule",
+    )
+    return {name: getattr(wanted, name) for name in names}

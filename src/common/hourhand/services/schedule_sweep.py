@@ -1,0 +1,164 @@
+"""The tick's part in recurring work: visits the schedules that are due, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.errors import HourhandError, Unavailable
+from hourhand.domain.schedules import Schedule, ScheduleDefinition
+from hourhand.domain.times import to_ms
+from hourhand.ports import Telemetry
+from hourhand.schedule_ports import DUE_SHARDS, ScheduleStore
+from hourhand.services.dispatch import ACTOR
+from hourhand.services.materialisation import Materialiser
+from hourhand.services.schedule_walk import ScheduleWalk
+
+PAGE = 100
+"""Schedules read and visited at a time: what one BatchGetItem takes."""
+
+VISITS_AT_ONCE = 10
+"""Visits whose messages are sent together: one call of SQS takes as many."""
+
+MAX_PAGES = 1_000
+"""Pages of one shard in one tick; the rest is due at the next one, too."""
+
+
+@dataclass(slots=True)
+class VisitCounts:
+    """What a pass over the due schedules did."""
+
+    visited: int = 0
+    failed: int = 0
+    recomputed: int = 0
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSweep:
+    """Visits due schedules. Its work grows with those that are due, not with those stored."""
+
+    schedules: ScheduleStore
+    materialiser: Materialiser
+    walk: ScheduleWalk
+    telemetry: Telemetry
+
+    def run(
+        self, *, now: datetime, horizon: datetime, may_go_on: Callable[[], bool]
+    ) -> VisitCounts:
+        """Visit every schedule with something due until ``horizon``.
+
+        Never raises for what a store does not answer: it is told, and the next tick goes on.
+        """
+        counts = VisitCounts()
+        for shard in shards_in_turn(now):
+            with self._telling(counts):
+                self._visit_shard(shard, now, horizon, may_go_on, counts)
+        if counts.is_complete:
+            with self._telling(counts):
+                counts.recomputed = self.walk.step(may_go_on, now)
+        self.telemetry.count("schedules_visited", counts.visited)
+        if not counts.is_complete:
+            self.telemetry.count("schedule_sweeps_incomplete")
+        return counts
+
+    @contextmanager
+    def _telling(self, counts: VisitCounts) -> Iterator[None]:
+        """Go on without what a store did not answer: one shard must not stop the others."""
+        try:
+            yield
+        except Unavailable as error:
+            counts.is_complete = False
+            self.telemetry.warning(
+                "The schedules could not all be read; the next tick goes on.",
+                reason=error.detail,
+            )
+
+    def _visit_shard(
+        self,
+        shard: int,
+        now: datetime,
+        horizon: datetime,
+        may_go_on: Callable[[], bool],
+        counts: VisitCounts,
+    ) -> None:
+        position: Mapping[str, Any] | None = None
+        for _ in range(MAX_PAGES):
+            if not may_go_on():
+                counts.is_complete = False
+                return
+            page = self.schedules.read_due(shard, until=horizon, position=position, limit=PAGE)
+            self._visit_page([due.schedule_id for due in page.due], now, horizon, may_go_on, counts)
+            position = page.next
+            if position is None:
+                return
+        counts.is_complete = False
+
+    def _visit_page(
+        self,
+        schedule_ids: Sequence[str],
+        now: datetime,
+        horizon: datetime,
+        may_go_on: Callable[[], bool],
+        counts: VisitCounts,
+    ) -> None:
+        found = self.schedules.get_many(schedule_ids)
+        due = [s for s in found.values() if s.next_at is not None and s.next_at <= horizon]
+        definitions = self.schedules.get_definitions([(s.id, s.definition) for s in due])
+        for start in range(0, len(due), VISITS_AT_ONCE):
+            if not may_go_on():
+                counts.is_complete = False
+                return
+            self._visit_together(
+                due[start : start + VISITS_AT_ONCE], definitions, now, horizon, counts
+            )
+
+    def _visit_together(
+        self,
+        due: Sequence[Schedule],
+        definitions: Mapping[tuple[str, str], ScheduleDefinition],
+        now: datetime,
+        horizon: datetime,
+        counts: VisitCounts,
+    ) -> None:
+        """Visit some; their messages share requests. One bad schedule must not stop the others."""
+        visits = []
+        for schedule in due:
+            with self._told(schedule.id, counts):
+                definition = definitions.get((schedule.id, schedule.definition))
+                if definition is None:
+                    raise HourhandError("Its definition is gone.")
+                visits.append(
+                    self.materialiser.begin(
+                        schedule, definition, now=now, horizon=horizon, actor=ACTOR
+                    )
+                )
+        self.materialiser.send(visits, ACTOR)
+        for visit in visits:
+            with self._told(visit.schedule.id, counts):
+                self.materialiser.finish(visit, now=now, actor=ACTOR)
+                counts.visited += 1
+
+    @contextmanager
+    def _told(self, schedule_id: str, counts: VisitCounts) -> Iterator[None]:
+        """Go on after what went wrong with one schedule; the next tick visits it again."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the last resort, told
+            counts.failed += 1
+            self.telemetry.warning(
+                "A schedule could not be visited; the next tick tries again.",
+                schedule_id=schedule_id,
+                error=type(error).__name__,
+                reason=str(error),
+            )
+            self.telemetry.count("schedule_visits_failed")
+
+
+def shards_in_turn(now: datetime) -> list[int]:
+    """Return every shard, each minute another one first: none starves where time is short."""
+    first = to_ms(now) // 60_000 % DUE_SHARDS
+    return [(first + place) % DUE_SHARDS for place in range(DUE_SHARDS)]

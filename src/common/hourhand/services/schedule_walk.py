@@ -1,0 +1,185 @@
+"""The walk over every schedule, after a calendar changed or with new time zone data.
+
+It goes on from tick to tick, from the position that is stored. What it does twice does no harm: a
+schedule that was recomputed after the change is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.recurrence import TZDATA_VERSION
+from hourhand.domain.schedules import Schedule, ScheduleDefinition, Walk
+from hourhand.domain.timings import Timings
+from hourhand.ports import Chance, Telemetry
+from hourhand.schedule_ports import CalendarStore, ScheduleStore
+from hourhand.services.recurrences import Recurrences
+
+SCHEDULES_A_PAGE = 100
+"""Schedules looked at at a time: what one BatchGetItem takes."""
+
+MAX_PAGES_A_STEP = 10_000
+"""A million schedules; the next tick goes on after them."""
+
+MAX_LOST_RACES = 20
+"""How often others may write the record of the walk before we give up."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What became of one page.
+
+    ``position``: the last schedule dealt with. ``is_unsettled``: some were recomputed so soon
+    after a change of a calendar that somebody may still use what it held before.
+    """
+
+    position: str | None
+    recomputed: int = 0
+    is_unsettled: bool = False
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleWalk:
+    """Recomputes the schedules that a change concerns.
+
+    ``recompute`` takes a schedule's id. ``recurrences`` are those that it uses.
+    """
+
+    schedules: ScheduleStore
+    calendars: CalendarStore
+    recurrences: Recurrences
+    recompute: Callable[[str], object]
+    chance: Chance
+    timings: Timings
+    telemetry: Telemetry
+
+    def step(self, may_go_on: Callable[[], bool], now: datetime) -> int:
+        """Go on with the pass under way, or with a new one if one is wanted.
+
+        Returns how many schedules were recomputed. ``may_go_on`` is asked before each schedule.
+        Raises `Unavailable`; the next step goes on where this one was.
+        """
+        walk = self._begin(self.schedules.get_walk())
+        if walk is None:
+            return 0
+        self.recurrences.forget()
+        recomputed = 0
+        for _ in range(MAX_PAGES_A_STEP):
+            page = self.schedules.list_schedules(after=walk.position, limit=SCHEDULES_A_PAGE)
+            found = self.schedules.get_many(page.names)
+            live = [found[name] for name in page.names if name in found and found[name].is_live]
+            progress = self._visit(walk, live, may_go_on, now)
+            recomputed += progress.recomputed
+            if progress.is_whole:
+                progress.position = page.next
+            stored = self._store(walk, progress)
+            if stored is None or stored.running is None or not progress.is_whole:
+                break
+            walk = stored
+        return recomputed
+
+    def _begin(self, walk: Walk) -> Walk | None:
+        """Return the pass to go on with; ``None``: there is none, or another began it."""
+        is_of_now = walk.zone_data == TZDATA_VERSION
+        if is_of_now and walk.running is not None:
+            return walk
+        if is_of_now and walk.wanted <= walk.finished:
+            return None
+        begun = replace(walk, running=walk.wanted, position=None, zone_data=TZDATA_VERSION)
+        return self._write(begun)
+
+    def _visit(
+        self,
+        walk: Walk,
+        live: Sequence[Schedule],
+        may_go_on: Callable[[], bool],
+        now: datetime,
+    ) -> _Progress:
+        definitions = read_definitions(self.schedules, live)
+        settled = self._settled(definitions)
+        progress = _Progress(walk.position)
+        for schedule in live:
+            if not may_go_on():
+                progress.is_whole = False
+                break
+            settled_at = settled.get(schedule.id, schedule.effective_from)
+            is_outdated = schedule.zone_data != TZDATA_VERSION
+            if schedule.id not in definitions:
+                self.telemetry.warning(
+                    "A schedule could not be recomputed: its definition is gone.",
+                    schedule_id=schedule.id,
+                )
+            elif is_outdated or settled_at > schedule.effective_from:
+                if not self._recompute(schedule.id, progress):
+                    break
+                progress.is_unsettled = progress.is_unsettled or now < settled_at
+            progress.position = schedule.id
+        return progress
+
+    def _settled(self, definitions: Mapping[str, ScheduleDefinition]) -> dict[str, datetime]:
+        """Return by schedule from when on everybody knows what its calendars hold now."""
+        names = sorted({name for d in definitions.values() for name in d.calendars})
+        calendars = self.calendars.get_calendars(names) if names else {}
+        spread = self.timings.control_cache + self.timings.stall_bound
+        settled = {}
+        for schedule_id, definition in definitions.items():
+            known = [calendars[name] for name in definition.calendars if name in calendars]
+            if known:
+                settled[schedule_id] = max(calendar.updated_at for calendar in known) + spread
+        return settled
+
+    def _recompute(self, schedule_id: str, progress: _Progress) -> bool:
+        """Recompute one schedule; ``False``: the walk must stop before it."""
+        try:
+            self.recompute(schedule_id)
+        except Unavailable as error:
+            self._tell("A walk over the schedules stopped; it goes on later.", schedule_id, error)
+            progress.is_whole = False
+            return False
+        except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
+            self._tell("A schedule could not be recomputed.", schedule_id, error)
+            return True
+        progress.recomputed += 1
+        return True
+
+    def _store(self, walk: Walk, progress: _Progress) -> Walk | None:
+        """Store how far it is; ``None``: another walks, or wants a walk, at the same time."""
+        wanted = walk.wanted + 1 if progress.is_unsettled else walk.wanted
+        after = replace(walk, position=progress.position, wanted=wanted)
+        if progress.is_whole and progress.position is None and walk.running is not None:
+            after = replace(after, running=None, finished=walk.running)
+        return self._write(after)
+
+    def _write(self, walk: Walk) -> Walk | None:
+        written = replace(walk, sequence=walk.sequence + 1, write_id=self.chance.nonce())
+        return written if self.schedules.write_walk(written, previous=walk.sequence) else None
+
+    def _tell(self, sentence: str, schedule_id: str, error: Exception) -> None:
+        self.telemetry.warning(
+            sentence, schedule_id=schedule_id, error=type(error).__name__, reason=str(error)
+        )
+
+
+def want_walk(schedules: ScheduleStore, chance: Chance) -> None:
+    """Have every schedule looked at once more from the first to the last. Raises `Unavailable`."""
+    for _ in range(MAX_LOST_RACES):
+        walk = schedules.get_walk()
+        wanted = replace(
+            walk, sequence=walk.sequence + 1, write_id=chance.nonce(), wanted=walk.wanted + 1
+        )
+        if schedules.write_walk(wanted, previous=walk.sequence):
+            return
+    raise Unavailable("The record of the walk over the schedules changes too often; try again.")
+
+
+def read_definitions(
+    store: ScheduleStore, schedules: Iterable[Schedule]
+) -> dict[str, ScheduleDefinition]:
+    """Return the present definitions of ``schedules`` by the ids of these."""
+    keys = [(schedule.id, schedule.definition) for schedule in schedules]
+    found = store.get_definitions(keys) if keys else {}
+    return {schedule_id: definition for (schedule_id, _), definition in found.items()}

@@ -1,0 +1,384 @@
+"""What people do to schedules: put, read, pause, resume, delete, trigger.
+
+Each is one conditional write on the schedule's item. What follows from it is done at once, and
+would be done without us too: the tick visits what is due, and a job that its schedule withdrew is
+refused at its claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.journal import skipped_runs
+from hourhand.domain.model import Job
+from hourhand.domain.occurrences import doubts_between, is_used_up, last_nominal, not_before_start
+from hourhand.domain.recurrence import TZDATA_VERSION
+from hourhand.domain.schedule_changes import (
+    DEFINITION_KEPT,
+    annotate,
+    create,
+    definition_name,
+    delete,
+    pause,
+    recompute,
+    replace_definition,
+    resume,
+)
+from hourhand.domain.schedules import (
+    Backfill,
+    JournalEntry,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
+from hourhand.domain.timings import Timings
+from hourhand.ports import Chance, Clock, Telemetry
+from hourhand.schedule_ports import ScheduleStore, Written
+from hourhand.schemas.schedules import ScheduleInput
+from hourhand.services.journal_pages import spill
+from hourhand.services.materialisation import Materialiser
+from hourhand.services.new_schedule import ScheduleCheck, settle_anchor
+from hourhand.services.recurrences import Recurrences
+from hourhand.services.triggers import Triggers
+from hourhand.services.withdrawal import Withdrawal
+
+MAX_LOST_RACES = 40
+"""How often a schedule may change between our read and our write before we give up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleView:
+    """A schedule with what it runs, when it fires next, and the backfills under way."""
+
+    schedule: Schedule
+    definition: ScheduleDefinition
+    next_occurrence: datetime | None
+    backfills: tuple[Backfill, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleService:
+    """Changes schedules on request. A lost race is judged anew from the schedule as it stands."""
+
+    schedules: ScheduleStore
+    check: ScheduleCheck
+    materialiser: Materialiser
+    triggers: Triggers
+    withdrawal: Withdrawal
+    recurrences: Recurrences
+    clock: Clock
+    chance: Chance
+    timings: Timings
+    telemetry: Telemetry
+
+    def put(
+        self, schedule_id: str, request: ScheduleInput, *, actor: str
+    ) -> tuple[ScheduleView, bool]:
+        """Create a schedule or replace it; return it, and whether it is new.
+
+        The same put again changes nothing. A replaced one decides its nominal times from now on
+        anew: what is pending is replaced, what runs is left. Raises `InvalidInput` for an unknown
+        handler or calendar and for what can never fire.
+        """
+        for _ in range(MAX_LOST_RACES):
+            now = self.clock.now()
+            found = self.schedules.get(schedule_id)
+            current = None if found is None or found.deleted_at is not None else found
+            before = None if current is None else self._find_definition(current)
+            definition = settle_anchor(request.definition, before, now)
+            if current is not None and current.definition == definition_name(definition):
+                view = self._put_state(current, definition, request, actor)
+                if view is not None:
+                    return view, False
+                continue
+            self.check.require_sensible(definition, now)
+            self.schedules.put_definition(schedule_id, definition_name(definition), definition)
+            after = self._replacement(schedule_id, found, before, definition, request, now)
+            answer = self.schedules.write(after, previous=found.sequence if found else None)
+            if isinstance(answer, Written):
+                self.telemetry.count("schedules_changed")
+                view = self._follow_up(found, after, definition, SkipReason.REPLACED, actor)
+                return view, current is None
+        raise _lost_too_often(schedule_id)
+
+    def get(self, schedule_id: str) -> ScheduleView:
+        """Return a schedule. Raises `NotFound`."""
+        schedule = self._require(schedule_id)
+        return self._view(schedule, self._definition_of(schedule))
+
+    def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
+        """Return a page of schedules by id, and where the next one starts; it may be short."""
+        page = self.schedules.list_schedules(after=after, limit=limit)
+        found = self.schedules.get_many(page.names)
+        live = [s for s in found.values() if s.deleted_at is None]
+        definitions = self.schedules.get_definitions([(s.id, s.definition) for s in live])
+        views = [
+            self._view(schedule, definitions[(schedule.id, schedule.definition)])
+            for schedule in sorted(live, key=lambda schedule: schedule.id)
+            if (schedule.id, schedule.definition) in definitions
+        ]
+        return views, page.next
+
+    def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
+        """Stop a schedule; what is pending is withdrawn, what runs is left. Twice is no error."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            text = current.note if note is None else note
+            if current.paused_at is None:
+                return pause(current, now=now, write_id=self.chance.nonce(), note=text)
+            return self._annotated(current, text, now)
+
+        return self._change(schedule_id, build, SkipReason.PAUSED, actor)
+
+    def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
+        """Let a schedule go on; what it missed is dealt with by its misfire policy."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            text = current.note if note is None else note
+            if current.paused_at is not None:
+                return resume(current, now=now, write_id=self.chance.nonce(), note=text)
+            return self._annotated(current, text, now)
+
+        return self._change(schedule_id, build, SkipReason.REPLACED, actor)
+
+    def delete(self, schedule_id: str, *, actor: str) -> None:
+        """Delete a schedule; what is pending is cancelled, what runs is left. Raises `NotFound`."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            definition = self._definition_of(current)
+            undecided = self._undecided(current, definition, now, SkipReason.DELETED)
+            write_id = self.chance.nonce()
+            after = delete(current, now=now, write_id=write_id, undecided=undecided)
+            return spill(self.schedules, after, now)
+
+        self._change(schedule_id, build, SkipReason.DELETED, actor)
+
+    def recompute(self, schedule_id: str, *, actor: str) -> None:
+        """Decide what is to come anew: a calendar or the zone data changed."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            write_id = self.chance.nonce()
+            return recompute(current, now=now, zone_data=TZDATA_VERSION, write_id=write_id)
+
+        try:
+            self._change(schedule_id, build, SkipReason.REPLACED, actor)
+        except NotFound:
+            return
+
+    def trigger(
+        self, schedule_id: str, note: str | None, *, actor: str, trace_id: str | None = None
+    ) -> Job:
+        """Run a schedule's job now, paused or not; its overlap policy holds for it too.
+
+        Raises `NotFound`.
+        """
+        schedule = self._require(schedule_id)
+        return self.triggers.run(
+            schedule, self._definition_of(schedule), note or "", actor, trace_id
+        )
+
+    # --- parts ---
+
+    def _put_state(
+        self, current: Schedule, definition: ScheduleDefinition, request: ScheduleInput, actor: str
+    ) -> ScheduleView | None:
+        """Answer a put that changes no more than pause and note; ``None``: it changed meanwhile."""
+        is_paused = current.paused_at is not None
+        if request.paused is not None and request.paused is not is_paused:
+            if request.paused:
+                return self.pause(current.id, request.note, actor=actor)
+            return self.resume(current.id, request.note, actor=actor)
+        note = current.note if request.note is None else request.note
+        noted = self._annotated(current, note, self.clock.now())
+        if noted is None:
+            return self._view(current, definition)
+        answer = self.schedules.write(noted, previous=current.sequence)
+        return self._view(noted, definition) if isinstance(answer, Written) else None
+
+    def _annotated(self, current: Schedule, note: str, now: datetime) -> Schedule | None:
+        if note == current.note:
+            return None
+        return annotate(current, now=now, write_id=self.chance.nonce(), note=note)
+
+    def _replacement(
+        self,
+        schedule_id: str,
+        found: Schedule | None,
+        before: ScheduleDefinition | None,
+        definition: ScheduleDefinition,
+        request: ScheduleInput,
+        now: datetime,
+    ) -> Schedule:
+        write_id = self.chance.nonce()
+        if found is None:
+            return create(
+                schedule_id,
+                definition,
+                now=now,
+                zone_data=TZDATA_VERSION,
+                write_id=write_id,
+                paused=bool(request.paused),
+                note=request.note or "",
+            )
+        after = replace_definition(
+            found,
+            definition,
+            now=now,
+            zone_data=TZDATA_VERSION,
+            write_id=write_id,
+            paused=request.paused,
+            undecided=self._undecided(found, before, now, SkipReason.REPLACED),
+        )
+        after = spill(self.schedules, after, now)
+        return after if request.note is None else replace(after, note=request.note)
+
+    def _undecided(
+        self,
+        found: Schedule,
+        before: ScheduleDefinition | None,
+        now: datetime,
+        reason: SkipReason,
+    ) -> tuple[JournalEntry, ...]:
+        """Return what the definition before left undecided: by an outage, or by a pause."""
+        if before is None or found.cursor >= now or is_used_up(found, before):
+            return ()
+        paused_at = found.paused_at or now
+        return (
+            *self._skipped(found, before, found.cursor, min(paused_at, now), reason),
+            *self._skipped(found, before, max(found.cursor, paused_at), now, SkipReason.PAUSED),
+        )
+
+    def _skipped(
+        self,
+        found: Schedule,
+        before: ScheduleDefinition,
+        after: datetime,
+        until: datetime,
+        reason: SkipReason,
+    ) -> tuple[JournalEntry, ...]:
+        recurrence = self.recurrences.of(before)
+        after = not_before_start(before, after)
+        until = min(until, last_nominal(before))
+        doubts = doubts_between(recurrence, after, until)
+        made_before = self.materialiser.occurrence_jobs.find_made(found, doubts)
+        return skipped_runs(recurrence, after, until, reason, made_before)
+
+    def _change(
+        self,
+        schedule_id: str,
+        build: Callable[[Schedule, datetime], Schedule | None],
+        reason: SkipReason,
+        actor: str,
+    ) -> ScheduleView:
+        """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do."""
+        for _ in range(MAX_LOST_RACES):
+            current = self._require(schedule_id)
+            definition = self._definition_of(current)
+            after = build(current, self.clock.now())
+            if after is None:
+                return self._view(current, definition)
+            if isinstance(self.schedules.write(after, previous=current.sequence), Written):
+                self.telemetry.count("schedules_changed")
+                return self._follow_up(current, after, definition, reason, actor)
+        raise _lost_too_often(schedule_id)
+
+    def _follow_up(
+        self,
+        before: Schedule | None,
+        after: Schedule,
+        definition: ScheduleDefinition,
+        reason: SkipReason,
+        actor: str,
+    ) -> ScheduleView:
+        """Materialise what is due soon, and cancel what was pending and is not wanted any more.
+
+        The change itself stands already. What fails here is done by the next tick, or at a claim.
+        """
+        written = after
+        try:
+            if after.next_at is not None:
+                now = self.clock.now()
+                horizon = now + self.timings.look_ahead
+                after = self.materialiser.visit(
+                    after, definition, now=now, horizon=horizon, actor=actor
+                )
+            if before is not None:
+                self.withdrawal.cancel(before, after, reason, actor)
+                self._settle_definitions(before, written, definition)
+        except Unavailable as error:
+            self.telemetry.warning(
+                "A schedule was changed; what follows from it is left to the next tick.",
+                schedule_id=after.id,
+                reason=error.detail,
+            )
+        return self._view(after, definition)
+
+    def _settle_definitions(
+        self, before: Schedule, written: Schedule, definition: ScheduleDefinition
+    ) -> None:
+        """Keep the definition that is used, and let the one expire that is not.
+
+        Where two replace the schedule at one time, one may let expire what the other just kept:
+        so each looks again, after its schedule stands.
+        """
+        if (written.definition, written.deleted_at) == (before.definition, before.deleted_at):
+            return
+        if written.deleted_at is None:
+            self.schedules.put_definition(written.id, written.definition, definition)
+            if written.definition == before.definition:
+                return
+        keep_until = written.updated_at + DEFINITION_KEPT
+        self.schedules.retire_definition(before.id, before.definition, keep_until)
+        current = self.schedules.get(before.id)
+        if current is not None and current.definition == before.definition:
+            retired = self._find_definition(current)
+            if retired is not None and current.deleted_at is None:
+                self.schedules.put_definition(current.id, current.definition, retired)
+
+    def _require(self, schedule_id: str) -> Schedule:
+        schedule = self.schedules.get(schedule_id)
+        if schedule is None or schedule.deleted_at is not None:
+            raise NotFound(f"There is no schedule {schedule_id}.")
+        return schedule
+
+    def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
+        definition = self._find_definition(schedule)
+        if definition is None:
+            raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
+        return definition
+
+    def _find_definition(self, schedule: Schedule) -> ScheduleDefinition | None:
+        key = (schedule.id, schedule.definition)
+        return self.schedules.get_definitions([key]).get(key)
+
+    def _view(self, schedule: Schedule, definition: ScheduleDefinition) -> ScheduleView:
+        backfills = (
+            self.schedules.get_backfill(schedule.id, backfill_id)
+            for backfill_id in schedule.backfills
+        )
+        return ScheduleView(
+            schedule,
+            definition,
+            self._next_occurrence(schedule, definition),
+            tuple(backfill for backfill in backfills if backfill is not None),
+        )
+
+    def _next_occurrence(
+        self, schedule: Schedule, definition: ScheduleDefinition
+    ) -> datetime | None:
+        now = self.clock.now()
+        pending = [e for e in schedule.journal if e.reason is None and e.first > now and not e.salt]
+        if pending:
+            return pending[0].first
+        if not schedule.is_live or is_used_up(schedule, definition):
+            return None
+        recurrence = self.recurrences.of(definition)
+        after = not_before_start(definition, max(now, schedule.cursor))
+        return recurrence.next_fire(after, last_nominal(definition))
+
+
+def _lost_too_often(schedule_id: str) -> Unavailable:
+    return Unavailable(f"Schedule {schedule_id} changed too often while we tried; try again.")

@@ -1,0 +1,135 @@
+"""The stores and services that recurring work needs, wired without any function around them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.model import Job
+from hourhand.domain.recurrence import TZDATA_VERSION
+from hourhand.domain.schedules import Calendar, Schedule, ScheduleDefinition
+from hourhand.domain.timings import Timings
+from hourhand.services.backfill_work import BackfillWork
+from hourhand.services.contents import ContentKeeper
+from hourhand.services.filing import Filing
+from hourhand.services.occurrence_jobs import OccurrenceJobs
+from hourhand.services.operations import OperationsService
+from hourhand.services.recovery import RecoveryService
+from hourhand.services.recurrences import Recurrences
+from hourhand.services.sending import Sender
+from hourhand.testing import (
+    START,
+    FakeChance,
+    FakeClock,
+    Faults,
+    MemoryControlStore,
+    MemoryHandlerDirectory,
+    MemoryJobStore,
+    MemoryObjectStore,
+    MemoryQueues,
+    MemoryScheduleStore,
+    RecordingTelemetry,
+)
+
+
+def define(*expressions: str, **fields: Any) -> ScheduleDefinition:
+    """Return a definition of handler ``greet``, hourly unless told otherwise."""
+    fields = {"handler": "greet", **fields}
+    return ScheduleDefinition(expressions=expressions or ("0 * * * *",), **fields)
+
+
+class Bench:
+    """Memory stores, a clock that stands still, and `Recurrences` over them."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.chance = FakeChance()
+        self.timings = Timings()
+        self.telemetry = RecordingTelemetry()
+        self.schedules = MemoryScheduleStore()
+        self.jobs = MemoryJobStore(clock=self.clock)
+        self.queues = MemoryQueues(self.clock)
+        self.recurrences = self.recurrences_of(self.schedules)
+
+    def recurrences_of(self, calendars: Any) -> Recurrences:
+        """Return new ones, with nothing in mind yet."""
+        return Recurrences(calendars, self.clock, self.timings, self.telemetry)
+
+    def put(
+        self, definition: ScheduleDefinition, schedule_id: str = "s", **fields: Any
+    ) -> Schedule:
+        """Store a schedule that was put now, and its definition."""
+        now = self.clock.now()
+        standard: dict[str, Any] = {
+            "sequence": 1,
+            "revision": 1,
+            "write_id": f"put-{schedule_id}",
+            "definition": "d1",
+            "created_at": now,
+            "updated_at": now,
+            "effective_from": now,
+            "cursor": now,
+            "zone_data": TZDATA_VERSION,
+            "next_at": now,
+        }
+        schedule = Schedule(id=schedule_id, **(standard | fields))
+        self.schedules.put_definition(schedule_id, schedule.definition, definition)
+        self.schedules.write(schedule, previous=None)
+        return schedule
+
+    def schedule(self, schedule_id: str = "s") -> Schedule:
+        """Return a schedule as it stands."""
+        found = self.schedules.get(schedule_id)
+        assert found is not None
+        return found
+
+    def change(self, schedule_id: str = "s", **fields: Any) -> Schedule:
+        """Change the item of a schedule, as another writer does."""
+        before = self.schedule(schedule_id)
+        after = replace(before, sequence=before.sequence + 1, write_id="another", **fields)
+        self.schedules.write(after, previous=before.sequence)
+        return after
+
+    def put_calendar(self, name: str, *exclude: Any, at: datetime = START) -> Calendar:
+        """Store a calendar; its revision is one more than before."""
+        before = self.schedules.get_calendars([name]).get(name)
+        revision = 1 if before is None else before.revision + 1
+        calendar = Calendar(name=name, revision=revision, exclude=exclude, updated_at=at)
+        self.schedules.put_calendar(calendar, previous=None if before is None else before.revision)
+        return calendar
+
+    def job(self, job_id: str) -> Job:
+        """Return a job as it stands."""
+        found = self.jobs.get(job_id)
+        assert found is not None
+        return found
+
+    def backfill_work(self, faults: Faults | None = None) -> BackfillWork:
+        """Return what works off backfills, over ports that may be faulty."""
+        faults = faults or Faults()
+        jobs = faults.wrap(self.jobs, "jobs")
+        schedules = faults.wrap(self.schedules, "schedules")
+        control, clock, timings = MemoryControlStore(), self.clock, self.timings
+        contents = ContentKeeper(jobs, MemoryObjectStore())
+        filing = Filing(jobs, control, clock, timings)
+        sender = Sender(jobs, self.queues, clock, self.telemetry)
+        common: dict[str, Any] = {
+            "jobs": jobs,
+            "contents": contents,
+            "filing": filing,
+            "sender": sender,
+            "clock": clock,
+            "timings": timings,
+            "telemetry": self.telemetry,
+        }
+        recovery = RecoveryService(queues=self.queues, **common)
+        handlers = MemoryHandlerDirectory("greet")
+        return BackfillWork(
+            schedules=schedules,
+            jobs=jobs,
+            recurrences=self.recurrences,
+            occurrence_jobs=OccurrenceJobs(handlers=handlers, **common),
+            operations=OperationsService(recovery=recovery, **common),
+            chance=self.chance,
+        )

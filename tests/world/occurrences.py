@@ -1,0 +1,119 @@
+"""Occurrences as a visit of their schedule leaves them: stored, and their messages sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.bootstrap import WorkerServices
+from hourhand.domain.ids import occurrence_job_id
+from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.moves import complete
+from hourhand.domain.overlap import Overlap, OverlapPolicy, Slots
+from hourhand.domain.schedules import Schedule
+from hourhand.ports import Applied
+from hourhand.schedule_ports import Written
+from hourhand.services.sending import outgoing_of
+from hourhand.testing import START, make_content, make_job
+from tests.world.world import World
+
+SCHEDULE = "nightly"
+MINUTE = timedelta(minutes=1)
+
+
+def nominal(number: int) -> datetime:
+    """Return the nominal time of the occurrence of that number: one a minute, from `START`."""
+    return START + number * MINUTE
+
+
+def job_id_of(number: int) -> str:
+    """Return the id of the job of the occurrence of that number."""
+    return occurrence_job_id(SCHEDULE, nominal(number))
+
+
+def put_schedule(world: World, **fields: Any) -> Schedule:
+    """Store the schedule as its own visits left it, or (given fields) as it was changed."""
+    current = world.schedules.get(SCHEDULE)
+    if current is None:
+        stored = Schedule(
+            id=SCHEDULE,
+            sequence=1,
+            revision=1,
+            write_id="w1",
+            definition="d",
+            created_at=START,
+            updated_at=START,
+            effective_from=START - MINUTE,
+            cursor=START + timedelta(days=1),
+            zone_data="",
+            **fields,
+        )
+    else:
+        sequence = current.sequence + 1
+        stored = replace(current, sequence=sequence, write_id=f"w{sequence}", **fields)
+    previous = None if current is None else current.sequence
+    assert isinstance(world.schedules.write(stored, previous=previous), Written)
+    return stored
+
+
+def put_running(world: World, number: int, policy: str = "skip", **fields: Any) -> Job:
+    """Store the job of an occurrence as one that another worker runs, holding a place."""
+    slots = world.slots.read_slots(SCHEDULE)
+    taken = replace(
+        slots,
+        sequence=slots.sequence + 1,
+        write_id=f"w{number}",
+        holders=(*slots.holders, job_id_of(number)),
+    )
+    assert world.slots.write_slots(taken, keep_until=START + timedelta(days=90))
+    return put_occurrence(world, number, policy, status=JobStatus.RUNNING, **fields)
+
+
+def end_run(world: World, number: int, by: WorkerServices | None = None) -> None:
+    """Let the other worker commit what it ran, and (maybe by another) see to what follows."""
+    job, now = world.job(job_id_of(number)), world.clock.now()
+    move = complete(job, now=now, actor="other", result=make_content(), progress=None)
+    assert isinstance(world.store.transition(move), Applied)
+    recovery = (by or world.worker).execution.tools.recovery
+    recovery.settle_end(world.job(job), "other")
+
+
+def put_occurrence(world: World, number: int, policy: str | None = "skip", **fields: Any) -> Job:
+    """Store the job of an occurrence that is due now, and send its message.
+
+    ``policy``: of overlap, with ``max_running`` and ``buffer_limit`` among the fields.
+    """
+    limits = {k: fields.pop(k) for k in ("max_running", "buffer_limit") if k in fields}
+    overlap = None
+    if policy is not None:
+        overlap = Overlap(group=SCHEDULE, policy=OverlapPolicy(policy), **limits)
+    now = world.clock.now()
+    values: dict[str, Any] = {
+        "id": job_id_of(number),
+        "status": JobStatus.ENQUEUED,
+        "created_at": now,
+        "run_at": now,
+        "payload": make_content(),
+        "schedule_id": SCHEDULE,
+        "schedule_revision": 1,
+        "occurrence": nominal(number),
+        "previous_occurrence": nominal(number - 1) if number else None,
+        "overlap": overlap,
+        **fields,
+    }
+    job = make_job(**values)
+    world.store.put(job)
+    if job.status.is_waiting:
+        world.queues.send([outgoing_of(job, now)])
+    return job
+
+
+def slots_of(world: World) -> Slots:
+    """Return the slots of the schedule's group as they stand."""
+    return world.slots.read_slots(SCHEDULE)
+
+
+def reason_of(job: Job) -> str:
+    """Return the reason of what happened to a job last."""
+    return job.history[-1].reason
