@@ -6,6 +6,7 @@ import pytest
 
 from hourhand.http_api import create_app
 from tests.functions.api_client import ApiClient
+from tests.functions.schedule_fakes import FakeServices, fake_services
 from tests.world.world import World
 
 
@@ -17,3 +18,8 @@ def world() -> World:
 @pytest.fixture
 def api(world: World) -> ApiClient:
     return ApiClient(create_app(world.api))
+
+
+@pytest.fixture
+def services(world: World) -> FakeServices:
+    return fake_services(world)

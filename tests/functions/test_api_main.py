@@ -34,6 +34,7 @@ def wired(monkeypatch: pytest.MonkeyPatch, world: World) -> list[Settings]:
         queue_low="https://queues/low",
         dead_letter_queue="https://queues/dead",
         manifest="manifest.json",
+        schedules_table="schedules",
     )
     for name, value in settings_environment(settings).items():
         monkeypatch.setenv(name, value)

@@ -13,9 +13,24 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from hourhand.http_api import ROUTES, Route
-from hourhand.http_api.openapi import DESCRIPTIONS, openapi_document
+from hourhand.http_api.openapi import openapi_document
+from hourhand.http_api.openapi_routes import DESCRIPTIONS
 from hourhand.http_api.openapi_texts import FIELD_TEXTS
-from hourhand.schemas import BulkRequest, JobPatch, JobSubmission, ListRequest, RetryInput
+from hourhand.schemas import (
+    BackfillInput,
+    BulkRequest,
+    CalendarInput,
+    JobPatch,
+    JobSubmission,
+    ListRequest,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+    RetryInput,
+    ScheduleInput,
+)
+from hourhand.schemas.schedule_requests import PreviewedSchedule
+from hourhand.schemas.schedules import KeepInput, MisfireInput
 from tests.functions.api_client import ApiClient
 from tests.functions.documented import META_PATHS
 
@@ -48,7 +63,11 @@ def test_a_body_and_a_query_are_described_where_they_are_taken(route: Any) -> No
 
 @pytest.mark.parametrize(
     "model",
-    [JobSubmission, RetryInput, JobPatch, ListRequest, BulkRequest],
+    [
+        *(JobSubmission, RetryInput, JobPatch, ListRequest, BulkRequest, PageRequest),
+        *(ScheduleInput, MisfireInput, KeepInput, NoteInput, BackfillInput),
+        *(PreviewInput, PreviewedSchedule, CalendarInput),
+    ],
     ids=lambda m: m.__name__,
 )
 def test_every_field_of_a_request_is_explained(model: Any) -> None:
@@ -65,6 +84,41 @@ def test_every_failure_is_a_problem() -> None:
                 assert list(response["content"]) == ["application/problem+json"]
 
 
+def test_only_a_note_may_be_left_out_altogether() -> None:
+    for (method, path), description in DESCRIPTIONS.items():
+        operation = openapi_document()["paths"][path][method.lower()]
+        if description.body is not None:
+            assert operation["requestBody"]["required"] is (description.body is not NoteInput)
+
+
+def test_what_is_gone_is_answered_without_content() -> None:
+    for path in ("/v1/schedules/{id}", "/v1/calendars/{name}"):
+        (answer,) = (
+            response
+            for status, response in openapi_document()["paths"][path]["delete"]["responses"].items()
+            if int(status) < 300
+        )
+        assert set(answer) == {"description"}
+
+
+def test_the_name_in_a_path_is_a_parameter_of_its_own() -> None:
+    for (method, path), _ in DESCRIPTIONS.items():
+        parameters = openapi_document()["paths"][path][method.lower()]["parameters"]
+        named = [parameter["name"] for parameter in parameters if parameter["in"] == "path"]
+        assert named == re.findall(r"{(\w+)}", path)
+
+
+def test_operations_have_ids_of_their_own() -> None:
+    ids = [
+        operation["operationId"]
+        for operations in openapi_document()["paths"].values()
+        for operation in operations.values()
+    ]
+    assert len(set(ids)) == len(ids)
+    assert "post_schedules_one_pause" in ids
+    assert "get_calendars_one" in ids
+
+
 def test_addresses_name_the_stage() -> None:
     assert openapi_document("/prod")["servers"] == [{"url": "/prod"}]
 
@@ -75,6 +129,11 @@ def test_limits_of_the_api_are_in_the_document() -> None:
     assert fields["tags"]["maxProperties"] == 20
     assert fields["timeout_seconds"]["anyOf"][0]["maximum"] == 840
     assert fields["run_at"]["anyOf"][0]["format"] == "date-time"
+    fields = openapi_document()["components"]["schemas"]["ScheduleInput"]["properties"]
+    assert [choice["type"] for choice in fields["expression"]["oneOf"]] == ["string", "array"]
+    assert fields["expression"]["oneOf"][1]["maxItems"] == 20
+    assert fields["exclude"]["anyOf"][0]["maxItems"] == 200
+    assert fields["jitter_seconds"]["anyOf"][0]["maximum"] == 86_400
 
 
 class _Page(HTMLParser):

@@ -51,6 +51,8 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
         queue_low=names[5],
         dead_letter_queue=names[6],
         clock_queue=names[7],
+        schedules_table="schedules",
+        manifest="handlers.json",
     )
     for name, value in settings_environment(settings).items():
         monkeypatch.setenv(name, value)

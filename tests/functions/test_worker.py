@@ -47,6 +47,8 @@ def worker(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
         clock=world.clock,
         chance=FakeChance(),
         telemetry=world.telemetry,
+        schedules=world.schedules,
+        slots=world.slots,
         idempotency=world.keys,
         read_delivery=lambda record: read_delivery(record, None, QUEUES),
     )
@@ -55,6 +57,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
     settings = Settings(
         jobs_table="jobs",
         control_table="control",
+        schedules_table="schedules",
         bucket="bucket",
         queue_high="high",
         queue_medium="hourhand-medium",

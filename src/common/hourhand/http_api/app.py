@@ -8,11 +8,13 @@ from typing import Any
 from hourhand.http_api.problems import log_if_unforeseen, problem_answer
 from hourhand.http_api.requests import read_event
 from hourhand.http_api.routes_bulk import BULK_ROUTES
+from hourhand.http_api.routes_calendars import CALENDAR_ROUTES
 from hourhand.http_api.routes_jobs import JOB_ROUTES
+from hourhand.http_api.routes_schedules import SCHEDULE_ROUTES
 from hourhand.http_api.routes_system import SYSTEM_ROUTES
 from hourhand.http_api.routing import Services, answer_request
 
-ROUTES = (*JOB_ROUTES, *BULK_ROUTES, *SYSTEM_ROUTES)
+ROUTES = (*JOB_ROUTES, *BULK_ROUTES, *SCHEDULE_ROUTES, *CALENDAR_ROUTES, *SYSTEM_ROUTES)
 
 App = Callable[[Mapping[str, Any], object], dict[str, Any]]
 

@@ -20,7 +20,7 @@ _TITLES = {
     "bad_request": "The request is not well formed",
     "not_found": "There is no such thing",
     "method_not_allowed": "The method is not allowed here",
-    "wrong_state": "The job's state does not allow this",
+    "wrong_state": "Its state does not allow this",
     "idempotency_conflict": "The key or id was used with another body",
     "too_large": "The input is too large",
     "unsupported_media_type": "The body is of a type that is not taken",

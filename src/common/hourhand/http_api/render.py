@@ -86,12 +86,12 @@ def stats_response(stats: Stats) -> dict[str, Any]:
             "p50_ms": lateness.p50_ms,
             "p99_ms": lateness.p99_ms,
             "sample": lateness.sample,
-            "since": _time(lateness.since),
+            "since": time_or_null(lateness.since),
         },
         "leader": stats.leader,
         "epoch": stats.epoch,
-        "last_tick_at": _time(stats.last_tick_at),
-        "watermark": _time(stats.watermark),
+        "last_tick_at": time_or_null(stats.last_tick_at),
+        "watermark": time_or_null(stats.watermark),
         "open_buckets": stats.open_buckets,
         "skew_ms": stats.skew_ms,
     }
@@ -116,6 +116,16 @@ def contents_bytes(job: Job) -> int:
     return sum(content.size_bytes for content in contents if content is not None)
 
 
+def time_or_null(instant: datetime | None) -> str | None:
+    """Return a time as the API writes it."""
+    return None if instant is None else rfc3339(instant)
+
+
+def number(value: float) -> float | int:
+    """Return 3 for 3.0, as people write it."""
+    return int(value) if float(value).is_integer() else value
+
+
 def _hot_part(
     job: Job, *, with_traceback: bool, attempts: tuple[Attempt, ...], error: ErrorInfo | None
 ) -> dict[str, Any]:
@@ -124,17 +134,17 @@ def _hot_part(
         "status": job.status,
         "attempt": job.attempt,
         "attempts": [_attempt(attempt, with_traceback) for attempt in attempts],
-        "due_at": _time(job.due_at),
-        "created_at": _time(job.created_at),
-        "enqueued_at": _time(job.enqueued_at),
-        "started_at": _time(job.started_at),
-        "finished_at": _time(job.finished_at),
+        "due_at": time_or_null(job.due_at),
+        "created_at": time_or_null(job.created_at),
+        "enqueued_at": time_or_null(job.enqueued_at),
+        "started_at": time_or_null(job.started_at),
+        "finished_at": time_or_null(job.finished_at),
         "lateness_ms": job.lateness_ms,
-        "cancel_requested_at": _time(job.cancel_requested_at),
+        "cancel_requested_at": time_or_null(job.cancel_requested_at),
         "progress": _progress(job.progress),
         "error": _error(error, with_traceback),
         "schedule_id": job.schedule_id,
-        "occurrence": _time(job.occurrence),
+        "occurrence": time_or_null(job.occurrence),
         "lease": _lease(job),
         "trace_id": job.trace_id,
     }
@@ -144,11 +154,11 @@ def _submitted_part(job: Job) -> dict[str, Any]:
     return {
         "id": job.id,
         "handler": job.handler,
-        "run_at": _time(job.run_at),
+        "run_at": time_or_null(job.run_at),
         "priority": job.priority,
         "idempotency_key": job.idempotency_key,
         "timeout_seconds": job.timeout_seconds,
-        "expires_at": _time(job.expires_at),
+        "expires_at": time_or_null(job.expires_at),
         "retention_seconds": job.retention_seconds,
         "on_lost": job.on_lost,
         "tenant": job.tenant,
@@ -162,8 +172,8 @@ def _attempt(attempt: Attempt, with_traceback: bool) -> dict[str, Any]:
     return {
         "number": attempt.number,
         "outcome": attempt.outcome,
-        "started_at": _time(attempt.started_at),
-        "finished_at": _time(attempt.finished_at),
+        "started_at": time_or_null(attempt.started_at),
+        "finished_at": time_or_null(attempt.finished_at),
         "worker": attempt.worker,
         "error": _error(attempt.error, with_traceback),
     }
@@ -178,7 +188,7 @@ def _error(error: ErrorInfo | None, with_traceback: bool) -> dict[str, Any] | No
 
 def _event(event: HistoryEvent) -> dict[str, Any]:
     return {
-        "at": _time(event.at),
+        "at": time_or_null(event.at),
         "kind": event.kind.name,
         "status": event.status,
         "attempt": event.attempt,
@@ -202,33 +212,24 @@ def _queue(queue: QueueStats) -> dict[str, Any]:
 def _lease(job: Job) -> dict[str, Any] | None:
     if job.lease_owner is None or job.lease_until is None:
         return None
-    return {"owner": job.lease_owner, "expires_at": _time(job.lease_until)}
+    return {"owner": job.lease_owner, "expires_at": time_or_null(job.lease_until)}
 
 
 def _progress(progress: Progress | None) -> dict[str, Any] | None:
     if progress is None:
         return None
-    total = None if progress.total is None else _number(progress.total)
-    return {"done": _number(progress.done), "total": total, "message": progress.message}
+    total = None if progress.total is None else number(progress.total)
+    return {"done": number(progress.done), "total": total, "message": progress.message}
 
 
 def _retry(policy: RetryPolicy) -> Mapping[str, Any]:
     return {
         "max_attempts": policy.max_attempts,
         "backoff": policy.backoff,
-        "base_seconds": _number(policy.base_seconds),
-        "max_delay_seconds": _number(policy.max_delay_seconds),
+        "base_seconds": number(policy.base_seconds),
+        "max_delay_seconds": number(policy.max_delay_seconds),
         "jitter": policy.jitter,
     }
-
-
-def _time(instant: datetime | None) -> str | None:
-    return None if instant is None else rfc3339(instant)
-
-
-def _number(value: float) -> float | int:
-    """Return 3 for 3.0, as people write it."""
-    return int(value) if float(value).is_integer() else value
 
 
 def _size_bytes(text: str | None) -> int:

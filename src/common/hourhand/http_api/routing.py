@@ -13,9 +13,13 @@ from hourhand.http_api.problems import MethodNotAllowed, problem_answer
 from hourhand.http_api.requests import Request
 from hourhand.ports import HandlerDirectory, Telemetry
 from hourhand.schemas import quoted, require_empty
+from hourhand.services.backfills import BackfillService
 from hourhand.services.bulk import BulkService
+from hourhand.services.calendars import CalendarService
+from hourhand.services.occurrences import OccurrenceQueries
 from hourhand.services.operations import OperationsService
 from hourhand.services.queries import QueryService
+from hourhand.services.schedules import ScheduleService
 from hourhand.services.submission import SubmissionService
 
 
@@ -39,6 +43,22 @@ class Services(Protocol):
         """Changes many jobs."""
 
     @property
+    def schedules(self) -> ScheduleService:
+        """Keeps schedules."""
+
+    @property
+    def backfills(self) -> BackfillService:
+        """Runs past occurrences on purpose."""
+
+    @property
+    def calendars(self) -> CalendarService:
+        """Keeps what schedules share of exclusions."""
+
+    @property
+    def occurrences(self) -> OccurrenceQueries:
+        """Reads past and future occurrences."""
+
+    @property
     def handlers(self) -> HandlerDirectory:
         """Knows the handlers."""
 
@@ -53,7 +73,7 @@ Operation = Callable[[Services, Request, str], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One line of API.md's table. ``path`` may hold one ``{id}``."""
+    """One line of API.md's table. ``path`` may hold one name in braces, as ``{id}``."""
 
     method: str
     path: str
@@ -63,8 +83,9 @@ class Route:
 
     def match(self, path: str) -> str | None:
         """Return the id in ``path`` (empty where the route has none), ``None`` if it differs."""
-        before, id_, after = self.path.partition("{id}")
-        pattern = re.escape(before) + ("([^/]+)" if id_ else "()") + re.escape(after)
+        before, brace, rest = self.path.partition("{")
+        after = rest.partition("}")[2]
+        pattern = re.escape(before) + ("([^/]+)" if brace else "()") + re.escape(after)
         match = re.fullmatch(pattern, path)
         return match[1] if match else None
 

@@ -5,6 +5,7 @@ so importing this package does not.
 """
 
 from hourhand.schemas._errors import quoted, require_empty
+from hourhand.schemas._exclusions import is_calendar_name
 from hourhand.schemas._limits import MAX_BATCH_BYTES, MAX_BATCH_JOBS, MAX_NESTING, MAX_PAYLOAD_BYTES
 from hourhand.schemas._times import parse_instant
 from hourhand.schemas.filters import BulkRequest, JobFilters, ListRequest
@@ -15,19 +16,34 @@ from hourhand.schemas.requests import (
     RetryInput,
     payload_text,
 )
+from hourhand.schemas.schedule_requests import (
+    BackfillInput,
+    CalendarInput,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+)
+from hourhand.schemas.schedules import ScheduleInput
 
 __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_BATCH_JOBS",
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
+    "BackfillInput",
     "BatchRequest",
     "BulkRequest",
+    "CalendarInput",
     "JobFilters",
     "JobPatch",
     "JobSubmission",
     "ListRequest",
+    "NoteInput",
+    "PageRequest",
+    "PreviewInput",
     "RetryInput",
+    "ScheduleInput",
+    "is_calendar_name",
     "parse_instant",
     "payload_text",
     "quoted",

@@ -19,6 +19,11 @@ _UNKNOWN_FIELD = "is not a known field"
 _KEY_ITSELF = "[key]"
 """How pydantic marks an error about an entry's key, not its value."""
 
+ONE, MANY, TEXT, RANGE = "[one]", "[many]", "[text]", "[range]"
+"""How our unions mark which of their forms a value has; callers wrote no such thing."""
+
+_NO_NAMES = frozenset({_KEY_ITSELF, ONE, MANY, TEXT, RANGE})
+
 _MESSAGES = {
     "missing": "is required",
     "extra_forbidden": _UNKNOWN_FIELD,
@@ -37,6 +42,7 @@ _MESSAGES = {
     "greater_than_equal": "must be at least {ge:,.0f}",
     "less_than_equal": "must be at most {le:,.0f}",
     "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
     "enum": "must be {expected}",
     "literal_error": "must be {expected}",
     "none_required": "must be null",
@@ -96,11 +102,21 @@ def quoted(text: str) -> str:
 
 
 def _field_error(detail: ErrorDetails) -> FieldError:
-    path = [str(part) for part in detail["loc"] if part != _KEY_ITSELF]
-    field = quoted(".".join(path)) or WHOLE_BODY
+    field = quoted(_path(detail["loc"])) or WHOLE_BODY
     context: dict[str, Any] = detail.get("ctx") or {}
     template = _MESSAGES.get(detail["type"])
     return FieldError(field, detail["msg"] if template is None else template.format(**context))
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Return a field's place as callers would write it, such as ``exclude[2].from``."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part not in _NO_NAMES:
+            path += f".{part}"
+    return path.removeprefix(".")
 
 
 def _naming_known_fields(errors: list[FieldError], model: type[BaseModel]) -> list[FieldError]:

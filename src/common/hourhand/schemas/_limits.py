@@ -38,6 +38,24 @@ MAX_BATCH_BYTES = 2_500_000
 DEFAULT_PAGE_JOBS = 50
 MAX_PAGE_JOBS = 200
 
+MAX_NOTE_CHARACTERS = 1000
+MAX_EXPRESSION_CHARACTERS = 1000
+MAX_ZONE_CHARACTERS = 64
+MAX_EXCLUSIONS = 200
+MAX_JITTER_SECONDS = 86_400
+MAX_WINDOW_SECONDS = 366 * 86_400
+MAX_RUNNING = 100
+MAX_BUFFER = 1000
+MAX_OCCURRENCES = 1_000_000_000
+"""More than a schedule of every second comes to in thirty years."""
+
+MAX_KEPT = 10_000
+MAX_BACKFILL_ACTIVE = 100
+DEFAULT_PREVIEW_FIRES = 10
+MAX_PREVIEW_FIRES = 1000
+MAX_SCHEDULE_PAYLOAD_BYTES = 256_000
+"""A schedule is one item, of which DynamoDB holds 400 KB; its other fields are below 130 KB."""
+
 MAX_FIELD_ERRORS = 20
 MAX_QUOTED_CHARACTERS = 100
 """How many errors an answer lists, and how much of a caller's own words it repeats."""

@@ -50,6 +50,8 @@ RetrySeconds = Annotated[
     float, Field(ge=0, le=limits.MAX_RETRY_SECONDS), AfterValidator(_at_least_a_millisecond)
 ]
 DelaySeconds = Annotated[float, Field(ge=0, le=limits.MAX_DELAY_SECONDS)]
+TimeoutSeconds = Annotated[int, Field(ge=1, le=limits.MAX_TIMEOUT_SECONDS)]
+RetentionSeconds = Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)]
 
 
 class RetryInput(BaseModel):
@@ -81,9 +83,9 @@ class JobSubmission(BaseModel):
         Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)] | None
     ) = None
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")] | None = None
-    timeout_seconds: Annotated[int, Field(ge=1, le=limits.MAX_TIMEOUT_SECONDS)] | None = None
+    timeout_seconds: TimeoutSeconds | None = None
     expires_at: Instant | None = None
-    retention_seconds: Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)] | None = None
+    retention_seconds: RetentionSeconds | None = None
     on_lost: OnLostName | None = None
     tenant: Tenant | None = None
     tags: Tags = Field(default_factory=dict)
@@ -101,7 +103,7 @@ class JobSubmission(BaseModel):
         Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
         """
         if isinstance(raw, Mapping):
-            _refuse_unsupported(raw)
+            refuse_unsupported(raw)
         submission = validate(cls, raw, what="job")
         _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
         submission._payload_text = payload_text(submission.payload)
@@ -192,23 +194,25 @@ def _submission_or_error(raw: object) -> JobSubmission | HourhandError:
         return error
 
 
-def payload_text(payload: Any) -> str:
-    """Return ``payload`` as canonical JSON.
+def payload_text(
+    payload: Any, *, field: str = "payload", max_bytes: int = limits.MAX_PAYLOAD_BYTES
+) -> str:
+    """Return ``payload`` as canonical JSON of at most ``max_bytes``; errors name ``field``.
 
     Raises `InvalidInput` for what is no JSON or nested too deeply, and `TooLarge`.
     """
     if _is_nested_deeper(payload, limits.MAX_NESTING):
         message = f"must not nest arrays and objects more than {limits.MAX_NESTING} deep"
-        raise invalid("payload", [FieldError("payload", message)])
+        raise invalid("payload", [FieldError(field, message)])
     try:
         text = canonical_json(payload)
     except (ValueError, TypeError) as error:
         message = "must be JSON: finite numbers, strings, true, false, null, arrays and objects"
-        raise invalid("payload", [FieldError("payload", message)]) from error
+        raise invalid("payload", [FieldError(field, message)]) from error
     size_bytes = len(text.encode())
-    if size_bytes > limits.MAX_PAYLOAD_BYTES:
-        message = f"is {size_bytes:,} bytes of JSON; at most {limits.MAX_PAYLOAD_BYTES:,} are taken"
-        raise TooLarge("The payload is too large.", errors=(FieldError("payload", message),))
+    if size_bytes > max_bytes:
+        message = f"is {size_bytes:,} bytes of JSON; at most {max_bytes:,} are taken"
+        raise TooLarge("The payload is too large.", errors=(FieldError(field, message),))
     return text
 
 
@@ -227,13 +231,15 @@ def _is_nested_deeper(value: Any, levels: int) -> bool:
     return bool(level)
 
 
-def _refuse_unsupported(raw: Mapping[Any, Any]) -> None:
+def refuse_unsupported(raw: Mapping[Any, Any], *, prefix: str = "") -> None:
+    """Raise `NotSupportedYet` for what is known and would have to be ignored."""
     errors = []
     pool = raw.get("pool")
     if isinstance(pool, str) and pool != POOL:
-        errors.append(FieldError("pool", f"is not supported yet, but for {POOL!r}"))
+        errors.append(FieldError(f"{prefix}pool", f"is not supported yet, but for {POOL!r}"))
     if raw.get("concurrency_key") is not None:
-        errors.append(FieldError("concurrency_key", "is not supported yet; leave it out"))
+        message = "is not supported yet; leave it out"
+        errors.append(FieldError(f"{prefix}concurrency_key", message))
     if errors:
         raise NotSupportedYet(errors=tuple(errors))
 

@@ -1,0 +1,169 @@
+"""Schedules and calendars by their routes, over the whole system in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.http_api import create_app
+from hourhand.testing import Faults
+from tests.functions.api_client import ApiClient
+from tests.world.world import World
+
+EVERY_TWO_MINUTES = {"expression": "*/2 * * * *", "handler": "greet", "payload": {"n": 1}}
+PATH = "/v1/schedules/often"
+
+
+def put(api: ApiClient, path: str = PATH, **fields: Any) -> Any:
+    response = api.send("PUT", path, {**EVERY_TWO_MINUTES, **fields})
+    assert response.status in {200, 201}, response.text
+    return response.json
+
+
+def test_a_schedule_makes_jobs_that_run(api: ApiClient, world: World) -> None:
+    put(api)
+    for _ in range(5):
+        world.minute()
+    page = api.get(f"{PATH}/occurrences").json
+    done = [o for o in page["occurrences"] if o["job"]["status"] == "SUCCEEDED"]
+    assert [o["at"] for o in done] == ["2026-01-05T09:04:00.000Z", "2026-01-05T09:02:00.000Z"]
+    assert [o["at"] for o in page["upcoming"][:2]] == [
+        "2026-01-05T09:06:00.000Z",
+        "2026-01-05T09:08:00.000Z",
+    ]
+    job = api.get(f"/v1/jobs/{done[0]['job_id']}").json
+    assert (job["payload"], job["schedule_id"]) == ({"n": 1}, "often")
+    assert job["occurrence"] == "2026-01-05T09:04:00.000Z"
+    listed = api.get("/v1/jobs?schedule_id=often&status=SUCCEEDED").json["jobs"]
+    assert {found["id"] for found in listed} == {o["job_id"] for o in done}
+
+
+def test_the_next_and_the_last_time_are_told_as_of_now(api: ApiClient, world: World) -> None:
+    told = put(api)
+    assert (told["last_occurrence"], told["next_at"]) == (None, "2026-01-05T09:02:00.000Z")
+    for _ in range(3):
+        world.minute()
+    told = api.get(PATH).json
+    assert (told["last_occurrence"], told["next_at"]) == (
+        "2026-01-05T09:02:00.000Z",
+        "2026-01-05T09:04:00.000Z",
+    )
+
+
+def test_the_same_put_changes_nothing(api: ApiClient) -> None:
+    first = put(api)
+    again = api.send("PUT", PATH, EVERY_TWO_MINUTES)
+    assert (again.status, again.json) == (200, first)
+
+
+def test_a_paused_schedule_makes_nothing_until_it_is_resumed(api: ApiClient) -> None:
+    put(api)
+    paused = api.post(f"{PATH}/pause", {"note": "migration"}).json
+    assert (paused["status"], paused["note"], paused["next_at"]) == ("paused", "migration", None)
+    assert api.get(f"{PATH}/occurrences").json["upcoming"] == []
+    resumed = api.post(f"{PATH}/resume").json
+    assert (resumed["status"], resumed["paused_at"]) == ("active", None)
+    assert resumed["next_at"] == "2026-01-05T09:02:00.000Z"
+
+
+def test_a_trigger_is_in_the_history_with_its_job(api: ApiClient, world: World) -> None:
+    put(api, expression="@yearly")
+    job = api.post(f"{PATH}/trigger", {"note": "to try it"}).json
+    world.deliver()
+    (occurrence,) = api.get(f"{PATH}/occurrences").json["occurrences"]
+    assert (occurrence["kind"], occurrence["job_id"]) == ("trigger", job["id"])
+    assert occurrence["job"]["status"] == "SUCCEEDED"
+
+
+def test_a_backfill_is_seen_in_its_schedule_until_it_is_done(api: ApiClient, world: World) -> None:
+    put(api, expression="@hourly")
+    asked = {"from": "2026-01-05T06:00:00Z", "to": "2026-01-05T08:00:00Z"}
+    dry = api.post(f"{PATH}/backfill", {**asked, "dry_run": True}).json
+    assert (dry["total"], dry["backfill"]) == (3, None)
+    assert api.get(PATH).json["backfills"] == []
+    report = api.post(f"{PATH}/backfill", asked).json
+    assert api.get(PATH).json["backfills"] == [report["backfill"]]
+    for _ in range(10):
+        world.minute()
+    assert api.get(PATH).json["backfills"] == []
+    past = [o["at"] for o in api.get(f"{PATH}/occurrences").json["occurrences"]]
+    assert past == [f"2026-01-05T0{hour}:00:00.000Z" for hour in (8, 7, 6)]
+
+
+def test_a_deleted_schedule_is_not_found_and_may_be_put_anew(api: ApiClient) -> None:
+    put(api)
+    assert api.send("DELETE", PATH).status == 204
+    assert api.get(PATH).status == 404
+    assert api.get("/v1/schedules").json["schedules"] == []
+    assert api.send("PUT", PATH, EVERY_TWO_MINUTES).status == 201
+
+
+@pytest.mark.parametrize("operation", ["pause", "resume", "trigger", "backfill"])
+def test_no_operation_finds_a_schedule_that_is_not_there(api: ApiClient, operation: str) -> None:
+    body = {"from": "2026-01-05T06:00:00Z", "to": "2026-01-05T08:00:00Z"}
+    response = api.post(f"{PATH}/{operation}", body if operation == "backfill" else {})
+    assert (response.status, response.json["type"]) == (404, "urn:hourhand:not_found")
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"handler": "nobody"}, "handler"),
+        ({"expression": "59 23 31 2 *"}, "expression"),
+        ({"expression": "at(2020-01-01T00:00)"}, "expression"),
+        ({"expression": "at(2026-02-01T09:00)", "exclude": ["2026-02-01"]}, "expression"),
+        ({"end_at": "2026-01-05T09:00:00Z"}, "end_at"),
+        ({"exclude": ["holidays"]}, "exclude"),
+    ],
+)
+def test_what_would_never_run_is_refused(
+    api: ApiClient, fields: dict[str, Any], field: str
+) -> None:
+    response = api.send("PUT", PATH, {**EVERY_TWO_MINUTES, **fields})
+    assert (response.status, response.fields) == (422, [field])
+    assert api.get(PATH).status == 404
+
+
+@pytest.mark.parametrize(
+    ("range_", "field"),
+    [
+        ({"from": "2026-01-05T08:00:00Z", "to": "2026-01-05T06:00:00Z"}, "to"),
+        ({"from": "2026-01-05T08:00:00Z", "to": "2026-01-05T09:00:01Z"}, "to"),
+        ({"from": "1970-01-01T00:00:00Z", "to": "2026-01-05T08:00:00Z"}, "from"),
+    ],
+)
+def test_a_backfill_of_the_wrong_range_is_refused(
+    api: ApiClient, range_: dict[str, str], field: str
+) -> None:
+    put(api)
+    response = api.post(f"{PATH}/backfill", range_)
+    assert (response.status, response.fields) == (422, [field])
+
+
+def test_a_preview_tells_what_a_change_of_the_clocks_does(api: ApiClient) -> None:
+    schedule = {"expression": "30 2 * * *", "timezone": "Europe/Berlin"}
+    body = {"schedule": schedule, "count": 2, "after": "2026-03-28T01:30:00Z"}
+    first, second = api.post("/v1/schedules/preview", body).json["fires"]
+    assert first["at"] == "2026-03-29T01:00:00.000Z"
+    assert first["local"] == "2026-03-29T03:00:00.000+02:00"
+    assert "02:30 does not exist" in first["note"]
+    assert (second["local"], second["note"]) == ("2026-03-30T02:30:00.000+02:00", None)
+
+
+def test_a_calendar_is_shared_and_kept_while_it_is(api: ApiClient) -> None:
+    api.send("PUT", "/v1/calendars/holidays", {"exclude": ["2026-01-05"]})
+    told = put(api, exclude=["holidays"])
+    assert told["next_at"] == "2026-01-06T00:00:00.000Z"
+    conflict = api.send("DELETE", "/v1/calendars/holidays")
+    assert (conflict.status, "often" in conflict.json["detail"]) == (409, True)
+    api.send("DELETE", PATH)
+    assert api.send("DELETE", "/v1/calendars/holidays").status == 204
+
+
+def test_an_unavailable_store_is_told_with_a_time_to_retry(world: World) -> None:
+    faults = Faults()
+    faults.throttle("write")
+    api = ApiClient(create_app(world.process(faults).api))
+    response = api.send("PUT", PATH, EVERY_TWO_MINUTES)
+    assert (response.status, response.headers["retry-after"]) == (503, "2")
