@@ -34,7 +34,8 @@ def test_whatever_is_done_to_the_system_every_job_ends_as_it_should() -> None:
     outcome = Demo(DemoOptions(jobs=80, workers=2, pace=2.5), notes).run()
     verdict = outcome.verdict
     assert verdict.problems == ()
-    assert sum(verdict.by_status.values()) == 80
+    ran = sum(tally.ran for tally in verdict.schedules)
+    assert sum(verdict.by_status.values()) == 80 + ran
     assert verdict.by_status["DEAD"] == 2
     assert verdict.by_status["CANCELLED"] == 1
     assert verdict.dead_letters == 2
@@ -44,5 +45,10 @@ def test_whatever_is_done_to_the_system_every_job_ends_as_it_should() -> None:
     assert verdict.leaderless.jobs >= 1
     assert outcome.hand_off_seconds is not None
     assert any("killed the leader in mid-tick" in text for text in notes.said)
+    # The schedules fired all the while, and each of their times came once.
+    assert len(verdict.schedules) == 2
+    assert all(tally.ran == tally.expected >= 2 for tally in verdict.schedules)
+    assert outcome.clock_change.problems == ()
+    assert outcome.problems == ()
     assert any("purged all three queues" in text for text in notes.said)
     assert notes.progress[-1].submitted == notes.progress[-1].planned == 80

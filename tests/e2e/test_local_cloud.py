@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -228,6 +229,37 @@ def test_stats_tell_of_the_leader_and_of_lateness(dev: Dev) -> None:
     answer: Answer = dev.client.get("/v1/stats")
     assert answer.body["epoch"] >= 1
     assert answer.body["lateness"]["sample"] >= 1
+
+
+def test_a_schedule_fires_at_its_times_until_it_is_deleted(dev: Dev) -> None:
+    body = {"handler": "greet", "expression": "rate(2 seconds)", "overlap": "allow"}
+    path = "/v1/schedules/often"
+    put = dev.client.put(path, body)
+    assert put.status == 201, put
+    first = datetime.fromisoformat(put.body["next_at"])
+    dev.wait(lambda: True if len(came(dev, "often")) >= 3 else None)
+    triggered = dev.client.post(f"{path}/trigger", {})
+    assert dev.reach(triggered.body["id"], "SUCCEEDED")["schedule_id"] == "often"
+    assert dev.client.delete(path).status == 204
+    times = came(dev, "often")
+    assert times == [first + timedelta(seconds=2 * number) for number in range(len(times))]
+    for job in dev.client.get("/v1/jobs?schedule_id=often&limit=200").body["jobs"]:
+        # What it had made ahead is withdrawn; what had come, and what was triggered, runs.
+        ran = (
+            job["id"] == triggered.body["id"] or datetime.fromisoformat(job["occurrence"]) in times
+        )
+        dev.reach(job["id"], "SUCCEEDED" if ran else "CANCELLED")
+    assert dev.match(r"(scheduled +often  greet  rate\(2 seconds\))")
+    dev.wait(lambda: dev.match(r"(succeeded +o\.\S+  greet  .*, often at \d{4}-)"))
+    assert dev.match(r"(deleted +schedule often)")
+
+
+def came(dev: Dev, schedule_id: str) -> list[datetime]:
+    """Return the nominal times that passed, the oldest first."""
+    rows = dev.client.get(f"/v1/schedules/{schedule_id}/occurrences?limit=200").body["occurrences"]
+    own = [row for row in rows if row["kind"] == "schedule"]
+    assert [row["reason"] for row in own] == [None] * len(own)
+    return [datetime.fromisoformat(row["at"]) for row in own][::-1]
 
 
 def test_what_is_refused_is_a_problem_that_names_the_field(dev: Dev) -> None:

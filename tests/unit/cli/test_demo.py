@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,8 +14,10 @@ from rich.console import Console
 from hourhand.cli.demo import PLAIN_SECONDS, DemoScreen, report, run_demo
 from hourhand.domain.model import Priority
 from hourhand.local.cloud import LocalCloud
+from hourhand.local.demo.clock_change import ClockChange, Day, Occurrence
 from hourhand.local.demo.library import standard_library_modules
 from hourhand.local.demo.plan import demo_timings, make_plan
+from hourhand.local.demo.recurring import ScheduleTally
 from hourhand.local.demo.run import Demo, DemoOptions, Outcome, Progress
 from hourhand.local.demo.tracker import Tracker
 from hourhand.local.demo.verdict import Group, Lateness, Verdict
@@ -47,14 +49,41 @@ GOOD = Verdict(
     dispatched_again=6,
     runs=346,
     dead_letters=2,
+    schedules=(ScheduleTally(expression="rate(10 seconds)", expected=9, ran=9),),
+)
+NIGHT = datetime(2026, 3, 29, 1, tzinfo=UTC)
+CHANGED = ClockChange(
+    days=(
+        Day(
+            date=NIGHT.date(),
+            expression="30 2 * * *",
+            occurrences=(
+                Occurrence(
+                    at=NIGHT,
+                    local=NIGHT.astimezone(timezone(timedelta(hours=2))),
+                    note="02:30 does not exist.",
+                    lateness_ms=7,
+                ),
+            ),
+        ),
+    ),
+    problems=(),
+    seconds=1.2,
 )
 
 
-def outcome(verdict: Verdict = GOOD, *, pauses: int = 0) -> Outcome:
+def outcome(
+    verdict: Verdict = GOOD, *, pauses: int = 0, clock_change: ClockChange = CHANGED
+) -> Outcome:
     tracker = Tracker()
     tracker.tell(Measured(name="s", values={"elections_won": (1.0,) * 12}))
     return Outcome(
-        verdict=verdict, tracker=tracker, seconds=106.2, pauses=pauses, hand_off_seconds=10.04
+        verdict=verdict,
+        tracker=tracker,
+        seconds=106.2,
+        pauses=pauses,
+        hand_off_seconds=10.04,
+        clock_change=clock_change,
     )
 
 
@@ -90,7 +119,8 @@ def test_the_report_has_a_row_for_whatever_befell_jobs() -> None:
 def test_a_good_end_is_said_in_one_sentence() -> None:
     text = printed(lambda console: report(console, outcome()))
     assert text.rstrip().endswith(
-        "All 340 jobs ended as they should: nothing lost, nothing run twice at once. 106 s."
+        "All 340 jobs ended as they should: nothing lost, nothing run twice at once, "
+        "each nominal time exactly once. 106 s."
     )
 
 
@@ -111,11 +141,28 @@ def test_pauses_of_the_submission_are_told() -> None:
     assert paused["submission, for 100 waiting"] == ["paused 3 times"]
 
 
-@pytest.mark.parametrize(("verdict", "code"), [(GOOD, 0), (replace(GOOD, problems=("x",)), 1)])
-def test_the_exit_code_is_0_only_if_every_job_ended_as_it_should(
-    monkeypatch: pytest.MonkeyPatch, verdict: Verdict, code: int
+def test_schedules_have_a_row_each_and_a_table_of_the_change_of_the_clocks() -> None:
+    text = printed(lambda console: report(console, outcome()))
+    assert rows(text)["schedule rate(10 seconds)"] == ["9 of 9 nominal times came"]
+    title = "Schedules over a change of the clocks (virtual time): 1 nominal times, 1 days in 1.2 s"
+    assert title in text
+    assert rows(text)["29 Mar"] == ["30 2 * * *", "1", "03:00", "01:00", "7 ms"]
+    assert "02:30 does not exist." in text
+
+
+@pytest.mark.parametrize(
+    ("of_jobs", "of_schedules", "code"), [((), (), 0), (("x",), (), 1), ((), ("x",), 1)]
+)
+def test_the_exit_code_is_0_only_if_every_job_and_nominal_time_came_as_it_should(
+    monkeypatch: pytest.MonkeyPatch,
+    of_jobs: tuple[str, ...],
+    of_schedules: tuple[str, ...],
+    code: int,
 ) -> None:
-    monkeypatch.setattr(Demo, "run", lambda _: outcome(verdict))
+    ended = outcome(
+        replace(GOOD, problems=of_jobs), clock_change=replace(CHANGED, problems=of_schedules)
+    )
+    monkeypatch.setattr(Demo, "run", lambda _: ended)
     assert run_demo(DemoOptions()) == code
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from hourhand.cli.lines import ATTEMPT_ENDED, NORMAL, QUIET, VERBOSE, line_of
+from hourhand.cli.lines import (
+    ATTEMPT_ENDED,
+    NORMAL,
+    OCCURRENCE_CANCELLED,
+    QUIET,
+    VERBOSE,
+    line_of,
+)
 from hourhand.domain.model import Priority
 from hourhand.local.news import (
     ApiAnswered,
@@ -35,6 +42,17 @@ JOB = {
     "created_at": "2026-01-05T09:00:00.000Z",
     "run_at": "2026-01-05T09:01:30.000Z",
 }
+
+
+SCHEDULE = {
+    "id": "nightly",
+    "expression": "30 2 * * *",
+    "timezone": "Europe/Berlin",
+    "handler": "greet",
+    "status": "active",
+    "next_at": "2026-01-06T01:30:00.000Z",
+}
+OF_NIGHTLY: dict[str, Any] = {"schedule_id": "nightly", "occurrence": "2026-01-05T01:30:00.000Z"}
 
 
 def shown(news: News, detail: int = NORMAL) -> str | None:
@@ -102,6 +120,62 @@ def test_a_line_has_the_time_a_word_and_the_rest() -> None:
             logged("Sent.", job_id="job-1", handler="greet", recipients=3, trace_id="t"),
             "log         job-1  greet  Sent. recipients=3",
         ),
+        (
+            answer("PUT", "/v1/schedules/nightly", 201, SCHEDULE),
+            "scheduled   nightly  greet  30 2 * * * (Europe/Berlin), next at 2026-01-06T01:30",
+        ),
+        (
+            answer(
+                "PUT",
+                "/v1/schedules/nightly",
+                200,
+                {**SCHEDULE, "expression": ["@daily", "@hourly"], "status": "ended"},
+            ),
+            "changed     nightly  greet  @daily | @hourly (Europe/Berlin), ended",
+        ),
+        (
+            answer("POST", "/v1/schedules/nightly/pause", 200, {**SCHEDULE, "status": "paused"}),
+            "paused      nightly  greet  30 2 * * * (Europe/Berlin), paused",
+        ),
+        (
+            answer("POST", "/v1/schedules/nightly/resume", 200, SCHEDULE),
+            "resumed     nightly  greet  30 2 * * * (Europe/Berlin), next at",
+        ),
+        (
+            answer("POST", "/v1/schedules/nightly/trigger", 201, JOB),
+            "triggered   job-1  greet  of nightly",
+        ),
+        (
+            answer(
+                "POST",
+                "/v1/schedules/nightly/backfill",
+                200,
+                {"total": 3, "first": "A", "last": "B", "dry_run": False},
+            ),
+            "backfill    nightly  3 nominal times, A to B",
+        ),
+        (
+            ApiAnswered(method="DELETE", path="/v1/schedules/nightly", status=204, body=""),
+            "deleted     schedule nightly",
+        ),
+        (
+            answer("PUT", "/v1/calendars/holidays", 200, {"exclude": ["x", "y"], "revision": 4}),
+            "calendar    holidays  2 exclusions, revision 4",
+        ),
+        (
+            ApiAnswered(method="DELETE", path="/v1/calendars/holidays", status=204, body=""),
+            "deleted     calendar holidays",
+        ),
+        (
+            attempt("SUCCEEDED", took_ms=5, **OF_NIGHTLY),
+            "attempt 2, took 5 ms, nightly at 2026-01-05T01:30:00.000Z",
+        ),
+        (
+            logged(
+                OCCURRENCE_CANCELLED, job_id="o.1", handler="greet", reason="overlap", **OF_NIGHTLY
+            ),
+            "skipped     o.1  greet  overlap, nightly at 2026-01-05T01:30:00.000Z",
+        ),
         (HandlersLoaded(names=("a", "b")), "handlers    loaded: a, b"),
         (ChildStarted(name="worker-1", pid=7, is_restart=True), "worker-1 (pid 7) is ready again"),
     ],
@@ -146,6 +220,11 @@ def test_what_must_not_be_missed_is_told_to_the_quiet_too(news: News, text: str)
     ("news", "text"),
     [
         (answer("GET", "/v1/jobs", 200, {}), "GET /v1/jobs 200"),
+        (
+            answer("POST", "/v1/schedules/nightly/backfill", 200, {"dry_run": True}),
+            "POST /v1/schedules/nightly/backfill 200",
+        ),
+        (answer("POST", "/v1/schedules/preview", 200, {}), "POST /v1/schedules/preview 200"),
         (ChildStarted(name="worker-1", pid=7), "worker-1 (pid 7)"),
         (
             Ticked(

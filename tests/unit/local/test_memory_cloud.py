@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -59,6 +60,17 @@ class Running:
             time.sleep(0.02)
         raise AssertionError(f"{job_id} did not end: {job}")
 
+    def ended_occurrences(self, schedule_id: str, count: int) -> list[dict[str, Any]]:
+        """Wait until so many occurrences succeeded; return them, the newest first."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            rows = self.client.get(f"/v1/schedules/{schedule_id}/occurrences").body["occurrences"]
+            jobs = [row["job"] for row in rows]
+            if len([job for job in jobs if job and job["status"] == "SUCCEEDED"]) >= count:
+                return list(rows)
+            time.sleep(0.02)
+        raise AssertionError(f"{schedule_id} did not come {count} times: {rows}")
+
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], Running]]:
@@ -92,6 +104,18 @@ def test_a_day_passes_in_moments(run: Callable[[float], Running]) -> None:
     assert [job["status"] for job in ended] == ["SUCCEEDED"] * 24
     assert [job["result"] for job in ended] == list(range(1, 25))
     assert all(job["lateness_ms"] >= 0 for job in ended)
+
+
+def test_each_nominal_time_of_a_schedule_comes_once(run: Callable[[float], Running]) -> None:
+    running = run(18_000.0)
+    body = {"handler": "hourly-note", "expression": "0 * * * *", "misfire": {"policy": "all"}}
+    put = running.client.put("/v1/schedules/hourly", {**body, "max_occurrences": 8})
+    assert put.status == 201, put
+    rows = running.ended_occurrences("hourly", 8)
+    first = datetime.fromisoformat(put.body["next_at"])
+    times = [datetime.fromisoformat(row["at"]) for row in rows[::-1]]
+    assert times == [first + timedelta(hours=number) for number in range(8)]
+    assert running.client.get("/v1/schedules/hourly").body["status"] == "ended"
 
 
 def test_a_retry_and_a_handlers_line_work_as_everywhere(run: Callable[[float], Running]) -> None:

@@ -17,10 +17,19 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hourhand.cli.demo_schedules import (
+    clock_change_notes,
+    clock_change_table,
+    clock_change_title,
+    report_table,
+    schedule_rows,
+    seconds,
+)
 from hourhand.domain.timings import Timings
 from hourhand.local.child_process import exit_reason
 from hourhand.local.cloud import MOTO, LocalCloud
 from hourhand.local.demo.plan import TIME_SCALE, Step, planned_jobs
+from hourhand.local.demo.planned_schedules import SCHEDULES
 from hourhand.local.demo.run import MAX_WAITING, Demo, DemoOptions, Outcome, Progress
 from hourhand.local.demo.verdict import Group, Lateness, Verdict
 from hourhand.local.news import (
@@ -39,7 +48,6 @@ PLAIN_SECONDS = 10.0
 """How often progress is told where there is no terminal to redraw."""
 
 BAR_WIDTH = 40
-FIRST_COLUMN = 36
 SHOWN_PROBLEMS = 20
 LIMIT_MS = 1000
 """What lateness p99 is to stay below."""
@@ -72,7 +80,7 @@ def run_demo(options: DemoOptions) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     report(console, outcome)
-    return FAILED if outcome.verdict.problems else 0
+    return FAILED if outcome.problems else 0
 
 
 class DemoScreen:
@@ -133,15 +141,20 @@ def report(console: Console, outcome: Outcome) -> None:
         console.print()
         console.print(table)
     console.print()
-    if verdict.problems:
-        console.print(f"[bold red]{len(verdict.problems)} things are not as they should be:[/]")
-        for problem in verdict.problems[:SHOWN_PROBLEMS]:
+    console.print(clock_change_title(outcome.clock_change))
+    console.print(clock_change_table(outcome.clock_change))
+    for note in clock_change_notes(outcome.clock_change):
+        console.print(Text(f"  {note}", "dim"))
+    console.print()
+    if outcome.problems:
+        console.print(f"[bold red]{len(outcome.problems)} things are not as they should be:[/]")
+        for problem in outcome.problems[:SHOWN_PROBLEMS]:
             console.print(Text(f"  {problem}"))
         return
     jobs = sum(verdict.by_status.values())
     console.print(
         f"[bold green]All {jobs} jobs ended as they should:[/] nothing lost, "
-        f"nothing run twice at once. {outcome.seconds:.0f} s."
+        f"nothing run twice at once, each nominal time exactly once. {outcome.seconds:.0f} s."
     )
 
 
@@ -154,6 +167,7 @@ def _introduction(cloud: LocalCloud, plan: Sequence[Step]) -> dict[str, str]:
         "a process each",
         "jobs": f"{jobs}: one a module of this Python's standard library, reports on them, "
         "and some that misbehave",
+        "schedules": ", ".join(schedule.expression for schedule in SCHEDULES),
         "pace": f"submitted over {plan[-1].at_seconds:.0f} s, with a pause while {MAX_WAITING} "
         "messages wait, as moto is slow with more",
         "timings": f"shortened to 1/{1 / TIME_SCALE:.0f}: {_timings(cloud.options.timings)}",
@@ -161,14 +175,14 @@ def _introduction(cloud: LocalCloud, plan: Sequence[Step]) -> dict[str, str]:
 
 
 def _ends(verdict: Verdict) -> Table:
-    table = _table("jobs, by how they ended")
+    table = report_table("jobs, by how they ended")
     for status, count in sorted(verdict.by_status.items(), key=lambda item: -item[1]):
         table.add_row(status, str(count))
     return table
 
 
 def _lateness(verdict: Verdict) -> Table:
-    table = _table("lateness of first attempts")
+    table = report_table("lateness of first attempts")
     table.columns[1].header = "jobs"
     for column in table.columns[1:]:
         column.justify = "right"
@@ -182,18 +196,18 @@ def _lateness(verdict: Verdict) -> Table:
 
 
 def _add(table: Table, name: str, lateness: Lateness, *, is_judged: bool = False) -> None:
-    p99 = _seconds(lateness.p99_ms)
+    p99 = seconds(lateness.p99_ms)
     if is_judged and lateness.p99_ms is not None:
         style = "green" if lateness.p99_ms < LIMIT_MS else "bold red"
         p99 = f"[{style}]{p99}[/]"
-    table.add_row(
-        name, str(lateness.jobs), _seconds(lateness.p50_ms), p99, _seconds(lateness.max_ms)
-    )
+    table.add_row(name, str(lateness.jobs), seconds(lateness.p50_ms), p99, seconds(lateness.max_ms))
 
 
 def _besides(outcome: Outcome) -> Table:
     verdict, tracker = outcome.verdict, outcome.tracker
-    table = _table("and besides")
+    table = report_table("and besides")
+    for name, came in schedule_rows(verdict.schedules):
+        table.add_row(name, came)
     by_outcome = sorted(verdict.by_outcome.items(), key=lambda item: -item[1])
     attempts = sum(verdict.by_outcome.values())
     table.add_row("attempts", ", ".join(f"{count} {name}" for name, count in by_outcome))
@@ -208,13 +222,6 @@ def _besides(outcome: Outcome) -> Table:
         table.add_row("next leader after the kill", f"{outcome.hand_off_seconds:.1f} s later")
     pauses = f"paused {outcome.pauses} times" if outcome.pauses else "never paused"
     table.add_row(f"submission, for {MAX_WAITING} waiting", pauses)
-    return table
-
-
-def _table(title: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title, min_width=FIRST_COLUMN)
-    table.add_column("")
     return table
 
 
@@ -277,7 +284,3 @@ def _timings(timings: Timings) -> str:
 
 def _short(duration: timedelta) -> str:
     return f"{duration.total_seconds():.3g} s"
-
-
-def _seconds(milliseconds: int | None) -> str:
-    return "-" if milliseconds is None else f"{milliseconds / 1000:.3f} s"

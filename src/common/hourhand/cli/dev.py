@@ -172,9 +172,13 @@ def _described(options: DevOptions) -> str:
 
 
 def _commands(url: str, handlers: tuple[str, ...]) -> list[str]:
-    body = f'{{"handler": "{handlers[0]}", "payload": {{}}, "delay_seconds": 2}}'
+    json = "-H 'content-type: application/json'"
+    job = f'{{"handler": "{handlers[0]}", "payload": {{}}, "delay_seconds": 2}}'
+    schedule = f'{{"handler": "{handlers[0]}", "payload": {{}}, "expression": "rate(10 seconds)"}}'
     return [
         f"curl -s {url}/v1/handlers",
-        f"curl -s {url}/v1/jobs -H 'content-type: application/json' -d '{body}'",
+        f"curl -s {url}/v1/jobs {json} -d '{job}'",
         f"curl -s {url}/v1/jobs",
+        f"curl -s -X PUT {url}/v1/schedules/often {json} -d '{schedule}'",
+        f"curl -s {url}/v1/schedules/often/occurrences",
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
+from hourhand.cli.schedule_lines import Told, occurrence_of, schedule_change, skipped
 from hourhand.local.child_process import exit_reason
 from hourhand.local.news import (
     ApiAnswered,
@@ -30,6 +31,7 @@ QUIET, NORMAL, VERBOSE = -1, 0, 1
 """How much is shown."""
 
 ATTEMPT_ENDED = "An attempt ended."
+OCCURRENCE_CANCELLED = "An occurrence was cancelled before it began."
 
 _OUTCOMES = {
     "SUCCEEDED": ("succeeded", "green"),
@@ -41,10 +43,6 @@ _OUTCOMES = {
 _OPERATIONS = {"cancel": "cancelled", "redrive": "redriven", "run-now": "run now"}
 _KNOWN_TO_LINE = frozenset({"job_id", "handler"})
 _WORD_WIDTH = 11
-
-
-Told = tuple[str, str, str]
-"""A word, its style, and the rest of the line."""
 
 
 def line_of(news: News, now: datetime, detail: int = NORMAL) -> Text | None:
@@ -114,6 +112,8 @@ def _logged(news: Logged, detail: int) -> Told | None:
         return "warning", "yellow", text
     if news.sentence == ATTEMPT_ENDED and detail >= NORMAL:
         return _attempt(news.fields)
+    if news.sentence == OCCURRENCE_CANCELLED and detail >= NORMAL:
+        return skipped(news.fields)
     if "handler" in news.fields and detail >= NORMAL:
         # What a handler logged by ctx.logger.
         job = f"{news.fields['job_id']}  {news.fields['handler']}"
@@ -134,6 +134,9 @@ def _attempt(fields: Mapping[str, Any]) -> Told:
     if fields.get("error"):
         ahead = "to be retried" if fields.get("will_retry") else "no further attempt"
         parts.append(f"{fields['error']}, {ahead}")
+    occurrence = occurrence_of(fields)
+    if occurrence is not None:
+        parts.append(occurrence)
     return word, style, f"{fields['job_id']}  {fields['handler']}  {', '.join(parts)}"
 
 
@@ -170,6 +173,8 @@ def _change(news: ApiAnswered) -> Told | None:
             return _OPERATIONS[operation], "magenta", f"{job_id}  {_status(news)}"
         case "PATCH", ["v1", "jobs", job_id]:
             return "changed", "magenta", f"{job_id}  {_status(news)}"
+        case _, ["v1", *rest]:
+            return schedule_change(news.method, rest, news.status, _json(news.body))
         case _:
             return None
 

@@ -40,6 +40,8 @@ from hourhand.testing import (
     MemoryJobStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryScheduleStore,
+    MemorySlotStore,
     MemorySweepInvoker,
 )
 from hourhand.worker_runtime import WorkerRuntime
@@ -109,9 +111,13 @@ class MemoryCloud:
         registry = load_handlers(self.options.handlers)
         infos = describe(registry)
         self.handler_names = tuple(info.name for info in infos)
+        schedules = MemoryScheduleStore()
         adapters = Adapters(
             jobs=MemoryJobStore(),
             control=MemoryControlStore(),
+            schedules=schedules,
+            calendars=schedules,
+            slots=MemorySlotStore(),
             objects=MemoryObjectStore(),
             queues=self._queues,
             clock=self.clock,
@@ -150,7 +156,12 @@ class MemoryCloud:
                     at=self.clock.now(),
                     request_id=request_id,
                     took_seconds=self.clock.monotonic() - began,
-                    report={"led": report.led, "epoch": report.epoch, "entries": report.entries},
+                    report={
+                        "led": report.led,
+                        "epoch": report.epoch,
+                        "entries": report.entries,
+                        "schedules_visited": report.schedules_visited,
+                    },
                 )
             )
             next_tick = max(next_tick + self.options.tick_seconds, self.clock.monotonic())

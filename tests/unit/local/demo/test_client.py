@@ -26,6 +26,8 @@ def test_a_request_is_answered_with_status_and_json() -> None:
     )
     answer = client.post("/v1/jobs", {"handler": "greet"})
     assert json.loads(answer.body["body"]) == {"handler": "greet"}
+    assert client.put("/v1/schedules/s", {}).body["method"] == "PUT"
+    assert client.delete("/v1/schedules/s").body["method"] == "DELETE"
     client.close()
     server.close()
 

@@ -16,8 +16,10 @@ from hourhand.local.demo.plan import (
     KILL_LEADER_AT,
     PURGE_AT,
     Cancel,
+    DeleteSchedule,
     KillLeader,
     PurgeQueues,
+    PutSchedule,
     SubmitAgain,
     SubmitBatch,
     demo_timings,
@@ -136,3 +138,13 @@ def test_a_quicker_pace_shortens_every_step() -> None:
     due = {job.name: job.due_seconds for job in planned_jobs(normal)}
     for job in planned_jobs(quick):
         assert job.due_seconds == (None if (d := due[job.name]) is None else d / 2)
+
+
+def test_two_schedules_run_through_the_purge_and_while_no_leader_lives() -> None:
+    steps = make_plan(MODULES)
+    put = {s.action.schedule.name: s.at_seconds for s in steps if isinstance(s.action, PutSchedule)}
+    deleted = {s.action.name: s.at_seconds for s in steps if isinstance(s.action, DeleteSchedule)}
+    assert len(put) == 2
+    assert put.keys() == deleted.keys()
+    tick = demo_timings().tick.total_seconds()
+    assert max(put.values()) < PURGE_AT < KILL_LEADER_AT + tick < min(deleted.values())

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+from hourhand.domain.times import rfc3339
 from hourhand.local.demo.client import Answer
 from hourhand.local.demo.plan import POISON, PlannedJob
+from hourhand.local.demo.planned_schedules import PlannedSchedule
+from hourhand.local.demo.recurring import Recurring, ScheduleTally
 from hourhand.local.demo.review import Review
 from hourhand.local.demo.sabotage import LeaderKilled
 from hourhand.local.demo.tracker import Casualty, Tracker
@@ -49,6 +54,7 @@ def review(
         tracker=tracker,
         purge=None,
         killed=killed,
+        recurring=Recurring(NOW),
     )
 
 
@@ -107,7 +113,82 @@ def test_every_job_is_asked_for_and_one_that_is_not_there_is_lost() -> None:
         tracker=Tracker(ticks=list(NEXT)),
         purge=None,
         killed=KILLED,
+        recurring=Recurring(NOW),
     )
     verdict = one.verdict(client, ledger=[], dead_letters=[])
     assert asked == ["/v1/jobs/job-a"]
     assert "a (job-a): lost, the API knows no such job" in verdict.problems
+
+
+def occurrence(number: int, *, told: datetime | None = None) -> dict[str, Any]:
+    at = NOW + timedelta(hours=number)
+    return {
+        "id": f"o.{number}",
+        "status": "SUCCEEDED",
+        "attempts": [{"outcome": "SUCCEEDED"}],
+        "lateness_ms": 5,
+        "run_at": rfc3339(at),
+        "occurrence": rfc3339(at),
+        "result": {"at": (told or at).isoformat()},
+    }
+
+
+def after_a_schedule(*jobs: dict[str, Any]) -> Any:
+    """Return an API that a schedule was put into and deleted from, with these jobs of it."""
+    rows = [
+        {"at": job["occurrence"], "kind": "schedule", "job_id": job["id"], "reason": None}
+        for job in jobs
+    ]
+
+    def get(path: str) -> Answer:
+        if path.endswith("/events"):
+            return Answer(200, {"events": []})
+        if "/occurrences" in path:
+            return Answer(200, {"occurrences": rows[::-1], "next_cursor": None})
+        if "schedule_id=" in path:
+            return Answer(200, {"jobs": list(jobs)})
+        return next(Answer(200, job) for job in jobs if path.endswith(job["id"]))
+
+    return SimpleNamespace(
+        get=get,
+        put=lambda *_: Answer(201, {"created_at": rfc3339(NOW)}),
+        delete=lambda _: Answer(204, {}),
+    )
+
+
+def recurring_of(client: Any) -> Recurring:
+    hourly = PlannedSchedule(
+        name="hourly", expression="0 * * * *", every=timedelta(hours=1), is_anchored=False
+    )
+    recurring = Recurring(NOW, lambda: NOW + timedelta(hours=2, minutes=30))
+    recurring.put(hourly, client)
+    recurring.delete("hourly", client)
+    return recurring
+
+
+def test_the_jobs_of_schedules_are_judged_as_any_other() -> None:
+    client = after_a_schedule(occurrence(1), occurrence(2))
+    one = replace(review(ticks=NEXT), ids={}, recurring=recurring_of(client))
+    verdict = one.verdict(client, ledger=runs_of("o.1", "o.2"), dead_letters=[])
+    assert verdict.problems == ()
+    assert verdict.by_status == {"SUCCEEDED": 2}
+    assert verdict.schedules == (ScheduleTally(expression="0 * * * *", expected=2, ran=2),)
+
+
+def test_a_time_of_a_schedule_that_is_missing_or_was_told_wrong_is_a_problem() -> None:
+    client = after_a_schedule(occurrence(2, told=NOW))
+    one = replace(review(ticks=NEXT), ids={}, recurring=recurring_of(client))
+    verdict = one.verdict(client, ledger=runs_of("o.2"), dead_letters=[])
+    assert verdict.problems == (
+        "hourly: nothing came of 2026-01-05T10:00:00.000Z",
+        "o.2: its handler was told 2026-01-05T09:00:00+00:00, not 2026-01-05T11:00:00.000Z",
+    )
+
+
+def runs_of(*job_ids: str) -> list[str]:
+    """Return the ledger of one run of each job."""
+    return [
+        json.dumps({"what": what, "job": job_id, "attempt": 1, "pid": 1, "at": 1.0})
+        for job_id in job_ids
+        for what in ("begin", "end")
+    ]

@@ -43,13 +43,12 @@ def test_attempts_are_counted_by_how_they_ended() -> None:
         attempt("a", "SUCCEEDED"), attempt("b", "FAILED"), attempt("b", "SUCCEEDED")
     )
     assert tracker.ended_jobs == {"a", "b"}
-    assert tracker.ended() == 2
     assert tracker.retries() == 1
 
 
 def test_other_lines_are_no_attempts() -> None:
     other = Logged(name="worker-1", sentence="Hello.", is_warning=False, fields={"job_id": "a"})
-    assert tracker_of(other).ended() == 0
+    assert tracker_of(other).ended_jobs == set()
 
 
 def test_a_dead_process_takes_down_what_it_held_then() -> None:

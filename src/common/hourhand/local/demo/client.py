@@ -7,9 +7,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import HourhandError, Unavailable
 
 ANSWER_SECONDS = 30
+
+
+class DemoFailed(HourhandError):
+    """The demo could not do what it wanted to show."""
+
+    code = "demo_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,14 @@ class ApiClient:
     def post(self, path: str, body: dict[str, Any]) -> Answer:
         """Change."""
         return self._ask("POST", path, body)
+
+    def put(self, path: str, body: dict[str, Any]) -> Answer:
+        """Create or replace."""
+        return self._ask("PUT", path, body)
+
+    def delete(self, path: str) -> Answer:
+        """Delete; the answer has no body."""
+        return self._ask("DELETE", path, None)
 
     def close(self) -> None:
         """Hang up."""

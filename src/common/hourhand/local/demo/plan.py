@@ -11,6 +11,12 @@ from hourhand.domain.errors import InvalidInput
 from hourhand.domain.model import JobStatus, Outcome, Priority
 from hourhand.domain.times import rfc3339
 from hourhand.domain.timings import Timings
+from hourhand.local.demo.planned_schedules import (
+    DELETE_SCHEDULES_AT,
+    PUT_SCHEDULES_AT,
+    SCHEDULES,
+    PlannedSchedule,
+)
 
 HANDLERS = "examples.library_index"
 
@@ -95,6 +101,20 @@ class PlannedJob:
 
 
 @dataclass(frozen=True, slots=True)
+class PutSchedule:
+    """Create a schedule."""
+
+    schedule: PlannedSchedule
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSchedule:
+    """Delete it: what it made ahead is withdrawn."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Submit:
     """Post a job."""
 
@@ -132,7 +152,16 @@ class KillLeader:
     """Kill the scheduler that leads, in the middle of its next tick."""
 
 
-Action = Submit | SubmitBatch | SubmitAgain | Cancel | PurgeQueues | KillLeader
+Action = (
+    Submit
+    | SubmitBatch
+    | SubmitAgain
+    | Cancel
+    | PutSchedule
+    | DeleteSchedule
+    | PurgeQueues
+    | KillLeader
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +198,8 @@ def make_plan(modules: Sequence[str], jobs: int = DEFAULT_JOBS, *, pace: float =
         Step(20.0, Cancel("cancelled in time")),
         Step(PURGE_AT, PurgeQueues()),
         Step(KILL_LEADER_AT, KillLeader()),
+        *(Step(PUT_SCHEDULES_AT, PutSchedule(schedule)) for schedule in SCHEDULES),
+        *(Step(DELETE_SCHEDULES_AT, DeleteSchedule(schedule.name)) for schedule in SCHEDULES),
     ]
     return sorted((_paced(step, pace) for step in steps), key=lambda step: step.at_seconds)
 

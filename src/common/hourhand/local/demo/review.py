@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from hourhand.local.demo.client import ApiClient
 from hourhand.local.demo.ledger import read_runs
+from hourhand.local.demo.nominal_times import problems_of_result
 from hourhand.local.demo.plan import POISON, PlannedJob
+from hourhand.local.demo.recurring import Recurring
 from hourhand.local.demo.sabotage import LeaderKilled
 from hourhand.local.demo.tracker import Tracker
 from hourhand.local.demo.verdict import Disturbances, Observed, Verdict, judge
@@ -24,15 +26,26 @@ class Review:
     tracker: Tracker
     purge: tuple[datetime, datetime] | None
     killed: LeaderKilled | None
+    recurring: Recurring
 
     def verdict(
         self, client: ApiClient, *, ledger: Iterable[str], dead_letters: Iterable[str]
     ) -> Verdict:
-        """Ask the API for every job, and judge."""
-        observed = [self._observe(name, job_id, client) for name, job_id in self.ids.items()]
+        """Ask the API for every job and for each schedule's history, and judge."""
+        observed = [
+            _observe(self.planned[name], job_id, client) for name, job_id in self.ids.items()
+        ]
+        occurrences = [
+            _observe(planned, job_id, client)
+            for job_id, planned in self.recurring.read_jobs(client).items()
+        ]
         deaths = {one.pid: one.at_monotonic for one in self.tracker.casualties}
         runs = read_runs(ledger, deaths)
-        return judge(observed, runs, dead_letters, self.disturbances())
+        verdict = judge([*observed, *occurrences], runs, dead_letters, self.disturbances())
+        problems = [*verdict.problems, *self.recurring.problems(client)]
+        for one in occurrences:
+            problems += problems_of_result(one.job)
+        return replace(verdict, problems=tuple(problems), schedules=self.recurring.tallies())
 
     def disturbances(self) -> Disturbances:
         """Return what was done to the system, and what befell it besides."""
@@ -66,14 +79,6 @@ class Review:
             return None
         return (led_again - self.killed.at).total_seconds()
 
-    def _observe(self, name: str, job_id: str, client: ApiClient) -> Observed:
-        planned = self.planned[name]
-        answer = client.get(f"/v1/jobs/{job_id}")
-        if answer.status != HTTPStatus.OK:
-            return Observed(planned=planned, job_id=job_id, job=None)
-        events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
-        return Observed(planned=planned, job_id=job_id, job=answer.body, events=events)
-
     def _led_again(self) -> datetime | None:
         """Return when the next leader after the killed one began."""
         if self.killed is None:
@@ -82,3 +87,11 @@ class Review:
             if tick.report is not None and tick.report["epoch"] > self.killed.epoch:
                 return tick.at - timedelta(seconds=tick.took_seconds)
         return None
+
+
+def _observe(planned: PlannedJob, job_id: str, client: ApiClient) -> Observed:
+    answer = client.get(f"/v1/jobs/{job_id}")
+    if answer.status != HTTPStatus.OK:
+        return Observed(planned=planned, job_id=job_id, job=None)
+    events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
+    return Observed(planned=planned, job_id=job_id, job=answer.body, events=events)

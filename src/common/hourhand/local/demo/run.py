@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from hourhand.domain.errors import HourhandError
 from hourhand.domain.model import JobStatus
 from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
-from hourhand.local.demo.client import ApiClient
+from hourhand.local.demo.client import ApiClient, DemoFailed
+from hourhand.local.demo.clock_change import ClockChange, run_clock_changes
 from hourhand.local.demo.dead_letters import read_dead_letters
 from hourhand.local.demo.library import standard_library_modules
 from hourhand.local.demo.plan import (
@@ -24,9 +24,11 @@ from hourhand.local.demo.plan import (
     HANDLERS,
     POISON,
     Cancel,
+    DeleteSchedule,
     KillLeader,
     PlannedJob,
     PurgeQueues,
+    PutSchedule,
     Step,
     Submit,
     SubmitAgain,
@@ -35,6 +37,7 @@ from hourhand.local.demo.plan import (
     make_plan,
     planned_jobs,
 )
+from hourhand.local.demo.recurring import Recurring
 from hourhand.local.demo.review import Review
 from hourhand.local.demo.sabotage import LeaderHunt, LeaderKilled, purge_queues
 from hourhand.local.demo.tracker import Tracker
@@ -53,12 +56,6 @@ END_SECONDS = 60.0
 OPEN_LOOK_SECONDS = 1.0
 MAX_LOOKS = 25
 """Jobs asked for at a time while the last ones end."""
-
-
-class DemoFailed(HourhandError):
-    """The demo could not do what it wanted to show."""
-
-    code = "demo_failed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,6 +109,12 @@ class Outcome:
     seconds: float
     pauses: int
     hand_off_seconds: float | None
+    clock_change: ClockChange
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is not as it should be, in either part."""
+        return (*self.verdict.problems, *self.clock_change.problems)
 
 
 @dataclass(slots=True)
@@ -123,6 +126,7 @@ class Demo:
     tracker: Tracker = field(default_factory=Tracker)
     _ids: dict[str, str] = field(default_factory=dict)
     _planned: dict[str, PlannedJob] = field(default_factory=dict)
+    _recurring: Recurring = field(default_factory=lambda: Recurring(datetime.now(UTC)))
     _purge: tuple[datetime, datetime] | None = None
     _hunt: LeaderHunt | None = None
     _pauses: int = 0
@@ -177,6 +181,7 @@ class Demo:
     def _take_steps(self, plan: list[Step], cloud: LocalCloud, client: ApiClient) -> None:
         self._started_at = time.monotonic()
         start = datetime.now(UTC)
+        self._recurring = Recurring(start)
         self._planned = {job.name: job for job in planned_jobs(plan)}
         for step in plan:
             self._wait_until(step.at_seconds)
@@ -203,6 +208,8 @@ class Demo:
                 if answer.status != HTTPStatus.OK:
                     raise DemoFailed(f"A waiting job could not be cancelled: {answer.body}.")
                 self._say(f"cancelled {self._ids[name]} before its time")
+            case PutSchedule() | DeleteSchedule() as action:
+                self._change_schedules(action, client)
             case PurgeQueues():
                 self._purge = purge_queues(cloud)
                 self._say("purged all three queues: every message in them is lost")
@@ -225,6 +232,14 @@ class Demo:
             self._ids[job.name] = result["job"]["id"]
         others = len(jobs) - 1
         self._say(f"submitted {self._ids[POISON]}, which kills whoever runs it, among {others}")
+
+    def _change_schedules(self, action: PutSchedule | DeleteSchedule, client: ApiClient) -> None:
+        if isinstance(action, PutSchedule):
+            self._recurring.put(action.schedule, client)
+            self._say(f"put the schedule {action.schedule.name}: {action.schedule.expression}")
+        else:
+            self._recurring.delete(action.name, client)
+            self._say(f"deleted the schedule {action.name}, and with it what it had made ahead")
 
     def _start_hunt(self, cloud: LocalCloud) -> None:
         from hourhand.aws.clients import dynamodb_client
@@ -260,8 +275,9 @@ class Demo:
         """Wait until no job is open any more, or its time is over: then it is judged as it is."""
         give_up_at = time.monotonic() + END_SECONDS
         known = set[str]()
+        wanted = [*self._ids.values(), *self._recurring.read_jobs(client)]
         while time.monotonic() < give_up_at:
-            left = [i for i in self._ids.values() if i not in known and not self._succeeded(i)]
+            left = [i for i in wanted if i not in known and not self._succeeded(i)]
             if not left:
                 break
             for job_id in left[:MAX_LOOKS]:
@@ -283,6 +299,7 @@ class Demo:
             tracker=self.tracker,
             purge=self._purge,
             killed=self._hunt.killed if self._hunt is not None else None,
+            recurring=self._recurring,
         )
         return Outcome(
             verdict=review.verdict(
@@ -294,7 +311,12 @@ class Demo:
             seconds=seconds,
             pauses=self._pauses,
             hand_off_seconds=review.hand_off_seconds,
+            clock_change=self._change_clocks(),
         )
+
+    def _change_clocks(self) -> ClockChange:
+        self._say("every job ended; now three schedules over the changes of the clocks of 2026")
+        return run_clock_changes()
 
     # --- time ---
 
@@ -321,7 +343,7 @@ class Demo:
                 seconds=self._seconds(),
                 submitted=len(self._ids),
                 planned=len(self._planned),
-                succeeded=self.tracker.ended(),
+                succeeded=sum(self._succeeded(job_id) for job_id in self._ids.values()),
                 not_succeeded_attempts=self.tracker.retries(),
             )
         )

@@ -52,11 +52,6 @@ class Tracker:
         with self._lock:
             return int(sum(self.measured[metric]))
 
-    def ended(self) -> int:
-        """Return how many jobs are known to have succeeded."""
-        with self._lock:
-            return len(self.ended_jobs)
-
     def retries(self) -> int:
         """Return how many attempts ended in anything but success."""
         with self._lock:

@@ -11,6 +11,7 @@ from typing import Any
 from hourhand.domain.model import Outcome
 from hourhand.local.demo.ledger import Run, overlapping_jobs
 from hourhand.local.demo.plan import PlannedJob
+from hourhand.local.demo.recurring import ScheduleTally
 from hourhand.services.queries import percentile
 
 _WAITING = frozenset({"ENQUEUED", "RETRYING"})
@@ -72,6 +73,7 @@ class Verdict:
     dispatched_again: int
     runs: int
     dead_letters: int
+    schedules: tuple[ScheduleTally, ...] = ()
 
 
 def judge(
