@@ -15,13 +15,31 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import item_size, write_units
+from bench import (
+    item_size,
+    schedule_size,
+    schedule_units,
+    schedules_outage,
+    schedules_pace,
+    schedules_scale,
+    schedules_spread,
+    write_units,
+)
 
 RESULTS = Path(__file__).resolve().parent / "results"
 BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "write-units": write_units.run,
     "item-size": item_size.run,
+    "schedule-units": schedule_units.run,
+    "schedule-size": schedule_size.run,
+    "schedules-scale": schedules_scale.run,
+    "schedules-pace": schedules_pace.run,
+    "schedules-spread": schedules_spread.run,
+    "schedules-outage": schedules_outage.run,
 }
+
+PIPED_COLUMNS = 160
+"""The width of the tables where they are not shown on a terminal."""
 
 
 def main() -> int:
@@ -33,6 +51,8 @@ def main() -> int:
     if unknown:
         parser.error(f"no benchmark is named {', '.join(unknown)}; known: {', '.join(BENCHMARKS)}")
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPED_COLUMNS)
     within = True
     for name in names:
         result = BENCHMARKS[name]()
@@ -43,6 +63,8 @@ def main() -> int:
         for row in result["rows"]:
             table.add_row(*(f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row))
         console.print(table)
+        for note in result.get("notes", ()):
+            console.print(f"  {note}", highlight=False)
         _keep(name, result)
     return 0 if within else 1
 
