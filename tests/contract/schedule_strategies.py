@@ -138,6 +138,7 @@ backfills = st.builds(
     max_active=counts,
     reprocess=st.sampled_from(Reprocess),
     position=counts,
+    reached=maybe(times),
     made=counts,
     skipped=counts,
     waiting=st.lists(ids.map(lambda name: f"o.{name}"), max_size=5).map(tuple),

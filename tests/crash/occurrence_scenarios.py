@@ -12,7 +12,13 @@ from hourhand.services.sending import outgoing_of
 from hourhand.testing import START
 from tests.crash.points import Scenario
 from tests.crash.steps import IN_BUCKET, after, delivered, passed, works
-from tests.world.occurrences import nominal, put_occurrence, put_running, put_schedule
+from tests.world.occurrences import (
+    let_failures_pause,
+    nominal,
+    put_occurrence,
+    put_running,
+    put_schedule,
+)
 from tests.world.runs import fail, fail_for_good, succeed
 from tests.world.world import Process, World
 
@@ -144,6 +150,7 @@ ALONE = [
         name="fail and pause the schedule",
         arrange=after(
             scheduled,
+            let_failures_pause,
             due(0, None, pauses_schedule=True),
             due(1, None, pauses_schedule=True),
         ),
@@ -156,7 +163,7 @@ ALONE = [
 BESIDE_ANOTHER = [
     Scenario(
         name="skip",
-        arrange=after(scheduled, runs_elsewhere(), due(1)),
+        arrange=after(scheduled, let_failures_pause, runs_elsewhere(), due(1)),
         act=works(succeed),
         ends=(SUCCEEDED, CANCELLED),
     ),

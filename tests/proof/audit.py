@@ -63,7 +63,8 @@ class Audit:
     def _audit(
         self, schedule_id: str, life: Life, spans: list[Span], accounts: list[JobAccount]
     ) -> None:
-        final = self.schedules.get(schedule_id) or life.states[-1][1]
+        final = life.newest
+        assert final is not None
         nominals = [
             Nominal(at, span)
             for span in spans
@@ -87,7 +88,8 @@ class Audit:
         """Every entry once, oldest first: a page may tell of what the ring holds still."""
         pages = self.schedules.read_journal(schedule_id, before=None, limit=MAX_PAGES)
         told = [e for page in reversed(pages) if not page.tag for e in page.entries]
-        yield from dict.fromkeys([*told, *final.journal])
+        forgotten = self.books.lives[schedule_id].forgotten
+        yield from dict.fromkeys([*told, *forgotten, *final.journal])
 
     def _enter(self, schedule_id: str, entry: JournalEntry, found: Sequence[Nominal]) -> None:
         is_exact = len(found) == entry.count and not entry.is_least and found[0].at == entry.first

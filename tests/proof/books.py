@@ -63,9 +63,14 @@ class Piece:
 
 @dataclass(slots=True)
 class Life:
-    """The records of one schedule, in order; only those that changed more than journal or note."""
+    """The records of one schedule, in order: those that opened a revision, and the newest of all.
+
+    ``forgotten``: the journal of a record that TTL deleted, a month after the schedule was.
+    """
 
     states: list[tuple[datetime, Schedule]] = field(default_factory=list)
+    newest: Schedule | None = None
+    forgotten: list[JournalEntry] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
     hand_made: set[datetime] = field(default_factory=set)
 
@@ -127,6 +132,9 @@ class Books:
     def note_schedule(self, before: Schedule | None, after: Schedule) -> None:
         now = self.clock.now()
         life = self.lives[after.id]
+        if before is None and life.newest is not None:
+            life.forgotten += life.newest.journal
+        life.newest = after
         self.next_visits.pop(after.id, None)
         if after.next_at is not None:
             self.next_visits[after.id] = after.next_at

@@ -34,7 +34,7 @@ class Days:
     needs_both: bool
 
     def match(self, day: date) -> bool:
-        """crontab(5): both fields of the day if either starts with a star, else one of them."""
+        """Vixie cron: both fields of the day if either starts with a star, else one of them."""
         if day.month not in self.months or (self.years is not None and day.year not in self.years):
             return False
         of_month, of_week = self._matches_day_of_month(day), self._matches_day_of_week(day)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from hourhand.domain import occurrences
 from hourhand.domain.admission import Verdict, judge_occurrence
+from hourhand.domain.doubts import doubts_between
 from hourhand.domain.journal import skipped_runs, split_journal
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.occurrences import (
     Decision,
     decide,
-    doubts_between,
     is_used_up,
     last_nominal,
     not_before_start,
@@ -44,6 +44,7 @@ from hourhand.domain.schedules import (
     ScheduleDefinition,
     SkipReason,
 )
+from hourhand.domain.timings import Timings
 from hourhand.services.occurrence_jobs import is_standing
 from hourhand.testing import make_job
 from tests.unit.domain.schedule_samples import NOON, make_definition, recurrence_of
@@ -109,10 +110,11 @@ class Table:
 
     def decide(self, room: int) -> Decision:
         """Decide as a visit does, with a look at the jobs that are there."""
+        rest = self.spill()
 
         def once(made_before: frozenset[datetime]) -> Decision:
             return decide(
-                self.schedule,
+                rest,
                 self.definition,
                 recurrence_of(self.definition),
                 now=self.now,
@@ -155,18 +157,20 @@ class Table:
                 cancelled = replace(self.jobs[nominal], status=JobStatus.CANCELLED)
                 self.jobs[nominal] = cancelled
 
-    def store(self, after: Schedule, *, dies_after_page: bool = False) -> None:
-        """Write the page that is due, then the schedule."""
-        paged, kept = split_journal(after.journal, self.now)
+    def spill(self) -> Schedule:
+        """Write the page that is due; return the schedule without it, as `spill` does."""
+        decided_at = self.schedule.cursor - LOOK_AHEAD - Timings().skew_refuses
+        paged, kept = split_journal(self.schedule.journal, decided_at)
         if paged:
             standing = self.pages.get(paged[0].first)
             if standing is None or standing[-1].last <= paged[-1].last:
                 self.pages[paged[0].first] = paged
-        if not dies_after_page:
-            self.writes += 1
-            self.schedule = replace(
-                after, journal=kept, sequence=self.writes, write_id=f"w{self.writes}"
-            )
+        return replace(self.schedule, journal=kept)
+
+    def store(self, after: Schedule) -> None:
+        """Write the schedule."""
+        self.writes += 1
+        self.schedule = replace(after, sequence=self.writes, write_id=f"w{self.writes}")
 
     # --- what is on record ---
 
@@ -199,7 +203,7 @@ class _Run:
         table.now += passes
         table.work()
         kind = self.data.draw(
-            st.sampled_from(["visit"] * 6 + ["die", "die late", "pause", "replace", "recompute"]),
+            st.sampled_from(["visit"] * 6 + ["die", "pause", "replace", "recompute"]),
             label="what",
         )
         getattr(self, "_" + kind.replace(" ", "_"))()
@@ -234,12 +238,6 @@ class _Run:
         decision = self.table.decide(50)
         self.table.make(decision)
 
-    def _die_late(self) -> None:
-        self.died_at = self.died_at or self.table.now
-        decision = self.table.decide(50)
-        self.table.make(decision)
-        self.table.store(decision.schedule, dies_after_page=True)
-
     def _pause(self) -> None:
         table = self.table
         if table.schedule.paused_at is None:
@@ -269,7 +267,7 @@ class _Run:
             undecided = skipped_runs(rule, start, end, SkipReason.REPLACED, there)
         self.cuts.append((self.since, table.now, before))
         changed = replace_definition(
-            table.schedule, after, now=table.now, zone_data="z", write_id="x", undecided=undecided
+            table.spill(), after, now=table.now, zone_data="z", write_id="x", undecided=undecided
         )
         self.since = changed.cursor
         table.definition = after
@@ -279,7 +277,7 @@ class _Run:
         if self.data.draw(st.booleans(), label="trigger"):
             at = self.table.now + timedelta(milliseconds=1)
             entry = JournalEntry(first=at, last=at, salt="trigger")
-            self.table.store(record(self.table.schedule, entry, write_id="x"))
+            self.table.store(record(self.table.spill(), entry, write_id="x"))
 
     # --- what must be true ---
 

@@ -11,7 +11,7 @@ from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import complete
 from hourhand.domain.overlap import Overlap, OverlapPolicy, Slots
-from hourhand.domain.schedules import Schedule
+from hourhand.domain.schedules import Schedule, ScheduleDefinition
 from hourhand.ports import Applied
 from hourhand.schedule_ports import Written
 from hourhand.services.sending import outgoing_of
@@ -55,6 +55,14 @@ def put_schedule(world: World, **fields: Any) -> Schedule:
     previous = None if current is None else current.sequence
     assert isinstance(world.schedules.write(stored, previous=previous), Written)
     return stored
+
+
+def let_failures_pause(world: World) -> None:
+    """Give the schedule a definition, which asks for a pause; it makes nothing by itself."""
+    definition = ScheduleDefinition(
+        expressions=("0 0 1 7 *",), handler="greet", pause_on_failure=True
+    )
+    world.schedules.put_definition(SCHEDULE, "d", definition)
 
 
 def put_running(world: World, number: int, policy: str = "skip", **fields: Any) -> Job:

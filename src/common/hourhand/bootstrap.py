@@ -370,14 +370,18 @@ def _recurring(
     return wire_recurring(parts)
 
 
-def _pauser(adapters: Adapters) -> Callable[[Job], None]:
+def _pauser(settings: Settings, adapters: Adapters) -> Callable[[Job], None]:
     from hourhand.services.failure_pauses import FailurePauses
+    from hourhand.services.recording import Recording
     from hourhand.services.withdrawal import Withdrawal
 
     assert adapters.schedules is not None
+    recording = Recording(adapters.schedules, settings.timings, adapters.telemetry)
     pauses = FailurePauses(
         schedules=adapters.schedules,
-        withdrawal=Withdrawal(adapters.jobs, adapters.clock, adapters.telemetry),
+        withdrawal=Withdrawal(
+            adapters.jobs, recording, adapters.clock, adapters.chance, adapters.telemetry
+        ),
         clock=adapters.clock,
         chance=adapters.chance,
         telemetry=adapters.telemetry,
@@ -416,6 +420,6 @@ def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = F
         timings=settings.timings,
         telemetry=adapters.telemetry,
         line=line,
-        pause_schedule=_pauser(adapters) if pauses_schedules else None,
+        pause_schedule=_pauser(settings, adapters) if pauses_schedules else None,
     )
     return _Shared(contents, filing, sender, line, recovery)

@@ -19,6 +19,7 @@ from hourhand.services.new_schedule import ScheduleCheck
 from hourhand.services.occurrence_jobs import OccurrenceJobs
 from hourhand.services.occurrences import OccurrenceQueries
 from hourhand.services.operations import OperationsService
+from hourhand.services.recording import Recording
 from hourhand.services.recurrences import Recurrences
 from hourhand.services.schedule_sweep import ScheduleSweep
 from hourhand.services.schedule_walk import ScheduleWalk
@@ -78,6 +79,7 @@ def wire_recurring(parts: RecurringParts) -> Recurring:
         backfills=BackfillService(
             schedules=parts.schedules,
             recurrences=recurrences,
+            steps=materialiser.backfills,
             clock=parts.clock,
             chance=parts.chance,
             telemetry=parts.telemetry,
@@ -129,6 +131,7 @@ def _wire_materialiser(
             chance=parts.chance,
         ),
         chance=parts.chance,
+        timings=parts.timings,
         telemetry=parts.telemetry,
     )
 
@@ -139,19 +142,20 @@ def _wire_schedules(
     occurrence_jobs: OccurrenceJobs,
     materialiser: Materialiser,
 ) -> ScheduleService:
+    recording = Recording(parts.schedules, parts.timings, parts.telemetry)
     return ScheduleService(
         schedules=parts.schedules,
         check=ScheduleCheck(parts.handlers, parts.calendars, recurrences),
         materialiser=materialiser,
         triggers=Triggers(
-            schedules=parts.schedules,
             jobs=parts.jobs,
             occurrence_jobs=occurrence_jobs,
+            recording=recording,
             clock=parts.clock,
             chance=parts.chance,
             telemetry=parts.telemetry,
         ),
-        withdrawal=Withdrawal(parts.jobs, parts.clock, parts.telemetry),
+        withdrawal=Withdrawal(parts.jobs, recording, parts.clock, parts.chance, parts.telemetry),
         recurrences=recurrences,
         clock=parts.clock,
         chance=parts.chance,

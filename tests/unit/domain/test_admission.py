@@ -82,28 +82,61 @@ def test_a_job_of_a_schedule_that_was_deleted_or_forgotten_is_withdrawn() -> Non
     assert judge_occurrence(_job(schedule_revision=None), DELETED) is SkipReason.DELETED
 
 
-@pytest.mark.parametrize(
-    "schedule", [PAUSED, DELETED, PASSED], ids=["paused", "deleted", "replaced"]
-)
-def test_a_job_whose_time_had_come_by_the_change_runs(schedule: Schedule) -> None:
-    moment = schedule.effective_from - timedelta(milliseconds=1)
+def test_a_job_whose_time_had_come_by_the_change_runs() -> None:
+    moment = PASSED.effective_from - timedelta(milliseconds=1)
     due_then, entry = _job(occurrence=moment), JournalEntry(first=moment, last=moment)
-    assert judge_occurrence(due_then, replace(schedule, journal=(entry,))) is Verdict.RUN
-    assert judge_occurrence(due_then, schedule, paged=[entry]) is Verdict.RUN
-    due_after = _job(occurrence=schedule.effective_from)
-    assert isinstance(judge_occurrence(due_after, schedule), SkipReason)
+    assert judge_occurrence(due_then, replace(PASSED, journal=(entry,))) is Verdict.RUN
+    assert judge_occurrence(due_then, PASSED, paged=[entry]) is Verdict.RUN
+    due_after = _job(occurrence=PASSED.effective_from)
+    assert judge_occurrence(due_after, PASSED) is SkipReason.REPLACED
+
+
+def test_a_deleted_schedule_starts_nothing_any_more() -> None:
+    moment = DELETED.effective_from - timedelta(milliseconds=1)
+    entry = JournalEntry(first=moment, last=moment)
+    due_then, schedule = _job(occurrence=moment), replace(DELETED, journal=(entry,))
+    assert judge_occurrence(due_then, schedule) is SkipReason.DELETED
+
+
+def test_a_paused_schedule_starts_only_what_was_due_by_then() -> None:
+    moment = PAUSED.effective_from - SECOND
+    schedule = replace(PAUSED, journal=(JournalEntry(first=moment, last=moment),))
+    due_then = _job(occurrence=moment, due_at=START)
+    assert judge_occurrence(due_then, schedule) is Verdict.RUN
+    # Its jitter was not over yet, or it waited for room.
+    due_later = _job(occurrence=moment, due_at=START + SECOND)
+    assert judge_occurrence(due_later, schedule) is SkipReason.PAUSED
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"reason": SkipReason.PAUSED}, {"salt": "trigger"}, {"first": START - 61 * SECOND}],
-    ids=["skipped", "triggered", "another"],
+    [{"reason": SkipReason.PAUSED}, {"first": START - 3600 * SECOND}],
+    ids=["skipped", "another"],
 )
 def test_a_job_that_no_revision_has_on_record_does_not_run(changes: dict[str, Any]) -> None:
-    moment = PAUSED.effective_from - timedelta(milliseconds=1)
+    moment = PASSED.effective_from - timedelta(milliseconds=1)
     other = replace(JournalEntry(first=moment, last=moment), **changes)
-    schedule = replace(PAUSED, journal=(other,))
+    schedule = replace(PASSED, journal=(other,))
     assert judge_occurrence(_job(occurrence=moment), schedule) is SkipReason.REPLACED
+
+
+def test_a_job_from_before_all_that_the_journal_still_tells_runs() -> None:
+    moment = PASSED.effective_from - SECOND
+    by_hand = JournalEntry(first=moment - SECOND, last=moment - SECOND, salt="trigger")
+    later = JournalEntry(first=moment + SECOND / 2, last=moment + SECOND / 2)
+    schedule = replace(PASSED, journal=(by_hand, later))
+    assert judge_occurrence(_job(occurrence=moment), schedule) is Verdict.RUN
+
+
+def test_a_failure_stops_nothing_that_was_asked_for_by_hand() -> None:
+    failed = make_job(
+        status=JobStatus.DEAD,
+        pauses_schedule=True,
+        schedule_id="nightly",
+        finished_at=START - SECOND,
+    )
+    by_hand = _job(schedule_revision=None, pauses_schedule=True)
+    assert judge_occurrence(by_hand, PAUSED, [failed]) is Verdict.RUN
 
 
 def test_the_pages_are_asked_only_for_what_lies_before_the_ring() -> None:

@@ -16,6 +16,7 @@ from hourhand.domain.backfilling import (
     in_order,
     job_ids,
     list_nominal_times,
+    list_rest,
     nominal_time_before,
     overlap_of,
     plan_step,
@@ -117,6 +118,45 @@ def test_a_range_with_more_fires_than_can_be_counted_says_so(
     assert (found.total, found.is_least) == (3, True)
     found = list_nominal_times(_rule(), _define(), START, START + 2 * HOUR)
     assert (found.total, found.is_least) == (3, False)
+
+
+def test_of_too_many_times_the_first_are_held_or_the_last_where_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backfilling, "MAX_BACKFILL_TIMES", 1)
+    first = list_nominal_times(_rule(), _define(), START, START + 4 * HOUR)
+    last = list_nominal_times(_rule(), _define(), START, START + 4 * HOUR, keeps_newest=True)
+    assert (_hours(first.times), _hours(last.times)) == ([0, 1], [3, 4])
+    assert first.total == last.total == 5
+
+
+@pytest.mark.parametrize(
+    ("order", "reached", "rest"),
+    [
+        (BackfillOrder.OLDEST, None, [0, 1, 2, 3]),
+        (BackfillOrder.OLDEST, 1, [2, 3]),
+        (BackfillOrder.OLDEST, 3, []),
+        (BackfillOrder.NEWEST, None, [0, 1, 2, 3]),
+        (BackfillOrder.NEWEST, 1, [0]),
+        (BackfillOrder.NEWEST, 0, []),
+    ],
+)
+def test_what_is_still_to_come_lies_beyond_what_was_reached(
+    order: BackfillOrder, reached: int | None, rest: list[float]
+) -> None:
+    backfill = _backfill(
+        order=order, reached=None if reached is None else START + reached * HOUR, position=9
+    )
+    assert _hours(list_rest(_rule(), _define(), backfill).times) == rest
+
+
+def test_of_what_is_still_to_come_the_next_is_held_in_either_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backfilling, "MAX_BACKFILL_TIMES", 1)
+    assert _hours(list_rest(_rule(), _define(), _backfill()).times) == [0, 1]
+    newest = _backfill(order=BackfillOrder.NEWEST)
+    assert _hours(list_rest(_rule(), _define(), newest).times) == [2, 3]
 
 
 # --- the nominal time before --------------------------------------------------------------------

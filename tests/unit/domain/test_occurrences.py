@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.domain import occurrences
+from hourhand.domain import doubts, occurrences
 from hourhand.domain.occurrences import (
     CATCH_UP_BUFFER,
     MAX_CATCH_UP,
-    MAX_DOUBTS,
     MISFIRE_GRACE,
     is_used_up,
     jitter_of,
@@ -19,7 +18,14 @@ from hourhand.domain.occurrences import (
     overlap_of,
 )
 from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.domain.recurrence import LATEST, ExcludedTimes
+from hourhand.domain.recurrence import (
+    LATEST,
+    ExcludedExpression,
+    ExcludedTimes,
+    Found,
+    GivenUp,
+    _recurrence,
+)
 from hourhand.domain.schedule_changes import delete, pause, resume
 from hourhand.domain.schedules import (
     MisfirePolicy,
@@ -216,11 +222,14 @@ def test_what_an_outage_missed(
     ("policy", "window", "jobs", "skips"),
     [
         ("latest", HOUR, [9], [(1, 8, 8, "paused")]),
-        ("earliest", HOUR, [1], [(2, 9, 8, "paused")]),
+        ("earliest", HOUR, [1], [(2, 8, 7, "paused"), (9, 9, 1, "paused")]),
         ("all", HOUR, [1, 2, 3, 4, 5, 6, 7, 8, 9], []),
-        ("skip", HOUR, [], [(1, 9, 9, "paused")]),
+        ("skip", HOUR, [], [(1, 8, 8, "paused"), (9, 9, 1, "paused")]),
         ("latest", 210, [9], [(1, 5, 5, "window"), (6, 8, 3, "paused")]),
-        ("skip", 210, [], [(1, 5, 5, "window"), (6, 9, 4, "paused")]),
+        (
+            *("skip", 210, []),
+            [(1, 5, 5, "window"), (6, 8, 3, "paused"), (9, 9, 1, "paused")],
+        ),
     ],
 )
 def test_what_fell_into_a_pause(
@@ -273,10 +282,11 @@ def test_the_latest_runs_though_only_exclusions_come_after_it() -> None:
     definition = make_definition(exclude=(ExcludedTimes(at(8), at(99)),))
     decision = visit(make_schedule(definition), definition, at(11))
     assert ordered(decision) == [7]
-    assert told(decision.schedule)[:3] == [
+    assert told(decision.schedule)[:4] == [
         (1, 6, 6, "misfire"),
         (7, 7, 1, "job"),
-        (8, 11, 4, "excluded"),
+        (8, 10, 3, "excluded"),
+        (11, 11, 1, "excluded"),
     ]
 
 
@@ -404,23 +414,35 @@ def test_what_was_missed_may_have_jobs_of_a_visit_that_died() -> None:
     assert minutes(*decision.doubts) == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
-def test_of_a_long_outage_the_first_and_the_last_are_in_doubt() -> None:
+def test_every_time_that_an_outage_of_a_day_missed_is_in_doubt() -> None:
+    definition = make_definition(misfire=misfire("skip"))
+    decision = visit(make_schedule(definition), definition, at(1441))
+    assert minutes(*decision.doubts) == [*range(1, 1441)]
+
+
+def test_of_a_long_outage_the_first_and_the_last_are_in_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doubts, "MAX_DOUBTS", 100)
     definition = make_definition(misfire=misfire("skip"))
     decision = visit(make_schedule(definition), definition, at(1000))
     assert minutes(*decision.doubts) == [
-        *range(1, MAX_DOUBTS + 1),
-        *range(1000 - MAX_DOUBTS, 1000),
+        *range(1, 101),
+        *range(900, 1000),
     ]
 
 
-def test_on_either_side_of_the_window_there_are_doubts_too() -> None:
+def test_on_either_side_of_the_window_there_are_doubts_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doubts, "MAX_DOUBTS", 100)
     definition = make_definition(misfire=misfire("earliest", 500 * 60))
     decision = visit(make_schedule(definition), definition, at(1000))
     assert minutes(*decision.doubts) == [
-        *range(1, MAX_DOUBTS + 1),
-        *range(500 - MAX_DOUBTS, 500),
-        *range(500, 500 + MAX_DOUBTS),
-        *range(1000 - MAX_DOUBTS, 1000),
+        *range(1, 101),
+        *range(400, 500),
+        *range(500, 600),
+        *range(900, 1000),
     ]
 
 
@@ -464,7 +486,89 @@ def test_one_that_is_there_and_not_missed_supersedes_nothing() -> None:
     assert ordered(decision)[:2] == [9, 10]
 
 
+def test_what_ran_and_was_excluded_only_then_is_told_as_a_job() -> None:
+    definition = make_definition(exclude=(ExcludedTimes(at(2), at(12)),))
+    # A change of a calendar is a change of the schedule, and wants a visit at once.
+    schedule = make_schedule(definition, updated_at=at(9.5), next_at=at(9.5))
+    decision = visit(schedule, definition, at(10))
+    assert minutes(*decision.doubts) == [*range(1, 11)]
+    again = visit(schedule, definition, at(10), made_before={at(1), at(2)})
+    assert told(again.schedule)[:3] == [(1, 1, 1, "job"), (2, 2, 1, "job"), (3, 9, 7, "excluded")]
+    assert ordered(again)[:3] == [1, 2, 12]
+    assert again.orders[2].interval_start == at(2)
+
+
+def test_what_a_visit_saw_excluded_is_not_looked_up() -> None:
+    definition = make_definition(exclude=(ExcludedTimes(at(1), at(600)),))
+    schedule = visit(make_schedule(definition), definition, NOON).schedule
+    assert schedule.next_at == at(600)
+    assert visit(schedule, definition, at(595)).doubts == ()
+    # One that was excluded later still is, if it comes after what the visit saw.
+    more = make_definition(exclude=(ExcludedTimes(at(1), at(602)),))
+    assert minutes(*visit(schedule, more, at(610)).doubts) == [
+        *(600, 601),
+        *range(602, 610),
+    ]
+    assert visit(make_schedule(definition, next_at=None), definition, at(5)).doubts == tuple(
+        map(at, range(1, 6))
+    )
+
+
+# --- an exclusion that takes long ---
+
+
+def test_a_visit_goes_on_from_where_the_search_for_the_next_time_gave_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_recurrence, "MAX_EXCLUDED_IN_A_ROW", 100)
+    definition = make_definition(exclude=(ExcludedExpression("* 12-15 * * *"),))
+    schedule = make_schedule(definition)
+    visited = []
+    for _ in range(3):
+        schedule = visit(schedule, definition, schedule.next_at or NOON).schedule
+        visited.append(schedule.next_at)
+    # It would fire from 16:00 on, four hours after noon.
+    assert minutes(*visited) == [105, 210, 240]
+    assert ordered(visit(schedule, definition, at(240))) == [240, 241, 242, 243, 244, 245]
+
+
+def test_what_is_excluded_for_twenty_years_wants_no_visit() -> None:
+    definition = make_definition("0 0 * * *", exclude=(ExcludedExpression("0 * * * *"),))
+    assert visit(make_schedule(definition), definition, NOON).schedule.next_at is None
+
+
 # --- jitter ---
+
+
+@pytest.mark.parametrize("policy", ["skip", "latest"])
+def test_what_is_due_later_by_its_jitter_was_not_missed(policy: str) -> None:
+    definition = make_definition("*/30 * * * *", jitter_seconds=1800, misfire=misfire(policy))
+    jitter = jitter_of("s", at(30), 1800, at(60))
+    late = at(30) + jitter + MISFIRE_GRACE
+    assert jitter > MISFIRE_GRACE
+    before = visit(make_schedule(definition), definition, late - timedelta(milliseconds=1))
+    assert (before.orders[0].nominal, before.orders[0].run_at) == (at(30), at(30) + jitter)
+    assert before.doubts == ()
+    missed = visit(make_schedule(definition), definition, late)
+    assert missed.doubts == (at(30),)
+    assert ordered(missed)[:1] == ([30] if policy == "latest" else [])
+
+
+def test_only_the_last_time_may_be_due_later_by_its_jitter() -> None:
+    definition = make_definition(
+        jitter_seconds=3600,
+        misfire=misfire("skip"),
+        exclude=(ExcludedExpression("*/2 * * * *"),),
+    )
+    schedule = make_schedule(definition)
+    jitter = jitter_of("s", at(9), 3600, at(11))
+    assert jitter > timedelta(0)
+    decision = visit(schedule, definition, at(9) + MISFIRE_GRACE)
+    assert ordered(decision)[0] == 9
+    assert 7 in minutes(*decision.doubts)
+    # Nothing but exclusions lies within the reach of the jitter.
+    short = replace(definition, jitter_seconds=30.0)
+    assert ordered(visit(schedule, short, at(10.9)))[0] == 11
 
 
 def test_jitter_is_the_same_each_time_and_differs_between_schedules_and_times() -> None:
@@ -567,8 +671,8 @@ def test_a_recurrence_is_asked_for_no_more_than_is_decided() -> None:
             asked.append((after, until))
             return recurrence.fires(after, until)
 
-        def next_fire(self, after: datetime, until: datetime) -> datetime | None:
-            return recurrence.next_fire(after, until)
+        def search(self, after: datetime, until: datetime) -> Found | GivenUp | None:
+            return recurrence.search(after, until)
 
     decision = occurrences.decide(
         make_schedule(definition),

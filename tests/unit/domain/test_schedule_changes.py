@@ -25,6 +25,7 @@ from hourhand.domain.schedule_changes import (
     delete,
     newest_until,
     pause,
+    put_back,
     recompute,
     record,
     replace_definition,
@@ -403,6 +404,51 @@ def test_a_triggered_job_lies_in_its_place_in_the_journal() -> None:
     after = record(before, made(2.5, salt="trigger"), write_id="t")
     assert [e.first for e in after.journal] == [at(1), at(2), at(2.5), at(3), at(4), at(5)]
     assert (after.sequence, after.revision) == (before.sequence + 1, before.revision)
+    assert after.made == before.made
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_a_job_that_began_is_put_back_unless_its_time_is_still_to_be_decided(
+    is_over: bool,
+) -> None:
+    before = visited()
+    reopened = replace(recompute(before, now=at(1), zone_data="z", write_id="r"), cursor=at(3))
+    after = replace(reopened, deleted_at=at(2) if is_over else None)
+    noted = put_back(after, [at(4), at(2)], definition=before.definition, write_id="p")
+    assert noted is not None
+    times = [at(1), at(2), at(4)] if is_over else [at(1), at(2)]
+    assert [e.first for e in noted.journal] == times
+    assert (noted.sequence, noted.revision) == (after.sequence + 1, after.revision)
+    assert noted.made == after.made + len(times) - 1
+    assert noted.last_made == noted.last_fire == times[-1]
+
+
+def test_what_is_on_record_is_not_put_back() -> None:
+    before = visited()
+    assert put_back(before, [at(2)], definition=before.definition, write_id="p") is None
+
+
+def test_a_job_that_began_takes_the_place_of_what_was_noted_for_its_time() -> None:
+    definition = make_definition(exclude=(ExcludedTimes(at(2), at(4)),))
+    before = visited(definition)
+    assert told(before)[1] == (2, 2, 1, "excluded")
+    by_hand = record(before, made(2, salt="trigger"), write_id="t")
+    after = put_back(by_hand, [at(2)], definition=before.definition, write_id="p")
+    assert after is not None
+    assert sorted(e.salt for e in after.journal if e.first == at(2)) == ["", "trigger"]
+    assert [e.reason for e in after.journal if e.first == at(2)] == [None, None]
+    assert (after.last_made, after.last_fire) == (before.last_made, before.last_fire)
+
+
+def test_a_job_of_a_definition_that_was_replaced_counts_for_no_bound_of_the_new_one() -> None:
+    before = visited()
+    after = put_back(
+        replace(before, definition="another", journal=()),
+        [at(2)],
+        definition=before.definition,
+        write_id="p",
+    )
+    assert after is not None
     assert after.made == before.made
 
 

@@ -17,6 +17,7 @@ from hourhand.domain.slots import (
     Wait,
     decide_place,
     ids_next_in_line,
+    ids_of_the_rest,
     ids_to_look_up,
     next_in_line,
     rank_of,
@@ -357,6 +358,49 @@ def test_of_a_short_line_everybody_is_looked_up_once() -> None:
     line = tuple(_waiting(number) for number in range(100, 105))
     ids = ids_to_look_up(_waiting(102), _overlap(), _slots((), line))
     assert ids == ("o100", "o101", "o103", "o104")
+
+
+def _looked_up(line: tuple[Job, ...], gone: tuple[int, ...] = ()) -> dict[str, Job | None]:
+    """Return what the first look at a line tells, in which some jobs wait no more."""
+    jobs = {job.id: job for job in line} | {f"o{n}": _done(n, JobStatus.CANCELLED) for n in gone}
+    return {i: jobs[i] for i in ids_to_look_up(_job(50), _overlap(), _slots((), line))}
+
+
+def _rest(line: tuple[Job, ...], known: dict[str, Job | None]) -> tuple[str, ...]:
+    return ids_of_the_rest(_job(50), _slots((), line), known, NOW, TIMINGS)
+
+
+def test_of_a_line_whose_ends_wait_nobody_else_is_looked_up() -> None:
+    line = tuple(_waiting(number) for number in range(40))
+    assert _rest(line, _looked_up(line)) == ()
+
+
+@pytest.mark.parametrize("gone", [0, 39], ids=["first", "last"])
+def test_of_a_line_in_which_one_waits_no_more_the_rest_is_looked_up(gone: int) -> None:
+    line = tuple(_waiting(number) for number in range(40))
+    between = range(1 + LOOKED_UP, 40 - 1 - LOOKED_UP)
+    assert _rest(line, _looked_up(line, (gone,))) == tuple(f"o{number}" for number in between)
+
+
+def test_the_rest_of_a_line_is_without_the_one_that_is_judged() -> None:
+    line = (_waiting(1), _waiting(50), _waiting(51))
+    assert _rest(line, {"o1": None}) == ("o51",)
+
+
+def test_a_line_of_which_all_were_cancelled_keeps_nobody_out() -> None:
+    line = tuple(_waiting(number) for number in range(40))
+    known = _looked_up(line, tuple(range(40)))
+    known |= {i: _done(int(i[1:]), JobStatus.CANCELLED) for i in _rest(line, known)}
+    decision = decide_place(
+        _job(50),
+        _overlap(),
+        _slots((), line),
+        known,
+        now=NOW,
+        timings=TIMINGS,
+        write_id="new",
+    )
+    assert _stored(decision) == (("o50",), ())
 
 
 # --- whom to call -------------------------------------------------------------------------------

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.recurrence import ExcludedDate, Recurrence, Rule, compile_rule
+from hourhand.domain.recurrence import (
+    ExcludedDate,
+    ExcludedExpression,
+    Recurrence,
+    Rule,
+    compile_rule,
+)
 from hourhand.domain.schedules import JournalEntry, Schedule, ScheduleDefinition, SkipReason
-from hourhand.domain.upcoming import first_fires, upcoming
+from hourhand.domain.upcoming import MAX_EXCLUDED_IN_A_VIEW, first_fires, upcoming
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -44,7 +50,7 @@ def _hours(fires: tuple[datetime, ...]) -> list[float]:
 def _first(
     definition: ScheduleDefinition, count: int = 3, recurrence: Recurrence = HOURLY
 ) -> list[float]:
-    return _hours(first_fires(definition, recurrence, after=NOW, count=count))
+    return _hours(first_fires(definition, recurrence, after=NOW, count=count).times)
 
 
 def _upcoming(schedule: Schedule, **fields: Any) -> list[float]:
@@ -97,3 +103,46 @@ def test_what_was_made_ahead_of_its_time_still_comes() -> None:
         JournalEntry(first=NOW + HOUR, last=NOW + HOUR, reason=SkipReason.EXCLUDED),
     )
     assert _upcoming(_schedule(made=2, journal=journal), max_occurrences=2) == [1]
+
+
+# --- how far is looked ---
+
+SECOND = timedelta(seconds=1)
+SECONDLY_BY_DAY = compile_rule(
+    Rule(expressions=("* * * * * *",), exclude=(ExcludedExpression("* * 0-7,9-23 * * *"),))
+)
+"""In the hour from 8:00 on: 82,800 fires in a row are excluded, from 9:00 on."""
+
+
+def test_a_search_that_takes_long_is_broken_off_and_told_from_an_end() -> None:
+    found = first_fires(_define(), SECONDLY_BY_DAY, after=NOW, count=2)
+    assert (found.times, found.is_cut) == ((), True)
+    hours = MAX_EXCLUDED_IN_A_VIEW * SECOND
+    near = first_fires(_define(), SECONDLY_BY_DAY, after=NOW + 23 * HOUR - hours, count=2)
+    assert (_hours(near.times), near.is_cut) == ([23, 23 + SECOND / HOUR], False)
+    over = first_fires(_define(end_at=NOW + 5 * SECOND), SECONDLY_BY_DAY, after=NOW, count=2)
+    assert (over.times, over.is_cut) == ((), False)
+
+
+def test_what_is_excluded_for_decades_is_an_end() -> None:
+    rule = Rule(expressions=("0 * * * *",), exclude=(ExcludedExpression("0 */1 * * *"),))
+    found = first_fires(_define(), compile_rule(rule), after=NOW, count=1, most_excluded=10**6)
+    assert (found.times, found.is_cut) == ((), False)
+
+
+def test_who_is_late_takes_what_was_found() -> None:
+    def find(count: int) -> tuple[list[float], bool]:
+        found = first_fires(_define(), HOURLY, after=NOW, count=count, is_late=lambda: True)
+        return _hours(found.times), found.is_cut
+
+    assert find(2) == ([1], True)
+    assert find(1) == ([1], False)
+
+
+def test_a_view_does_not_look_again_where_a_visit_looked() -> None:
+    schedule = _schedule(next_at=NOW + 23 * HOUR)
+    assert _hours(upcoming(schedule, _define(), SECONDLY_BY_DAY, now=NOW, count=1)) == [23]
+    # The time of a change, by a clock that is a little ahead, tells nothing.
+    now = NOW + HOUR - 30 * SECOND
+    changed = _schedule(cursor=now, next_at=now + 60 * SECOND)
+    assert _hours(upcoming(changed, _define(), HOURLY, now=now, count=1)) == [1]

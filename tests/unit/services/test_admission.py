@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.admission import nominal_of
 from hourhand.domain.model import EventKind, Job, JobStatus, OnLost
 from hourhand.domain.overlap import Slots
 from hourhand.domain.schedules import JournalEntry
-from hourhand.domain.times import rfc3339
+from hourhand.domain.times import rfc3339, to_ms
 from hourhand.ports import Finished, Pulse
 from hourhand.schedule_ports import JournalPage
 from hourhand.services.admission import MAX_ADMISSION_ROUNDS, SLOTS_KEPT
@@ -21,6 +22,7 @@ from tests.world.occurrences import (
     SCHEDULE,
     end_run,
     job_id_of,
+    let_failures_pause,
     nominal,
     put_occurrence,
     put_running,
@@ -171,7 +173,9 @@ def test_a_job_from_before_a_change_runs_if_a_page_of_the_journal_has_it(
     world: World, tag: str
 ) -> None:
     job = put_occurrence(world, 0)
+    oldest = JournalEntry(first=nominal(-9), last=nominal(-9))
     entry = JournalEntry(first=nominal(0), last=nominal(0))
+    world.schedules.put_journal_page(SCHEDULE, JournalPage(entries=(oldest,)))
     world.schedules.put_journal_page(SCHEDULE, JournalPage(entries=(entry,), tag=tag))
     put_schedule(world, revision=2, effective_from=START + SECOND)
     assert world.deliver() == [Disposition.DONE]
@@ -331,6 +335,46 @@ def test_an_end_that_finds_nobody_put_off_yet_is_noticed_by_who_is(world: World)
     assert world.job(waiting).status is JobStatus.SUCCEEDED
 
 
+def _put_line(world: World, numbers: range, **fields: Any) -> list[Job]:
+    """Store jobs that stand in the line of the group, each in the state of ``fields``."""
+    jobs = [
+        make_job(
+            id=job_id_of(number),
+            run_at=START,
+            schedule_id=SCHEDULE,
+            schedule_revision=1,
+            occurrence=nominal(number),
+            **fields,
+        )
+        for number in numbers
+    ]
+    for job in jobs:
+        world.store.put(job)
+    line = tuple((to_ms(nominal_of(job)), job.id) for job in jobs)
+    slots = Slots(group=SCHEDULE, sequence=1, write_id="line", waiting=line)
+    assert world.slots.write_slots(slots, keep_until=START + SLOTS_KEPT)
+    return jobs
+
+
+@pytest.mark.parametrize("policy", ["skip", "buffer_all", "cancel_other"])
+def test_a_line_of_jobs_that_were_all_cancelled_keeps_nobody_out(world: World, policy: str) -> None:
+    _put_line(world, range(40), status=JobStatus.CANCELLED, due_at=None)
+    job = put_occurrence(world, 20 if policy == "cancel_other" else 50, policy, id="mine")
+    world.deliver()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    assert slots_of(world).waiting == (), "it is cleared by whoever comes first"
+
+
+def test_a_line_of_jobs_that_all_wait_is_looked_up_at_its_ends_only(world: World) -> None:
+    line = _put_line(world, range(40), due_at=START + 60 * SECOND)
+    job = put_occurrence(world, 50)
+    faults = Faults()
+    faults.interrupt("jobs.get_many", lambda: world.change(line[20], priority="high"), nth=2)
+    world.deliver(by=world.process(faults).worker)
+    assert reason_of(world.job(job)) == "overlap"
+    assert world.job(line[20]) == line[20], "there was no second look"
+
+
 # --- races for a place --------------------------------------------------------------------------
 
 
@@ -392,6 +436,7 @@ def _fail_and_meet(world: World, policy: str | None, **fields: Any) -> Job:
 def test_nothing_runs_between_a_failure_and_the_pause_for_it(
     world: World, policy: str | None
 ) -> None:
+    let_failures_pause(world)
     following = _fail_and_meet(world, policy)
     world.settle()
     after = world.job(following)
@@ -404,6 +449,7 @@ def test_nothing_runs_between_a_failure_and_the_pause_for_it(
 
 
 def test_a_failure_that_a_skipped_one_lies_after_is_seen_by_its_place(world: World) -> None:
+    let_failures_pause(world)
     put_occurrence(world, 0, pauses_schedule=True)
     second = partial(put_occurrence, world, 1, pauses_schedule=True)
     world.deliver(_while_running(world, second, world.deliver, then=fail_for_good))

@@ -255,7 +255,35 @@ def test_a_backfill_ends_though_a_calendar_made_it_less_meanwhile(
 
 def test_a_backfill_ends_though_a_calendar_made_it_more_meanwhile(bench: BackfillBench) -> None:
     bench.begin(total=3)
-    assert bench.step()[0].is_done
+    backfill, _ = bench.step()
+    assert (backfill.is_done, backfill.made, backfill.total) == (True, 5, 5)
+
+
+@pytest.mark.parametrize("order", BackfillOrder)
+@pytest.mark.parametrize("is_excluded_first", [True, False])
+def test_a_calendar_that_changes_midway_costs_no_nominal_time_but_those_it_excludes(
+    bench: BackfillBench,
+    monkeypatch: pytest.MonkeyPatch,
+    order: BackfillOrder,
+    is_excluded_first: bool,
+) -> None:
+    monkeypatch.setattr(backfill_work, "MAX_TIMES_A_STEP", 2)
+    first = 0 if order is BackfillOrder.OLDEST else 3
+    done_with = ExcludedTimes(FIRST + first * HOUR, FIRST + (first + 2) * HOUR)
+    bench.definition = replace(HOURLY, exclude=(CalendarName("outage"),))
+    bench.put_calendar("outage", *((done_with,) if is_excluded_first else ()))
+    bench.begin(order=order)
+    bench.step()
+    # What was dealt with is excluded now, or is not any more: the rest must not shift.
+    bench.put_calendar("outage", *(() if is_excluded_first else (done_with,)))
+    bench.recurrences = bench.recurrences_of(bench.schedules)
+    for _ in range(3):
+        bench.step()
+    backfill = bench.backfill
+    assert backfill.is_done
+    made = {job.occurrence for job in bench.jobs.jobs().values()}
+    assert {FIRST + n * HOUR for n in range(5) if n not in (first, first + 1)} <= made
+    assert backfill.total == backfill.position == backfill.made == len(made)
 
 
 def test_a_step_that_another_visit_took_as_well_counts_once(bench: BackfillBench) -> None:

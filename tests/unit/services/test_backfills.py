@@ -31,7 +31,14 @@ def bench() -> Bench:
 
 def _service(bench: Bench, faults: Faults | None = None) -> BackfillService:
     store = (faults or Faults()).wrap(bench.schedules)
-    return BackfillService(store, bench.recurrences, bench.clock, bench.chance, bench.telemetry)
+    return BackfillService(
+        store,
+        bench.recurrences,
+        bench.backfill_work(faults),
+        bench.clock,
+        bench.chance,
+        bench.telemetry,
+    )
 
 
 def _start(
@@ -112,6 +119,29 @@ def test_a_range_without_nominal_times_begins_nothing(bench: Bench) -> None:
     report = _start(bench, START - HOUR / 2, START - HOUR / 3)
     assert report == BackfillReport(None, None, None, 0, (), dry_run=False)
     assert bench.schedule() == before
+
+
+def test_its_first_jobs_are_made_at_once(bench: Bench) -> None:
+    bench.put(define())
+    report = _start(bench, overlap="allow", max_active=2)
+    made = sorted(job.occurrence for job in bench.jobs.jobs().values() if job.occurrence)
+    assert made == [START - 4 * HOUR, START - 3 * HOUR]
+    assert report.backfill is not None
+    assert (report.backfill.position, report.backfill.total) == (2, 5)
+    assert bench.schedule().backfills == (report.backfill.id,)
+    assert len(bench.queues.messages()) == 2
+
+
+def test_first_jobs_that_fail_to_be_made_are_left_to_the_next_tick(bench: Bench) -> None:
+    bench.put(define())
+    faults = Faults()
+    faults.throttle("jobs.get_many")
+    report = _start(bench, faults=faults)
+    assert _stored(bench, report) == report.backfill
+    assert bench.schedule().backfills
+    assert bench.jobs.jobs() == {}
+    [warning] = bench.telemetry.warnings
+    assert warning.sentence == "A backfill was begun; its first jobs are left to the next tick."
 
 
 # --- refused ------------------------------------------------------------------------------------

@@ -72,6 +72,14 @@ def test_what_never_fires_is_refused(bench: Bench, definition: ScheduleDefinitio
     assert refusal(bench, definition)[0] == "expression"
 
 
+def test_what_a_search_cannot_tell_is_accepted(bench: Bench) -> None:
+    seasonal = (ExcludedExpression("0 * * 1-2 *"),)
+    check(bench, define(exclude=seasonal))
+    # Where its end is within reach of the search, it is known.
+    over = define(exclude=seasonal, end_at=START + 72 * HOUR)
+    assert refusal(bench, over)[0] == "expression"
+
+
 def test_a_calendar_may_exclude_every_fire(bench: Bench) -> None:
     bench.put_calendar("all", ExcludedExpression("0 * * * *"))
     assert refusal(bench, define(exclude=(CalendarName("all"),)))[0] == "expression"

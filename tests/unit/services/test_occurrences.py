@@ -10,7 +10,7 @@ import pytest
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.domain.recurrence import BadExpression, DstGap, ExcludedDate
+from hourhand.domain.recurrence import BadExpression, DstGap, ExcludedDate, ExcludedExpression
 from hourhand.domain.schedules import (
     CalendarName,
     JournalEntry,
@@ -373,3 +373,30 @@ def test_calendars_are_looked_up_and_those_that_are_missing_warned_of(bench: His
 def test_a_rule_that_is_wrong_is_refused(bench: HistoryBench) -> None:
     with pytest.raises(BadExpression):
         _preview(bench, define("never"))
+
+
+# --- what takes long to find ---
+
+SEASONAL = define("* * * * *", exclude=(ExcludedExpression("* * * 1-11 *"),))
+"""Every minute of December: 475,200 excluded ones lie before it."""
+
+
+def test_a_preview_that_takes_too_long_says_so_and_not_that_nothing_comes(
+    bench: HistoryBench,
+) -> None:
+    preview = _preview(bench, SEASONAL)
+    assert preview.fires == ()
+    assert preview.warnings == (
+        "The search for further times took too long: there may be more than are listed.",
+    )
+    near = _preview(bench, SEASONAL, after=datetime(2026, 11, 30, tzinfo=UTC))
+    assert near.fires[0].at == datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def test_a_preview_stops_when_its_time_is_over(
+    bench: HistoryBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(occurrences, "MAX_SECONDS_A_PREVIEW", -1.0)
+    preview = _preview(bench, define())
+    assert [fire.at for fire in preview.fires] == [START + HOUR]
+    assert preview.warnings[0].startswith("The search for further times took too long")

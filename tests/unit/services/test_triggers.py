@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.journal import RING_ENTRIES
-from hourhand.domain.model import JobStatus
+from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.occurrences import overlap_of
 from hourhand.domain.schedule_changes import annotate
+from hourhand.services import recording
 from hourhand.services import triggers as module
 from hourhand.services.triggers import TRIGGER
-from hourhand.testing import START, Faults
+from hourhand.testing import START, Faults, When
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -87,6 +89,20 @@ def test_who_triggers_twice_in_a_millisecond_gets_two_jobs(minutely: World) -> N
     assert first.run_at == second.run_at == START
 
 
+@pytest.mark.parametrize("when", When)
+def test_two_processes_that_trigger_in_one_millisecond_get_two_jobs(
+    minutely: World, when: When
+) -> None:
+    faults = Faults()
+    others: list[Job] = []
+    faults.interrupt("jobs.get", lambda: others.append(minutely.trigger("s")), when=when)
+    mine = minutely.trigger("s", by=minutely.process(faults).api)
+    assert {mine.occurrence, others[0].occurrence} == {START, START + timedelta(milliseconds=1)}
+    minutely.deliver()
+    assert {minutely.job(job).status for job in (mine, others[0])} == {JobStatus.SUCCEEDED}
+    assert [why for _, _, why in told(minutely)].count(TRIGGER) == 2
+
+
 def test_triggers_without_end_in_a_millisecond_are_refused(
     minutely: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +144,7 @@ def test_a_schedule_that_changes_meanwhile_still_gets_the_line(minutely: World) 
 def test_a_job_that_is_made_is_answered_though_its_line_is_lost(
     minutely: World, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_RECORDINGS", 2)
+    monkeypatch.setattr(recording, "MAX_RECORDINGS", 2)
     faults = Faults()
 
     def forget() -> None:
@@ -146,7 +162,7 @@ def test_a_job_that_is_made_is_answered_though_its_line_is_lost(
     job = minutely.trigger("s", by=minutely.process(faults).api)
     assert minutely.job(job).status is JobStatus.ENQUEUED
     warned = [line.sentence for line in minutely.telemetry.warnings]
-    lost = "A triggered job could not be noted in its schedule's history."
+    lost = "The history of a schedule lacks a job: it could not be noted."
     assert (lost in warned) == (trouble != "gone")
 
 

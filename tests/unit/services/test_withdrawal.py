@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import JobStatus
-from hourhand.domain.schedule_changes import pause
-from hourhand.domain.schedules import Schedule, SkipReason
+from hourhand.domain.schedule_changes import delete, pause
+from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
+from hourhand.domain.timings import Timings
+from hourhand.ports import Refused
+from hourhand.services.recording import Recording
 from hourhand.services.withdrawal import Withdrawal
-from hourhand.testing import START, Faults
-from tests.unit.services.schedule_views import MINUTELY, at, job_at, reason_of, statuses, stored
+from hourhand.testing import START, FakeChance, Faults
+from tests.unit.services.schedule_views import (
+    MINUTELY,
+    at,
+    job_at,
+    reason_of,
+    statuses,
+    stored,
+    told,
+)
 from tests.world.world import World
 
 
@@ -25,9 +37,13 @@ def changed(world: World) -> tuple[Schedule, Schedule]:
     return before, pause(before, now=START, write_id="p", note="")
 
 
+def withdrawal_of(world: World, jobs: Any) -> Withdrawal:
+    recording = Recording(world.schedules, Timings(), world.telemetry)
+    return Withdrawal(jobs, recording, world.clock, FakeChance(), world.telemetry)
+
+
 def cancel(world: World, before: Schedule, after: Schedule, faults: Faults | None = None) -> None:
-    jobs = (faults or Faults()).wrap(world.store, "jobs")
-    withdrawal = Withdrawal(jobs, world.clock, world.telemetry)
+    withdrawal = withdrawal_of(world, (faults or Faults()).wrap(world.store, "jobs"))
     withdrawal.cancel(before, after, SkipReason.PAUSED, "caller")
 
 
@@ -77,7 +93,7 @@ def test_a_job_that_is_not_pending_under_an_older_revision_is_left_alone(
             assert occurrence_job_id("s", at(3)) in ids
             return {job.id: job}
 
-    withdrawal = Withdrawal(Jobs(), world.clock, world.telemetry)  # type: ignore[arg-type]
+    withdrawal = withdrawal_of(world, Jobs())
     withdrawal.cancel(before, after, SkipReason.PAUSED, what)
     assert world.telemetry.total("occurrences_withdrawn") == 0
 
@@ -97,3 +113,102 @@ def test_a_job_that_changes_as_it_is_cancelled_keeps_its_change(
     cancel(world, *changed, faults)
     assert job_at(world, 1).status is not JobStatus.CANCELLED
     assert statuses(world)[5] == "CANCELLED"
+
+
+# --- what began just then ---
+
+DAILY = "30 4 * * *"
+
+
+def begin_first(world: World) -> None:
+    """Let the job of the first minute run."""
+    world.advance(0.3)
+    world.deliver()
+
+
+def change_as_the_first_minute_begins(
+    world: World, change: Callable[[World, Any], object], faults: Faults
+) -> None:
+    world.put_schedule("s", expression=MINUTELY)
+    world.advance(59.9)
+    change(world, world.process(faults).api)
+
+
+def test_a_job_that_begins_as_its_schedule_is_replaced_stays_on_record(world: World) -> None:
+    faults = Faults()
+    faults.interrupt("schedules.write", lambda: begin_first(world))
+    change_as_the_first_minute_begins(
+        world, lambda world, api: world.put_schedule("s", by=api, expression=DAILY), faults
+    )
+    assert job_at(world, 1).status is JobStatus.SUCCEEDED
+    assert told(world) == [(1, 1, "job")]
+    assert stored(world).last_made == stored(world).last_fire == at(1)
+
+
+def test_a_job_that_begins_as_it_is_to_be_cancelled_stays_on_record(
+    world: World, changed: tuple[Schedule, Schedule]
+) -> None:
+    before, _ = changed
+    after = delete(before, now=START, write_id="d")
+    faults = Faults()
+
+    def begin() -> None:
+        # Its worker read the schedule before it was deleted.
+        world.advance(60)
+        world.deliver()
+        world.schedules.write(after, previous=before.sequence)
+
+    faults.interrupt("jobs.transition", begin)
+    cancel(world, before, after, faults)
+    assert job_at(world, 1).status is JobStatus.SUCCEEDED
+    assert stored(world).journal == (JournalEntry(first=at(1), last=at(1)),)
+
+
+def test_a_job_that_is_gone_as_it_is_to_be_cancelled_is_let_be(
+    world: World, changed: tuple[Schedule, Schedule]
+) -> None:
+    class Jobs:
+        def get_many(self, ids: list[str]) -> dict[str, object]:
+            return {ids[0]: world.job(ids[0])}
+
+        def transition(self, move: object) -> Refused:
+            return Refused(None)
+
+    before, after = changed
+    withdrawal_of(world, Jobs()).cancel(before, after, SkipReason.PAUSED, "caller")
+    assert stored(world) == before
+
+
+def test_a_job_that_begins_as_its_schedule_is_deleted_stays_on_record(world: World) -> None:
+    faults = Faults()
+    faults.interrupt("schedules.write", lambda: begin_first(world))
+    change_as_the_first_minute_begins(
+        world, lambda world, api: api.schedules.delete("s", actor="caller"), faults
+    )
+    assert told(world) == [(1, 1, "job")]
+    assert stored(world).deleted_at is not None
+
+
+def test_a_job_that_begins_as_its_schedule_is_paused_is_on_record_once_it_is_resumed(
+    world: World,
+) -> None:
+    faults = Faults()
+    faults.interrupt("schedules.write", lambda: begin_first(world))
+    change_as_the_first_minute_begins(world, lambda world, api: world.pause("s", by=api), faults)
+    world.advance(90)
+    world.resume("s")
+    assert [line for line in told(world) if line[0] <= 1] == [(1, 1, "job")]
+
+
+def test_a_line_that_cannot_be_put_back_is_told_and_the_change_stands(world: World) -> None:
+    faults = Faults()
+    faults.interrupt("schedules.write", lambda: begin_first(world))
+    # The replacement, its visit, and the line.
+    faults.throttle("schedules.write", times=1, nth=3)
+    change_as_the_first_minute_begins(
+        world, lambda world, api: world.put_schedule("s", by=api, expression=DAILY), faults
+    )
+    assert told(world) == []
+    assert [line.sentence for line in world.telemetry.warnings] == [
+        "The history of a schedule lacks a job: it could not be noted."
+    ]

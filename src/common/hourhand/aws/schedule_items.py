@@ -123,6 +123,7 @@ BACKFILL_CODECS: Mapping[str, Codec] = by_field(
     always("max_active", "ma", number, read_int),
     always("reprocess", "rp", text, lambda value: Reprocess(value["S"])),
     always("position", "k", number, read_int),
+    Codec("reached", "re", time, read_time),
     always("made", "o", number, read_int),
     always("skipped", "sk", number, read_int),
     Codec("waiting", "w", _words_value, _read_words, default=()),

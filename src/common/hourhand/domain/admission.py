@@ -35,21 +35,29 @@ def judge_occurrence(
     """
     if runs_in_any_case(job):
         return Verdict.RUN
-    if schedule is None:
+    if schedule is None or schedule.deleted_at is not None:
         return SkipReason.DELETED
+    if not _is_withdrawable(job):
+        return Verdict.RUN
     if job.pauses_schedule:
         after_failure = _judge_after_failure(schedule, earlier)
         if after_failure is not None:
             return after_failure
-    if _is_older(job, schedule) and _was_due_before(job, schedule):
-        # Of the revisions since, one may have passed over what an older one was about to make.
-        return Verdict.RUN if _is_on_record(job, schedule, paged) else SkipReason.REPLACED
-    if schedule.deleted_at is not None:
-        return SkipReason.DELETED
-    if not _is_older(job, schedule):
-        return Verdict.RUN
-    if schedule.paused_at is not None:
+    return _judge_older(job, schedule, paged) if _is_older(job, schedule) else Verdict.RUN
+
+
+def _judge_older(
+    job: Job, schedule: Schedule, paged: Iterable[JournalEntry]
+) -> Verdict | SkipReason:
+    """Judge a job that was made before the schedule changed last."""
+    was_due_before = _was_due_before(job, schedule)
+    if schedule.paused_at is not None and not (
+        was_due_before and _was_due(job, schedule.paused_at)
+    ):
         return SkipReason.PAUSED
+    if was_due_before:
+        # Of the revisions since, one may have passed over what an older one was about to make.
+        return SkipReason.REPLACED if _is_unknown(job, schedule, paged) else Verdict.RUN
     # The visit under the new revision adopts what still holds before the cursor passes it.
     return Verdict.WAIT if _is_visit_to_come(schedule, nominal_of(job)) else SkipReason.REPLACED
 
@@ -98,22 +106,35 @@ def must_ask_pages(job: Job, schedule: Schedule | None) -> bool:
     return _was_due_before(job, schedule) and not is_in_ring
 
 
+def _is_withdrawable(job: Job) -> bool:
+    """Whether a change may withdraw it: neither triggered nor of a backfill."""
+    return job.schedule_revision is not None
+
+
 def _is_older(job: Job, schedule: Schedule) -> bool:
     """Whether the job was made under another revision than the one in force."""
     return job.schedule_revision not in {None, schedule.revision}
 
 
 def _was_due_before(job: Job, schedule: Schedule) -> bool:
-    """Whether the job was due before the schedule's last revision took effect."""
+    """Whether the job's nominal time came before the schedule's last revision took effect."""
     return nominal_of(job) < schedule.effective_from
 
 
-def _is_on_record(job: Job, schedule: Schedule, paged: Iterable[JournalEntry]) -> bool:
-    """Whether the schedule has it in its journal that it made this job."""
-    return any(
-        entry.first == nominal_of(job) and entry.reason is None and not entry.salt
-        for entry in (*schedule.journal, *paged)
-    )
+def _was_due(job: Job, instant: datetime) -> bool:
+    """Whether the job was to start by then: its jitter was over, and it waited for no room."""
+    return job.due_at is not None and job.due_at <= instant
+
+
+def _is_unknown(job: Job, schedule: Schedule, paged: Iterable[JournalEntry]) -> bool:
+    """Whether the journal reaches back to this job's time and does not say that it was made.
+
+    What lies before all that is kept may have been forgotten: then nothing speaks against it.
+    """
+    own = [entry for entry in (*schedule.journal, *paged) if not entry.salt]
+    if not any(entry.first <= nominal_of(job) for entry in own):
+        return False
+    return not any(entry.first == nominal_of(job) and entry.reason is None for entry in own)
 
 
 def nominal_of(job: Job) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -50,8 +51,8 @@ _LOOK_BACKS = tuple(timedelta(minutes=minutes) for minutes in (1, 60, 1440, 46_0
 class NominalTimes:
     """The nominal times of a range, oldest first.
 
-    ``total`` counts them all; ``times`` holds the first of them, at most one more than a backfill
-    may have. ``is_least``: there are more than were counted.
+    ``total`` counts them all; ``times`` holds the first of them, or the last, at most one more
+    than a backfill may have. ``is_least``: there are more than were counted.
     """
 
     times: tuple[datetime, ...]
@@ -60,12 +61,20 @@ class NominalTimes:
 
 
 def list_nominal_times(
-    recurrence: Recurrence, definition: ScheduleDefinition, start: datetime, end: datetime
+    recurrence: Recurrence,
+    definition: ScheduleDefinition,
+    start: datetime,
+    end: datetime,
+    *,
+    keeps_newest: bool = False,
 ) -> NominalTimes:
-    """Return the nominal times from ``start`` to ``end``, both included, that are not excluded."""
+    """Return the nominal times from ``start`` to ``end``, both included, that are not excluded.
+
+    ``keeps_newest``: of too many the last are held, not the first.
+    """
     if definition.start_at is not None:
         start = max(start, definition.start_at)
-    times: list[datetime] = []
+    times: deque[datetime] = deque(maxlen=MAX_BACKFILL_TIMES + 1)
     total = 0
     fires = recurrence.fires(start - _TICK, min(end, last_nominal(definition)))
     for seen, fire in enumerate(fires):
@@ -73,9 +82,22 @@ def list_nominal_times(
             return NominalTimes(tuple(times), total, is_least=True)
         if not fire.is_excluded:
             total += 1
-            if total <= MAX_BACKFILL_TIMES + 1:
+            if keeps_newest or len(times) <= MAX_BACKFILL_TIMES:
                 times.append(fire.at)
     return NominalTimes(tuple(times), total)
+
+
+def list_rest(
+    recurrence: Recurrence, definition: ScheduleDefinition, backfill: Backfill
+) -> NominalTimes:
+    """Return the nominal times of a backfill that are still to come, as its calendars stand now."""
+    is_newest = backfill.order is BackfillOrder.NEWEST
+    start, end = backfill.start, backfill.end
+    if backfill.reached is not None and is_newest:
+        end = backfill.reached - _TICK
+    elif backfill.reached is not None:
+        start = backfill.reached + _TICK
+    return list_nominal_times(recurrence, definition, start, end, keeps_newest=is_newest)
 
 
 def nominal_time_before(

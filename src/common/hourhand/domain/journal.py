@@ -30,7 +30,8 @@ MAX_FIRES_A_VISIT = 600_000
 class Runs:
     """Journal entries in the making: neighbours that were skipped for one reason are one entry.
 
-    Beyond ``now`` each stands alone: a change of the schedule may take it back.
+    What is not settled at ``now`` stands alone: a change of the schedule, by whoever's clock,
+    may take it back.
     """
 
     now: datetime
@@ -41,7 +42,7 @@ class Runs:
 
     def skip(self, nominal: datetime, reason: SkipReason) -> None:
         """Note a nominal time without a job; it is later than all noted before."""
-        if self._open is None or self._open[1] is not reason or nominal > self.now:
+        if self._open is None or self._open[1] is not reason or nominal > self.now - SETTLED_AFTER:
             self.close()
             self._open = (nominal, reason)
         self._last = nominal
@@ -130,7 +131,11 @@ def split_journal(
     the same entries or more.
     """
     settled = now - SETTLED_AFTER
-    unsettled = (place for place, entry in enumerate(journal) if entry.last > settled)
+    unsettled = (
+        place
+        for place, entry in enumerate(journal)
+        if entry.last > settled and not entry.salt  # No change takes back what was made by hand.
+    )
     count = next(unsettled, len(journal))
     if count <= RING_ENTRIES:
         return (), journal

@@ -7,16 +7,15 @@ returns. Whoever decides from the same schedule at the same time comes to the sa
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import islice
 
+from hourhand.domain.doubts import Doubts
 from hourhand.domain.ids import length_prefixed
 from hourhand.domain.journal import MAX_FIRES_A_VISIT, Runs, merge_runs
 from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.domain.recurrence import LATEST, Recurrence
+from hourhand.domain.recurrence import LATEST, GivenUp, Recurrence
 from hourhand.domain.schedules import (
     MisfirePolicy,
     Schedule,
@@ -39,16 +38,13 @@ CATCH_UP_BUFFER = 1_000
 MAX_CATCH_UP = 50
 """Missed nominal times under the policy ``all`` that may wait for their turn at one time."""
 
-MAX_DOUBTS = 100
-"""Missed nominal times that are looked up, of the first and of the last of an outage, and as many
-on either side of the misfire window: there lie the jobs of a visit that died not long ago."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OccurrenceOrder:
     """A job to be made for a nominal time.
 
     ``revision`` is absent where nothing that the schedule does later may withdraw the job.
+    ``reason``: what the history of the job says of why it was made.
     """
 
     nominal: datetime
@@ -58,14 +54,15 @@ class OccurrenceOrder:
     overlap: Overlap | None = None
     revision: int | None = None
     salt: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The jobs to be made first, and the schedule to be stored then.
 
-    ``doubts``: nominal times that were missed. A visit that died when they were not missed yet,
-    or when others were the latest, may have made their jobs.
+    ``doubts``: nominal times that were missed or excluded. A visit that died when they were not
+    so yet, or when others were the latest, may have made their jobs.
     """
 
     orders: tuple[OccurrenceOrder, ...]
@@ -90,7 +87,7 @@ def decide(
     """
     if not schedule.is_live:
         return Decision((), replace(schedule, next_at=None))
-    missed_until = now - MISFIRE_GRACE
+    missed_until = _late_until(schedule, definition, recurrence, now - MISFIRE_GRACE)
     if schedule.resumed_at is not None:
         missed_until = max(missed_until, schedule.resumed_at)
     visit = _Visit(
@@ -110,31 +107,34 @@ def decide(
     return visit.decide(horizon)
 
 
-@dataclass(slots=True)
-class Doubts:
-    """The first and the last of many nominal times, `MAX_DOUBTS` of each."""
+def _late_until(
+    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, until: datetime
+) -> datetime:
+    """Return up to which nominal time all should have run by ``until``, jitter and all.
 
-    _first: list[datetime] = field(default_factory=list)
-    _last: deque[datetime] = field(default_factory=lambda: deque(maxlen=MAX_DOUBTS))
+    No jitter reaches the following nominal time, so only the last one of all may be due later.
+    """
+    jitter = timedelta(seconds=definition.jitter_seconds)
+    if not jitter or schedule.cursor >= until:
+        return until
+    nominal: datetime | None = None
+    for fire in recurrence.fires(max(schedule.cursor, until - jitter), until):  # A day at most.
+        nominal = nominal if fire.is_excluded else fire.at
+    if nominal is None:
+        return until
+    due_at = nominal + _jitter_at(schedule, definition, recurrence, nominal)
+    return until if due_at <= until else nominal - _TICK
 
-    def add(self, nominal: datetime) -> None:
-        """Add one that is later than all added before."""
-        (self._first if len(self._first) < MAX_DOUBTS else self._last).append(nominal)
 
-    @property
-    def times(self) -> tuple[datetime, ...]:
-        """What was kept, ascending."""
-        return (*self._first, *self._last)
-
-
-def doubts_between(
-    recurrence: Recurrence, after: datetime, until: datetime
-) -> tuple[datetime, ...]:
-    """Return the nominal times of a span that may have jobs, though nobody decided them."""
-    doubts = Doubts()
-    for fire in islice(recurrence.fires(after, until), MAX_FIRES_A_VISIT):
-        doubts.add(fire.at)
-    return doubts.times
+def _jitter_at(
+    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, nominal: datetime
+) -> timedelta:
+    if definition.jitter_seconds <= 0:
+        return timedelta(0)
+    # What follows later than the jitter reaches is no matter.
+    reach = nominal + timedelta(seconds=definition.jitter_seconds)
+    following = recurrence.next_fire(nominal, reach)
+    return jitter_of(schedule.id, nominal, definition.jitter_seconds, following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,7 @@ class _Visit:
         if self._is_used_up():
             next_at = None
         else:
-            after = not_before_start(self.definition, cursor)
-            next_at = self.now if is_cut else self.recurrence.next_fire(after, end)
+            next_at = self.now if is_cut else self._next_visit(cursor, end)
         return replace(
             self.schedule,
             cursor=cursor,
@@ -214,6 +213,13 @@ class _Visit:
             journal=merge_runs((*self.schedule.journal, *self.runs.entries), self.now),
         )
 
+    def _next_visit(self, cursor: datetime, end: datetime) -> datetime | None:
+        """Return the next fire, or as far as the search for it came: a visit goes on from there."""
+        found = self.recurrence.search(not_before_start(self.definition, cursor), end)
+        if found is None or (isinstance(found, GivenUp) and found.is_for_good):
+            return None
+        return found.at
+
     def _is_used_up(self) -> bool:
         return is_used_up(self.schedule, self.definition, len(self.orders))
 
@@ -224,15 +230,15 @@ class _Visit:
         return catches_up and nominal <= self.missed_until and self.caught_up >= self.room
 
     def _judge(self, nominal: datetime, *, is_excluded: bool) -> None:
-        if is_excluded:
-            runs = self.runs if self.candidate is None else self.after_candidate
-            runs.skip(nominal, SkipReason.EXCLUDED)
-            return
         is_missed = nominal <= self.missed_until
-        if is_missed:
+        if self._may_be_excluded_since(nominal) if is_excluded else is_missed:
             (self.old_doubts if self._is_too_old(nominal) else self.doubts).add(nominal)
         if nominal in self.made_before:
             self._note_made(nominal, is_missed=is_missed)
+        elif is_excluded:
+            runs = self.runs if self.candidate is None else self.after_candidate
+            runs.skip(nominal, SkipReason.EXCLUDED)
+            return
         elif is_missed:
             self._judge_missed(nominal)
         else:
@@ -240,6 +246,14 @@ class _Visit:
             if not self._is_used_up():
                 self._make(nominal, self.last_fire, is_missed=False)
         self.last_fire = nominal
+
+    def _may_be_excluded_since(self, nominal: datetime) -> bool:
+        """Whether a past excluded time may not have been so when a visit that died made its job."""
+        next_at = self.schedule.next_at
+        if next_at is not None and next_at > self.schedule.updated_at and nominal < next_at:
+            # The last visit looked as far as this, and nothing changed since.
+            return False
+        return nominal <= self.now
 
     def _note_made(self, nominal: datetime, *, is_missed: bool) -> None:
         """Account for a job that is there already, as the visit would have that made it."""
@@ -292,7 +306,7 @@ class _Visit:
 
     def _make(self, nominal: datetime, interval_start: datetime | None, *, is_missed: bool) -> None:
         schedule = self.schedule
-        run_at = nominal + self._jitter(nominal)
+        run_at = nominal + _jitter_at(schedule, self.definition, self.recurrence, nominal)
         if schedule.resumed_at is not None and nominal <= schedule.resumed_at:
             # It was not late while its schedule was paused.
             run_at = max(run_at, schedule.resumed_at)
@@ -308,12 +322,6 @@ class _Visit:
         )
         self.runs.make(nominal)
         self.last_made = nominal
-
-    def _jitter(self, nominal: datetime) -> timedelta:
-        if self.definition.jitter_seconds <= 0:
-            return timedelta(0)
-        following = self.recurrence.next_fire(nominal, LATEST)
-        return jitter_of(self.schedule.id, nominal, self.definition.jitter_seconds, following)
 
 
 def is_used_up(schedule: Schedule, definition: ScheduleDefinition, ordered: int = 0) -> bool:

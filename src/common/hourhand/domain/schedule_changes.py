@@ -8,6 +8,7 @@ is cut from the journal, and the cursor goes back, so that the next visit decide
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
@@ -170,6 +171,32 @@ def record(schedule: Schedule, entry: JournalEntry, *, write_id: str) -> Schedul
         sequence=schedule.sequence + 1,
         write_id=write_id,
         journal=in_order((*schedule.journal, entry)),
+    )
+
+
+def put_back(
+    schedule: Schedule, nominal_times: Sequence[datetime], *, definition: str, write_id: str
+) -> Schedule | None:
+    """Note jobs again that began just as a change took them from the journal.
+
+    ``definition``: by which they were made. ``None``: there is nothing to note. What the schedule
+    has still to decide it will note itself: it finds the job then.
+    """
+    known = job_times(schedule.journal)
+    is_over = schedule.deleted_at is not None
+    begun = [t for t in nominal_times if t not in known and (is_over or t <= schedule.cursor)]
+    if not begun:
+        return None
+    others = [e for e in schedule.journal if e.salt or e.count > 1 or e.first not in begun]
+    newest = max(begun)
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        write_id=write_id,
+        made=schedule.made + (len(begun) if schedule.definition == definition else 0),
+        last_fire=max(schedule.last_fire or newest, newest),
+        last_made=max(schedule.last_made or newest, newest),
+        journal=in_order((*others, *(JournalEntry(first=t, last=t) for t in begun))),
     )
 
 

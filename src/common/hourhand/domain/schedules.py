@@ -200,8 +200,10 @@ class Backfill:
     """Past nominal times to be run on purpose, from ``start`` to ``end``, both included.
 
     ``definition`` is the schedule's when it was asked for. ``position``: how many of its nominal
-    times were dealt with; ``made`` and ``skipped`` count what became of them. ``waiting``: ids of
-    jobs made for it that had not ended when it was last looked at.
+    times were dealt with, ``reached`` the last of them, in its order; ``made`` and ``skipped``
+    count what became of them. ``total``: those and what is still to come, as it was when last
+    looked at; a calendar may change it. ``waiting``: ids of jobs made for it that had not ended
+    then.
     """
 
     id: str
@@ -218,6 +220,7 @@ class Backfill:
     max_active: int = 1
     reprocess: Reprocess = Reprocess.NONE
     position: int = 0
+    reached: datetime | None = None
     made: int = 0
     skipped: int = 0
     waiting: tuple[str, ...] = ()

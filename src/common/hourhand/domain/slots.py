@@ -20,7 +20,10 @@ from hourhand.domain.times import to_ms
 from hourhand.domain.timings import Timings
 
 LOOKED_UP = 10
-"""Of those that wait, so many beyond the places there are looked up at either end of the line."""
+"""Of those that wait, so many beyond the places there are looked up at either end of the line.
+
+If they all wait still, they go before whoever stands between them; if not, the rest is looked up.
+"""
 
 Known = Mapping[str, Job | None]
 """Jobs by id as they were looked up; ``None``: there is none. Others are taken to be alive."""
@@ -65,6 +68,13 @@ def has_begun(job: Job) -> bool:
     return job.lateness_ms is not None
 
 
+def still_waits(job: Job | None, now: datetime, timings: Timings) -> bool:
+    """Whether a job of the line waits for room; one that somebody put off gives up its turn."""
+    if job is None or not job.status.is_waiting or job.run_at > now + timings.skew_refuses:
+        return False
+    return _is_due(job, now + timings.turn_wait_cap + timings.skew_refuses)
+
+
 def rank_of(job: Job, overlap: Overlap) -> tuple[int, str]:
     """Return the job's rank in the line, lowest first, with its id."""
     nominal_ms = to_ms(nominal_of(job))
@@ -83,6 +93,19 @@ def ids_to_look_up(job: Job, overlap: Overlap, slots: Slots) -> tuple[str, ...]:
     if len(line) < _limit(overlap) and len(line) > 2 * ends:
         line = [*line[:ends], *line[-ends:]]
     return tuple(dict.fromkeys((*(i for i in slots.holders if i != job.id), *line)))
+
+
+def ids_of_the_rest(
+    job: Job, slots: Slots, known: Known, now: datetime, timings: Timings
+) -> tuple[str, ...]:
+    """Return whom else to look up: the rest of the line, where one of those seen waits no more.
+
+    Else a line that was cancelled long ago would keep everybody out for whom nothing is stored.
+    """
+    line = [job_id for _, job_id in slots.waiting if job_id != job.id]
+    if all(still_waits(known[job_id], now, timings) for job_id in line if job_id in known):
+        return ()
+    return tuple(job_id for job_id in line if job_id not in known)
 
 
 def decide_place(
@@ -165,7 +188,7 @@ def _see(slots: Slots, known: Known, now: datetime, timings: Timings, but: str =
         return job_id != but and (job_id not in known or _holds_place(known[job_id], now, timings))
 
     def waits(job_id: str) -> bool:
-        return job_id != but and (job_id not in known or _is_in_line(known[job_id], now, timings))
+        return job_id != but and (job_id not in known or still_waits(known[job_id], now, timings))
 
     return _Seen(
         holders=tuple(job_id for job_id in slots.holders if holds(job_id)),
@@ -182,13 +205,6 @@ def _holds_place(job: Job | None, now: datetime, timings: Timings) -> bool:
     if job is None or job.status.is_final:
         return False
     return not job.status.is_waiting or has_begun(job) or _is_due(job, now + timings.skew_refuses)
-
-
-def _is_in_line(job: Job | None, now: datetime, timings: Timings) -> bool:
-    """Whether a job still waits for room; one that somebody put off gives up its turn."""
-    if job is None or not job.status.is_waiting or job.run_at > now + timings.skew_refuses:
-        return False
-    return _is_due(job, now + timings.turn_wait_cap + timings.skew_refuses)
 
 
 def _is_due(job: Job, by: datetime) -> bool:

@@ -6,7 +6,7 @@ taken by a conditional write, and the claim that follows names the generation th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -18,7 +18,7 @@ from hourhand.domain.model import Job, JobMessage, JobStatus
 from hourhand.domain.moves import change, request_cancel
 from hourhand.domain.overlap import Overlap, Slots
 from hourhand.domain.schedules import JournalEntry, SkipReason
-from hourhand.domain.slots import Admit, Skip, Wait, decide_place, ids_to_look_up
+from hourhand.domain.slots import Admit, Skip, Wait, decide_place, ids_of_the_rest, ids_to_look_up
 from hourhand.domain.times import floor_ms, rfc3339
 from hourhand.ports import Delivery, Refused
 from hourhand.schedule_ports import ScheduleStore, SlotStore
@@ -111,10 +111,17 @@ class Gate:
             job_ids += ids_to_look_up(job, job.overlap, slots)
         if job.pauses_schedule and job.schedule_id and job.previous_occurrence:
             job_ids.append(occurrence_job_id(job.schedule_id, job.previous_occurrence))
+        known = self._look_up(job.id, job_ids)
+        if slots is not None:
+            now, timings = self.tools.clock.now(), self.tools.timings
+            known |= self._look_up(job.id, ids_of_the_rest(job, slots, known, now, timings))
+        return _Group(slots, known)
+
+    def _look_up(self, judged_id: str, job_ids: Sequence[str]) -> dict[str, Job | None]:
         if not job_ids:
-            return _Group(slots, {})
-        found = self._insist(job.id, lambda: self.tools.jobs.get_many(job_ids))
-        return _Group(slots, {job_id: found.get(job_id) for job_id in job_ids})
+            return {}
+        found = self._insist(judged_id, lambda: self.tools.jobs.get_many(job_ids))
+        return {job_id: found.get(job_id) for job_id in job_ids}
 
     def _judge(self, job: Job, schedule_id: str, group: _Group) -> Verdict | SkipReason:
         schedule = self._insist(job.id, lambda: self.schedules.get(schedule_id))

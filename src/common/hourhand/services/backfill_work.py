@@ -8,10 +8,10 @@ from datetime import datetime
 
 from hourhand.domain.backfilling import (
     MAX_TIMES_A_STEP,
-    BackfillPlan,
+    NominalTimes,
     in_order,
     job_ids,
-    list_nominal_times,
+    list_rest,
     mark_of,
     nominal_time_before,
     overlap_of,
@@ -62,7 +62,7 @@ class BackfillWork:
             return backfill, ()
         waiting = self._unfinished(backfill.waiting)
         room = room_of(backfill, len(waiting))
-        pairs, is_rest = self._next_times(definition, backfill)
+        rest, pairs = self._next_times(definition, backfill)
         jobs = self.jobs.get_many(job_ids(backfill, [nominal for nominal, _ in pairs]))
         plan = plan_step(backfill, pairs, jobs, room=room, now=now)
         if pairs and not plan.looked_at and waiting == backfill.waiting:
@@ -76,8 +76,8 @@ class BackfillWork:
         under_way = [jobs[job_id] for job_id in plan.under_way]
         ours = [*made, *under_way, *(job for job in redriven if job is not None)]
         waiting += tuple(job.id for job in ours if not job.status.is_final)
-        is_end = is_rest and plan.looked_at == len(pairs)
-        return self._store(_moved_on(backfill, plan, len(ours), is_end), waiting, now), plan.entries
+        after = _moved_on(backfill, rest, pairs[: plan.looked_at], len(ours))
+        return self._store(after, waiting, now), plan.entries
 
     def _unfinished(self, job_ids: Sequence[str]) -> tuple[str, ...]:
         found = self.jobs.get_many(job_ids) if job_ids else {}
@@ -85,13 +85,12 @@ class BackfillWork:
 
     def _next_times(
         self, definition: ScheduleDefinition, backfill: Backfill
-    ) -> tuple[list[tuple[datetime, datetime | None]], bool]:
-        """Return the next nominal times, each with the one before it, and whether they are all."""
+    ) -> tuple[NominalTimes, list[tuple[datetime, datetime | None]]]:
+        """Return what is still to come, and the next of it, each with the one before it."""
         recurrence = self.recurrences.of(definition)
-        times = list_nominal_times(recurrence, definition, backfill.start, backfill.end).times
-        before = nominal_time_before(recurrence, definition, times[0]) if times else None
-        pairs = in_order(backfill, times, before)[backfill.position :]
-        return pairs[:MAX_TIMES_A_STEP], len(pairs) <= MAX_TIMES_A_STEP
+        rest = list_rest(recurrence, definition, backfill)
+        before = nominal_time_before(recurrence, definition, rest.times[0]) if rest.times else None
+        return rest, in_order(backfill, rest.times, before)[:MAX_TIMES_A_STEP]
 
     def _redrive(self, job_id: str, backfill: Backfill, actor: str) -> Job | None:
         """Send a job round again, to be judged as the others of the backfill are."""
@@ -120,12 +119,21 @@ class BackfillWork:
         return self.schedules.get_backfill(backfill.schedule_id, backfill.id) or after
 
 
-def _moved_on(backfill: Backfill, plan: BackfillPlan, chosen: int, is_end: bool) -> Backfill:
-    """Return the backfill after a step; at its end it is done, even if a calendar made it less."""
-    position = backfill.position + plan.looked_at
+def _moved_on(
+    backfill: Backfill,
+    rest: NominalTimes,
+    dealt_with: Sequence[tuple[datetime, datetime | None]],
+    chosen: int,
+) -> Backfill:
+    """Return the backfill after a step. It counts on from where it is, by the time reached.
+
+    Its calendars may have made it less or more meanwhile; so what is to come is counted anew.
+    """
     return replace(
         backfill,
-        position=backfill.total if is_end else min(position, backfill.total),
+        total=backfill.position + rest.total,
+        position=backfill.position + len(dealt_with),
+        reached=dealt_with[-1][0] if dealt_with else backfill.reached,
         made=backfill.made + chosen,
-        skipped=backfill.skipped + plan.looked_at - chosen,
+        skipped=backfill.skipped + len(dealt_with) - chosen,
     )

@@ -20,6 +20,7 @@ from hourhand.domain.schedules import Backfill, BackfillOrder, Schedule, Schedul
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import ScheduleStore, Written
 from hourhand.schemas import BackfillInput
+from hourhand.services.materialisation import BackfillSteps
 from hourhand.services.recurrences import Recurrences
 
 MAX_LOST_RACES = 10
@@ -50,10 +51,11 @@ class BackfillReport:
 
 @dataclass(frozen=True, slots=True)
 class BackfillService:
-    """Begins backfills; the visits of their schedules work them off."""
+    """Begins backfills, and takes their first step; the visits of their schedules do the rest."""
 
     schedules: ScheduleStore
     recurrences: Recurrences
+    steps: BackfillSteps
     clock: Clock
     chance: Chance
     telemetry: Telemetry
@@ -79,7 +81,7 @@ class BackfillService:
         if not self.schedules.write_backfill(backfill, previous=None):
             raise Unavailable("The id of the backfill was taken; try again.")
         # Without this second write nobody works at the first one, which expires.
-        self._add(schedule, backfill.id)
+        schedule = self._add(schedule, backfill.id)
         self.telemetry.info(
             "A backfill was begun.",
             schedule_id=schedule_id,
@@ -87,7 +89,24 @@ class BackfillService:
             total=backfill.total,
             actor=actor,
         )
+        backfill = self._step(schedule, definition, backfill, actor)
         return _report(backfill, request, found.times)
+
+    def _step(
+        self, schedule: Schedule, definition: ScheduleDefinition, backfill: Backfill, actor: str
+    ) -> Backfill:
+        """Make the first jobs at once; what fails here is done by the next tick."""
+        now = self.clock.now()
+        try:
+            return self.steps.step(schedule, definition, backfill, now=now, actor=actor)[0]
+        except Unavailable as error:
+            self.telemetry.warning(
+                "A backfill was begun; its first jobs are left to the next tick.",
+                schedule_id=schedule.id,
+                backfill_id=backfill.id,
+                reason=error.detail,
+            )
+            return backfill
 
     def _new(
         self, schedule: Schedule, request: BackfillInput, total: int, now: datetime
@@ -113,8 +132,8 @@ class BackfillService:
             keep_until=now + BACKFILL_KEPT,
         )
 
-    def _add(self, schedule: Schedule, backfill_id: str) -> None:
-        """Have the visits of the schedule work at the backfill."""
+    def _add(self, schedule: Schedule, backfill_id: str) -> Schedule:
+        """Have the visits of the schedule work at the backfill; return it as it stands then."""
         for _ in range(MAX_LOST_RACES):
             _require_room(schedule)
             after = add_backfill(
@@ -122,7 +141,7 @@ class BackfillService:
             )
             answer = self.schedules.write(after, previous=schedule.sequence)
             if isinstance(answer, Written):
-                return
+                return after
             schedule = self._require(answer.current, schedule.id)
         raise Unavailable(f"Schedule {schedule.id} changed too often while we tried; try again.")
 

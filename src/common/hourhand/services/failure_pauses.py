@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job
 from hourhand.domain.schedule_changes import pause
-from hourhand.domain.schedules import SkipReason
+from hourhand.domain.schedules import Schedule, SkipReason
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import ScheduleStore, Written
 from hourhand.services.withdrawal import Withdrawal
@@ -29,7 +29,9 @@ class FailurePauses:
     telemetry: Telemetry
 
     def pause_schedule_of(self, job: Job) -> None:
-        """Pause the schedule of a DEAD ``job``, unless it was changed since, or is paused.
+        """Pause the schedule of a DEAD ``job``, unless it asks for that no more.
+
+        It does not where it is paused, was resumed since the failure, or has another definition.
 
         May be called again for the same job. Raises `Unavailable`: then it must be.
         """
@@ -37,8 +39,7 @@ class FailurePauses:
             current = self.schedules.get(job.schedule_id or "")
             if current is None or not current.is_live:
                 return
-            revision = job.schedule_revision
-            if revision is not None and revision < current.revision:
+            if not self._asks_for_it(current) or _was_resumed_since(current, job):
                 return
             now = self.clock.now()
             note = f"paused, since job {job.id} failed"
@@ -53,3 +54,13 @@ class FailurePauses:
                 self.withdrawal.cancel(current, after, SkipReason.PAUSED, ACTOR)
                 return
         raise Unavailable("The schedule of a failed job changed too often; try again.")
+
+    def _asks_for_it(self, schedule: Schedule) -> bool:
+        key = (schedule.id, schedule.definition)
+        definition = self.schedules.get_definitions([key]).get(key)
+        return definition is not None and definition.pause_on_failure
+
+
+def _was_resumed_since(schedule: Schedule, job: Job) -> bool:
+    resumed_at = schedule.resumed_at
+    return resumed_at is not None and job.finished_at is not None and job.finished_at <= resumed_at

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from hourhand.domain.journal import split_journal
 from hourhand.domain.schedules import Schedule
+from hourhand.domain.timings import Timings
 from hourhand.schedule_ports import JournalPage, ScheduleStore
 
 
-def spill(schedules: ScheduleStore, schedule: Schedule, now: datetime) -> Schedule:
-    """Keep old journal entries on a page; return the schedule without them, to be stored then.
+def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Schedule:
+    """Keep old journal entries on a page; return the schedule without them, to be changed then.
 
-    Whoever writes a schedule whose journal grew calls it: one that is paused or has ended is not
-    visited, and would grow without end. Raises `Unavailable`.
+    ``stored`` is the item as it was read, and what goes follows from it alone: so whoever builds
+    on the same item writes the same page, and none holds what was never stored. To be called
+    before each write that adds to the journal; a paused or ended schedule is not visited, and
+    would grow without end. Raises `Unavailable`.
     """
-    paged, kept = split_journal(schedule.journal, now)
+    # Whoever moved the cursor there looked so far ahead at most: this is his time, or before it.
+    decided_at = stored.cursor - timings.look_ahead - timings.skew_refuses
+    paged, kept = split_journal(stored.journal, decided_at)
     if not paged:
-        return schedule
-    schedules.put_journal_page(schedule.id, JournalPage(entries=paged))
-    return replace(schedule, journal=kept)
+        return stored
+    schedules.put_journal_page(stored.id, JournalPage(entries=paged))
+    return replace(stored, journal=kept)

@@ -22,6 +22,7 @@ from hourhand.domain.schedules import (
     Schedule,
     ScheduleDefinition,
 )
+from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Telemetry
 from hourhand.schedule_ports import ScheduleStore, SlotStore, Written
 from hourhand.services.journal_pages import spill
@@ -52,9 +53,13 @@ class BackfillSteps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A visit under way: what was decided, and the jobs that were put for it."""
+    """A visit under way: what was decided, and the jobs that were put for it.
+
+    ``rest`` is the schedule without the journal entries that went to a page.
+    """
 
     schedule: Schedule
+    rest: Schedule
     definition: ScheduleDefinition
     decision: Decision
     made: tuple[tuple[Job, bool], ...]
@@ -70,6 +75,7 @@ class Materialiser:
     occurrence_jobs: OccurrenceJobs
     backfills: BackfillSteps
     chance: Chance
+    timings: Timings
     telemetry: Telemetry
 
     def visit(
@@ -101,12 +107,13 @@ class Materialiser:
     ) -> Visit:
         """Decide, and put the jobs. To be followed by `send` and `finish`; raises as `visit`."""
         recurrence = self.recurrences.of(definition)
-        room = self._room(schedule, definition)
-        decision = decide(schedule, definition, recurrence, now=now, horizon=horizon, room=room)
-        made_before = self.occurrence_jobs.find_made(schedule, decision.doubts)
+        room = self._room(schedule, definition, now)
+        rest = spill(self.schedules, schedule, self.timings)
+        decision = decide(rest, definition, recurrence, now=now, horizon=horizon, room=room)
+        made_before = self.occurrence_jobs.find_made(rest, decision.doubts)
         if made_before:
             decision = decide(
-                schedule,
+                rest,
                 definition,
                 recurrence,
                 now=now,
@@ -115,7 +122,7 @@ class Materialiser:
                 made_before=made_before,
             )
         made = self.occurrence_jobs.put(schedule, definition, decision.orders, now=now, actor=actor)
-        return Visit(schedule, definition, decision, tuple(made))
+        return Visit(schedule, rest, definition, decision, tuple(made))
 
     def send(self, visits: Sequence[Visit], actor: str) -> None:
         """Send the messages of several visits, ten to a request."""
@@ -126,14 +133,16 @@ class Materialiser:
         after = self._work_off_backfills(visit.decision, now, actor)
         if after == visit.schedule:
             return after
-        return self._store(visit.schedule, after, visit.decision, visit.definition, now)
+        return self._store(visit, after)
 
-    def _room(self, schedule: Schedule, definition: ScheduleDefinition) -> int:
+    def _room(self, schedule: Schedule, definition: ScheduleDefinition, now: datetime) -> int:
         """Return how many missed jobs may be made under the policy ``all``."""
         if definition.misfire.policy is not MisfirePolicy.ALL:
             return MAX_CATCH_UP
         # What waits already would only wait longer behind more.
-        return max(0, MAX_CATCH_UP - len(self.slots.read_slots(schedule.id).waiting))
+        slots = self.slots.read_slots(schedule.id)
+        in_line = self.occurrence_jobs.count_in_line(slots, now=now, enough=MAX_CATCH_UP)
+        return max(0, MAX_CATCH_UP - in_line)
 
     def _work_off_backfills(self, decision: Decision, now: datetime, actor: str) -> Schedule:
         schedule = decision.schedule
@@ -162,26 +171,18 @@ class Materialiser:
         stepped, _ = self.backfills.step(schedule, definition, backfill, now=now, actor=actor)
         return not stepped.is_done
 
-    def _store(
-        self,
-        before: Schedule,
-        after: Schedule,
-        decision: Decision,
-        definition: ScheduleDefinition,
-        now: datetime,
-    ) -> Schedule:
-        spilled = spill(self.schedules, after, now)
-        is_paged = spilled is not after
-        after = replace(spilled, sequence=before.sequence + 1, write_id=self.chance.nonce())
+    def _store(self, visit: Visit, after: Schedule) -> Schedule:
+        before = visit.schedule
+        after = replace(after, sequence=before.sequence + 1, write_id=self.chance.nonce())
         answer = self.schedules.write(after, previous=before.sequence)
         if not isinstance(answer, Written):
             # Somebody visited or changed it meanwhile. What was made here is theirs, too; under
             # another revision it is adopted, or withdrawn at its claim.
             self.telemetry.count("schedule_visits_outdated")
             return answer.current or before
-        self._count(before, decision.schedule)
-        if is_paged:
-            self._forget_old_pages(before.id, definition)
+        self._count(visit.rest, visit.decision.schedule)
+        if visit.rest is not before:
+            self._forget_old_pages(before.id, visit.definition)
         return after
 
     def _count(self, before: Schedule, decided: Schedule) -> None:

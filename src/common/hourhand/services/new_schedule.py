@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.occurrences import last_nominal
 from hourhand.domain.recurrence import Recurrence, can_ever_fire
 from hourhand.domain.schedules import ScheduleDefinition
 from hourhand.ports import HandlerDirectory
@@ -39,9 +40,7 @@ class ScheduleCheck:
 
 def _fires(recurrence: Recurrence, definition: ScheduleDefinition, now: datetime) -> bool:
     start = max(now, (definition.start_at or now) - timedelta(milliseconds=1))
-    if definition.end_at is None:
-        return can_ever_fire(recurrence, start)
-    return recurrence.next_fire(start, definition.end_at) is not None
+    return can_ever_fire(recurrence, start, last_nominal(definition))
 
 
 def settle_anchor(

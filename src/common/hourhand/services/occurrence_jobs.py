@@ -16,7 +16,9 @@ from hourhand.domain.ids import occurrence_job_id, trace_id_for
 from hourhand.domain.model import Content, EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.moves import Move, change, redrive
 from hourhand.domain.occurrences import OccurrenceOrder
+from hourhand.domain.overlap import Slots
 from hourhand.domain.schedules import Schedule, ScheduleDefinition, SkipReason
+from hourhand.domain.slots import still_waits
 from hourhand.domain.times import floor_ms
 from hourhand.domain.timings import Timings
 from hourhand.ports import (
@@ -37,6 +39,9 @@ __all__ = ["OccurrenceJobs", "OccurrenceOrder"]
 
 MAX_ADOPTIONS = 5
 """How often a job may change under our eyes while it is adopted; then it is left to the claim."""
+
+LINE_LOOKED_UP = 100
+"""Jobs of a line that are looked up at a time: what one BatchGetItem takes."""
 
 WITHDRAWN = frozenset({SkipReason.PAUSED, SkipReason.REPLACED, SkipReason.DELETED})
 """Reasons for which a schedule cancelled a job that it may want again."""
@@ -109,6 +114,20 @@ class OccurrenceJobs:
         found = self.jobs.get_many(list(by_id))
         return frozenset(by_id[job.id] for job in found.values() if is_standing(job, schedule))
 
+    def count_in_line(self, slots: Slots, *, now: datetime, enough: int) -> int:
+        """Return how many of the line still wait for room; of more than ``enough`` maybe not all.
+
+        Raises `Unavailable`.
+        """
+        line = [job_id for _, job_id in slots.waiting]
+        waiting = 0
+        for start in range(0, len(line), LINE_LOOKED_UP):
+            found = self.jobs.get_many(line[start : start + LINE_LOOKED_UP])
+            waiting += sum(still_waits(job, now, self.timings) for job in found.values())
+            if waiting >= enough:
+                break
+        return waiting
+
     def _handler(self, name: str) -> HandlerInfo:
         handler = self.handlers.find(name)
         if handler is None:
@@ -158,7 +177,9 @@ class OccurrenceJobs:
         run_at = floor_ms(order.run_at)
         placement = self.filing.place(job_id, run_at, now)
         status = JobStatus.ENQUEUED if placement.sends_now else JobStatus.PENDING
-        submitted = HistoryEvent(kind=EventKind.SUBMITTED, at=now, status=status, actor=actor)
+        submitted = HistoryEvent(
+            kind=EventKind.SUBMITTED, at=now, status=status, actor=actor, reason=order.reason
+        )
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
         return Job(
             id=job_id,

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from hourhand.domain.doubts import doubts_between
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.journal import skipped_runs
 from hourhand.domain.model import Job
-from hourhand.domain.occurrences import doubts_between, is_used_up, last_nominal, not_before_start
+from hourhand.domain.occurrences import is_used_up, last_nominal, not_before_start
 from hourhand.domain.recurrence import TZDATA_VERSION
 from hourhand.domain.schedule_changes import (
     DEFINITION_KEPT,
@@ -35,6 +36,7 @@ from hourhand.domain.schedules import (
     SkipReason,
 )
 from hourhand.domain.timings import Timings
+from hourhand.domain.upcoming import upcoming
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import ScheduleStore, Written
 from hourhand.schemas.schedules import ScheduleInput
@@ -151,8 +153,8 @@ class ScheduleService:
             definition = self._definition_of(current)
             undecided = self._undecided(current, definition, now, SkipReason.DELETED)
             write_id = self.chance.nonce()
-            after = delete(current, now=now, write_id=write_id, undecided=undecided)
-            return spill(self.schedules, after, now)
+            rest = spill(self.schedules, current, self.timings)
+            return delete(rest, now=now, write_id=write_id, undecided=undecided)
 
         self._change(schedule_id, build, SkipReason.DELETED, actor)
 
@@ -224,7 +226,7 @@ class ScheduleService:
                 note=request.note or "",
             )
         after = replace_definition(
-            found,
+            spill(self.schedules, found, self.timings),
             definition,
             now=now,
             zone_data=TZDATA_VERSION,
@@ -232,7 +234,6 @@ class ScheduleService:
             paused=request.paused,
             undecided=self._undecided(found, before, now, SkipReason.REPLACED),
         )
-        after = spill(self.schedules, after, now)
         return after if request.note is None else replace(after, note=request.note)
 
     def _undecided(
@@ -369,15 +370,9 @@ class ScheduleService:
     def _next_occurrence(
         self, schedule: Schedule, definition: ScheduleDefinition
     ) -> datetime | None:
-        now = self.clock.now()
-        pending = [e for e in schedule.journal if e.reason is None and e.first > now and not e.salt]
-        if pending:
-            return pending[0].first
-        if not schedule.is_live or is_used_up(schedule, definition):
-            return None
         recurrence = self.recurrences.of(definition)
-        after = not_before_start(definition, max(now, schedule.cursor))
-        return recurrence.next_fire(after, last_nominal(definition))
+        following = upcoming(schedule, definition, recurrence, now=self.clock.now(), count=1)
+        return following[0] if following else None
 
 
 def _lost_too_often(schedule_id: str) -> Unavailable:

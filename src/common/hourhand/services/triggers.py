@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import occurrence_job_id
@@ -13,15 +13,11 @@ from hourhand.domain.schedule_changes import newest_until, record
 from hourhand.domain.schedules import JournalEntry, Schedule, ScheduleDefinition
 from hourhand.domain.times import floor_ms
 from hourhand.ports import Chance, Clock, JobStore, Telemetry
-from hourhand.schedule_ports import ScheduleStore, Written
-from hourhand.services.journal_pages import spill
 from hourhand.services.occurrence_jobs import OccurrenceJobs
+from hourhand.services.recording import Recording
 
 MAX_TRIGGERS_A_MILLISECOND = 20
 """Several people may trigger one schedule in one millisecond; then the next one is taken."""
-
-MAX_RECORDINGS = 10
-"""How often the schedule may change while its history is written."""
 
 TRIGGER = "trigger"
 """What sets a triggered job apart from one that the schedule made for the same instant."""
@@ -31,9 +27,9 @@ TRIGGER = "trigger"
 class Triggers:
     """Makes jobs that no rule asks for. Nothing the schedule does later withdraws them."""
 
-    schedules: ScheduleStore
     jobs: JobStore
     occurrence_jobs: OccurrenceJobs
+    recording: Recording
     clock: Clock
     chance: Chance
     telemetry: Telemetry
@@ -46,20 +42,16 @@ class Triggers:
         actor: str,
         trace_id: str | None,
     ) -> Job:
-        """Make a job of ``schedule`` that is due now, and note it in its history."""
-        now = floor_ms(self.clock.now())
-        nominal = self._free_moment(schedule.id, now)
-        last_made, last_fire = newest_until(schedule, now)
-        order = OccurrenceOrder(
-            nominal=nominal,
-            run_at=now,
-            previous=last_made,
-            interval_start=last_fire,
-            overlap=overlap_of(schedule.id, definition),
-            salt=TRIGGER,
+        """Make a job of ``schedule`` that is due now, and note it in its history.
+
+        Raises `Unavailable`.
+        """
+        job = self._make(schedule, definition, actor)
+        assert job.occurrence is not None
+        entry = JournalEntry(first=job.occurrence, last=job.occurrence, salt=TRIGGER)
+        self.recording.note(
+            schedule, lambda current: record(current, entry, write_id=self.chance.nonce())
         )
-        [job] = self.occurrence_jobs.make(schedule, definition, [order], now=now, actor=actor)
-        self._record(schedule, JournalEntry(first=nominal, last=nominal, salt=TRIGGER), now)
         self.telemetry.info(
             "A schedule was triggered.",
             schedule_id=schedule.id,
@@ -70,31 +62,27 @@ class Triggers:
         )
         return job
 
-    def _free_moment(self, schedule_id: str, now: datetime) -> datetime:
-        for milliseconds in range(MAX_TRIGGERS_A_MILLISECOND):
-            nominal = now + timedelta(milliseconds=milliseconds)
-            if self.jobs.get(occurrence_job_id(schedule_id, nominal, TRIGGER)) is None:
-                return nominal
-        raise Unavailable("The schedule was triggered too often at once; try again.")
-
-    def _record(self, schedule: Schedule, entry: JournalEntry, now: datetime) -> None:
-        """Note the job, which is made already: a failure here costs its line in the history."""
-        reason = "it changed too often"
-        try:
-            current: Schedule | None = schedule
-            for _ in range(MAX_RECORDINGS):
-                if current is None:
-                    return
-                after = record(current, entry, write_id=self.chance.nonce())
-                after = spill(self.schedules, after, now)
-                answer = self.schedules.write(after, previous=current.sequence)
-                if isinstance(answer, Written):
-                    return
-                current = answer.current
-        except Unavailable as error:
-            reason = error.detail
-        self.telemetry.warning(
-            "A triggered job could not be noted in its schedule's history.",
-            schedule_id=schedule.id,
-            reason=reason,
+    def _make(self, schedule: Schedule, definition: ScheduleDefinition, actor: str) -> Job:
+        """Make the job at the next millisecond that no other trigger has."""
+        now = floor_ms(self.clock.now())
+        last_made, last_fire = newest_until(schedule, now)
+        order = OccurrenceOrder(
+            nominal=now,
+            run_at=now,
+            previous=last_made,
+            interval_start=last_fire,
+            overlap=overlap_of(schedule.id, definition),
+            salt=TRIGGER,
+            reason=f"{TRIGGER} {self.chance.nonce()}",
         )
+        for milliseconds in range(MAX_TRIGGERS_A_MILLISECOND):
+            wanted = replace(order, nominal=now + timedelta(milliseconds=milliseconds))
+            if self.jobs.get(occurrence_job_id(schedule.id, wanted.nominal, TRIGGER)) is not None:
+                continue
+            made = self.occurrence_jobs.put(schedule, definition, [wanted], now=now, actor=actor)
+            [(job, _)] = made
+            # Two may find a moment free at one time; the put decides whose it is.
+            if job.history and job.history[0].reason == order.reason:
+                self.occurrence_jobs.send(made, actor)
+                return job
+        raise Unavailable("The schedule was triggered too often at once; try again.")

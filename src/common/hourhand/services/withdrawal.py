@@ -8,9 +8,10 @@ from datetime import datetime
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job
 from hourhand.domain.moves import cancel_waiting
-from hourhand.domain.schedule_changes import withdrawn
+from hourhand.domain.schedule_changes import put_back, withdrawn
 from hourhand.domain.schedules import Schedule, SkipReason
-from hourhand.ports import Applied, Clock, JobStore, Telemetry
+from hourhand.ports import Applied, Chance, Clock, JobStore, Telemetry
+from hourhand.services.recording import Recording
 from hourhand.services.writing import make_move
 
 
@@ -19,22 +20,35 @@ class Withdrawal:
     """Takes jobs back at once. What it does not get to is refused when it is to start."""
 
     jobs: JobStore
+    recording: Recording
     clock: Clock
+    chance: Chance
     telemetry: Telemetry
 
     def cancel(self, before: Schedule, after: Schedule, reason: SkipReason, actor: str) -> None:
         """Cancel what ``before`` had made, ``after`` does not know, and nobody started.
 
-        Raises `Unavailable` where the table does not answer.
+        What somebody started meanwhile is put back on record. Raises `Unavailable` where the
+        table of jobs does not answer.
         """
-        ids = [occurrence_job_id(before.id, nominal) for nominal in withdrawn(before, after)]
-        for job in self.jobs.get_many(ids).values():
+        times = {
+            occurrence_job_id(before.id, nominal): nominal for nominal in withdrawn(before, after)
+        }
+        begun = []
+        for job in self.jobs.get_many(list(times)).values():
             revision = job.schedule_revision
-            is_older = revision is not None and revision < after.revision
-            if is_older and job.token == 0 and job.status.is_waiting:
-                self._cancel(job, reason, self.clock.now(), actor)
+            if revision is None or revision >= after.revision:
+                continue
+            left = self._cancel(job, reason, self.clock.now(), actor)
+            if left is not None and left.token > 0:
+                begun.append(times[job.id])
+        if begun:
+            self._put_back(before, after, begun)
 
-    def _cancel(self, job: Job, reason: SkipReason, now: datetime, actor: str) -> None:
+    def _cancel(self, job: Job, reason: SkipReason, now: datetime, actor: str) -> Job | None:
+        """Cancel ``job`` if nobody started it; return it as it stands then."""
+        if job.token > 0 or not job.status.is_waiting:
+            return job
         # A job that was adopted or changed since it was read has a newer generation.
         result = make_move(
             self.jobs,
@@ -43,3 +57,12 @@ class Withdrawal:
         )
         if isinstance(result, Applied):
             self.telemetry.count("occurrences_withdrawn")
+            return result.job
+        return result.current
+
+    def _put_back(self, before: Schedule, after: Schedule, begun: list[datetime]) -> None:
+        def build(current: Schedule) -> Schedule | None:
+            write_id = self.chance.nonce()
+            return put_back(current, begun, definition=before.definition, write_id=write_id)
+
+        self.recording.note(after, build)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -10,8 +10,12 @@ from hourhand.domain.recurrence import (
     EARLIEST,
     LATEST,
     DstGap,
+    ExcludedDate,
+    ExcludedDates,
     ExcludedExpression,
     Fire,
+    Found,
+    GivenUp,
     Rule,
     can_ever_fire,
     compile_rule,
@@ -127,17 +131,52 @@ def test_what_can_never_fire_again_is_known(text: str, can: bool) -> None:
     assert can_ever_fire(compiled(text, anchor=NEW_YEAR), EVE) is can
 
 
-def test_what_a_policy_or_an_exclusion_removes_altogether_can_never_fire(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "MAX_EXCLUDED_IN_A_ROW", 100)
+def test_what_a_policy_or_an_exclusion_removes_altogether_can_never_fire() -> None:
     everything = (ExcludedExpression("* * * * *"),)
+    # Not a single one of twenty years.
     assert not can_ever_fire(compiled("0 9 * * *", exclude=everything), EVE)
     skipped = compiled("at(2026-03-29T02:30)", timezone="Europe/Berlin", dst_gap=DstGap.SKIP)
     assert not can_ever_fire(skipped, EVE)
+
+
+def test_what_excludes_itself_can_never_fire_however_often_it_would() -> None:
+    itself = (ExcludedExpression(" *  * * * * *"), ExcludedDate(EVE.date()))
+    assert not can_ever_fire(compiled("* * * * * *", exclude=itself), EVE)
+
+
+def test_what_is_excluded_for_longer_than_a_search_may_fire_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_EXCLUDED_IN_A_ROW", 100)
+    seasonal = compiled("0 9 * * *", exclude=(ExcludedExpression("0 9 * 1-8 *"),))
+    assert can_ever_fire(seasonal, EVE)
+    assert not can_ever_fire(seasonal, EVE, utc("2026-02-01T00:00"))
 
 
 def test_the_next_fire_is_the_first_that_is_not_excluded() -> None:
     rule = compiled("0 9 * * *", exclude=(ExcludedExpression("0 9 1-5 * *"),))
     assert rule.next_fire(EVE, LATEST) == utc("2026-01-06T09:00")
     assert rule.next_fire(EVE, utc("2026-01-05T09:00")) is None
+
+
+def test_a_search_tells_how_far_it_came_and_goes_on_from_there() -> None:
+    rule = compiled("0 9 * * *", exclude=(ExcludedExpression("0 9 1-25 * *"),))
+    given_up = rule.search(EVE, LATEST, 10)
+    assert isinstance(given_up, GivenUp)
+    assert given_up == GivenUp(utc("2026-01-01T09:00"), utc("2026-01-10T09:00"))
+    again = rule.search(given_up.at, LATEST, 10)
+    assert isinstance(again, GivenUp)
+    assert again == GivenUp(utc("2026-01-11T09:00"), utc("2026-01-20T09:00"))
+    assert rule.search(again.at, LATEST, 10) == Found(utc("2026-01-26T09:00"))
+    assert rule.search(given_up.at, utc("2026-01-15T00:00"), 10) is None
+
+
+def test_a_search_ends_for_good_where_all_is_excluded_for_twenty_years() -> None:
+    everything = (ExcludedExpression("* * * * *"),)
+    ended = compiled("0 9 * * *", exclude=everything).search(EVE, LATEST)
+    assert isinstance(ended, GivenUp)
+    assert ended.is_for_good
+    assert not GivenUp(ended.since, ended.at - DAY).is_for_good
+    # One fire a year, and dates that are excluded for thirty: the next one is there.
+    yearly = compiled("0 0 1 3 *", exclude=(ExcludedDates(date(2026, 1, 1), date(2056, 1, 1)),))
+    assert yearly.search(EVE, LATEST) == Found(utc("2056-03-01T00:00"))

@@ -39,9 +39,9 @@ def _days(text: str, month: datetime = NOVEMBER) -> list[int]:
         ("0 22 * * 1-5", "11-02 22:00, 11-03 22:00, 11-04 22:00"),
         ("23 0-23/2 * * *", "11-01 00:23, 11-01 02:23, 11-01 04:23"),
         ("5 4 * * sun", "11-01 04:05, 11-08 04:05, 11-15 04:05"),
-        ("0 */4 1 * mon", "11-01 04:00, 11-01 08:00, 11-01 12:00"),
         ("30 4 1,15 * 5", "11-01 04:30, 11-06 04:30, 11-13 04:30"),
-        # Steps go on from the start of their range; n/step from n to the end.
+        ("0 */4 1 * mon", "11-01 04:00, 11-01 08:00, 11-01 12:00"),
+        # Steps go on from the start of their range; n/step, not in crontab(5), from n to the end.
         ("*/25 3 * * *", "11-01 03:00, 11-01 03:25, 11-01 03:50"),
         ("10-20/4 3 * * *", "11-01 03:10, 11-01 03:14, 11-01 03:18"),
         ("5/20 3 * * *", "11-01 03:05, 11-01 03:25, 11-01 03:45"),
@@ -103,7 +103,7 @@ def test_days_of_month_and_week_combine_as_in_vixie_cron(text: str, days: list[i
 @pytest.mark.parametrize(
     ("text", "fires"),
     [
-        # The examples of the EventBridge and the EventBridge Scheduler user guides.
+        # Examples as they go round of EventBridge; 1/10 and JAN,FEB,MAR are of its reference.
         ("cron(0 10 * * ? *)", "11-01 10:00, 11-02 10:00, 11-03 10:00"),
         ("cron(15 12 * * ? *)", "11-01 12:15, 11-02 12:15, 11-03 12:15"),
         ("cron(0 18 ? * MON-FRI *)", "11-02 18:00, 11-03 18:00, 11-04 18:00"),

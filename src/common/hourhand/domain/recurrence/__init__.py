@@ -4,7 +4,13 @@ Pure: instants in, instants out. A local time that a change of the clocks leaves
 is treated by the rule's policies, and every such effect can be told in words.
 """
 
-from hourhand.domain.recurrence._recurrence import Recurrence, can_ever_fire, compile_rule
+from hourhand.domain.recurrence._recurrence import (
+    Found,
+    GivenUp,
+    Recurrence,
+    can_ever_fire,
+    compile_rule,
+)
 from hourhand.domain.recurrence._zones import TZDATA_VERSION, zone_named
 from hourhand.domain.recurrence.rule import (
     EARLIEST,
@@ -34,6 +40,8 @@ __all__ = [
     "ExcludedTimes",
     "Exclusion",
     "Fire",
+    "Found",
+    "GivenUp",
     "Recurrence",
     "Rule",
     "can_ever_fire",

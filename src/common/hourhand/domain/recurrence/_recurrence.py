@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from hourhand.domain.recurrence._exclusions import (
     ExclusionCursor,
@@ -20,6 +21,7 @@ from hourhand.domain.recurrence.rule import (
     LATEST,
     MAX_EXPRESSIONS,
     BadExpression,
+    ExcludedExpression,
     Fire,
     Rule,
 )
@@ -27,12 +29,32 @@ from hourhand.domain.recurrence.rule import (
 LATEST_SECOND = to_seconds(LATEST)
 
 MAX_EXCLUDED_IN_A_ROW = 600_000
-"""More than a year of minutes: beyond it a schedule counts as excluded altogether."""
+"""More than a year of minutes: a search that meets more stops there, and may go on from there."""
 
 MAX_EXCLUDED_SECONDS = 20 * 365 * 86_400
-"""Some twenty years: so does one whose fires are all excluded for so long, however few they are."""
+"""Some twenty years: a schedule whose fires are all excluded for so long counts as one without."""
 
 MAX_WARNINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A search met a fire that is not excluded."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A search met excluded fires alone, from ``since`` to ``at``; there may be others later."""
+
+    since: datetime
+    at: datetime
+
+    @property
+    def is_for_good(self) -> bool:
+        """Whether nobody needs to go on: all were excluded for `MAX_EXCLUDED_SECONDS`."""
+        return self.at - self.since > timedelta(seconds=MAX_EXCLUDED_SECONDS)
 
 
 class Recurrence:
@@ -56,27 +78,36 @@ class Recurrence:
         for instant in union(self._expressions, first, last):
             yield Fire(from_seconds(instant), cursor is not None and cursor.excludes(instant))
 
-    def next_fire(self, after: datetime, until: datetime) -> datetime | None:
-        """Return the first fire later than ``after``, at most at ``until``, that is not excluded.
+    def search(
+        self, after: datetime, until: datetime, most: int | None = None
+    ) -> Found | GivenUp | None:
+        """Look for the first fire later than ``after``, at most at ``until``, not excluded.
 
-        None if there is none, or `MAX_EXCLUDED_IN_A_ROW` are excluded before it by expressions,
-        or all for `MAX_EXCLUDED_SECONDS`.
+        None if there is none. Gives up after ``most`` fires that are excluded by expressions
+        (default and at most: `MAX_EXCLUDED_IN_A_ROW`), or all for `MAX_EXCLUDED_SECONDS`.
         """
         first, last = _window(after, until)
         cursor = self._cursor(last)
         instants = union(self._expressions, first, last)
-        given_up_at = LATEST_SECOND
-        for _ in range(MAX_EXCLUDED_IN_A_ROW):
+        since = at = first
+        for seen in range(min(most or MAX_EXCLUDED_IN_A_ROW, MAX_EXCLUDED_IN_A_ROW)):
             instant = next(instants, None)
-            if instant is None or instant > given_up_at:
+            if instant is None:
                 return None
             if cursor is None or not cursor.excludes(instant):
-                return from_seconds(instant)
-            given_up_at = min(given_up_at, instant + MAX_EXCLUDED_SECONDS)
+                return Found(from_seconds(instant))
+            since, at = instant if seen == 0 else since, instant
+            if at - since > MAX_EXCLUDED_SECONDS:
+                break
             further = self._exclusions.skippable_until(instant)
             if further > instant + 1:
                 instants = union(self._expressions, further, last)
-        return None
+        return GivenUp(from_seconds(since), from_seconds(at))
+
+    def next_fire(self, after: datetime, until: datetime) -> datetime | None:
+        """Return what `search` found; None if there is nothing, or if it gave up."""
+        found = self.search(after, until)
+        return found.at if isinstance(found, Found) else None
 
     def note(self, at: datetime) -> str | None:
         """Return in words what a change of the clocks does to the fire at this time, if it does."""
@@ -114,6 +145,22 @@ def compile_rule(rule: Rule) -> Recurrence:
     return Recurrence(rule, expressions, compile_exclusions(rule))
 
 
-def can_ever_fire(recurrence: Recurrence, after: datetime) -> bool:
-    """Whether there is any fire later than ``after`` that is not excluded."""
-    return recurrence.next_fire(after, LATEST) is not None
+def can_ever_fire(recurrence: Recurrence, after: datetime, until: datetime = LATEST) -> bool:
+    """Whether there is any fire later than ``after``, at most at ``until``, not excluded.
+
+    What a search cannot tell counts as one: a schedule that fires but seldom is not to be refused.
+    """
+    if _excludes_itself(recurrence.rule):
+        return False
+    found = recurrence.search(after, until)
+    return isinstance(found, Found) or (found is not None and not found.is_for_good)
+
+
+def _excludes_itself(rule: Rule) -> bool:
+    """Whether every expression of a rule is excluded word for word."""
+    excluded = {_words(e.text) for e in rule.exclude if isinstance(e, ExcludedExpression)}
+    return excluded.issuperset(map(_words, rule.expressions))
+
+
+def _words(expression: str) -> str:
+    return " ".join(expression.lower().split())
