@@ -80,7 +80,7 @@ class Audit:
                     nominal.decided_at = piece.at
         self._require_each_once(schedule_id, final, nominals)
         self._require_fitting(schedule_id, nominals, list(pauses_of(life)))
-        self._require_jobs(schedule_id, nominals, accounts)
+        self._require_jobs(schedule_id, nominals, accounts, life)
 
     # --- the journal ---
 
@@ -151,13 +151,17 @@ class Audit:
     # --- jobs ---
 
     def _require_jobs(
-        self, schedule_id: str, nominals: list[Nominal], accounts: list[JobAccount]
+        self,
+        schedule_id: str,
+        nominals: list[Nominal],
+        accounts: list[JobAccount],
+        life: Life,
     ) -> None:
         own = {account.nominal: account for account in accounts}
         for nominal in nominals:
             account = own.pop(nominal.at, None)
             if nominal.jobs:
-                self._require_end(schedule_id, nominal, account)
+                self._require_end(schedule_id, nominal, account, life)
             elif account is not None and _ran(account):
                 self._tell("a job ran that was skipped", schedule_id, nominal.at, account, nominal)
         for account in own.values():
@@ -167,7 +171,9 @@ class Audit:
                     what = "a job ran of no nominal time"
                     self._tell(what, schedule_id, account.nominal, account)
 
-    def _require_end(self, schedule_id: str, nominal: Nominal, account: JobAccount | None) -> None:
+    def _require_end(
+        self, schedule_id: str, nominal: Nominal, account: JobAccount | None, life: Life
+    ) -> None:
         if account is None:
             self._tell("a job in the journal that was never put", schedule_id, nominal.at)
             return
@@ -175,8 +181,7 @@ class Audit:
             self._tell("a job that did not end", schedule_id, nominal.at, account)
         if account.status is JobStatus.CANCELLED and account.starts == 0:
             self.counts[f"skipped at the claim: {account.reason}"] += 1
-            by_failure = account.reason == "paused" and nominal.span.definition.pause_on_failure
-            if account.reason not in {"overlap", "buffer full"} and not by_failure:
+            if not _fits_at_the_claim(account.reason, nominal, life):
                 what = "a job that was due was withdrawn"
                 self._tell(what, schedule_id, nominal.at, account)
         else:
@@ -187,6 +192,21 @@ class Audit:
     ) -> None:
         told = {"seen": seen} if seen else {}
         self.books.violate(what, schedule=schedule_id, nominal=at, **told, **facts)
+
+
+def _fits_at_the_claim(reason: str, nominal: Nominal, life: Life) -> bool:
+    """Whether a job that its schedule made may have been refused at its start for this reason.
+
+    A deleted schedule starts nothing any more, and a paused one nothing that waited when the pause
+    began: for room, for its jitter, or after a failure.
+    """
+    if reason == "deleted":
+        ends = (state.deleted_at for _, state in life.states)
+        return any(end is not None and end >= nominal.at for end in ends)
+    if reason == "paused":
+        is_after_failure = nominal.span.definition.pause_on_failure
+        return is_after_failure or any(pause.start >= nominal.at for pause in pauses_of(life))
+    return reason in {"overlap", "buffer full"}
 
 
 def _ran(account: JobAccount) -> bool:
