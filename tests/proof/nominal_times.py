@@ -146,7 +146,12 @@ def is_excluded(at: datetime, excluded: Excluded, clockwork: Clockwork, table: F
             return True
     if any(start <= at < end for start, end in excluded.spans):
         return True
-    return any(table.fires_at(cron, clockwork, at) for cron in excluded.crons)
+    # A cron that names no seconds stands for its whole minutes.
+    minute = at.replace(second=0)
+    return any(
+        table.fires_at(cron, clockwork, at if cron.has_seconds else minute)
+        for cron in excluded.crons
+    )
 
 
 def _beats(anchor: datetime, seconds: int, after: datetime, until: datetime) -> Iterator[datetime]:

@@ -97,7 +97,9 @@ def calendar_response(calendar: Calendar) -> dict[str, Any]:
 def _status(view: ScheduleView) -> str:
     if view.schedule.paused_at is not None:
         return "paused"
-    return "ended" if view.next_occurrence is None else "active"
+    # A view does not search long: what is excluded for months may still want a visit.
+    is_over = view.next_occurrence is None and view.schedule.next_at is None
+    return "ended" if is_over else "active"
 
 
 def _last_occurrence(view: ScheduleView) -> datetime | None:

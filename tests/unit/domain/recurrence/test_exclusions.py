@@ -13,6 +13,8 @@ from hourhand.domain.recurrence import (
     ExcludedExpression,
     ExcludedTimes,
     Exclusion,
+    Rule,
+    compile_rule,
 )
 from hourhand.domain.recurrence.rule import MAX_EXPRESSIONS
 from tests.unit.domain.recurrence.recurrence_samples import (
@@ -161,3 +163,35 @@ def test_the_next_fire_jumps_over_years_of_excluded_dates_and_times() -> None:
         assert rule.next_fire(EVE, until) == utc(expected)
     auckland = compiled("* * * * *", exclude=(dates,), timezone="Pacific/Auckland")
     assert auckland.next_fire(EVE, until) == utc("2035-12-31T11:00")
+
+
+def test_an_excluding_expression_without_seconds_stands_for_its_whole_minutes() -> None:
+    rule = Rule(
+        expressions=("rate(6 hours)",),
+        anchor=datetime(2026, 11, 21, 0, 0, 45, tzinfo=UTC),
+        exclude=(ExcludedExpression("* * 24-26 12 *"),),
+    )
+    found = compile_rule(rule).next_fire(
+        datetime(2026, 12, 23, 19, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+    )
+    assert found == datetime(2026, 12, 27, 0, 0, 45, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0 * * * *", 0),
+        ("CRON_TZ=Europe/Berlin 0 * * * *", 0),
+        ("cron(0 * * * ? *)", 0),
+        ("@hourly", 0),
+        ("15 0 * * * *", 3),
+        ("CRON_TZ=Europe/Berlin 15 0 * * * *", 3),
+        ("rate(1 hour)", 3),
+        ("at(2026-11-21T12:00:30)", 3),
+    ],
+)
+def test_what_names_its_seconds_excludes_them_alone(text: str, count: int) -> None:
+    noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    rule = Rule(expressions=("0/15 0 * * * *",), anchor=noon, exclude=(ExcludedExpression(text),))
+    fires = compile_rule(rule).fires(noon - timedelta(seconds=1), noon + timedelta(seconds=45))
+    assert sum(not fire.is_excluded for fire in fires) == count

@@ -21,6 +21,9 @@ from hourhand.domain.recurrence.rule import (
 _FOLLOW_SECONDS = 600
 """An expression further behind than this is asked anew, not followed fire by fire."""
 
+_FIELDS_WITH_SECONDS = 6
+_MINUTE_SECONDS = 60
+
 _Range = tuple[int, int]
 
 
@@ -28,13 +31,14 @@ _Range = tuple[int, int]
 class Exclusions:
     """Ranges from a number up to before another, disjoint and ascending; and expressions.
 
-    ``days`` are local days of the zone since 1970-01-01, ``times`` seconds since the epoch.
+    ``days`` are local days of the zone since 1970-01-01, ``times`` seconds since the epoch. Each
+    expression has the seconds for which one of its fires counts.
     """
 
     zone: str
     days: tuple[_Range, ...]
     times: tuple[_Range, ...]
-    expressions: tuple[Expression, ...]
+    expressions: tuple[tuple[Expression, int], ...]
 
     def skippable_until(self, instant: int) -> int:
         """Return an instant before which all from this excluded one on are excluded, too."""
@@ -54,7 +58,10 @@ class ExclusionCursor:
     def __init__(self, exclusions: Exclusions, last: int) -> None:
         """Take the last instant that may be asked for."""
         self._exclusions = exclusions
-        self._followers = [_Follower(expression, last) for expression in exclusions.expressions]
+        self._followers = [
+            _Follower(expression, resolution, last)
+            for expression, resolution in exclusions.expressions
+        ]
         self._span: Span | None = None
 
     def excludes(self, instant: int) -> bool:
@@ -75,16 +82,22 @@ class ExclusionCursor:
 
 
 class _Follower:
-    """Goes through the fires of an expression beside those of the schedule."""
+    """Goes through the fires of an expression beside those of the schedule.
 
-    def __init__(self, expression: Expression, last: int) -> None:
+    ``resolution``: for how many seconds each of its fires counts: one that names no seconds stands
+    for its whole minute.
+    """
+
+    def __init__(self, expression: Expression, resolution: int, last: int) -> None:
         self._expression = expression
+        self._resolution = resolution
         self._last = last
         self._fires: Iterator[int] = iter(())
         self._next: int | None = -_FOLLOW_SECONDS - 1
 
     def fires_at(self, instant: int) -> bool:
-        """Whether the expression fires at the instant, which is later than the last one asked."""
+        """Whether the expression has the instant, which is later than the last one asked."""
+        instant -= instant % self._resolution
         if self._next is not None and self._next < instant - _FOLLOW_SECONDS:
             self._fires = self._expression.between(instant, self._last)
             self._next = next(self._fires, None)
@@ -101,7 +114,7 @@ def compile_exclusions(rule: Rule) -> Exclusions:
     """
     days: list[_Range] = []
     times: list[_Range] = []
-    expressions: list[Expression] = []
+    expressions: list[tuple[Expression, int]] = []
     for exclusion in rule.exclude:
         match exclusion:
             case ExcludedDate(day):
@@ -111,8 +124,17 @@ def compile_exclusions(rule: Rule) -> Exclusions:
             case ExcludedTimes(start, end):
                 times.append(_times(start, end))
             case _:
-                expressions.append(compile_expression(exclusion.text, rule))
+                compiled = compile_expression(exclusion.text, rule)
+                expressions.append((compiled, _resolution(exclusion.text)))
     return Exclusions(rule.timezone, _merged(days), _merged(times), tuple(expressions))
+
+
+def _resolution(text: str) -> int:
+    """Return the seconds that one fire of an excluding expression stands for."""
+    bare = text.strip().partition(" ")[2] if "TZ=" in text.upper() else text
+    names_seconds = "(" not in bare and len(bare.split()) == _FIELDS_WITH_SECONDS
+    is_exact = names_seconds or bare.strip().lower().startswith(("rate", "at"))
+    return 1 if is_exact else _MINUTE_SECONDS
 
 
 def _days(first: date, last: date) -> _Range:
