@@ -5,36 +5,28 @@ Nothing that a caller sends raises an error here; see `hourhand.http_api`.
 
 from __future__ import annotations
 
-import functools
 import os
-import threading
 from collections.abc import Mapping
 from typing import Any
 
-from hourhand.bootstrap import ApiServices, wire_api
+from hourhand.bootstrap import wire_api
 from hourhand.http_api import App, create_app
+from hourhand.ports import Telemetry
 from hourhand.settings import API_NEEDS, read_settings
-
-# The local server calls the handler from several threads; the first of them wires for all.
-_wiring = threading.Lock()
+from hourhand.start_up import Wired
 
 
-@functools.cache
-def services() -> ApiServices:
-    # Wired by the first invocation: importing this file reads and connects nothing.
-    return wire_api(read_settings(os.environ, API_NEEDS))
+def wire() -> tuple[App, Telemetry]:
+    services = wire_api(read_settings(os.environ, API_NEEDS))
+    return create_app(services), services.telemetry
 
 
-@functools.cache
-def app() -> App:
-    return create_app(services())
+wired = Wired(wire, os.environ)
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    with _wiring:
-        answer = app()
-        telemetry = services().telemetry
+    app, telemetry = wired()
     try:
-        return answer(event, context)
+        return app(event, context)
     finally:
         telemetry.flush()

@@ -5,7 +5,6 @@ A tick that finds another leader steps back; an error is raised, and the next ti
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import asdict
 from typing import Any
@@ -13,12 +12,14 @@ from typing import Any
 from hourhand.aws.invoker import read_resize_event, read_sweep_event
 from hourhand.bootstrap import SchedulerServices, wire_scheduler
 from hourhand.settings import SCHEDULER_NEEDS, read_settings
+from hourhand.start_up import Wired
 
 
-@functools.cache
-def services() -> SchedulerServices:
-    # Wired by the first invocation: importing this file reads and connects nothing.
+def wire() -> SchedulerServices:
     return wire_scheduler(read_settings(os.environ, SCHEDULER_NEEDS))
+
+
+services = Wired(wire, os.environ)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return milliseconds / 1000
 
     wired = services()
+    wired.called_as(context.invoked_function_arn)
     shards = read_resize_event(event)
     if shards is not None:
         return asdict(wired.sharding.resize(shards))

@@ -5,18 +5,23 @@ Whatever a handler does, it ends as the outcome of its job's attempt; see `hourh
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Any
 
 from hourhand.bootstrap import WorkerServices, wire_worker
 from hourhand.settings import WORKER_NEEDS, read_settings
+from hourhand.start_up import Wired
 
 
-@functools.cache
-def services() -> WorkerServices:
-    # Wired by the first invocation: importing this file reads and connects nothing.
+def wire() -> WorkerServices:
     return wire_worker(read_settings(os.environ, WORKER_NEEDS))
+
+
+def import_handlers(wired: WorkerServices, seconds: float) -> None:
+    wired.runtime.import_handlers_early(seconds)
+
+
+services = Wired(wire, os.environ, get_ready=import_handlers)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

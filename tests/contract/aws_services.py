@@ -24,8 +24,8 @@ ENDPOINTS = {
 }
 """The environment variable that names the emulator of each service."""
 
-BATCHES = "HOURHAND_TEST_BATCH_MARKS"
-"""Set to 1 where the DynamoDB emulator judges every condition of a PartiQL batch."""
+DISPATCH = "HOURHAND_TEST_DISPATCH"
+"""Set to "batch" where the DynamoDB emulator judges every condition of a PartiQL batch."""
 
 _NUMBERS = itertools.count(1)
 

@@ -19,6 +19,7 @@ from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.ports import ControlStore, IdempotencyStore, JobStore, ObjectStore
 from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
+from hourhand.settings import DispatchMode
 from hourhand.testing import (
     START,
     MemoryControlStore,
@@ -29,7 +30,7 @@ from hourhand.testing import (
     MemorySlotStore,
 )
 from tests.contract.aws_services import (
-    BATCHES,
+    DISPATCH,
     ENDPOINTS,
     AwsServices,
     endpoint_services,
@@ -94,8 +95,17 @@ def job_store(kind: str, shared_services: Services) -> JobStore:
     if kind == "memory":
         return MemoryJobStore()
     aws = shared_services(kind, "dynamodb")
-    batch_marks = kind == "endpoint" and os.environ.get(BATCHES) == "1"
+    batch_marks = kind == "endpoint" and os.environ.get(DISPATCH) == DispatchMode.BATCH
     return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table, batch_marks=batch_marks)
+
+
+@pytest.fixture
+def own_job_store(kind: str, own_services: Services) -> JobStore:
+    """Return a store that no other test uses."""
+    if kind == "memory":
+        return MemoryJobStore()
+    aws = own_services(kind, "dynamodb")
+    return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table)
 
 
 @pytest.fixture(params=STORES)

@@ -1,4 +1,4 @@
-"""The entry point of the API function: wired once, from the environment, at the first call."""
+"""The entry point of the API function: wired once, from the environment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hourhand import bootstrap
 from hourhand.domain.errors import InvalidInput
 from hourhand.local.entry_points import load_entry_point
 from hourhand.settings import Settings, settings_environment
+from hourhand.start_up import INITIALIZATION_TYPE
 from tests.functions.api_client import load_event, read_answer
 from tests.world.world import World
 
@@ -64,3 +65,23 @@ def test_what_the_environment_lacks_is_named(
     handler = load_entry_point("api")
     with pytest.raises(InvalidInput, match="HOURHAND_JOBS_TABLE"):
         handler(load_event("http_api_iam"), None)
+
+
+@pytest.mark.parametrize("begun", ["on-demand", "provisioned-concurrency", "snap-start"])
+def test_in_lambda_what_the_environment_lacks_fails_the_init_phase_by_name(
+    wired: list[Settings], monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    monkeypatch.delenv("HOURHAND_JOBS_TABLE")
+    monkeypatch.setenv(INITIALIZATION_TYPE, begun)
+    with pytest.raises(InvalidInput, match="HOURHAND_JOBS_TABLE must be set"):
+        load_entry_point("api")
+
+
+def test_in_lambda_the_api_is_wired_before_its_first_call(
+    wired: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(INITIALIZATION_TYPE, "on-demand")
+    handler = load_entry_point("api")
+    assert len(wired) == 1
+    handler(load_event("http_api_iam"), None)
+    assert len(wired) == 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from hourhand import bootstrap
 from hourhand.aws.invoker import SweepRequest, sweep_event
+from hourhand.bootstrap import SchedulerServices
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.model import JobStatus
@@ -17,6 +18,7 @@ from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.local.scheduler_process import scheduled_event
 from hourhand.services.leadership import LEADER, shard_lease_name
 from hourhand.settings import Settings, settings_environment
+from hourhand.start_up import INITIALIZATION_TYPE
 from tests.functions.api_client import load_event
 from tests.world.world import World
 
@@ -26,6 +28,7 @@ class Context:
     """As much of Lambda's context as the function looks at."""
 
     aws_request_id: str = "invocation-1"
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:scheduler:live"
     remaining_ms: int = 50_000
 
     def get_remaining_time_in_millis(self) -> int:
@@ -156,3 +159,33 @@ def test_a_resize_that_makes_no_sense_is_refused_and_changes_nothing(
     with pytest.raises(InvalidInput, match="shard map cannot be changed"):
         scheduler({"hourhand_resize": asked}, Context())
     assert world.control.read_shard_map().version == 1
+
+
+def test_the_scheduler_learns_by_which_alias_it_was_called(
+    monkeypatch: pytest.MonkeyPatch, scheduler: Handler, world: World
+) -> None:
+    arns: list[str] = []
+    monkeypatch.setattr(
+        bootstrap, "wire_scheduler", lambda _: replace(world.scheduler, called_as=arns.append)
+    )
+    handler = load_entry_point("scheduler")
+    handler(load_event("scheduled_rule"), Context())
+    assert arns == [Context().invoked_function_arn]
+
+
+@pytest.mark.parametrize("begun", ["on-demand", "provisioned-concurrency"])
+def test_in_lambda_the_scheduler_is_wired_before_its_first_tick(
+    monkeypatch: pytest.MonkeyPatch, scheduler: Handler, world: World, begun: str
+) -> None:
+    wired: list[Settings] = []
+
+    def wire(settings: Settings) -> SchedulerServices:
+        wired.append(settings)
+        return world.scheduler
+
+    monkeypatch.setattr(bootstrap, "wire_scheduler", wire)
+    monkeypatch.setenv(INITIALIZATION_TYPE, begun)
+    handler = load_entry_point("scheduler")
+    assert len(wired) == 1
+    assert handler(load_event("scheduled_rule"), Context())["led"] is True
+    assert len(wired) == 1

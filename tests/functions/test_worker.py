@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from hourhand.bootstrap import Adapters
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.settings import Settings, settings_environment
+from hourhand.start_up import INITIALIZATION_TYPE
 from hourhand.testing import FakeChance, make_job
 from tests.functions.api_client import load_event
 from tests.world.world import World
@@ -139,3 +142,66 @@ def test_a_message_for_which_too_little_time_is_left_is_kept(worker: Handler, wo
     event = load_event("sqs_one_record")
     assert worker(event, Context(remaining_ms=79_999)) == kept(*ids_of(event))
     assert world.job(job).status is JobStatus.ENQUEUED
+
+
+# --- in Lambda's init phase -----------------------------------------------------------------------
+
+
+def own_handlers(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, code: str) -> None:
+    """Let the function find the module ``name`` and take it for its handlers."""
+    (folder / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("HOURHAND_HANDLERS", name)
+
+
+def test_the_handlers_are_imported_before_the_first_message(
+    worker: Handler, world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own_handlers(monkeypatch, tmp_path, "early_handlers", "import examples.quickstart")
+    monkeypatch.setenv(INITIALIZATION_TYPE, "on-demand")
+    early = load_entry_point("worker")
+    assert "early_handlers" in sys.modules
+    job = submit(world, "order-1042")
+    assert early(load_event("sqs_one_record"), Context()) == kept()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("begun", ["on-demand", "provisioned-concurrency", "snap-start"])
+def test_handlers_that_cannot_be_imported_fail_the_attempts_and_not_the_init_phase(
+    worker: Handler,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    begun: str,
+) -> None:
+    code = "raise LookupError('no such secret')"
+    own_handlers(monkeypatch, tmp_path, "broken_handlers", code)
+    monkeypatch.setenv(INITIALIZATION_TYPE, begun)
+    early = load_entry_point("worker")
+    job = submit(world, "order-1042")
+    assert early(load_event("sqs_one_record"), Context()) == kept()
+    details = world.store.get_details(job.id)
+    assert details is not None
+    error = details.failures[1].error
+    assert error is not None
+    assert "no such secret" in error.message
+
+
+def test_two_copies_of_a_snapshot_are_two_workers(
+    worker: Handler, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(INITIALIZATION_TYPE, "snap-start")
+    names: list[str] = []
+    wire = bootstrap.wire_worker
+
+    def noting(settings: Settings) -> bootstrap.WorkerServices:
+        wired = wire(settings)
+        names.append(wired.execution.worker)
+        return wired
+
+    monkeypatch.setattr(bootstrap, "wire_worker", noting)
+    snapshot = load_entry_point("worker")
+    assert len(names) == 1
+    snapshot({"Records": []}, Context())
+    snapshot({"Records": []}, Context())
+    assert len(names) == 2, "the copy wired for itself, once"

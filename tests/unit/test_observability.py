@@ -20,10 +20,12 @@ import hourhand
 from hourhand.handlers import JOB_LOGGER, JobLogger
 from hourhand.observability import (
     MAX_VALUES,
+    MEASURED_BY,
     NAMESPACE,
     Metric,
     PowertoolsTelemetry,
     TracingNotInstalled,
+    service_name,
     start_tracing,
 )
 
@@ -53,7 +55,7 @@ def test_a_log_is_a_fixed_sentence_with_fields(
 
     first, second = lines(stream)
     assert (first["level"], first["message"]) == ("INFO", "A job was sent.")
-    assert (first["job_id"], first["attempt"], first["service"]) == ("j1", 2, "worker")
+    assert (first["job_id"], first["attempt"], first["service"]) == ("j1", 2, "hourhand-worker")
     assert first["timestamp"].endswith("+00:00")
     assert first["location"].startswith("test_a_log_is_a_fixed_sentence_with_fields:")
     assert (second["level"], second["name_"]) == ("WARNING", "x")
@@ -122,7 +124,19 @@ def test_metrics_are_written_at_the_end_with_the_service_as_their_only_dimension
         "lateness_ms": "Milliseconds",
         "watermark_lag_s": "Seconds",
     }
-    assert (line["service"], line["ticks"], line["lateness_ms"]) == ("worker", [1, 2], [12.5])
+    assert (line["ticks"], line["lateness_ms"]) == ([1, 2], [12.5])
+    assert line["service"] == service_name("hourhand", "worker") == "hourhand-worker"
+
+
+def test_two_deployments_in_one_account_do_not_share_their_metrics(stream: io.StringIO) -> None:
+    telemetry = PowertoolsTelemetry("worker", installation="hourhand-prod", stream=stream)
+
+    telemetry.info("Ours.")
+    logging.getLogger(JOB_LOGGER).info("The handler's.")
+    telemetry.count("ticks")
+    telemetry.flush()
+
+    assert [line["service"] for line in lines(stream)] == ["hourhand-prod-worker"] * 3
 
 
 def test_nothing_is_written_where_nothing_was_measured(
@@ -175,7 +189,7 @@ def test_two_functions_do_not_share_their_metrics(stream: io.StringIO) -> None:
     one.flush()
 
     (line,) = lines(stream)
-    assert line["service"] == "api"
+    assert line["service"] == "hourhand-api"
 
 
 def test_a_stream_that_a_handler_closed_does_not_lose_the_metrics(
@@ -207,6 +221,11 @@ def _measured_in_the_source() -> set[str]:
 
 def test_every_metric_that_is_recorded_is_on_the_list_and_none_else() -> None:
     assert _measured_in_the_source() == set(Metric)
+
+
+def test_every_metric_is_known_to_be_measured_by_some_function() -> None:
+    # That no function measures any other is asserted in every test that has a `World`.
+    assert set().union(*MEASURED_BY.values()) == set(Metric)
 
 
 # --- tracing and imports -------------------------------------------------------------------------

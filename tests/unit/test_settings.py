@@ -10,11 +10,15 @@ import pytest
 
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.model import Priority
-from hourhand.domain.timings import Timings
+from hourhand.domain.timings import SQS_MAX_DELAY, Timings
 from hourhand.settings import (
     API_NEEDS,
+    MOST_LOOK_AHEAD_SECONDS,
     SCHEDULER_NEEDS,
+    SELF,
     WORKER_NEEDS,
+    DispatchMode,
+    LeaderMode,
     Settings,
     read_settings,
     settings_environment,
@@ -57,9 +61,32 @@ def test_every_function_that_may_owe_a_dead_letter_is_told_its_queue() -> None:
 
 def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:
     timings = replace(Timings(), tick=timedelta(seconds=10), look_ahead=timedelta(seconds=50))
-    settings = replace(COMPLETE, timings=timings, fan_out_entries=7, tracing=True, batch_marks=True)
+    settings = replace(
+        COMPLETE,
+        installation="hourhand-prod",
+        scheduler_function=SELF,
+        timings=timings,
+        leader=LeaderMode.STANDBY,
+        dispatch=DispatchMode.BATCH,
+        fan_out_entries=0,
+        tracing=True,
+    )
 
     assert read_settings(settings_environment(settings), WORKER_NEEDS) == settings
+
+
+def test_a_child_process_inherits_no_flag_that_its_parent_was_not_given() -> None:
+    inherited = {
+        "HOURHAND_INSTALLATION": "other",
+        "HOURHAND_LOOK_AHEAD_SECONDS": "600",
+        "HOURHAND_FAN_OUT_ENTRIES": "3",
+        "HOURHAND_LEADER": "standby",
+        "HOURHAND_DISPATCH": "batch",
+        "HOURHAND_TRACING": "1",
+    }
+    environment = inherited | settings_environment(COMPLETE)
+
+    assert read_settings(environment, WORKER_NEEDS) == COMPLETE
 
 
 def test_default_timings_need_no_variable() -> None:
@@ -80,19 +107,69 @@ def test_timings_that_make_no_sense_are_refused_by_name(text: str) -> None:
         read_settings(environment, WORKER_NEEDS)
 
 
-@pytest.mark.parametrize("text", ["0", "-3", "many", "1.5"])
-def test_a_fan_out_that_is_no_count_is_refused_by_name(text: str) -> None:
-    environment = settings_environment(COMPLETE) | {"HOURHAND_FAN_OUT_ENTRIES": text}
-
-    with pytest.raises(InvalidInput, match="HOURHAND_FAN_OUT_ENTRIES"):
-        read_settings(environment, WORKER_NEEDS)
+# --- flags ---------------------------------------------------------------------------------------
 
 
-def test_a_tracing_switch_that_is_neither_on_nor_off_is_refused_by_name() -> None:
-    environment = settings_environment(COMPLETE) | {"HOURHAND_TRACING": "yes"}
+def read_flag(variable: str, text: str) -> Settings:
+    return read_settings(settings_environment(COMPLETE) | {variable: text}, WORKER_NEEDS)
 
-    with pytest.raises(InvalidInput, match="HOURHAND_TRACING must be 0 or 1"):
-        read_settings(environment, WORKER_NEEDS)
+
+@pytest.mark.parametrize(
+    ("variable", "wrong", "allowed"),
+    [
+        ("HOURHAND_FAN_OUT_ENTRIES", ["-3", "many", "1.5", "²", "1000000001"], "from 0 to 10000"),
+        ("HOURHAND_LOOK_AHEAD_SECONDS", ["119", "841", "soon", "300.5"], "from 120 to 840"),
+        ("HOURHAND_LEADER", ["yes", "Standby", "0"], "elected or standby"),
+        ("HOURHAND_DISPATCH", ["1", "economy"], "single or batch"),
+        ("HOURHAND_TRACING", ["yes", "true"], "0 or 1"),
+        ("HOURHAND_INSTALLATION", ["9lives", "a b", "ümlaut", "a" * 41], "a letter, then"),
+    ],
+)
+def test_a_flag_that_makes_no_sense_is_refused_by_name_with_what_is_allowed(
+    variable: str, wrong: list[str], allowed: str
+) -> None:
+    for text in wrong:
+        with pytest.raises(InvalidInput, match=f"{variable} must be .*{allowed}"):
+            read_flag(variable, text)
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "HOURHAND_INSTALLATION",
+        "HOURHAND_TIMINGS",
+        "HOURHAND_LOOK_AHEAD_SECONDS",
+        "HOURHAND_FAN_OUT_ENTRIES",
+        "HOURHAND_LEADER",
+        "HOURHAND_DISPATCH",
+        "HOURHAND_TRACING",
+    ],
+)
+def test_a_flag_that_is_empty_is_as_one_that_is_not_there(variable: str) -> None:
+    assert read_flag(variable, "") == COMPLETE
+
+
+def test_the_flag_of_the_look_ahead_goes_before_the_timings() -> None:
+    environment = settings_environment(COMPLETE) | {
+        "HOURHAND_TIMINGS": json.dumps({"tick": 30, "look_ahead": 200}),
+        "HOURHAND_LOOK_AHEAD_SECONDS": "600",
+    }
+
+    timings = read_settings(environment, WORKER_NEEDS).timings
+
+    assert timings == replace(
+        Timings(), tick=timedelta(seconds=30), look_ahead=timedelta(minutes=10)
+    )
+
+
+def test_the_longest_look_ahead_is_one_that_sqs_can_hold_even_when_the_clock_is_off() -> None:
+    longest = timedelta(seconds=MOST_LOOK_AHEAD_SECONDS)
+
+    assert longest + Timings().skew_refuses + Timings().clock_margin <= SQS_MAX_DELAY
+
+
+def test_no_fan_out_is_a_choice() -> None:
+    assert read_flag("HOURHAND_FAN_OUT_ENTRIES", "0").fan_out_entries == 0
 
 
 def test_each_priority_has_its_queue() -> None:

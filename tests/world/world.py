@@ -25,7 +25,7 @@ from hourhand.schemas import CalendarInput, JobPatch, JobSubmission, ScheduleInp
 from hourhand.services.execution import Disposition
 from hourhand.services.schedules import ScheduleView
 from hourhand.services.scheduling import TickReport
-from hourhand.settings import Settings
+from hourhand.settings import LeaderMode, Settings
 from hourhand.testing import (
     FakeChance,
     FakeClock,
@@ -40,6 +40,7 @@ from hourhand.testing import (
     MemorySweepInvoker,
     RecordingTelemetry,
 )
+from tests.world.function_telemetry import FunctionTelemetry
 from tests.world.runs import Behaviour, RecordedRunner, Run, succeed
 from tests.world.watched_store import WatchedJobStore
 
@@ -71,12 +72,15 @@ class World:
         handlers: tuple[HandlerInfo | str, ...] = ("greet",),
         shard_map: ShardMap | None = None,
         fan_out_entries: int = 20_000,
+        leader: LeaderMode = LeaderMode.ELECTED,
         index_lag: timedelta = timedelta(0),
         max_receives: int = 100,
     ) -> None:
         # A world is younger than an installation that looks back for a day at its first tick.
         self.timings = timings or Timings(first_look_back=timedelta(minutes=15))
-        self.settings = Settings(timings=self.timings, fan_out_entries=fan_out_entries)
+        self.settings = Settings(
+            timings=self.timings, fan_out_entries=fan_out_entries, leader=leader
+        )
         self.clock = FakeClock()
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)
         self.control = MemoryControlStore(shard_map)
@@ -115,9 +119,9 @@ class World:
                 invoker=faults.wrap(adapters.invoker, "invoker"),
             )
         return Process(
-            wire_api(self.settings, adapters),
-            wire_scheduler(self.settings, adapters),
-            wire_worker(self.settings, adapters),
+            wire_api(self.settings, _measured_as("api", adapters)),
+            wire_scheduler(self.settings, _measured_as("scheduler", adapters)),
+            wire_worker(self.settings, _measured_as("worker", adapters)),
         )
 
     def _adapters(self, clock: FakeClock) -> Adapters:
@@ -269,3 +273,7 @@ class World:
         """Return the jobs that still have something to come."""
         jobs = self.store.jobs().values()
         return [job for job in jobs if not job.status.is_final or job.due_at is not None]
+
+
+def _measured_as(function: str, adapters: Adapters) -> Adapters:
+    return replace(adapters, telemetry=FunctionTelemetry(function, adapters.telemetry))

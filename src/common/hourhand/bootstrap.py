@@ -27,7 +27,7 @@ from hourhand.ports import (
     Telemetry,
 )
 from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
-from hourhand.settings import Settings
+from hourhand.settings import DispatchMode, LeaderMode, Settings
 
 if TYPE_CHECKING:
     from hourhand.aws.queue_ages import CloudWatchQueueAges
@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from hourhand.services.sharding import ShardingService
     from hourhand.services.submission import SubmissionService
     from hourhand.worker_runtime import WorkerRuntime
+
+
+def _stands_alone(_: str) -> None:
+    return
 
 
 def _no_events(_: Mapping[str, Any]) -> Delivery:
@@ -98,6 +102,7 @@ class SchedulerServices:
     scheduling: SchedulingService
     sharding: ShardingService
     telemetry: Telemetry
+    called_as: Callable[[str], None] = _stands_alone
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,8 +125,8 @@ class _Shared:
     recovery: RecoveryService
 
 
-def aws_adapters(settings: Settings, service: str) -> Adapters:
-    """Connect to AWS (or to what ``AWS_ENDPOINT_URL`` names); ``service`` signs logs and metrics.
+def aws_adapters(settings: Settings, function: str) -> Adapters:
+    """Connect to AWS (or to what ``AWS_ENDPOINT_URL`` names); ``function`` signs logs and metrics.
 
     Nothing is called before the first request needs it; the S3 client, which few jobs need, is
     not even made before.
@@ -136,10 +141,16 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
     from hourhand.aws.queues import SqsQueues
     from hourhand.aws.schedule_store import DynamoScheduleStore
     from hourhand.aws.slot_store import DynamoSlotStore
-    from hourhand.observability import PowertoolsTelemetry, start_tracing
+    from hourhand.observability import PowertoolsTelemetry, service_name, start_tracing
 
     if settings.tracing:
-        start_tracing(service)
+        start_tracing(service_name(settings.installation, function))
+    telemetry = PowertoolsTelemetry(function, installation=settings.installation)
+    if not settings.timings.outlasts_a_lost_tick:
+        telemetry.warning(
+            "The look-ahead is too short to outlast a lost tick: jobs may be late.",
+            look_ahead_seconds=settings.timings.look_ahead.total_seconds(),
+        )
     dynamodb = dynamodb_client()
     clock = SystemClock()
     queues = SqsQueues(
@@ -153,13 +164,17 @@ def aws_adapters(settings: Settings, service: str) -> Adapters:
         oldest_sent=_queue_ages(settings, clock),
     )
     return Adapters(
-        jobs=DynamoJobStore(dynamodb, settings.jobs_table, batch_marks=settings.batch_marks),
+        jobs=DynamoJobStore(
+            dynamodb,
+            settings.jobs_table,
+            batch_marks=settings.dispatch is DispatchMode.BATCH,
+        ),
         control=DynamoControlStore(dynamodb, settings.control_table),
         objects=S3ObjectStore(lazy_client(s3_client), settings.bucket),
         queues=queues,
         clock=clock,
         chance=SystemChance(),
-        telemetry=PowertoolsTelemetry(service),
+        telemetry=telemetry,
         schedules=DynamoScheduleStore(dynamodb, settings.schedules_table),
         calendars=DynamoCalendarStore(dynamodb, settings.schedules_table),
         slots=DynamoSlotStore(dynamodb, settings.jobs_table),
@@ -239,15 +254,18 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
     from hourhand.services.sharding import ShardingService
     from hourhand.services.skew_audit import SkewAudit
 
+    called_as: Callable[[str], None] = _stands_alone
     if adapters is None:
         from hourhand.aws.clients import lambda_client, lazy_client
         from hourhand.aws.handler_manifest import ManifestHandlerDirectory
         from hourhand.aws.invoker import LambdaSweepInvoker
 
+        invoker = LambdaSweepInvoker(lazy_client(lambda_client), settings.scheduler_function)
+        called_as = invoker.called_as
         adapters = replace(
             aws_adapters(settings, "scheduler"),
             handlers=ManifestHandlerDirectory(settings.manifest),
-            invoker=LambdaSweepInvoker(lazy_client(lambda_client), settings.scheduler_function),
+            invoker=invoker,
         )
     assert adapters.invoker is not None
     shared = _share(settings, adapters, pauses_schedules=True)
@@ -267,9 +285,14 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         timings=timings,
         telemetry=telemetry,
         fan_out_entries=settings.fan_out_entries,
+        is_standby=settings.leader is LeaderMode.STANDBY,
     )
-    sharding = ShardingService(adapters.control, adapters.clock, timings)
-    return SchedulerServices(scheduling=scheduling, sharding=sharding, telemetry=telemetry)
+    return SchedulerServices(
+        scheduling=scheduling,
+        sharding=ShardingService(adapters.control, adapters.clock, timings),
+        telemetry=telemetry,
+        called_as=called_as,
+    )
 
 
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:

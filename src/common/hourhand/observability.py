@@ -12,6 +12,7 @@ import json
 import logging
 import sys
 import threading
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TextIO
 
@@ -22,6 +23,7 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
 
 from hourhand.domain.errors import HourhandError
 from hourhand.handlers import JobLogger
+from hourhand.settings import INSTALLATION
 
 NAMESPACE = "Hourhand"
 MAX_VALUES = 90
@@ -32,8 +34,10 @@ class Metric(StrEnum):
     """Everything that is measured. The only dimension is ``service``: others cost by the value."""
 
     ATTEMPTS_LOST = "attempts_lost"
+    ATTEMPTS_STARTED = "attempts_started"
     ATTEMPTS_TO_BE_RETRIED = "attempts_to_be_retried"
     COMMITS_REFUSED = "commits_refused"
+    DEAD_JOBS = "dead_jobs"
     DEAD_LETTERS = "dead_letters"
     DUPLICATES_DROPPED = "duplicates_dropped"
     DUPLICATES_HIDDEN = "duplicates_hidden"
@@ -43,7 +47,9 @@ class Metric(StrEnum):
     HAND_OFF_MS = "hand_off_ms"
     HAND_OFFS = "hand_offs"
     HANDLERS_STUCK = "handlers_stuck"
+    HANDLERS_UNKNOWN = "handlers_unknown"
     IDEMPOTENT_REPLAYS = "idempotent_replays"
+    ITEMS_NEWER = "items_newer"
     JOBS_DEAD = "jobs_dead"
     JOBS_DISPATCHED = "jobs_dispatched"
     JOBS_DISPATCHED_AGAIN = "jobs_dispatched_again"
@@ -82,6 +88,95 @@ class Metric(StrEnum):
     WATERMARK_REFUSED = "watermark_refused"
 
 
+_OF_JOBS = {
+    Metric.DEAD_LETTERS,
+    Metric.HANDLERS_UNKNOWN,
+    Metric.ITEMS_NEWER,
+    Metric.NUDGES_FAILED,
+    Metric.OCCURRENCES_CALLED,
+    Metric.OCCURRENCES_SKIPPED,
+    Metric.OCCURRENCES_WITHDRAWN,
+    Metric.SEND_FAILURES,
+}
+_OF_SCHEDULES = {
+    Metric.JOBS_REDRIVEN,
+    Metric.OCCURRENCES_ADOPTED,
+    Metric.OCCURRENCES_MADE,
+    Metric.SCHEDULE_VISITS_OUTDATED,
+    Metric.SCHEDULES_CHANGED,
+    Metric.SCHEDULES_PAUSED_BY_FAILURE,
+}
+_OF_RECOVERY = {Metric.ATTEMPTS_LOST, Metric.JOBS_EXPIRED}
+
+MEASURED_BY: Mapping[str, frozenset[Metric]] = {
+    "api": frozenset({Metric.JOBS_SUBMITTED} | _OF_JOBS | _OF_SCHEDULES),
+    "scheduler": frozenset(
+        {
+            Metric.DEAD_JOBS,
+            Metric.ELECTION_MS,
+            Metric.ELECTIONS_FOLLOWED,
+            Metric.ELECTIONS_WON,
+            Metric.HAND_OFF_MS,
+            Metric.HAND_OFFS,
+            Metric.JOBS_DISPATCHED,
+            Metric.JOBS_DISPATCHED_AGAIN,
+            Metric.LEASE_HELD_MS,
+            Metric.LEASES_LOST,
+            Metric.MARKS_REFUSED,
+            Metric.OLDEST_DUE_AGE_S,
+            Metric.SCHEDULE_SWEEPS_INCOMPLETE,
+            Metric.SCHEDULE_VISITS_FAILED,
+            Metric.SCHEDULES_VISITED,
+            Metric.SHARDS_HANDED_OVER,
+            Metric.SKEW_MS,
+            Metric.SWEEP_FAILURES,
+            Metric.TICKS,
+            Metric.WATERMARK_LAG_S,
+            Metric.WATERMARK_REFUSED,
+        }
+        | _OF_JOBS
+        | _OF_SCHEDULES
+        | _OF_RECOVERY
+    ),
+    "worker": frozenset(
+        {
+            Metric.ATTEMPTS_STARTED,
+            Metric.ATTEMPTS_TO_BE_RETRIED,
+            Metric.COMMITS_REFUSED,
+            Metric.DUPLICATES_DROPPED,
+            Metric.DUPLICATES_HIDDEN,
+            Metric.HANDLERS_STUCK,
+            Metric.IDEMPOTENT_REPLAYS,
+            Metric.JOBS_DEAD,
+            Metric.LATENESS_MS,
+            Metric.MESSAGES_FAILED,
+            Metric.MESSAGES_FOREIGN,
+            Metric.NOT_BEGUN_FOR_TIME,
+            Metric.OCCURRENCES_DEFERRED,
+            Metric.TIME_TO_CLAIM_MS,
+            Metric.TIME_TO_FINISH_MS,
+        }
+        | _OF_JOBS
+        | _OF_RECOVERY
+    ),
+}
+"""Which function measures what: for dashboards and alarms, which ask by ``service``.
+
+A duplicate rate is `Metric.DUPLICATES_DROPPED` to `Metric.ATTEMPTS_STARTED`, both the worker's.
+`Metric.TICKS` and the gauges `Metric.DEAD_JOBS` (exact up to 1,000), `Metric.OLDEST_DUE_AGE_S` and
+`Metric.WATERMARK_LAG_S` come once with each tick that led, `Metric.SKEW_MS` with every invocation
+of the scheduler whose probe was answered.
+"""
+
+
+def service_name(installation: str, function: str) -> str:
+    """Return the ``service`` of a function's logs and metrics: ``hourhand-dev-worker``.
+
+    Two deployments in one account and Region have two names, so their metrics do not mix.
+    """
+    return f"{installation}-{function}"
+
+
 class TracingNotInstalled(HourhandError):
     """Tracing was asked for, and the X-Ray SDK is not installed."""
 
@@ -91,20 +186,28 @@ class TracingNotInstalled(HourhandError):
 class PowertoolsTelemetry:
     """Implements `hourhand.ports.Telemetry`. Safe to use from several threads.
 
-    ``service`` (``api``, ``scheduler``, ``worker``) is a field of every line and the dimension of
-    every metric. `flush` must be called at the end of an invocation. The worker's takes handlers'
-    own lines, too: their logger, `hourhand.handlers.JOB_LOGGER`, is below its.
+    ``service``, the `service_name` of ``installation`` and ``function`` (``api``, ``scheduler``,
+    ``worker``), is a field of every line and the dimension of every metric. `flush` must be called
+    at the end of an invocation. The worker's takes handlers' own lines, too: their logger,
+    `hourhand.handlers.JOB_LOGGER`, is below its.
     """
 
     def __init__(
-        self, service: str, *, level: int = logging.INFO, stream: TextIO | None = None
+        self,
+        function: str,
+        *,
+        installation: str = INSTALLATION,
+        level: int = logging.INFO,
+        stream: TextIO | None = None,
     ) -> None:
         """Write to ``stream``, by default standard output as it is now.
 
         Not as it is later: a handler may redirect or close it.
         """
         self._stream = sys.stdout if stream is None else stream
-        self._lines = JobLogger(_json_logger(service, level, self._stream), {})
+        service = service_name(installation, function)
+        logger = _json_logger(f"hourhand.{function}", service, level, self._stream)
+        self._lines = JobLogger(logger, {})
         self._metrics = AmazonCloudWatchEMFProvider(
             namespace=NAMESPACE, service=service, metric_set={}, dimension_set={}
         )
@@ -171,15 +274,15 @@ def start_tracing(service: str) -> None:
         ) from error
 
 
-def _json_logger(service: str, level: int, stream: TextIO) -> logging.Logger:
-    """Return the logger of this process, writing JSON to ``stream`` and nowhere else."""
+def _json_logger(name: str, service: str, level: int, stream: TextIO) -> logging.Logger:
+    """Return the logger ``name``, writing JSON to ``stream`` and nowhere else."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         LambdaPowertoolsFormatter(
             service=service, utc=True, use_rfc3339=True, serialize_stacktrace=False
         )
     )
-    logger = logging.getLogger(f"hourhand.{service}")
+    logger = logging.getLogger(name)
     logger.handlers[:] = [handler]
     logger.propagate = False
     logger.setLevel(level)

@@ -186,6 +186,12 @@ class JobStore(Protocol):
         bounded.
         """
 
+    def count_dead(self, limit: int) -> int:
+        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``.
+
+        If there are more, the answer is any number from ``limit`` to how many there are.
+        """
+
 
 class ObjectStore(Protocol):
     """The bucket for payloads and results that are too large for an item (claim check)."""
@@ -394,6 +400,7 @@ class HandlerDirectory(Protocol):
 class Finished:
     """How a handler's run ended, before anything of it is committed.
 
+    ``error``: also why a job was put off that was not begun (SNOOZED, at no attempt).
     ``retry_after``: what `RetryLater` or `Snooze` asked for. ``result_text``: JSON, for
     SUCCEEDED. ``progress``: the last that it told. ``still_runs``: the handler ignores its end,
     and its process needs a moment to end: another attempt must not start before.

@@ -6,9 +6,11 @@ All that is missing or wrong is named in one error.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidInput
@@ -31,7 +33,22 @@ _NAMES = {
     "manifest": "HOURHAND_MANIFEST",
 }
 
-_SWITCHES = {"tracing": "HOURHAND_TRACING", "batch_marks": "HOURHAND_BATCH_MARKS"}
+INSTALLATION = "hourhand"
+"""What a deployment is called that was given no name."""
+
+SELF = "self"
+"""As the scheduler's function: the scheduler's own, by the very alias or version it runs as."""
+
+LEAST_LOOK_AHEAD_SECONDS = 120
+"""Two ticks: with less, a tick that EventBridge fires late makes jobs late on any day."""
+
+MOST_LOOK_AHEAD_SECONDS = 840
+"""What SQS holds a message for (900 s) less a tick: a clock that is off widens the look-ahead."""
+
+MAX_FAN_OUT_ENTRIES = 10**9
+
+_INSTALLATION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+"""What tables, queues, functions and metrics can all be named by."""
 
 API_NEEDS = (
     "jobs_table",
@@ -70,18 +87,47 @@ WORKER_NEEDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """Names and addresses of what a function works on.
+class LeaderMode(StrEnum):
+    """Whether this scheduler may lead: ``HOURHAND_LEADER``.
 
-    ``handlers`` is the module that registers the user's handlers (workers only); ``manifest`` the
-    path of the JSON file that names them (API and scheduler). ``scheduler_function`` is empty
-    where no further invocations can be started. Queues are URLs. ``tracing``: tell X-Ray of every
-    call.
-    ``batch_marks``: mark dispatched jobs 25 to a call by PartiQL, five times as fast as singly;
-    only where the store honours its conditions (DynamoDB and ministack do, moto does not).
+    For moving between two deployments over the same tables. That both are elected is safe, too;
+    while none is, nothing is swept: jobs beyond the look-ahead wait, and none is lost.
     """
 
+    ELECTED = "elected"
+    STANDBY = "standby"
+
+
+class DispatchMode(StrEnum):
+    """How jobs are marked whose messages were sent: ``HOURHAND_DISPATCH``.
+
+    ``batch``: 25 to a call by PartiQL, five times as fast as singly and at the same price; only
+    where the store honours the condition of each (DynamoDB and ministack do, moto does not).
+    """
+
+    SINGLE = "single"
+    BATCH = "batch"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Names and addresses of what a function works on, and the flags for how.
+
+    ``installation`` tells one deployment of an account from the next: it begins the name under
+    which logs and metrics go. ``handlers`` is the module that registers the user's handlers
+    (workers only); ``manifest`` the path of the JSON file that names them (API and scheduler).
+    ``scheduler_function``: what is invoked for shards that are too much for one invocation;
+    `SELF`, a name or an ARN, or empty where nothing can be. Queues are URLs. ``tracing``: tell
+    X-Ray of every call.
+
+    The flags can be changed while the system runs, for one function or for all; every value that
+    is taken is safe. ``leader`` and ``dispatch``: see there. ``timings.look_ahead``, by
+    ``HOURHAND_LOOK_AHEAD_SECONDS``: how long before it is due a job's message is sent; below
+    300 s, a lost tick makes jobs late. ``fan_out_entries``, by ``HOURHAND_FAN_OUT_ENTRIES``: the
+    index entries that one invocation takes on before it hands shards to others; 0: it never does.
+    """
+
+    installation: str = INSTALLATION
     jobs_table: str = ""
     control_table: str = ""
     idempotency_table: str = ""
@@ -96,9 +142,10 @@ class Settings:
     handlers: str = ""
     manifest: str = ""
     timings: Timings = field(default_factory=Timings)
+    leader: LeaderMode = LeaderMode.ELECTED
+    dispatch: DispatchMode = DispatchMode.SINGLE
     fan_out_entries: int = 20_000
     tracing: bool = False
-    batch_marks: bool = False
 
     @property
     def queues(self) -> dict[Priority, str]:
@@ -124,7 +171,7 @@ def read_settings(environ: Mapping[str, str], needs: tuple[str, ...]) -> Setting
         name: environ.get(variable, "").strip() for name, variable in _NAMES.items()
     }
     settings = Settings(**values)
-    for read in (_read_timings, _read_fan_out, _read_switches):
+    for read in _READERS:
         try:
             settings = read(settings, environ)
         except InvalidInput as error:
@@ -133,6 +180,16 @@ def read_settings(environ: Mapping[str, str], needs: tuple[str, ...]) -> Setting
         named = ", ".join(f"{error.field} {error.message}" for error in errors)
         raise InvalidInput(f"The environment is not complete: {named}.", errors=tuple(errors))
     return settings
+
+
+def _read_installation(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    name = environ.get("HOURHAND_INSTALLATION", "").strip()
+    if not name:
+        return settings
+    if not _INSTALLATION_NAME.fullmatch(name):
+        allowed = "a letter, then up to 39 letters, digits, hyphens and underscores"
+        raise _wrong("HOURHAND_INSTALLATION", f"must be {allowed}")
+    return replace(settings, installation=name)
 
 
 def _read_timings(settings: Settings, environ: Mapping[str, str]) -> Settings:
@@ -149,37 +206,75 @@ def _read_timings(settings: Settings, environ: Mapping[str, str]) -> Settings:
         changes = {name: timedelta(seconds=float(seconds)) for name, seconds in given.items()}
         return replace(settings, timings=replace(settings.timings, **changes))
     except (ValueError, TypeError, AttributeError) as error:
-        problem = FieldError("HOURHAND_TIMINGS", f"must be a JSON object of seconds: {error}")
-        raise InvalidInput(errors=(problem,)) from error
+        raise _wrong("HOURHAND_TIMINGS", f"must be a JSON object of seconds: {error}") from error
+
+
+def _read_look_ahead(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """``HOURHAND_LOOK_AHEAD_SECONDS`` goes before what ``HOURHAND_TIMINGS`` says of it."""
+    variable = "HOURHAND_LOOK_AHEAD_SECONDS"
+    seconds = _number(environ, variable, LEAST_LOOK_AHEAD_SECONDS, MOST_LOOK_AHEAD_SECONDS)
+    if seconds is None:
+        return settings
+    look_ahead = timedelta(seconds=seconds)
+    return replace(settings, timings=replace(settings.timings, look_ahead=look_ahead))
 
 
 def _read_fan_out(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """``HOURHAND_FAN_OUT_ENTRIES``: index entries that one invocation takes on by itself."""
-    text = environ.get("HOURHAND_FAN_OUT_ENTRIES", "")
+    entries = _number(environ, "HOURHAND_FAN_OUT_ENTRIES", 0, MAX_FAN_OUT_ENTRIES)
+    return settings if entries is None else replace(settings, fan_out_entries=entries)
+
+
+def _read_leader(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    leader = _choice(environ, "HOURHAND_LEADER", tuple(LeaderMode))
+    return replace(settings, leader=LeaderMode(leader)) if leader else settings
+
+
+def _read_dispatch(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    dispatch = _choice(environ, "HOURHAND_DISPATCH", tuple(DispatchMode))
+    return replace(settings, dispatch=DispatchMode(dispatch)) if dispatch else settings
+
+
+def _read_tracing(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    return replace(settings, tracing=_choice(environ, "HOURHAND_TRACING", ("0", "1")) == "1")
+
+
+_READERS = (
+    _read_installation,
+    _read_timings,
+    _read_look_ahead,
+    _read_fan_out,
+    _read_leader,
+    _read_dispatch,
+    _read_tracing,
+)
+"""Each takes what the ones before it have read."""
+
+
+def _number(environ: Mapping[str, str], variable: str, least: int, most: int) -> int | None:
+    text = environ.get(variable, "").strip()
     if not text:
-        return settings
-    if not text.isdigit() or int(text) == 0:
-        problem = FieldError("HOURHAND_FAN_OUT_ENTRIES", "must be a positive whole number")
-        raise InvalidInput(errors=(problem,))
-    return replace(settings, fan_out_entries=int(text))
+        return None
+    if not (text.isascii() and text.isdigit()) or not least <= int(text) <= most:
+        raise _wrong(variable, f"must be a whole number from {least} to {most}")
+    return int(text)
 
 
-def _read_switches(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """Each is ``1`` or, as without it, ``0``."""
-    texts = {variable: environ.get(variable, "").strip() for variable in _SWITCHES.values()}
-    errors = [
-        FieldError(variable, "must be 0 or 1")
-        for variable, text in texts.items()
-        if text not in {"", "0", "1"}
-    ]
-    if errors:
-        raise InvalidInput(errors=tuple(errors))
-    tracing, batch_marks = (texts[variable] == "1" for variable in _SWITCHES.values())
-    return replace(settings, tracing=tracing, batch_marks=batch_marks)
+def _choice(environ: Mapping[str, str], variable: str, allowed: Sequence[str]) -> str:
+    text = environ.get(variable, "").strip()
+    if text and text not in allowed:
+        raise _wrong(variable, f"must be {' or '.join(allowed)}")
+    return text
+
+
+def _wrong(variable: str, message: str) -> InvalidInput:
+    return InvalidInput(errors=(FieldError(variable, message),))
 
 
 def settings_environment(settings: Settings) -> dict[str, str]:
-    """Return the environment that `read_settings` reads as ``settings``: for child processes."""
+    """Return the environment that `read_settings` reads as ``settings``: for child processes.
+
+    What is empty in it shall replace what a child would inherit.
+    """
     environment = {variable: getattr(settings, name) for name, variable in _NAMES.items()}
     standard = Timings()
     changed = {
@@ -189,7 +284,11 @@ def settings_environment(settings: Settings) -> dict[str, str]:
     }
     if changed:
         environment["HOURHAND_TIMINGS"] = json.dumps(changed)
-    environment["HOURHAND_FAN_OUT_ENTRIES"] = str(settings.fan_out_entries)
-    for name, variable in _SWITCHES.items():
-        environment[variable] = "1" if getattr(settings, name) else "0"
-    return environment
+    return environment | {
+        "HOURHAND_INSTALLATION": settings.installation,
+        "HOURHAND_LOOK_AHEAD_SECONDS": "",
+        "HOURHAND_FAN_OUT_ENTRIES": str(settings.fan_out_entries),
+        "HOURHAND_LEADER": settings.leader.value,
+        "HOURHAND_DISPATCH": settings.dispatch.value,
+        "HOURHAND_TRACING": "1" if settings.tracing else "0",
+    }

@@ -10,7 +10,6 @@ from hourhand.aws.conditions import (
     Both,
     Compares,
     Either,
-    Exists,
     LengthIs,
     Less,
     Missing,
@@ -48,7 +47,7 @@ def compiled(*clauses: Clause) -> list[Test]:
     """Return the tests of a move with these clauses, without the one that every move has."""
     expect = {str(n): clause for n, clause in enumerate(clauses)}
     first, *rest = compile_move(Move(name="probe", job_id="job-1", expect=expect)).tests
-    assert first == Exists("p")
+    assert first == Compares("v", "<=", {"N": "1"})
     return rest
 
 
@@ -120,7 +119,7 @@ def test_a_clause_that_no_condition_can_say_is_refused_by_name(clause: Clause) -
 
 def test_a_move_never_makes_an_item() -> None:
     arguments = update_arguments(compile_move(Move(name="probe", job_id="job-1", expect={})))
-    assert arguments["ConditionExpression"] == "attribute_exists(p)"
+    assert arguments["ConditionExpression"] == "v <= :v0", "what is not there is not below"
 
 
 def test_a_claim_is_one_expression_without_a_read() -> None:
@@ -130,15 +129,15 @@ def test_a_claim_is_one_expression_without_a_read() -> None:
     values = arguments["ExpressionAttributeValues"]
     assert arguments["Key"] == {"p": {"S": "job-1"}, "s": {"S": "J"}}
     assert arguments["ConditionExpression"] == (
-        "attribute_exists(p) AND t IN (:v0, :v1, :v2) AND g = :v3 AND a < m"
-        " AND attribute_not_exists(ca) AND (attribute_not_exists(xp) OR xp > :v4) AND k <= :v5"
+        "v <= :v0 AND t IN (:v1, :v2, :v3) AND g = :v4 AND a < m"
+        " AND attribute_not_exists(ca) AND (attribute_not_exists(xp) OR xp > :v5) AND k <= :v6"
     )
     assert arguments["UpdateExpression"] == (
-        "SET u = :v6, w = :v7, e = :v8, j = :v9, t = :v10, f = f + :v11, a = a + :v12,"
-        " la = if_not_exists(la, :v13), h = list_append(h, :v14)"
+        "SET u = :v7, w = :v8, e = :v9, j = :v10, t = :v11, f = f + :v12, a = a + :v13,"
+        " la = if_not_exists(la, :v14), h = list_append(h, :v15)"
     )
-    assert values[":v14"] == {"L": [{"S": pack_event(claim.events[0])}]}
-    assert (values[":v10"], values[":v11"]) == ({"S": "RUNNING"}, {"N": "1"})
+    assert values[":v15"] == {"L": [{"S": pack_event(claim.events[0])}]}
+    assert (values[":v11"], values[":v12"]) == ({"S": "RUNNING"}, {"N": "1"})
 
 
 def written(move: Move) -> dict[str, Any]:

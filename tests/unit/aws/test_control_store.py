@@ -39,7 +39,7 @@ def lease_item(holder: str, epoch: int, until: Any = UNTIL) -> dict[str, Any]:
 def refuse(stub: Stubbed, item: dict[str, Any] | None = None) -> None:
     fields = {"Item": item} if item is not None else {}
     stub.script.add_client_error(
-        "put_item", "ConditionalCheckFailedException", modeled_fields=fields
+        "update_item", "ConditionalCheckFailedException", modeled_fields=fields
     )
 
 
@@ -52,7 +52,7 @@ def test_a_lease_taken_by_a_write_whose_answer_was_lost_is_held(stubbed: Stub) -
     stub = stubbed("dynamodb")
     stub.script.add_response("get_item", {})
     refuse(stub, lease_item("me", 1))
-    stub.script.add_response("put_item", {})
+    stub.script.add_response("update_item", {})
     assert acquire(stub) == Lease(
         name="leader", holder="me", epoch=1, until=UNTIL, acquired_at=START
     )
@@ -88,16 +88,25 @@ def test_an_expired_lease_is_taken_only_as_it_was_seen(stubbed: Stub) -> None:
     over = START - timedelta(minutes=1)
     stub.script.add_response("get_item", {"Item": lease_item("other", 4, over)})
     stub.script.add_response(
-        "put_item",
+        "update_item",
         {},
         {
             "TableName": "control",
-            "Item": {**lease_item("me", 5), "taken_from": {"S": "other"}},
-            "ConditionExpression": "holder = :holder AND epoch = :epoch AND until_ms = :until",
+            "Key": {"p": {"S": "lease.leader"}},
+            "UpdateExpression": "SET v = :known, holder = :holder, epoch = :epoch, "
+            "until_ms = :until, acquired_ms = :acquired, taken_from = :taken_from",
+            "ConditionExpression": "holder = :seen_holder AND epoch = :seen_epoch"
+            " AND until_ms = :seen_until AND (attribute_not_exists(v) OR v <= :known)",
             "ExpressionAttributeValues": {
-                ":holder": {"S": "other"},
-                ":epoch": {"N": "4"},
-                ":until": {"N": str(to_ms(over))},
+                ":holder": {"S": "me"},
+                ":epoch": {"N": "5"},
+                ":until": {"N": str(to_ms(UNTIL))},
+                ":acquired": {"N": str(to_ms(START))},
+                ":taken_from": {"S": "other"},
+                ":seen_holder": {"S": "other"},
+                ":seen_epoch": {"N": "4"},
+                ":seen_until": {"N": str(to_ms(over))},
+                ":known": {"N": "1"},
             },
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         },

@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable
 
 import pytest
+from botocore.stub import ANY
 
 from hourhand.aws.invoker import LambdaSweepInvoker, SweepRequest, read_sweep_event, sweep_event
+from hourhand.settings import SELF
 from hourhand.testing import START
 from tests.unit.aws.conftest import Stubbed
 
@@ -39,6 +41,34 @@ def test_a_refused_invocation_leaves_the_shards_with_the_caller(stubbed: Stub, c
 def test_without_a_function_nothing_is_called(stubbed: Stub) -> None:
     invoker = LambdaSweepInvoker(stubbed("lambda").client, "")
     assert invoker.invoke([3], epoch=7, tick_at=START) is False
+
+
+ALIAS = "arn:aws:lambda:eu-central-1:123456789012:function:hourhand-scheduler:live"
+
+
+def test_a_function_that_starts_itself_does_so_by_the_alias_that_it_was_called_by(
+    stubbed: Stub,
+) -> None:
+    stub = stubbed("lambda")
+    expected = {"FunctionName": ALIAS, "InvocationType": "Event", "Payload": ANY}
+    stub.script.add_response("invoke", {"StatusCode": 202}, expected)
+    invoker = LambdaSweepInvoker(stub.client, SELF)
+    invoker.called_as(ALIAS)
+    assert invoker.invoke([3], epoch=7, tick_at=START) is True
+
+
+def test_a_function_that_starts_itself_cannot_before_it_knows_who_it_is(stubbed: Stub) -> None:
+    invoker = LambdaSweepInvoker(stubbed("lambda").client, SELF)
+    assert invoker.invoke([3], epoch=7, tick_at=START) is False
+
+
+def test_a_function_that_was_named_stays_the_one_that_is_started(stubbed: Stub) -> None:
+    stub = stubbed("lambda")
+    expected = {"FunctionName": "scheduler", "InvocationType": "Event", "Payload": ANY}
+    stub.script.add_response("invoke", {"StatusCode": 202}, expected)
+    invoker = LambdaSweepInvoker(stub.client, "scheduler")
+    invoker.called_as(ALIAS)
+    assert invoker.invoke([3], epoch=7, tick_at=START) is True
 
 
 def test_the_event_of_an_invocation_is_read_as_it_was_written() -> None:

@@ -23,6 +23,7 @@ from hourhand.aws.schedule_items import (
     WALK_CODECS,
 )
 from hourhand.aws.table_schema import JOBS, SCHEDULES
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.model import (
     Backoff,
@@ -225,10 +226,16 @@ def test_a_job_for_which_nothing_is_owed_is_in_no_bucket() -> None:
     assert (job_from_item(item).due_at, job_from_item(item).shard) == (None, None)
 
 
-def test_attributes_of_a_later_layout_are_passed_over() -> None:
+def test_attributes_of_a_later_release_are_passed_over() -> None:
     job = make_job(trace_id=None)
-    later: dict[str, Any] = {**job_to_item(job), "v": {"N": "2"}, "new": {"S": "?"}}
+    later: dict[str, Any] = {**job_to_item(job), "new": {"S": "?"}}
     assert job_from_item(later) == job
+
+
+def test_a_job_of_a_newer_version_is_not_read_by_what_this_one_knows() -> None:
+    newer = {**job_to_item(make_job()), "v": {"N": "2"}}
+    with pytest.raises(WrittenByNewer, match="The job job-1 has version 2 of its layout"):
+        job_from_item(newer)
 
 
 @pytest.mark.parametrize(

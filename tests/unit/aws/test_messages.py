@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hourhand.aws.messages import ForeignMessage, message_body, read_delivery, read_message
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import content_hash, trace_id_for
 from hourhand.domain.model import Priority
 from hourhand.domain.times import to_ms
@@ -80,8 +81,21 @@ def test_a_message_of_others_is_named_as_such(body: str) -> None:
 
 def test_a_message_of_a_later_version_is_not_misread() -> None:
     fields = json.loads(message_body(make_message(make_job()))) | {"v": 2}
-    with pytest.raises(ForeignMessage, match="not of version 1"):
+    with pytest.raises(WrittenByNewer, match="of version 2, and this worker reads 1"):
         read_message(json.dumps(fields))
+
+
+@pytest.mark.parametrize("version", [0, -1, True, "2", 1.5, None])
+def test_what_never_was_a_version_makes_a_message_foreign(version: object) -> None:
+    fields = json.loads(message_body(make_message(make_job()))) | {"v": version}
+    with pytest.raises(ForeignMessage, match="no version that ever was"):
+        read_message(json.dumps(fields))
+
+
+def test_a_new_field_of_a_later_release_is_passed_over() -> None:
+    message = make_message(make_job())
+    fields = json.loads(message_body(message)) | {"new": "?"}
+    assert read_message(json.dumps(fields)) == message
 
 
 def test_a_time_beyond_all_bounds_is_foreign() -> None:

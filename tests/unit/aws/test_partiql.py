@@ -17,7 +17,7 @@ def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
     assert statement == {
         "Statement": (
             'UPDATE "jobs" SET "q" = ? SET "t" = ? SET "h"[9000] = ? WHERE "p" = ? AND "s" = ?'
-            ' AND "t" IN [?, ?] AND "g" = ? AND "q" IS MISSING RETURNING ALL NEW *'
+            ' AND "v" <= ? AND "t" IN [?, ?] AND "g" = ? AND "q" IS MISSING RETURNING ALL NEW *'
         ),
         "Parameters": [
             {"N": str(to_ms(START))},
@@ -25,6 +25,7 @@ def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
             {"S": pack_event(mark.events[0])},
             {"S": "job-1"},
             {"S": "J"},
+            {"N": "1"},
             {"S": "PENDING"},
             {"S": "RETRYING"},
             {"N": "1"},
@@ -46,8 +47,8 @@ def test_every_part_of_a_write_finds_its_words() -> None:
     assert statement is not None
     assert statement["Statement"] == (
         'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "u"'
-        ' WHERE "p" = ? AND "s" = ? AND (size("h") = ? AND "hd" IS MISSING) AND "rd" = ?'
-        " RETURNING ALL NEW *"
+        ' WHERE "p" = ? AND "s" = ? AND "v" <= ? AND (size("h") = ? AND "hd" IS MISSING)'
+        ' AND "rd" = ? RETURNING ALL NEW *'
     )
     assert len(statement["Parameters"]) == statement["Statement"].count("?")
 

@@ -10,13 +10,15 @@ from botocore.stub import ANY
 
 from hourhand.aws.queues import (
     BYTES_PER_BATCH,
+    NEWER_HIDE_SECONDS,
     PROBE_RECEIVES,
     SINGLE_TRIES,
     SqsQueues,
     queue_name,
 )
+from hourhand.aws.table_schema import MAX_RECEIVES
 from hourhand.domain.actions import QueueView
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.ids import message_group
 from hourhand.domain.model import POOL, Priority
 from hourhand.domain.times import to_ms
@@ -342,6 +344,29 @@ def test_a_record_of_an_event_is_of_the_queue_that_its_arn_names(stubbed: Stub) 
     delivery = queues.parse_delivery(record)
     assert (delivery.message, delivery.queue) == (one.message, Priority.HIGH)
     assert json.loads(sent[0])["v"] == 1
+
+
+def test_a_message_of_a_newer_version_is_hidden_for_a_short_while_and_kept(stubbed: Stub) -> None:
+    stub = stubbed("sqs")
+    stub.script.add_response(
+        "change_message_visibility",
+        {},
+        {
+            "QueueUrl": URLS[Priority.HIGH],
+            "ReceiptHandle": "r",
+            "VisibilityTimeout": NEWER_HIDE_SECONDS,
+        },
+    )
+    record = {
+        "messageId": "m",
+        "receiptHandle": "r",
+        "body": json.dumps({"v": 2, "its fields": "unknown"}),
+        "eventSourceARN": "arn:aws:sqs:eu-central-1:1:hourhand-high",
+    }
+    with pytest.raises(WrittenByNewer):
+        queues_of(stub).parse_delivery(record)
+    rollout_seconds = 3 * 3600
+    assert rollout_seconds < NEWER_HIDE_SECONDS * MAX_RECEIVES, "and then it goes to the backstop"
 
 
 @pytest.mark.parametrize("url", ["http://sqs/1/hourhand-low", "http://sqs/1/hourhand-low/"])

@@ -152,6 +152,6 @@ def test_the_end_of_a_deleted_schedule_is_exact_and_ttl_never_early(milliseconds
     assert "x" not in schedule_to_item(SCHEDULE)
 
 
-def test_attributes_of_a_later_layout_are_passed_over() -> None:
-    later = {**schedule_to_item(SCHEDULE), "v": {"N": "2"}, "new": {"S": "?"}}
+def test_attributes_of_a_later_release_are_passed_over() -> None:
+    later = {**schedule_to_item(SCHEDULE), "new": {"S": "?"}}
     assert schedule_from_item(later) == SCHEDULE

@@ -68,7 +68,7 @@ CALENDAR = Calendar(name="holidays", revision=2, exclude=(), updated_at=START)
 def refuse(stub: Stubbed, item: Any = None) -> None:
     fields = {"Item": item} if item is not None else {}
     stub.script.add_client_error(
-        "put_item", "ConditionalCheckFailedException", modeled_fields=fields
+        "update_item", "ConditionalCheckFailedException", modeled_fields=fields
     )
 
 
@@ -77,23 +77,49 @@ def page_of(number: int) -> JournalPage:
     return JournalPage(entries=(JournalEntry(first=at, last=at),))
 
 
-def test_a_write_is_one_put_under_a_condition_on_the_sequence(stubbed: Stub) -> None:
+def test_a_write_is_one_update_under_a_condition_on_sequence_and_version(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
+    values = {f":{n}": v for n, v in schedule_to_item(SCHEDULE).items() if n not in {"p", "s"}}
     expected = {
         "TableName": "schedules",
-        "Item": schedule_to_item(SCHEDULE),
+        "Key": schedule_key("nightly"),
+        "UpdateExpression": ANY,
+        "ExpressionAttributeNames": ANY,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
+    not_newer = "(attribute_not_exists(v) OR v <= :known)"
+    values[":known"] = {"N": "1"}
     after_one = {
-        "ConditionExpression": "q = :previous",
-        "ExpressionAttributeValues": {":previous": {"N": "1"}},
+        "ConditionExpression": f"q = :previous AND {not_newer}",
+        "ExpressionAttributeValues": {**values, ":previous": {"N": "1"}},
     }
-    stub.script.add_response("put_item", {}, {**expected, **after_one})
-    first = {"ConditionExpression": "attribute_not_exists(p)"}
-    stub.script.add_response("put_item", {}, {**expected, **first})
+    stub.script.add_response("update_item", {}, {**expected, **after_one})
+    first = {
+        "ConditionExpression": f"attribute_not_exists(p) AND {not_newer}",
+        "ExpressionAttributeValues": values,
+    }
+    stub.script.add_response("update_item", {}, {**expected, **first})
     store = DynamoScheduleStore(stub.client, "schedules")
     assert store.write(SCHEDULE, previous=1) == Written()
     assert store.write(SCHEDULE, previous=None) == Written()
+
+
+def test_a_write_keeps_what_a_later_release_added_and_removes_what_is_no_more(
+    installation: Installation,
+) -> None:
+    client, table = installation.dynamodb, installation.settings.schedules_table
+    store = DynamoScheduleStore(client, table)
+    first = replace(SCHEDULE, sequence=1, next_at=START, note="a note", journal=(), paused_at=START)
+    store.write(first, previous=None)
+    client.update_item(
+        TableName=table,
+        Key=schedule_key("nightly"),
+        UpdateExpression="SET added = :later",
+        ExpressionAttributeValues={":later": {"S": "by a later release"}},
+    )
+    assert store.write(SCHEDULE, previous=1) == Written()
+    item = client.get_item(TableName=table, Key=schedule_key("nightly"))["Item"]
+    assert item == {**schedule_to_item(SCHEDULE), "added": {"S": "by a later release"}}
 
 
 @pytest.mark.parametrize("stands", [None, "mine", "theirs"])
@@ -132,8 +158,8 @@ def test_a_refused_backfill_stands_only_where_it_was_one_s_own(
 
 def test_a_throttled_write_is_unavailable_and_names_the_table(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
-    stub.script.add_client_error("put_item", "ThrottlingException")
-    with pytest.raises(Unavailable, match="PutItem on table schedules was throttled"):
+    stub.script.add_client_error("update_item", "ThrottlingException")
+    with pytest.raises(Unavailable, match="UpdateItem on table schedules was throttled"):
         DynamoScheduleStore(stub.client, "schedules").write_walk(Walk(sequence=1), previous=0)
 
 

@@ -18,6 +18,7 @@ STATUS_BY_CODE = {
     "not_supported_yet": 422,
     "unavailable": 503,
     "illegal_move": 500,
+    "written_by_newer": 503,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 
 import pytest
@@ -34,6 +34,17 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "stop_wait": 5,
     }
     assert {name: seconds[name] for name in stated} == stated
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.1, 1 / 7, 1 / 60])
+def test_the_defaults_outlast_a_lost_tick_at_every_scale(factor: float) -> None:
+    assert Timings().scaled(factor).outlasts_a_lost_tick
+
+
+@pytest.mark.parametrize(("seconds", "outlasts"), [(180, False), (299, False), (840, True)])
+def test_a_look_ahead_of_less_than_five_ticks_does_not(seconds: int, outlasts: bool) -> None:
+    timings = replace(Timings(), look_ahead=timedelta(seconds=seconds))
+    assert timings.outlasts_a_lost_tick is outlasts
 
 
 def lateness_after_the_worst_death(timings: Timings) -> timedelta:

@@ -236,6 +236,17 @@ def test_lateness_of_a_later_start_is_told_against_the_time_it_was_due(world: Wo
     assert world.telemetry.values("lateness_ms") == [0, 3_000]
 
 
+def test_every_start_is_counted_and_no_duplicate_is(world: World) -> None:
+    world.submit(retry={"base_seconds": 10, "jitter": "none"})
+    (delivery,) = world.receive()
+    world.handle(delivery, fail)
+    world.handle(delivery)
+    world.advance(10)
+    world.deliver()
+    assert world.telemetry.total("attempts_started") == 2
+    assert world.telemetry.total("duplicates_dropped") == 1
+
+
 def test_a_snooze_is_no_lateness(world: World) -> None:
     job = world.submit()
     world.advance(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,9 @@ from hourhand.domain.model import JobStatus, Priority
 from hourhand.schedule_ports import DUE_SHARDS
 from hourhand.services.leadership import LEADER, shard_lease_name
 from hourhand.services.scheduling import MAX_INVOCATIONS, TICK_RESERVE_SECONDS, TickReport
+from hourhand.settings import LeaderMode
 from hourhand.testing import START, Crash, Faults, When
+from tests.world.runs import fail
 from tests.world.world import World
 
 FAR = 400
@@ -165,6 +168,33 @@ def test_a_clock_that_is_a_little_off_looks_further_ahead_and_closes_nothing(wor
     assert abs(record.skew_ms - 20_000) <= 1
 
 
+# --- on standby ----------------------------------------------------------------------------------
+
+
+def test_a_scheduler_on_standby_leads_no_tick_and_sweeps_no_shard() -> None:
+    world = World(leader=LeaderMode.STANDBY)
+    _due_jobs(world, 2)
+    for report in (world.tick(), _sweep(world, 0)):
+        assert (report.led, report.standby, report.dispatched) == (False, True, 0)
+    assert world.control.read_lease(LEADER) is None
+    assert world.control.read_watermark() is None
+    assert world.telemetry.total("ticks") == 0
+    assert world.telemetry.sentences[-1].startswith("This scheduler is on standby")
+
+
+def test_what_waited_while_every_scheduler_was_on_standby_is_found_by_the_first_that_leads() -> (
+    None
+):
+    world = World()
+    jobs = [world.submit(delay_seconds=FAR) for _ in range(3)]
+    standby = replace(world.scheduler.scheduling, is_standby=True)
+    for _ in range(20):
+        standby.tick("standby", lambda: 55.0)
+        world.advance(60)
+    world.settle()
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+
+
 # --- more than one invocation -------------------------------------------------------------------
 
 
@@ -216,6 +246,14 @@ def test_a_single_shard_cannot_be_shared() -> None:
     report = world.tick()
     assert (report.handed_over, report.dispatched, report.completed) == (0, 40, True)
     assert not world.invoker.invoked
+
+
+def test_a_fan_out_of_zero_means_that_one_invocation_does_it_all() -> None:
+    world = _wide_world(shards=8, fan_out_entries=0)
+    report = world.tick()
+    assert (report.handed_over, report.dispatched, report.completed) == (0, 40, True)
+    assert not world.invoker.invoked
+    assert not world.telemetry.warnings
 
 
 def test_an_invocation_that_is_refused_leaves_its_shards_to_the_leader() -> None:
@@ -316,6 +354,28 @@ def test_the_age_is_nothing_again_after_the_next_look_at_the_bucket(world: World
     record = world.control.read_tick()
     assert record is not None
     assert set(record.oldest_due_seconds.values()) == {0.0}
+
+
+def test_the_unresolved_dead_jobs_are_told_each_tick_until_somebody_redrives_them(
+    world: World,
+) -> None:
+    jobs = [world.submit(retry={"max_attempts": 1}) for _ in range(3)]
+    world.deliver(fail)
+    world.tick()
+    world.api.operations.redrive(jobs[0].id, actor="operator")
+    world.tick()
+    assert world.telemetry.values("dead_jobs") == [3, 2]
+
+
+def test_a_tick_whose_dead_jobs_cannot_be_counted_is_a_tick_all_the_same(world: World) -> None:
+    _due_jobs(world, 1)
+    faults = Faults()
+    faults.throttle("jobs.count_dead")
+    report = world.tick(world.process(faults).scheduler)
+    assert (report.dispatched, report.completed) == (1, True)
+    assert world.telemetry.values("dead_jobs") == []
+    assert world.telemetry.sentences[-1] == "The dead jobs could not be counted."
+    assert world.telemetry.total("ticks") == 1
 
 
 def test_a_helper_whose_clock_is_far_off_sweeps_nothing() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext
-from hourhand.domain.errors import InvalidInput, Unavailable
+from hourhand.domain.errors import InvalidInput, Unavailable, WrittenByNewer
+from hourhand.ports import Delivery
 from hourhand.services.execution import Disposition
 from hourhand.worker_runtime import MAX_RECORDS
 from tests.unit.worker_runtime.fakes import PATIENCE, Context, FakePulse, Worker, eventually
@@ -62,6 +63,20 @@ def test_a_foreign_message_is_told_and_left_for_the_backstop(worker: Worker) -> 
     assert line.fields["message_id"] == "foreign"
     assert worker.telemetry.total("messages_foreign") == 1
     assert worker.acts == ["ours SUCCEEDED"]
+
+
+def test_a_message_of_a_newer_version_is_kept_for_a_worker_that_knows_it(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_: object) -> Delivery:
+        raise WrittenByNewer("This message is of version 2.")
+
+    monkeypatch.setattr(worker.runtime, "read_delivery", read)
+
+    assert worker.process("newer") == ["newer"]
+
+    assert worker.telemetry.total("items_newer") == 1
+    assert worker.telemetry.total("messages_foreign") == 0
 
 
 @pytest.mark.parametrize("error", [Unavailable("DynamoDB did not answer"), LookupError("bug")])

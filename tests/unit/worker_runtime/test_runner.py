@@ -210,11 +210,30 @@ def test_a_payload_that_does_not_fit_can_never_succeed() -> None:
     assert told.traceback is None
 
 
-def test_a_job_of_an_unknown_handler_fails_and_may_find_it_after_a_deployment() -> None:
-    told = error_of(OneRun().run(lambda ctx: None, handler="renamed"))
+def test_a_job_of_an_unknown_handler_waits_for_a_deployment_at_no_attempt() -> None:
+    run = OneRun(clock=FakeClock())
+    finished = run.run(lambda ctx: None, handler="renamed")
 
+    assert (finished.outcome, finished.retry_after) == (Outcome.SNOOZED, timedelta(seconds=5))
+    assert error_of(finished).type == "UnknownHandler"
+    (line,) = run.telemetry.warnings
+    assert (line.fields["handler"], line.fields["looks_again"]) == ("renamed", True)
+    assert run.telemetry.total("handlers_unknown") == 1
+
+
+def test_a_job_whose_handler_never_came_fails_with_what_to_do() -> None:
+    run = OneRun(clock=FakeClock())
+    started = START - run.timings.handler_grace
+    finished = run.run(lambda ctx: None, handler="renamed", run_at=started, lateness_ms=0)
+
+    told = error_of(finished)
+    assert finished.outcome is Outcome.FAILED
     assert (told.type, told.retryable) == ("UnknownHandler", True)
-    assert told.message == "No handler is named renamed. There are greet."
+    assert told.message == (
+        "No handler is named renamed. There are greet. A deploy removed it, or did not bring it "
+        "yet: deploy it (again), then redrive the job."
+    )
+    assert told.traceback is None
 
 
 # --- results -------------------------------------------------------------------------------------

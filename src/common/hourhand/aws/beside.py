@@ -1,7 +1,7 @@
 """What is kept beside a job's hot item, under the same partition key: texts and failures.
 
-Each has an end of its own (``x``, for TTL), set when it is written: to set it at the job's end
-would cost the write units of the whole item again.
+Each has ``v``, the version of its layout, and an end of its own (``x``, for TTL), set when it is
+written: to set it at the job's end would cost the write units of the whole item again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hourhand.aws.values import (
     text,
     time,
 )
+from hourhand.aws.versions import Kind, require_known, version_value
 from hourhand.domain.model import Attempt, ErrorInfo, Outcome
 
 _TEXT_PREFIX = "T#"
@@ -37,6 +38,7 @@ def text_item(job_id: str, item: str, content: str, keep_until: datetime) -> dic
     """Return a payload or result as an item of its own."""
     return {
         **text_key(job_id, item),
+        "v": version_value(Kind.TEXT),
         "i": text(content),
         "x": number(expiry_seconds(keep_until)),
     }
@@ -52,6 +54,7 @@ def failure_item(job_id: str, attempt: Attempt, keep_until: datetime) -> dict[st
     item: dict[str, Value] = {
         "p": text(job_id),
         "s": text(f"{_FAILURE_PREFIX}{attempt.token:06d}"),
+        "v": version_value(Kind.FAILURE),
         "a": number(attempt.number),
         "w": text(attempt.worker),
         "ty": text(_beginning(error.type)),
@@ -72,7 +75,8 @@ def failure_item(job_id: str, attempt: Attempt, keep_until: datetime) -> dict[st
 
 
 def read_kept_text(item: Item) -> str:
-    """Read what `text_item` wrote."""
+    """Read what `text_item` wrote. Raises `WrittenByNewer`."""
+    require_known(Kind.TEXT, item, read_text(item["p"]))
     return read_text(item["i"])
 
 
@@ -89,7 +93,8 @@ def failure_token(item: Item) -> int | None:
 
 
 def read_failure(token: int, item: Item) -> Attempt:
-    """Read what `failure_item` wrote."""
+    """Read what `failure_item` wrote. Raises `WrittenByNewer`."""
+    require_known(Kind.FAILURE, item, read_text(item["p"]))
     return Attempt(
         number=int(item["a"]["N"]),
         token=token,

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 from hourhand.aws.batch_reads import read_in_batches
 from hourhand.aws.records import Records
 from hourhand.aws.schedule_items import (
+    CALENDAR_ATTRIBUTES,
     CALENDARS,
     calendar_from_item,
     calendar_key,
+    calendar_name_of,
     calendar_to_item,
 )
 from hourhand.aws.schedule_names import list_names
+from hourhand.aws.versions import Kind, require_all_known, version_value
 from hourhand.domain.schedules import Calendar
 from hourhand.schedule_ports import NamePage
 
@@ -41,19 +44,21 @@ class DynamoCalendarStore:
     def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
         """Read calendars, strongly consistent; unknown ones are left out."""
         keys = [calendar_key(name) for name in dict.fromkeys(names)]
-        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        require_all_known(Kind.CALENDAR, items, calendar_name_of)
         return {calendar.name: calendar for calendar in map(calendar_from_item, items)}
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
         """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""
-        refused = self._records.put_after(calendar_to_item(calendar), previous)
+        refused = self._records.put_after(calendar_to_item(calendar), previous, CALENDAR_ATTRIBUTES)
         if refused is None:
             return True
         return refused.item is not None and calendar_from_item(refused.item) == calendar
 
     def delete_calendar(self, name: str, *, previous: int) -> bool:
         """Delete it if it has the revision ``previous``; whether it is gone."""
-        return self._records.delete_at(calendar_key(name), previous)
+        known = version_value(Kind.CALENDAR)
+        return self._records.delete_at(calendar_key(name), previous, known)
 
     def list_calendars(self, *, after: str | None, limit: int) -> NamePage:
         """List names in ascending order, strictly after ``after``."""

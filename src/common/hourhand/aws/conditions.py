@@ -25,6 +25,7 @@ from hourhand.aws.items import (
     field_attributes,
 )
 from hourhand.aws.values import Codec, Value, read_time, text, time
+from hourhand.aws.versions import Kind, version_value
 from hourhand.domain.clauses import (
     Above,
     Absent,
@@ -41,13 +42,6 @@ from hourhand.domain.model import JobStatus
 from hourhand.domain.moves import Move
 
 Comparison = Literal["=", "<", "<=", ">"]
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
-    """The item has the attribute."""
-
-    attribute: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +99,13 @@ class Both:
     second: Test
 
 
-Test = Exists | Missing | Compares | OneOf | Less | LengthIs | Either | Both
+Test = Missing | Compares | OneOf | Less | LengthIs | Either | Both
 
 NEVER = Missing("p")
 """Holds for no item: each has its key."""
+
+IS_KNOWN_JOB = Compares("v", "<=", version_value(Kind.JOB))
+"""The item is there, and of no newer version: every job tells its version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +138,9 @@ def compile_move(move: Move) -> Write:
     Raises `ValueError` for a move on a field that cannot be changed or compared so: a mistake in
     Hourhand's own code.
     """
-    # A condition may hold of nothing at all; the write must not then make an item.
-    tests = (Exists(JOB_CODECS["id"].attribute), *(_test(c) for c in move.expect.values()))
+    # A condition may hold of nothing at all; the write must not then make an item. And what a
+    # newer version wrote may not be judged by what this one knows.
+    tests = (IS_KNOWN_JOB, *(_test(c) for c in move.expect.values()))
     return Write(
         job_id=move.job_id,
         tests=tests,

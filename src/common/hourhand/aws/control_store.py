@@ -11,6 +11,9 @@ map has the version that its sweep read: one condition covers both, without a tr
 map that grows in between makes the write of the watermark fail. Each write sets its own
 attributes only, so that neither overwrites the other.
 
+Each has ``v`` as well, see `hourhand.aws.versions`. A scheduler that meets a newer lease, shard
+map or watermark does not lead; whoever meets a newer shard map files no job.
+
 The watermark has no revision number of its own: the condition compares a hash of the whole record
 that the writer read. Two records with one hash are equal, so nothing is lost by it.
 """  # noqa: E501 (a table)
@@ -32,6 +35,7 @@ from hourhand.aws.control_records import (
 )
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.values import Item, Value, number, read_text, read_time, text, time
+from hourhand.aws.versions import FIRST_VERSION, NOT_NEWER, Kind, require_known, version_value
 from hourhand.domain.buckets import ShardMap
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
@@ -46,7 +50,9 @@ MAX_ACQUIRE_TRIES = 3
 
 _SWEEP = "sweep"
 _TICK = "tick"
-_FIRST_VERSION = 1
+_FIRST_MAP = 1
+_KEEPS_VERSION = "v = if_not_exists(v, :first)"
+"""Shard map and watermark share an item: a write of one of them leaves its version alone."""
 
 
 class DynamoControlStore:
@@ -66,7 +72,7 @@ class DynamoControlStore:
 
         Raises `Unavailable` where others change it again and again.
         """
-        item = self._read(_lease_key(name))
+        item = self._read(_lease_key(name), Kind.LEASE)
         for _ in range(MAX_ACQUIRE_TRIES):
             held = _lease_of(name, item)
             if held is not None and held.holder == holder:
@@ -86,12 +92,15 @@ class DynamoControlStore:
             refused = self._take(lease, item)
             if refused is None:
                 return lease
-            item = refused.item or self._read(_lease_key(name))
+            item = refused.item or self._read(_lease_key(name), Kind.LEASE)
+            if item is not None:
+                require_known(Kind.LEASE, item, name)
         raise Unavailable(f"The lease {name} changed under every try to take it; try again.")
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
         """Extend it, if holder and epoch still stand; ``None``: it is lost."""
         answer = self._update(
+            Kind.LEASE,
             _lease_key(lease.name),
             "SET until_ms = :until",
             "holder = :holder AND epoch = :epoch",
@@ -102,6 +111,7 @@ class DynamoControlStore:
     def release_lease(self, lease: Lease) -> bool:
         """Give it up, if holder and epoch still stand. The epoch is kept for the next holder."""
         answer = self._update(
+            Kind.LEASE,
             _lease_key(lease.name),
             "REMOVE holder, until_ms, acquired_ms, taken_from",
             "holder = :holder AND epoch = :epoch",
@@ -111,37 +121,32 @@ class DynamoControlStore:
 
     def read_lease(self, name: str) -> Lease | None:
         """Read who holds it; ``None`` where nobody ever did or it was given up."""
-        return _lease_of(name, self._read(_lease_key(name)))
+        return _lease_of(name, self._read(_lease_key(name), Kind.LEASE))
 
     def _take(self, lease: Lease, seen: Item | None) -> ConditionRefused | None:
         """Write ``lease`` if the record is still as it was ``seen``."""
-        values: dict[str, Value] = {}
+        values = _lease_attributes(lease)
         if seen is None:
             condition = "attribute_not_exists(p)"
         elif "holder" not in seen:
-            condition = "attribute_not_exists(holder) AND epoch = :epoch"
-            values[":epoch"] = seen["epoch"]
+            condition = "attribute_not_exists(holder) AND epoch = :seen_epoch"
+            values[":seen_epoch"] = seen["epoch"]
         else:
-            condition = "holder = :holder AND epoch = :epoch AND until_ms = :until"
-            values[":holder"], values[":epoch"] = seen["holder"], seen["epoch"]
-            values[":until"] = seen["until_ms"]
-        arguments = {"ExpressionAttributeValues": values} if values else {}
-        answer = ask_conditionally(
-            self._call("PutItem"),
-            self._client.put_item,
-            TableName=self._table,
-            Item=_lease_item(lease),
-            ConditionExpression=condition,
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **arguments,
-        )
+            condition = "holder = :seen_holder AND epoch = :seen_epoch AND until_ms = :seen_until"
+            values[":seen_holder"], values[":seen_epoch"] = seen["holder"], seen["epoch"]
+            values[":seen_until"] = seen["until_ms"]
+        update = "SET v = :known, holder = :holder, epoch = :epoch, until_ms = :until, "
+        update += "acquired_ms = :acquired"
+        has_loser = lease.taken_from is not None
+        update += ", taken_from = :taken_from" if has_loser else " REMOVE taken_from"
+        answer = self._update(Kind.LEASE, _lease_key(lease.name), update, condition, values)
         return answer if isinstance(answer, ConditionRefused) else None
 
     # --- shard map and watermark ---
 
     def read_shard_map(self) -> ShardMap:
         """Read the shard map, strongly consistent; a new installation has one shard."""
-        item = self._read(_SWEEP)
+        item = self._read(_SWEEP, Kind.SWEEP)
         if item is None or "shard_map" not in item:
             return ShardMap()
         return shard_map_from_json(read_text(item["shard_map"]))
@@ -151,20 +156,22 @@ class DynamoControlStore:
         if shard_map.version != expected_version + 1:
             return False
         answer = self._update(
+            Kind.SWEEP,
             _SWEEP,
-            "SET shard_map = :map, map_version = :version",
+            f"SET shard_map = :map, map_version = :version, {_KEEPS_VERSION}",
             _map_has_version(expected_version),
             {
                 ":map": text(shard_map_to_json(shard_map)),
                 ":version": number(shard_map.version),
                 ":expected": number(expected_version),
+                ":first": number(FIRST_VERSION),
             },
         )
         return not isinstance(answer, ConditionRefused)
 
     def read_watermark(self) -> Watermark | None:
         """Read the state of the sweep, strongly consistent."""
-        item = self._read(_SWEEP)
+        item = self._read(_SWEEP, Kind.SWEEP)
         if item is None or "watermark" not in item:
             return None
         return watermark_from_json(read_text(item["watermark"]))
@@ -176,6 +183,7 @@ class DynamoControlStore:
             ":record": text(record),
             ":hash": text(content_hash(record)),
             ":expected": number(state.shard_map_version),
+            ":first": number(FIRST_VERSION),
         }
         if previous is None:
             is_as_read = "attribute_not_exists(watermark_hash)"
@@ -185,8 +193,9 @@ class DynamoControlStore:
             is_as_read = "watermark_hash = :previous"
             values[":previous"] = text(content_hash(watermark_to_json(previous)))
         answer = self._update(
+            Kind.SWEEP,
             _SWEEP,
-            "SET watermark = :record, watermark_hash = :hash",
+            f"SET watermark = :record, watermark_hash = :hash, {_KEEPS_VERSION}",
             f"{is_as_read} AND {_map_has_version(state.shard_map_version)}",
             values,
         )
@@ -196,21 +205,22 @@ class DynamoControlStore:
 
     def read_tick(self) -> TickRecord | None:
         """Read what the last tick found."""
-        item = self._read(_TICK)
+        item = self._read(_TICK, Kind.TICK)
         return tick_from_json(read_text(item["tick"])) if item is not None else None
 
     def write_tick(self, record: TickRecord) -> None:
-        """Store what this tick found."""
-        ask(
-            self._call("PutItem"),
-            self._client.put_item,
-            TableName=self._table,
-            Item={"p": text(_TICK), "tick": text(tick_to_json(record))},
+        """Store what this tick found, unless a newer version tells of a tick of its own."""
+        self._update(
+            Kind.TICK,
+            _TICK,
+            "SET v = :known, tick = :tick",
+            None,
+            {":tick": text(tick_to_json(record))},
         )
 
     # --- parts ---
 
-    def _read(self, key: str) -> Item | None:
+    def _read(self, key: str, kind: Kind) -> Item | None:
         answer = ask(
             self._call("GetItem"),
             self._client.get_item,
@@ -218,10 +228,18 @@ class DynamoControlStore:
             Key={"p": text(key)},
             ConsistentRead=True,
         )
-        return answer.get("Item")
+        item = answer.get("Item")
+        if item is not None:
+            require_known(kind, item, key)
+        return item
 
     def _update(
-        self, key: str, update: str, condition: str, values: Mapping[str, Value]
+        self,
+        kind: Kind,
+        key: str,
+        update: str,
+        condition: str | None,
+        values: Mapping[str, Value],
     ) -> Any | ConditionRefused:
         return ask_conditionally(
             self._call("UpdateItem"),
@@ -229,8 +247,9 @@ class DynamoControlStore:
             TableName=self._table,
             Key={"p": text(key)},
             UpdateExpression=update,
-            ConditionExpression=condition,
-            ExpressionAttributeValues=values,
+            ConditionExpression=f"{condition} AND {NOT_NEWER}" if condition else NOT_NEWER,
+            ExpressionAttributeValues={**values, ":known": version_value(kind)},
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
         )
 
     def _call(self, operation: str) -> Call:
@@ -241,17 +260,16 @@ def _lease_key(name: str) -> str:
     return f"lease.{name}"
 
 
-def _lease_item(lease: Lease) -> dict[str, Value]:
-    item = {
-        "p": text(_lease_key(lease.name)),
-        "holder": text(lease.holder),
-        "epoch": number(lease.epoch),
-        "until_ms": time(lease.until),
-        "acquired_ms": time(lease.acquired_at),
+def _lease_attributes(lease: Lease) -> dict[str, Value]:
+    values = {
+        ":holder": text(lease.holder),
+        ":epoch": number(lease.epoch),
+        ":until": time(lease.until),
+        ":acquired": time(lease.acquired_at),
     }
     if lease.taken_from is not None:
-        item["taken_from"] = text(lease.taken_from)
-    return item
+        values[":taken_from"] = text(lease.taken_from)
+    return values
 
 
 def _lease_of(name: str, item: Item | None) -> Lease | None:
@@ -277,6 +295,6 @@ def _identity(lease: Lease) -> dict[str, Value]:
 
 def _map_has_version(version: int) -> str:
     """Return the condition on ``:expected``; a map that was never written is the first."""
-    if version == _FIRST_VERSION:
+    if version == _FIRST_MAP:
         return "(attribute_not_exists(map_version) OR map_version = :expected)"
     return "map_version = :expected"

@@ -16,7 +16,7 @@ from hourhand.aws.exclusion_records import exclusion_record, read_exclusions_and
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.model import Backoff, Jitter, OnLost, Priority
 from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.recurrence import DstFold, DstGap
+from hourhand.domain.rule import DstFold, DstGap
 from hourhand.domain.schedules import (
     Keep,
     Misfire,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from hourhand.domain.recurrence import (
+from hourhand.domain.rule import (
     ExcludedDate,
     ExcludedDates,
     ExcludedExpression,

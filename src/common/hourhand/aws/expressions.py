@@ -12,7 +12,6 @@ from hourhand.aws.conditions import (
     Both,
     Compares,
     Either,
-    Exists,
     LengthIs,
     Less,
     Missing,
@@ -73,8 +72,6 @@ def _update(write: Write, values: _Values) -> str:
 
 def _condition(test: Test, values: _Values) -> str:
     match test:
-        case Exists(attribute):
-            return f"attribute_exists({attribute})"
         case Missing(attribute):
             return f"attribute_not_exists({attribute})"
         case Compares(attribute, comparison, value):

@@ -3,6 +3,7 @@
 | attribute | what |
 |---|---|
 | ``p`` | the record's key |
+| ``v`` | the version of this layout, see `hourhand.aws.versions`; absent in the oldest ones |
 | ``j``, ``f`` | job and fencing token of the attempt that holds or held it |
 | ``i`` | hash of the inputs |
 | ``g`` | whether it is done |
@@ -27,6 +28,7 @@ from hourhand.aws.values import (
     text,
     time,
 )
+from hourhand.aws.versions import NOT_NEWER, Kind, require_known, version_value
 from hourhand.domain.errors import Unavailable
 from hourhand.ports import IdempotencyRecord
 
@@ -39,6 +41,7 @@ MAX_BEGIN_TRIES = 3
 _NOT_THERE = "attribute_not_exists(p)"
 _OVER = "u < :now"
 _SAME_ATTEMPT_OR_OLDER = "(g = :in_progress AND j = :job AND f <= :token)"
+_MAY_CLAIM = f"{NOT_NEWER} AND ({_NOT_THERE} OR {_OVER} OR {_SAME_ATTEMPT_OR_OLDER})"
 
 
 class DynamoIdempotencyStore:
@@ -60,12 +63,13 @@ class DynamoIdempotencyStore:
                 self._client.put_item,
                 TableName=self._table,
                 Item=_item_of(record),
-                ConditionExpression=f"{_NOT_THERE} OR {_OVER} OR {_SAME_ATTEMPT_OR_OLDER}",
+                ConditionExpression=_MAY_CLAIM,
                 ExpressionAttributeValues={
                     ":now": time(now),
                     ":in_progress": {"BOOL": False},
                     ":job": text(record.job_id),
                     ":token": number(record.token),
+                    ":known": version_value(Kind.IDEMPOTENCY),
                 },
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
@@ -73,20 +77,25 @@ class DynamoIdempotencyStore:
                 return None
             standing = answer.item or self._read(record.key)
             if standing is not None:
+                require_known(Kind.IDEMPOTENCY, standing, record.job_id)
                 return _record_from(standing)
         raise Unavailable("The idempotency record changed under every try to claim it; try again.")
 
     def finish(self, record: IdempotencyRecord) -> bool:
         """Note the result, if the record is still ours (same job and token). Whether it was."""
+        kept = {name: value for name, value in _item_of(record).items() if name != "p"}
         answer = ask_conditionally(
-            self._call("PutItem"),
-            self._client.put_item,
+            self._call("UpdateItem"),
+            self._client.update_item,
             TableName=self._table,
-            Item=_item_of(record),
-            ConditionExpression="j = :job AND f = :token",
+            Key={"p": text(record.key)},
+            UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in kept),
+            ConditionExpression=f"j = :job AND f = :token AND {NOT_NEWER}",
             ExpressionAttributeValues={
+                **{f":{name}": value for name, value in kept.items()},
                 ":job": text(record.job_id),
                 ":token": number(record.token),
+                ":known": version_value(Kind.IDEMPOTENCY),
             },
         )
         return not isinstance(answer, ConditionRefused)
@@ -108,6 +117,7 @@ class DynamoIdempotencyStore:
 def _item_of(record: IdempotencyRecord) -> dict[str, Value]:
     item: dict[str, Value] = {
         "p": text(record.key),
+        "v": version_value(Kind.IDEMPOTENCY),
         "j": text(record.job_id),
         "f": number(record.token),
         "i": text(record.inputs_hash),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hourhand.aws.failures import Call, NotDone, ask_or_reason
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.times import from_ms, to_ms
+from hourhand.settings import SELF
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -31,26 +32,36 @@ class SweepRequest:
 class LambdaSweepInvoker:
     """Implements `hourhand.ports.SweepInvoker` by asynchronous invocations.
 
-    Without a ``function_name`` it refuses: the leader then sweeps everything by itself.
+    ``function``: its name or ARN, or `SELF`, which is the function as it was last `called_as`.
+    Without one it refuses: the leader then sweeps everything by itself.
     """
 
-    def __init__(self, client: LambdaClient, function_name: str) -> None:
+    def __init__(self, client: LambdaClient, function: str) -> None:
         """Call nothing yet."""
         self._client = client
-        self._function_name = function_name
+        self._is_own = function == SELF
+        self._function = "" if self._is_own else function
+
+    def called_as(self, arn: str) -> None:
+        """Note by which ARN this function was called.
+
+        With its alias or version: what it starts runs the same code, as warm as itself.
+        """
+        if self._is_own:
+            self._function = arn
 
     def invoke(self, shards: Sequence[int], *, epoch: int, tick_at: datetime) -> bool:
         """Hand ``shards`` over; ``False``: it was refused, and the caller keeps them.
 
         Whatever went wrong, keeping them is right: at worst they are swept twice.
         """
-        if not self._function_name:
+        if not self._function:
             return False
         request = SweepRequest(shards=tuple(shards), epoch=epoch, tick_at=tick_at)
         answer = ask_or_reason(
-            Call("Invoke", f"function {self._function_name}"),
+            Call("Invoke", f"function {self._function}"),
             self._client.invoke,
-            FunctionName=self._function_name,
+            FunctionName=self._function,
             InvocationType="Event",
             Payload=json.dumps(sweep_event(request)).encode(),
         )

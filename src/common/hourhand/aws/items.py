@@ -8,7 +8,7 @@ Beside them an item holds:
 | attribute | what |
 |---|---|
 | ``p``, ``s`` | the key: the job's id and `HOT_ITEM` |
-| ``v`` | `VERSION` of this layout |
+| ``v`` | the version of this layout, see `hourhand.aws.versions` |
 | ``b``, ``k`` | ``due_at`` and ``shard``: the place in the ``run_at`` index |
 | ``l``, ``c`` | ``created_at``: the place in the ``listing`` index |
 | ``d`` | the place in the ``dead`` index, with ``c``; only in the state DEAD |
@@ -46,6 +46,7 @@ from hourhand.aws.values import (
     text,
     time,
 )
+from hourhand.aws.versions import Kind, require_known, version_value
 from hourhand.domain.buckets import Entry, shard_of
 from hourhand.domain.history import pack_event, unpack_event
 from hourhand.domain.ids import listing_tie, trace_id_for
@@ -66,7 +67,6 @@ from hourhand.domain.overlap import Overlap
 from hourhand.domain.times import from_ms, to_ms
 
 HOT_ITEM = "J"
-VERSION = 1
 
 
 def content_value(content: Content) -> Value:
@@ -180,6 +180,11 @@ def hot_key(job_id: str) -> dict[str, Value]:
     return {"p": text(job_id), "s": text(HOT_ITEM)}
 
 
+def job_id_of(item: Item) -> str:
+    """Return the job that an item belongs to."""
+    return read_text(item["p"])
+
+
 def bucket_partition(bucket: int, shard: int) -> str:
     """Return the partition of the ``run_at`` index that holds one shard of a bucket."""
     return f"{bucket}.{shard}"
@@ -263,7 +268,7 @@ def field_attributes(job_id: str, field: str, value: Any) -> dict[str, Value | N
 
 def job_to_item(job: Job) -> dict[str, Value]:
     """Return the hot item of ``job``."""
-    item: dict[str, Value | None] = {**hot_key(job.id), "v": number(VERSION)}
+    item: dict[str, Value | None] = {**hot_key(job.id), "v": version_value(Kind.JOB)}
     for codec in JOB_CODECS.values():
         item[codec.attribute] = codec.stored(getattr(job, codec.field))
     for field in ("retry", "keep_until", "trace_id"):
@@ -282,7 +287,8 @@ def job_to_item(job: Job) -> dict[str, Value]:
 
 
 def job_from_item(item: Item) -> Job:
-    """Read a hot item. Attributes of later layouts are passed over."""
+    """Read a hot item; attributes that are not known are passed over. Raises `WrittenByNewer`."""
+    require_known(Kind.JOB, item, job_id_of(item))
     fields: dict[str, Any] = dict(_JOB_DEFAULTS)
     retry: dict[str, Any] = dict(_RETRY_DEFAULTS)
     for attribute, value in item.items():

@@ -17,10 +17,11 @@ from hourhand.aws.batch_reads import read_in_batches
 from hourhand.aws.conditions import compile_move
 from hourhand.aws.expressions import update_arguments
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_to_item
+from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
 from hourhand.aws.values import Item, expiry_seconds, number, read_text, text
+from hourhand.aws.versions import NOT_NEWER, Kind, require_all_known, version_value
 from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
 from hourhand.ports import (
@@ -120,7 +121,8 @@ class DynamoJobStore:
     def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
         keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
-        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        require_all_known(Kind.JOB, items, job_id_of)
         return {job.id: job for job in map(job_from_item, items)}
 
     def _settled(self, move: Move, mark: Marked, found: Mapping[str, Job]) -> WriteResult:
@@ -180,8 +182,11 @@ class DynamoJobStore:
             TableName=self._table,
             Key=beside.text_key(job_id, item),
             UpdateExpression="SET x = :until",
-            ConditionExpression="attribute_exists(p) AND x < :until",
-            ExpressionAttributeValues={":until": number(expiry_seconds(keep_until))},
+            ConditionExpression=f"attribute_exists(p) AND x < :until AND {NOT_NEWER}",
+            ExpressionAttributeValues={
+                ":until": number(expiry_seconds(keep_until)),
+                ":known": version_value(Kind.TEXT),
+            },
         )
 
     def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
@@ -189,8 +194,15 @@ class DynamoJobStore:
         self._put_beside(beside.failure_item(job_id, attempt, keep_until))
 
     def _put_beside(self, item: Item) -> None:
-        call = self._call("PutItem")
-        ask(call, self._client.put_item, TableName=self._table, Item=item)
+        """Keep it, unless a newer version did: a text's key is its hash, a failure's its token."""
+        ask_conditionally(
+            self._call("PutItem"),
+            self._client.put_item,
+            TableName=self._table,
+            Item=item,
+            ConditionExpression=NOT_NEWER,
+            ExpressionAttributeValues={":known": item["v"]},
+        )
 
     def _query_partition(self, job_id: str) -> Iterator[Item]:
         """Yield everything of one job: texts, the hot item, then failures, newest first."""
@@ -237,6 +249,11 @@ class DynamoJobStore:
             created_after=created_after,
             limit=limit,
         )
+
+    def count_dead(self, limit: int) -> int:
+        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``."""
+        _require_limit(limit)
+        return self._indexes.count_dead(limit)
 
     def _call(self, operation: str) -> Call:
         return Call(operation, f"table {self._table}")

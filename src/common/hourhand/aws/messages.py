@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from hourhand.domain.errors import HourhandError
+from hourhand.domain.errors import HourhandError, WrittenByNewer
 from hourhand.domain.ids import canonical_json, content_hash, trace_id_for
 from hourhand.domain.model import JobMessage, Priority
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports import Delivery
 
 VERSION = 1
+"""Under the rules of `hourhand.aws.versions`: a new field that may be ignored does not raise it."""
+
 HASH_CHARACTERS = 12
 """How much of its hash names a message that is not ours; its text may be a payload's."""
 
@@ -47,16 +49,21 @@ def message_body(message: JobMessage) -> str:
 
 
 def read_message(body: str) -> JobMessage:
-    """Read what `message_body` wrote; raise `ForeignMessage` for anything else."""
+    """Read what `message_body` wrote.
+
+    Raises `WrittenByNewer` for a message of a newer version, and `ForeignMessage` for anything
+    that is none of ours.
+    """
     try:
         fields = json.loads(body)
         version = fields["v"]
     except (ValueError, TypeError, KeyError) as error:
         raise ForeignMessage(f"This message is not a job's: {_named(body)}") from error
-    if version != VERSION:
-        raise ForeignMessage(
-            f"This message is not of version {VERSION}, which alone this worker reads: "
-            f"{_named(body)}"
+    if type(version) is not int or version < VERSION:
+        raise ForeignMessage(f"This message has no version that ever was: {_named(body)}")
+    if version > VERSION:
+        raise WrittenByNewer(
+            f"This message is of version {version}, and this worker reads {VERSION}: {_named(body)}"
         )
     try:
         return _message_of(fields)
@@ -95,7 +102,7 @@ def read_delivery(
     """Read a record of a Lambda event, or a message as ReceiveMessage returns it.
 
     ``queue``: where it was received; needed for the latter, since only the former says.
-    Raises `ForeignMessage` for a body or a queue that is not ours.
+    Raises as `read_message`, and `ForeignMessage` for a queue that is not ours.
     """
     attributes = record.get("attributes", record.get("Attributes", {}))
     sent_ms = attributes.get("SentTimestamp")
@@ -107,6 +114,14 @@ def read_delivery(
         sent_at=from_ms(int(sent_ms)) if sent_ms is not None else None,
         receive_count=int(attributes.get("ApproximateReceiveCount", 1)),
     )
+
+
+def read_receipt(
+    record: Mapping[str, Any], queue: Priority | None, queues_by_name: Mapping[str, Priority]
+) -> tuple[Priority, str]:
+    """Return what is needed to hide a message, whatever is in it. Raises `ForeignMessage`."""
+    receipt = _first(record, "receiptHandle", "ReceiptHandle")
+    return queue or _queue_of(record, queues_by_name), receipt
 
 
 def _first(record: Mapping[str, Any], *names: str) -> str:

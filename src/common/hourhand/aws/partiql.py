@@ -13,7 +13,6 @@ from hourhand.aws.conditions import (
     Both,
     Compares,
     Either,
-    Exists,
     LengthIs,
     Less,
     Missing,
@@ -42,8 +41,7 @@ def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
     parameters: list[Value] = []
     changes = _changes(write, parameters)
     parameters += [text(write.job_id), text(HOT_ITEM)]
-    # An UPDATE never makes an item, so that its key need not be tested for existence.
-    tests = [_condition(t, parameters) for t in write.tests if not isinstance(t, Exists)]
+    tests = [_condition(test, parameters) for test in write.tests]
     where = " AND ".join(['"p" = ?', '"s" = ?', *tests])
     return {
         "Statement": f'UPDATE "{table}" {changes} WHERE {where} RETURNING ALL NEW *',
@@ -91,5 +89,5 @@ def _condition(test: Test, parameters: list[Value]) -> str:
             return f'size("{attribute}") = ?'
         case Both(first, second):
             return f"({_condition(first, parameters)} AND {_condition(second, parameters)})"
-        case Exists() | Either():
+        case Either():
             raise ValueError(f"{test!r} has no place in a batch")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.failures import Call, Expected, NotDone, ask, ask_expecting, ask_or_reason
-from hourhand.aws.messages import message_body, read_delivery
+from hourhand.aws.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.retrying import wait_seconds
 from hourhand.domain.actions import QueueView
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.ids import message_group
 from hourhand.domain.model import POOL, Priority
 from hourhand.domain.skew import TimeSample
@@ -36,6 +36,9 @@ SINGLE_TRIES = 2
 PROBE_RECEIVES = 3
 PROBE_WAIT_SECONDS = 1
 """How often, and how long each time, the probe of the time is waited for."""
+
+NEWER_HIDE_SECONDS = 15
+"""Short, since a job may wait for it; the thousand receives that a queue allows last four hours."""
 
 _INVALID_RECEIPT = frozenset(
     {
@@ -185,10 +188,16 @@ class SqsQueues:
     def parse_delivery(self, record: Mapping[str, Any], queue: Priority | None = None) -> Delivery:
         """Read a record of a Lambda event, or a message of ReceiveMessage from ``queue``.
 
-        Raises `hourhand.aws.messages.ForeignMessage` for a message that is not ours.
+        Raises `hourhand.aws.messages.ForeignMessage` for a message that is not ours, and
+        `WrittenByNewer` for one of a newer version, which is hidden for `NEWER_HIDE_SECONDS`: a
+        worker of that version may well run already.
         """
         names = {queue_name(url): priority for priority, url in self._urls.items()}
-        return read_delivery(record, queue, names)
+        try:
+            return read_delivery(record, queue, names)
+        except WrittenByNewer:
+            self._hide(*read_receipt(record, queue, names), NEWER_HIDE_SECONDS)
+            raise
 
     def hide(self, delivery: Delivery, seconds: int) -> bool:
         """Set how long the message stays hidden from now. ``False``: its receipt is not valid.
@@ -197,13 +206,16 @@ class SqsQueues:
         """
         if not 0 <= seconds <= SQS_MAX_VISIBILITY.total_seconds():
             raise ValueError(f"seconds must be 0 to 12 hours, not {seconds}")
-        url = self._urls[delivery.queue]
+        return self._hide(delivery.queue, delivery.receipt, seconds)
+
+    def _hide(self, queue: Priority, receipt: str, seconds: int) -> bool:
+        url = self._urls[queue]
         answer = ask_expecting(
             _INVALID_RECEIPT,
             Call("ChangeMessageVisibility", f"queue {queue_name(url)}"),
             self._client.change_message_visibility,
             QueueUrl=url,
-            ReceiptHandle=delivery.receipt,
+            ReceiptHandle=receipt,
             VisibilityTimeout=seconds,
         )
         return not isinstance(answer, Expected)

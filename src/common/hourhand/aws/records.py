@@ -1,19 +1,25 @@
 """Records that are read and written as wholes, each write conditional on the one before it.
 
-The attribute ``q`` counts the writes of a record (its ``sequence`` or ``revision``).
+The attribute ``q`` counts the writes of a record (its ``sequence`` or ``revision``). No write
+changes a record of a newer version than its own ``v``, see `hourhand.aws.versions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.values import Item, Value, number
+from hourhand.aws.versions import NOT_NEWER
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+
+KEY = ("p", "s")
+"""The key attributes of the tables that hold such records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,58 +40,88 @@ class Records:
         )
         return answer.get("Item")
 
-    def put(self, item: Item) -> None:
-        """Write a record, whatever stands there."""
-        ask(self.call("PutItem"), self.client.put_item, TableName=self.table, Item=item)
+    def put(self, item: Item, attributes: Collection[str] = ()) -> ConditionRefused | None:
+        """Write a record, whatever stands there; else return what a newer version wrote.
 
-    def put_unless_newer(self, item: Item) -> None:
+        For ``attributes`` see `put_after`.
+        """
+        return self._write(item, attributes, NOT_NEWER, {})
+
+    def put_unless_ahead(self, item: Item) -> ConditionRefused | None:
         """Write a record whose count ``q`` is that of the one that stands, or higher.
 
         An older one changes nothing: who writes it late must not undo what a later writer did.
+        Returns ``None`` where it was written, else what stands.
         """
-        ask_conditionally(
-            self.call("PutItem"),
-            self.client.put_item,
-            TableName=self.table,
-            Item=item,
-            ConditionExpression="attribute_not_exists(p) OR q <= :count",
-            ExpressionAttributeValues={":count": item["q"]},
-        )
+        condition = f"(attribute_not_exists(p) OR q <= :q) AND {NOT_NEWER}"
+        return self._write(item, (), condition, {})
 
-    def put_after(self, item: Item, previous: int | None) -> ConditionRefused | None:
+    def put_after(
+        self, item: Item, previous: int | None, attributes: Collection[str] = ()
+    ) -> ConditionRefused | None:
         """Write a record if the one that stands counts ``previous`` (``None``: none stands).
 
-        Returns ``None`` where it was written, else what stands, if anything does.
+        Of one that stands, those of ``attributes`` go that ``item`` has not; all that is not
+        named here, a later release's, stays. Returns ``None`` where it was written, else what
+        stands, if anything does.
         """
-        arguments: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(p)"}
-        if previous is not None:
-            arguments = {
-                "ConditionExpression": "q = :previous",
-                "ExpressionAttributeValues": {":previous": number(previous)},
-            }
+        if previous is None:
+            return self._write(item, (), f"attribute_not_exists(p) AND {NOT_NEWER}", {})
+        condition = f"q = :previous AND {NOT_NEWER}"
+        return self._write(item, attributes, condition, {":previous": number(previous)})
+
+    def delete(self, key: Mapping[str, Value], known: Value) -> bool:
+        """Delete a record of at most the version ``known``; whether it is gone."""
+        return self._delete(key, NOT_NEWER, {":known": known})
+
+    def delete_at(self, key: Mapping[str, Value], previous: int, known: Value) -> bool:
+        """Delete a record if it counts ``previous``; whether it is gone."""
+        return self._delete(
+            key,
+            f"attribute_not_exists(p) OR (q = :previous AND {NOT_NEWER})",
+            {":previous": number(previous), ":known": known},
+        )
+
+    def _write(
+        self,
+        item: Item,
+        attributes: Collection[str],
+        condition: str,
+        values: Mapping[str, Value],
+    ) -> ConditionRefused | None:
+        sets = [name for name in item if name not in KEY]
+        gone = sorted(set(attributes) - set(item))
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
+        if gone:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
         answer = ask_conditionally(
-            self.call("PutItem"),
-            self.client.put_item,
+            self.call("UpdateItem"),
+            self.client.update_item,
             TableName=self.table,
-            Item=item,
+            Key={name: item[name] for name in KEY},
+            UpdateExpression=update,
+            ConditionExpression=condition,
+            # Named, so that no attribute's name can be one of DynamoDB's many reserved words.
+            ExpressionAttributeNames={f"#{name}": name for name in (*sets, *gone)},
+            ExpressionAttributeValues={
+                **{f":{name}": item[name] for name in sets},
+                ":known": item["v"],
+                **values,
+            },
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **arguments,
         )
         return answer if isinstance(answer, ConditionRefused) else None
 
-    def delete(self, key: Mapping[str, Value]) -> None:
-        """Delete a record, if there is one."""
-        ask(self.call("DeleteItem"), self.client.delete_item, TableName=self.table, Key=key)
-
-    def delete_at(self, key: Mapping[str, Value], previous: int) -> bool:
-        """Delete a record if it counts ``previous``; whether it is gone."""
+    def _delete(
+        self, key: Mapping[str, Value], condition: str, values: Mapping[str, Value]
+    ) -> bool:
         answer = ask_conditionally(
             self.call("DeleteItem"),
             self.client.delete_item,
             TableName=self.table,
             Key=key,
-            ConditionExpression="attribute_not_exists(p) OR q = :previous",
-            ExpressionAttributeValues={":previous": number(previous)},
+            ConditionExpression=condition,
+            ExpressionAttributeValues=values,
         )
         return not isinstance(answer, ConditionRefused)
 

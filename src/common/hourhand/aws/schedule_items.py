@@ -29,6 +29,7 @@ from hourhand.aws.values import (
     Item,
     Value,
     always,
+    attributes_of,
     by_field,
     expiry_seconds,
     keep_until_attributes,
@@ -42,10 +43,11 @@ from hourhand.aws.values import (
     text,
     time,
 )
+from hourhand.aws.versions import Kind, require_known, version_value
 from hourhand.domain.buckets import shard_of
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.recurrence import Exclusion
+from hourhand.domain.rule import Exclusion
 from hourhand.domain.schedules import (
     Backfill,
     BackfillOrder,
@@ -58,7 +60,6 @@ from hourhand.domain.schedules import (
 from hourhand.domain.times import to_ms
 from hourhand.schedule_ports import DUE_SHARDS, JournalPage
 
-VERSION = 1
 SCHEDULES = "schedules"
 CALENDARS = "calendars"
 """The partitions of the index ``names``."""
@@ -148,6 +149,15 @@ WALK_CODECS: Mapping[str, Codec] = by_field(
 )
 
 
+END_ATTRIBUTES = ("x", "y")
+
+SCHEDULE_ATTRIBUTES = frozenset({*attributes_of(SCHEDULE_CODECS), *END_ATTRIBUTES, "n", "d"})
+BACKFILL_ATTRIBUTES = frozenset({*attributes_of(BACKFILL_CODECS), *END_ATTRIBUTES})
+CALENDAR_ATTRIBUTES = frozenset(attributes_of(CALENDAR_CODECS))
+WALK_ATTRIBUTES = frozenset(attributes_of(WALK_CODECS))
+"""What a write of such a record removes where it has no value for it."""
+
+
 # --- keys -----------------------------------------------------------------------------------------
 
 
@@ -201,6 +211,11 @@ def schedule_id_of(item: Item) -> str:
     return read_text(item["p"]).removeprefix(_SCHEDULE_PREFIX)
 
 
+def calendar_name_of(item: Item) -> str:
+    """Return which calendar an item is."""
+    return read_text(item["p"]).removeprefix(_CALENDAR_PREFIX)
+
+
 def _beside(schedule_id: str, sort: str) -> dict[str, Value]:
     return {"p": text(_SCHEDULE_PREFIX + schedule_id), "s": text(sort)}
 
@@ -212,7 +227,7 @@ def schedule_to_item(schedule: Schedule) -> dict[str, Value]:
     """Return the hot item of a schedule."""
     item = {
         **schedule_key(schedule.id),
-        **_common(schedule.keep_until),
+        **_common(Kind.SCHEDULE, schedule.keep_until),
         **stored_fields(schedule, SCHEDULE_CODECS),
         "l": text(SCHEDULES),
     }
@@ -223,7 +238,8 @@ def schedule_to_item(schedule: Schedule) -> dict[str, Value]:
 
 
 def schedule_from_item(item: Item) -> Schedule:
-    """Read a hot item. Attributes of later layouts are passed over."""
+    """Read a hot item; attributes that are not known are passed over. Raises `WrittenByNewer`."""
+    require_known(Kind.SCHEDULE, item, schedule_id_of(item))
     return Schedule(
         **read_fields(item, SCHEDULE_CODECS),
         id=schedule_id_of(item),
@@ -238,7 +254,7 @@ def definition_to_item(
     """Return a definition; it has no end while it may be in use."""
     return {
         **definition_key(schedule_id, name),
-        **_common(None),
+        **_common(Kind.DEFINITION, None),
         "f": text(definition_to_json(definition)),
         "i": text(definition.payload_text),
     }
@@ -250,7 +266,8 @@ def definition_name_of(item: Item) -> str:
 
 
 def definition_from_item(item: Item) -> ScheduleDefinition:
-    """Read what `definition_to_item` made."""
+    """Read what `definition_to_item` made. Raises `WrittenByNewer`."""
+    require_known(Kind.DEFINITION, item, schedule_id_of(item))
     return definition_from_json(read_text(item["f"]), read_text(item["i"]))
 
 
@@ -263,14 +280,15 @@ def page_to_item(schedule_id: str, page: JournalPage) -> dict[str, Value]:
     """Return a page of a schedule's journal."""
     return {
         **page_key(schedule_id, page),
-        **_common(None),
+        **_common(Kind.JOURNAL_PAGE, None),
         "j": _journal_value(page.entries),
         "q": time(page.entries[-1].last),
     }
 
 
 def page_from_item(item: Item) -> JournalPage:
-    """Read what `page_to_item` made."""
+    """Read what `page_to_item` made. Raises `WrittenByNewer`."""
+    require_known(Kind.JOURNAL_PAGE, item, schedule_id_of(item))
     _, _, tag = read_text(item["s"]).removeprefix(_PAGE_PREFIX).partition(".")
     return JournalPage(entries=read_journal(read_text(item["j"])), tag=tag)
 
@@ -279,13 +297,14 @@ def backfill_to_item(backfill: Backfill) -> dict[str, Value]:
     """Return a backfill."""
     return {
         **backfill_key(backfill.schedule_id, backfill.id),
-        **_common(backfill.keep_until),
+        **_common(Kind.BACKFILL, backfill.keep_until),
         **stored_fields(backfill, BACKFILL_CODECS),
     }
 
 
 def backfill_from_item(item: Item) -> Backfill:
-    """Read what `backfill_to_item` made."""
+    """Read what `backfill_to_item` made. Raises `WrittenByNewer`."""
+    require_known(Kind.BACKFILL, item, schedule_id_of(item))
     return Backfill(
         **read_fields(item, BACKFILL_CODECS),
         id=read_text(item["s"]).removeprefix(_BACKFILL_PREFIX),
@@ -298,28 +317,30 @@ def calendar_to_item(calendar: Calendar) -> dict[str, Value]:
     """Return a calendar."""
     return {
         **calendar_key(calendar.name),
-        **_common(None),
+        **_common(Kind.CALENDAR, None),
         **stored_fields(calendar, CALENDAR_CODECS),
         "l": text(CALENDARS),
     }
 
 
 def calendar_from_item(item: Item) -> Calendar:
-    """Read what `calendar_to_item` made."""
-    name = read_text(item["p"]).removeprefix(_CALENDAR_PREFIX)
+    """Read what `calendar_to_item` made. Raises `WrittenByNewer`."""
+    name = calendar_name_of(item)
+    require_known(Kind.CALENDAR, item, name)
     return Calendar(**read_fields(item, CALENDAR_CODECS), name=name)
 
 
 def walk_to_item(walk: Walk) -> dict[str, Value]:
     """Return the pass over every schedule."""
-    return {**WALK_KEY, **_common(None), **stored_fields(walk, WALK_CODECS)}
+    return {**WALK_KEY, **_common(Kind.WALK, None), **stored_fields(walk, WALK_CODECS)}
 
 
 def walk_from_item(item: Item) -> Walk:
-    """Read what `walk_to_item` made."""
+    """Read what `walk_to_item` made. Raises `WrittenByNewer`."""
+    require_known(Kind.WALK, item, "of all schedules")
     return Walk(**read_fields(item, WALK_CODECS))
 
 
-def _common(keep_until: datetime | None) -> dict[str, Value]:
-    attributes = {"v": number(VERSION), **keep_until_attributes(keep_until)}
+def _common(kind: Kind, keep_until: datetime | None) -> dict[str, Value]:
+    attributes = {"v": version_value(kind), **keep_until_attributes(keep_until)}
     return {name: value for name, value in attributes.items() if value is not None}

@@ -1,6 +1,6 @@
 """The schedules table in DynamoDB: small hot items, and beside each what is read more rarely.
 
-A write of the hot item is one PutItem under a condition on its sequence; a refused one may be
+A write of the hot item is one UpdateItem under a condition on its sequence; a refused one may be
 one's own whose answer was lost, which its ``write_id`` tells.
 """
 
@@ -16,7 +16,11 @@ from hourhand.aws.failures import ask_conditionally
 from hourhand.aws.paging import query_page
 from hourhand.aws.records import Records
 from hourhand.aws.schedule_items import (
+    BACKFILL_ATTRIBUTES,
+    END_ATTRIBUTES,
+    SCHEDULE_ATTRIBUTES,
     SCHEDULES,
+    WALK_ATTRIBUTES,
     WALK_KEY,
     backfill_from_item,
     backfill_key,
@@ -42,6 +46,13 @@ from hourhand.aws.schedule_names import list_names
 from hourhand.aws.table_schema import DUE_INDEX
 from hourhand.aws.values import read_text, read_time, text
 from hourhand.aws.values import time as time_value
+from hourhand.aws.versions import (
+    NOT_NEWER,
+    Kind,
+    require_all_known,
+    require_known,
+    version_value,
+)
 from hourhand.domain.schedules import Backfill, Schedule, ScheduleDefinition, Walk
 from hourhand.schedule_ports import (
     DuePage,
@@ -85,12 +96,13 @@ class DynamoScheduleStore:
     def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
         """Read many, strongly consistent; ids without a schedule are left out."""
         keys = [schedule_key(schedule_id) for schedule_id in dict.fromkeys(schedule_ids)]
-        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        require_all_known(Kind.SCHEDULE, items, schedule_id_of)
         return {schedule.id: schedule for schedule in map(schedule_from_item, items)}
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
         """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
-        refused = self._records.put_after(schedule_to_item(schedule), previous)
+        refused = self._records.put_after(schedule_to_item(schedule), previous, SCHEDULE_ATTRIBUTES)
         if refused is None:
             return Written()
         current = schedule_from_item(refused.item) if refused.item else self.get(schedule.id)
@@ -101,15 +113,19 @@ class DynamoScheduleStore:
     # --- definitions ---
 
     def put_definition(self, schedule_id: str, name: str, definition: ScheduleDefinition) -> None:
-        """Keep a definition under its name, also where it was retired."""
-        self._records.put(definition_to_item(schedule_id, name, definition))
+        """Keep a definition under its name, also where it was retired.
+
+        One that a newer version keeps there is the same one, as the name says.
+        """
+        self._records.put(definition_to_item(schedule_id, name, definition), END_ATTRIBUTES)
 
     def get_definitions(
         self, names: Sequence[tuple[str, str]]
     ) -> dict[tuple[str, str], ScheduleDefinition]:
         """Read definitions by (schedule id, name); unknown ones are left out."""
         keys = [definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names)]
-        items = read_in_batches(self._client, self._table, keys, self._sleep)
+        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        require_all_known(Kind.DEFINITION, items, schedule_id_of)
         return {
             (schedule_id_of(item), definition_name_of(item)): definition_from_item(item)
             for item in items
@@ -123,15 +139,21 @@ class DynamoScheduleStore:
             TableName=self._table,
             Key=definition_key(schedule_id, name),
             UpdateExpression="SET x = :until",
-            ConditionExpression="attribute_exists(p)",
-            ExpressionAttributeValues={":until": end_attribute(keep_until)},
+            ConditionExpression=f"attribute_exists(p) AND {NOT_NEWER}",
+            ExpressionAttributeValues={
+                ":until": end_attribute(keep_until),
+                ":known": version_value(Kind.DEFINITION),
+            },
         )
 
     # --- the journal ---
 
     def put_journal_page(self, schedule_id: str, page: JournalPage) -> None:
         """Keep a page of the journal, unless one that reaches further stands under its name."""
-        self._records.put_unless_newer(page_to_item(schedule_id, page))
+        refused = self._records.put_unless_ahead(page_to_item(schedule_id, page))
+        if refused is not None and refused.item is not None:
+            # What it holds more than this page may not be known to us: the visit must not go on.
+            require_known(Kind.JOURNAL_PAGE, refused.item, schedule_id)
 
     def read_journal(
         self, schedule_id: str, *, before: datetime | None, limit: int
@@ -165,7 +187,7 @@ class DynamoScheduleStore:
     def delete_journal_pages(self, schedule_id: str, pages: Sequence[JournalPage]) -> None:
         """Forget pages that the history no longer tells of."""
         for page in pages:
-            self._records.delete(page_key(schedule_id, page))
+            self._records.delete(page_key(schedule_id, page), version_value(Kind.JOURNAL_PAGE))
 
     # --- backfills ---
 
@@ -176,7 +198,7 @@ class DynamoScheduleStore:
 
     def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
-        refused = self._records.put_after(backfill_to_item(backfill), previous)
+        refused = self._records.put_after(backfill_to_item(backfill), previous, BACKFILL_ATTRIBUTES)
         if refused is None:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == backfill.write_id
@@ -190,7 +212,7 @@ class DynamoScheduleStore:
 
     def write_walk(self, walk: Walk, *, previous: int) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
-        refused = self._records.put_after(walk_to_item(walk), previous or None)
+        refused = self._records.put_after(walk_to_item(walk), previous or None, WALK_ATTRIBUTES)
         if refused is None:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == walk.write_id

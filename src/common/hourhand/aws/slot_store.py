@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 
 from hourhand.aws.records import Records
 from hourhand.aws.values import Item, Value, expiry_seconds, number, read_int, read_text, text
+from hourhand.aws.versions import Kind, require_known, version_value
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.overlap import Slots
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-VERSION = 1
 
 
 class DynamoSlotStore:
@@ -61,7 +60,7 @@ def slots_to_item(slots: Slots, keep_until: datetime) -> dict[str, Value]:
     """Return the slots of a group."""
     return {
         **slots_key(slots.group),
-        "v": number(VERSION),
+        "v": version_value(Kind.SLOTS),
         "q": number(slots.sequence),
         "u": text(slots.write_id),
         "o": text(canonical_json(slots.holders)),
@@ -71,7 +70,8 @@ def slots_to_item(slots: Slots, keep_until: datetime) -> dict[str, Value]:
 
 
 def slots_from_item(group: str, item: Item) -> Slots:
-    """Read what `slots_to_item` made."""
+    """Read what `slots_to_item` made. Raises `WrittenByNewer`."""
+    require_known(Kind.SLOTS, item, group)
     return Slots(
         group=group,
         sequence=read_int(item["q"]),

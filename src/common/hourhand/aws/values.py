@@ -118,6 +118,11 @@ def by_field(*codecs: Codec) -> dict[str, Codec]:
     return {codec.field: codec for codec in codecs}
 
 
+def attributes_of(codecs: Mapping[str, Codec]) -> tuple[str, ...]:
+    """Return every attribute that ``codecs`` write."""
+    return tuple(codec.attribute for codec in codecs.values())
+
+
 def stored_fields(record: object, codecs: Mapping[str, Codec]) -> dict[str, Value]:
     """Return the attributes that ``codecs`` keep of a record; what is absent is left out."""
     stored = {c.attribute: c.stored(getattr(record, c.field)) for c in codecs.values()}

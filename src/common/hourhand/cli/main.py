@@ -11,12 +11,23 @@ from hourhand.cli.options import (
     MEMORY,
     BackendOption,
     BatchSizeOption,
+    CursorOption,
+    DryRunOption,
+    EndpointOption,
     HandlersOption,
     JobsOption,
+    JsonOption,
+    PagesOption,
     PortOption,
+    PrefixOption,
+    ProfileOption,
     QuietOption,
+    RegionOption,
+    SegmentOption,
     SpeedOption,
+    StackOption,
     TickSecondsOption,
+    UnitsOption,
     VerboseOption,
     WorkersOption,
 )
@@ -54,7 +65,8 @@ def _hourhand(
     """Run jobs at a time, after a delay or on a schedule, on AWS without servers.
 
     [bold]hourhand dev[/] runs all of it on this machine; [bold]hourhand demo[/] shows what it
-    withstands. Every flag has a twin in the environment, named beside it.
+    withstands; [bold]hourhand doctor[/] looks at a deployment. Every flag has a twin in the
+    environment, named beside it.
     """
 
 
@@ -127,6 +139,74 @@ def demo(
 
     options = DemoOptions(jobs=jobs, backend=backend, workers=workers, batch_size=batch_size)
     raise typer.Exit(run_demo(options))
+
+
+@app.command()
+def doctor(
+    stack: StackOption = "hourhand-dev",
+    region: RegionOption = None,
+    profile: ProfileOption = None,
+    endpoint: EndpointOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Look at a deployment, and say what to mend.
+
+    It looks at the credentials, this machine's clock, the stack, its tables, queues and bucket,
+    the functions and their roles, what calls them, the last tick, the scheduler's clock, dead jobs
+    and the API. It changes nothing, and takes at most half a minute. Each look is a line: OK,
+    WARNING (it works, but mend or know it), FAILED, or SKIPPED (it could not be looked at, and
+    why). Whatever is not OK says what to do.
+
+    Exit codes: 0 nothing failed (warnings are allowed), 1 something did, 2 wrong usage.
+
+    [dim]Example: hourhand doctor --stack hourhand-prod --profile operations[/]
+    """
+    from hourhand.cli.doctor.run import DoctorOptions, run_doctor
+
+    options = DoctorOptions(
+        stack=stack, region=region, profile=profile, endpoint=endpoint, json=json
+    )
+    raise typer.Exit(run_doctor(options))
+
+
+@app.command()
+def migrate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+    stack: StackOption = "hourhand-dev",
+    prefix: PrefixOption = None,
+    region: RegionOption = None,
+    profile: ProfileOption = None,
+    endpoint: EndpointOption = None,
+    dry_run: DryRunOption = False,
+    units: UnitsOption = 100.0,
+    segment: SegmentOption = "0/1",
+    cursor: CursorOption = None,
+    pages: PagesOption = None,
+) -> None:
+    """Count what the tables hold by kind and version, and rewrite what older releases wrote.
+
+    It may run while everything runs, once every function has the new release: an item that
+    changes meanwhile is looked at again. What newer releases wrote it leaves alone. It may be
+    interrupted: it prints a cursor to go on from. See docs/upgrading.md.
+
+    Exit codes: 0 all is as this release writes it, 1 not all is, 2 wrong usage, 130 interrupted.
+
+    [dim]Example: hourhand migrate --stack hourhand-prod --dry-run[/]
+    """
+    from hourhand.cli.migrate import MigrateOptions, run_migrate
+
+    options = MigrateOptions(
+        stack=stack,
+        prefix=prefix,
+        region=region,
+        profile=profile,
+        endpoint=endpoint,
+        is_dry=dry_run,
+        units_per_second=units,
+        segment=segment,
+        cursor=cursor,
+        pages=pages,
+    )
+    raise typer.Exit(run_migrate(options))
 
 
 def main() -> None:

@@ -100,3 +100,78 @@ VerboseOption = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Show every request, log line, tick and metric, too."),
 ]
+StackOption = Annotated[
+    str,
+    typer.Option(
+        envvar="HOURHAND_STACK",
+        metavar="NAME",
+        help="The CloudFormation stack of the deployment.",
+    ),
+]
+RegionOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
+        metavar="REGION",
+        help="Where it is deployed; else the Region of the profile.",
+    ),
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
+        metavar="NAME",
+        help="The profile of AWS's configuration whose credentials are used.",
+    ),
+]
+EndpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint-url",
+        envvar="AWS_ENDPOINT_URL",
+        metavar="URL",
+        help="An emulator to ask instead of AWS.",
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", envvar="HOURHAND_JSON", help="Print JSON, for programs.")
+]
+PrefixOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar="HOURHAND_INSTALLATION",
+        metavar="NAME",
+        help="What the tables' names begin with; then no stack is asked.",
+    ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", envvar="HOURHAND_DRY_RUN", help="Count only: write nothing.")
+]
+UnitsOption = Annotated[
+    float,
+    typer.Option(
+        "--units-per-second",
+        envvar="HOURHAND_UNITS_PER_SECOND",
+        metavar="N",
+        min=1,
+        help="Read and write units of DynamoDB to use in a second, on average.",
+    ),
+]
+SegmentOption = Annotated[
+    str,
+    typer.Option(
+        envvar="HOURHAND_SEGMENT",
+        metavar="K/N",
+        help="Walk over slice K, from 0, of N slices: N commands can share the work.",
+    ),
+]
+CursorOption = Annotated[
+    str | None,
+    typer.Option(envvar="HOURHAND_CURSOR", help="Go on where an earlier walk says it stopped."),
+]
+PagesOption = Annotated[
+    int | None,
+    typer.Option(
+        envvar="HOURHAND_PAGES", metavar="N", min=1, help="Stop after so many pages of 200 items."
+    ),
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -81,6 +82,21 @@ class Unavailable(HourhandError):
 
     code = "unavailable"
     status = 503
+
+
+class WrittenByNewer(HourhandError):
+    """A newer version of Hourhand wrote this: it is left as it is, for that version to work on.
+
+    ``ids`` name the jobs, schedules or others that are meant: whoever read many may read the rest.
+    """
+
+    code = "written_by_newer"
+    status = 503
+
+    def __init__(self, detail: str | None = None, *, ids: Collection[str] = ()) -> None:
+        """Take a sentence for people, and what it concerns."""
+        super().__init__(detail)
+        self.ids = frozenset(ids)
 
 
 class IllegalMove(HourhandError):

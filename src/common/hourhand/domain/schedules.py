@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from hourhand.domain.model import Backoff, Jitter, OnLost, Priority
 from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.recurrence import DstFold, DstGap, Exclusion
+from hourhand.domain.rule import DstFold, DstGap, Exclusion
 
 
 class MisfirePolicy(StrEnum):

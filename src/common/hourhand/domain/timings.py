@@ -12,6 +12,10 @@ SQS_MAX_VISIBILITY = timedelta(hours=12)
 """The longest visibility timeout that SQS takes (SQS API reference, ChangeMessageVisibility)."""
 
 
+TICKS_THAT_OUTLAST = 5
+"""300 s of look-ahead at a tick of 60 s: see `Timings.look_ahead`."""
+
+
 def _seconds(seconds: float) -> timedelta:
     return timedelta(seconds=seconds)
 
@@ -33,6 +37,7 @@ class Timings:
     ``turn_wait``: how long an occurrence waits for room that is first in line, times its place in
     the line up to ``turn_wait_cap``; it is called earlier if all goes well. ``stop_wait``: the
     same where others were asked to stop for it.
+    ``handler_grace``: how long a job waits for a deploy to bring its handler, before it fails.
     """
 
     tick: timedelta = _seconds(60)
@@ -60,6 +65,15 @@ class Timings:
     turn_wait: timedelta = _seconds(60)
     turn_wait_cap: timedelta = _seconds(900)
     stop_wait: timedelta = _seconds(5)
+    handler_grace: timedelta = _seconds(600)
+
+    @property
+    def outlasts_a_lost_tick(self) -> bool:
+        """Whether no job is late after a leader that died and a tick that was lost.
+
+        Five ticks of look-ahead are enough; scaled ones may be off by a rounding.
+        """
+        return round(self.look_ahead / self.tick, 2) >= TICKS_THAT_OUTLAST
 
     @property
     def confirm_gap(self) -> timedelta:

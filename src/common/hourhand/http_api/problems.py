@@ -28,6 +28,7 @@ _TITLES = {
     "not_supported_yet": "Known, but not supported yet",
     "internal_error": "Something failed on our side",
     "unavailable": "Not available at the moment",
+    "written_by_newer": "A newer version must answer this",
 }
 
 

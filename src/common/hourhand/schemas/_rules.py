@@ -14,7 +14,7 @@ from hourhand.domain.recurrence import (
     compile_rule,
     zone_named,
 )
-from hourhand.domain.recurrence.rule import MAX_EXPRESSIONS
+from hourhand.domain.rule import MAX_EXPRESSIONS
 from hourhand.domain.schedules import CalendarName
 
 Named = tuple[str, str]

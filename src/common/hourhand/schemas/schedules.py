@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, Discriminator, Field, PrivateAtt
 from hourhand.domain.errors import FieldError
 from hourhand.domain.overlap import OverlapPolicy
 from hourhand.domain.recurrence import EARLIEST, DstFold, DstGap
-from hourhand.domain.recurrence.rule import MAX_EXPRESSIONS
+from hourhand.domain.rule import MAX_EXPRESSIONS
 from hourhand.domain.schedules import (
     Keep,
     Misfire,

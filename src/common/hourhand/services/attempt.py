@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.model import Attempt, Content, ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.moves import (
     Move,
@@ -36,6 +36,7 @@ from hourhand.ports import (
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.filing import Filing
 from hourhand.services.idempotency import IdempotencyGuard
+from hourhand.services.newer import tell_newer
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
@@ -118,6 +119,10 @@ class RunningAttempt:
                 return "lost"
             self.job = result.job
             self.tools.queues.hide(self.delivery, ceil_seconds(self.tools.timings.visibility))
+        except WrittenByNewer as newer:
+            # It was migrated under our hands: what this version would commit is refused.
+            tell_newer(self.tools.telemetry, newer)
+            return "lost"
         except Unavailable as error:
             self.tools.telemetry.warning(
                 "A heartbeat failed.", job_id=self.job.id, reason=error.detail
@@ -138,7 +143,8 @@ class RunningAttempt:
             case Outcome.CANCELLED:
                 return self._end_cancelled("the handler stopped")
             case Outcome.SNOOZED:
-                return self._again(finished, finished.retry_after or timedelta(), "snoozed")
+                reason = "snoozed" if finished.error is None else finished.error.type
+                return self._again(finished, finished.retry_after or timedelta(), reason)
             case _:
                 return self._fail(finished)
 

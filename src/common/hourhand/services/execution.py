@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.history import attempts_of, last_error
 from hourhand.domain.model import ErrorInfo, Job, JobStatus, OnLost, Outcome
 from hourhand.domain.moves import Move, claim, take_over
@@ -20,7 +21,8 @@ from hourhand.domain.timings import SQS_MAX_VISIBILITY
 from hourhand.ports import Applied, Delivery, Finished, HandlerRunner, Refused
 from hourhand.services.admission import Gate, occurrence_fields
 from hourhand.services.attempt import AttemptTools, RunningAttempt
-from hourhand.services.idempotency import KeyState
+from hourhand.services.idempotency import KeyCheck, KeyState
+from hourhand.services.newer import tell_newer
 from hourhand.services.writing import make_move
 
 START_RESERVE_SECONDS = 20
@@ -42,11 +44,28 @@ NOT_BEGUN = Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(seconds=1))
 """The end, at no attempt, of a job that was claimed and then not begun: it comes again."""
 
 
+LEFT_TO_NEWER_FOR = timedelta(seconds=15)
+"""How long a message is hidden whose job a newer version wrote: one of its workers may run by now,
+and the thousand receives that a queue allows last four hours."""
+
+LEFT_TO_NEWER = Finished(outcome=Outcome.SNOOZED, retry_after=LEFT_TO_NEWER_FOR)
+"""The end, at no attempt, of a job of which something is kept that only a newer version reads."""
+
+
 class Disposition(StrEnum):
     """What becomes of the message."""
 
     DONE = "done"
     KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is kept for a job that was claimed."""
+
+    payload_text: str
+    check: KeyCheck
+    last_error: ErrorInfo | None
 
 
 @dataclass(slots=True)
@@ -79,12 +98,11 @@ class ExecutionService:
             return self._keep_for(delivery, timedelta(seconds=floor_seconds(early)))
         self._hide(delivery, self.tools.timings.visibility)
         self._wait_until(message.due_at)
-        turned_away = self.gate.admit(delivery)
-        if turned_away is not None:
-            if turned_away.keep_for is None:
-                return Disposition.DONE
-            return self._keep_for(delivery, turned_away.keep_for)
-        claimed = self._claim(delivery)
+        try:
+            claimed = self._admit_and_claim(delivery)
+        except WrittenByNewer as newer:
+            tell_newer(self.tools.telemetry, newer)
+            return self._keep_for(delivery, LEFT_TO_NEWER_FOR)
         if not isinstance(claimed, Job):
             return claimed
         attempt = RunningAttempt(self.tools, claimed, delivery, self.worker)
@@ -115,6 +133,14 @@ class ExecutionService:
             if rest <= timedelta(0):
                 return
             self.tools.clock.sleep(rest.total_seconds())
+
+    def _admit_and_claim(self, delivery: Delivery) -> Job | Disposition:
+        turned_away = self.gate.admit(delivery)
+        if turned_away is None:
+            return self._claim(delivery)
+        if turned_away.keep_for is None:
+            return Disposition.DONE
+        return self._keep_for(delivery, turned_away.keep_for)
 
     def _claim(self, delivery: Delivery) -> Job | Disposition:
         """Claim the job of a message, or say what becomes of the message."""
@@ -204,11 +230,15 @@ class ExecutionService:
         remaining_seconds: Callable[[], float],
     ) -> None:
         tools, job = self.tools, attempt.job
-        payload_text = tools.insist(job.id, lambda: tools.contents.read(job.id, job.payload))
-        if payload_text is None:
-            self._commit(attempt, _payload_is_gone(job), "")
+        try:
+            found = self._look_up(job)
+        except WrittenByNewer as newer:
+            tell_newer(tools.telemetry, newer)
+            found = LEFT_TO_NEWER
+        if isinstance(found, Finished):
+            self._commit(attempt, found, "")
             return
-        check = tools.insist(job.id, lambda: tools.keys.begin(job, payload_text))
+        payload_text, check = found.payload_text, found.check
         if check.state is KeyState.REPLAY:
             tools.telemetry.count("idempotent_replays")
             committed = attempt.replay(check.result)
@@ -217,16 +247,26 @@ class ExecutionService:
         if check.state is not KeyState.RUN:
             self._commit(attempt, _key_refused(check.state), payload_text)
             return
-        last = tools.insist(job.id, lambda: self._last_error(job))
         if not attempt.is_fit_to_start():
             self._tell_if_lost(attempt, committed=False)
             return
         if can_end_in_time(job, remaining_seconds()):
-            finished = runner.run(attempt.job, payload_text, last, attempt)
+            finished = runner.run(attempt.job, payload_text, found.last_error, attempt)
         else:
             self._tell_no_time(job.id, job.timeout_seconds)
             finished = NOT_BEGUN
         self._commit(attempt, finished, payload_text)
+
+    def _look_up(self, job: Job) -> _Found | Finished:
+        """Read what the handler is given, or say how the attempt ends without it."""
+        insist = self.tools.insist
+        payload_text = insist(job.id, lambda: self.tools.contents.read(job.id, job.payload))
+        if payload_text is None:
+            return _payload_is_gone(job)
+        # Read before the key is taken: an attempt that ends here stands in nobody's way.
+        last = insist(job.id, lambda: self._last_error(job))
+        check = insist(job.id, lambda: self.tools.keys.begin(job, payload_text))
+        return _Found(payload_text, check, last)
 
     def _tell_no_time(self, job_id: str, timeout_seconds: int) -> None:
         self.tools.telemetry.warning(
@@ -273,6 +313,7 @@ class ExecutionService:
         return last_error(attempts_of(job.history, details.failures)) if details else None
 
     def _observe_start(self, delivery: Delivery, job: Job, now: datetime) -> None:
+        self.tools.telemetry.count("attempts_started")
         millisecond = timedelta(milliseconds=1)
         # The job keeps the lateness of its round's first start. An attempt that comes back from a
         # snooze has the number of the first one again, and was not due before.

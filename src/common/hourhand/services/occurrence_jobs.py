@@ -94,7 +94,7 @@ class OccurrenceJobs:
         """
         if not orders:
             return []
-        policies = resolve_policies(definition, self._handler(definition.handler))
+        policies = resolve_policies(definition, self._handler(schedule.id, definition.handler))
         return [self._make(schedule, definition, policies, o, now, actor) for o in orders]
 
     def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:
@@ -128,11 +128,15 @@ class OccurrenceJobs:
                 break
         return waiting
 
-    def _handler(self, name: str) -> HandlerInfo:
+    def _handler(self, schedule_id: str, name: str) -> HandlerInfo:
         handler = self.handlers.find(name)
         if handler is None:
+            self.telemetry.count("handlers_unknown")
             self.telemetry.warning(
-                "A schedule names a handler that does not exist; its jobs will fail.", handler=name
+                "A schedule's handler was not deployed: its jobs wait for it, and then fail. "
+                "Deploy it, or change, pause or delete the schedule.",
+                schedule_id=schedule_id,
+                handler=name,
             )
             return HandlerInfo(name=name)
         return handler

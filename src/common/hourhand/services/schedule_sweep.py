@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hourhand.domain.errors import HourhandError, Unavailable
+from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer
 from hourhand.domain.schedules import Schedule, ScheduleDefinition
 from hourhand.domain.times import to_ms
 from hourhand.ports import Telemetry
 from hourhand.schedule_ports import DUE_SHARDS, ScheduleStore
 from hourhand.services.dispatch import ACTOR
 from hourhand.services.materialisation import Materialiser
-from hourhand.services.schedule_walk import ScheduleWalk
+from hourhand.services.newer import read_known, tell_newer
+from hourhand.services.schedule_walk import ScheduleWalk, read_definitions
 
 PAGE = 100
 """Schedules read and visited at a time: what one BatchGetItem takes."""
@@ -70,6 +71,9 @@ class ScheduleSweep:
         """Go on without what a store did not answer: one shard must not stop the others."""
         try:
             yield
+        except WrittenByNewer as newer:
+            counts.is_complete = False
+            tell_newer(self.telemetry, newer)
         except Unavailable as error:
             counts.is_complete = False
             self.telemetry.warning(
@@ -105,9 +109,9 @@ class ScheduleSweep:
         may_go_on: Callable[[], bool],
         counts: VisitCounts,
     ) -> None:
-        found = self.schedules.get_many(schedule_ids)
+        found = read_known(self.telemetry, schedule_ids, self.schedules.get_many)
         due = [s for s in found.values() if s.next_at is not None and s.next_at <= horizon]
-        definitions = self.schedules.get_definitions([(s.id, s.definition) for s in due])
+        definitions = self._definitions(due)
         for start in range(0, len(due), VISITS_AT_ONCE):
             if not may_go_on():
                 counts.is_complete = False
@@ -116,10 +120,24 @@ class ScheduleSweep:
                 due[start : start + VISITS_AT_ONCE], definitions, now, horizon, counts
             )
 
+    def _definitions(self, due: Sequence[Schedule]) -> Mapping[str, ScheduleDefinition]:
+        """Read definitions by the schedules' ids, as many as can be read together."""
+        try:
+            return read_definitions(self.schedules, due)
+        except WrittenByNewer:
+            return {}
+
+    def _definition(self, schedule: Schedule) -> ScheduleDefinition:
+        """Read one by itself. Raises `HourhandError` where it is gone, or a newer version's."""
+        definition = read_definitions(self.schedules, [schedule]).get(schedule.id)
+        if definition is None:
+            raise HourhandError("Its definition is gone.")
+        return definition
+
     def _visit_together(
         self,
         due: Sequence[Schedule],
-        definitions: Mapping[tuple[str, str], ScheduleDefinition],
+        definitions: Mapping[str, ScheduleDefinition],
         now: datetime,
         horizon: datetime,
         counts: VisitCounts,
@@ -128,9 +146,7 @@ class ScheduleSweep:
         visits = []
         for schedule in due:
             with self._told(schedule.id, counts):
-                definition = definitions.get((schedule.id, schedule.definition))
-                if definition is None:
-                    raise HourhandError("Its definition is gone.")
+                definition = definitions.get(schedule.id) or self._definition(schedule)
                 visits.append(
                     self.materialiser.begin(
                         schedule, definition, now=now, horizon=horizon, actor=ACTOR
@@ -147,6 +163,8 @@ class ScheduleSweep:
         """Go on after what went wrong with one schedule; the next tick visits it again."""
         try:
             yield
+        except WrittenByNewer as newer:
+            tell_newer(self.telemetry, newer)
         except Exception as error:  # noqa: BLE001 - the last resort, told
             counts.failed += 1
             self.telemetry.warning(

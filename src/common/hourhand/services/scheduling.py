@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.actions import Judgement
 from hourhand.domain.buckets import ShardMap, bucket_of
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.model import Priority
 from hourhand.domain.skew import SkewVerdict
 from hourhand.domain.timings import Timings
@@ -32,6 +33,7 @@ from hourhand.ports import (
 )
 from hourhand.services.dispatch import Dispatcher
 from hourhand.services.leadership import LEADER, Leadership, shard_lease_name
+from hourhand.services.newer import tell_newer
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.schedule_sweep import ScheduleSweep, VisitCounts
 from hourhand.services.skew_audit import SkewAudit, SkewReport
@@ -44,9 +46,13 @@ TICK_RESERVE_SECONDS = 8
 """What must be left of the function's time to finish a page, write the watermark and end."""
 
 
+MAX_DEAD_COUNTED = 1000
+"""Beyond so many the exact number of unresolved jobs helps nobody, and counting it costs."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TickReport:
-    """What one invocation of the scheduler did."""
+    """What one invocation of the scheduler did. ``standby``: nothing, as it was told to."""
 
     led: bool
     epoch: int
@@ -59,6 +65,7 @@ class TickReport:
     handed_over: int = 0
     schedules_visited: int = 0
     verdict: SkewVerdict = SkewVerdict.FINE
+    standby: bool = False
 
 
 @dataclass(slots=True)
@@ -84,7 +91,10 @@ class _Stint:
 
 @dataclass(slots=True)
 class _Sharing:
-    """Which shards further invocations sweep, once there is more than this one should do."""
+    """Which shards further invocations sweep, once there is more than this one should do.
+
+    ``entries`` says how many that is; 0: never.
+    """
 
     most_shards: int
     entries: int
@@ -93,7 +103,7 @@ class _Sharing:
 
     def is_needed(self, entries: int) -> bool:
         """Whether to ask for help, which happens once a tick."""
-        if self.has_asked or self.most_shards == 1 or entries < self.entries:
+        if self.has_asked or self.most_shards == 1 or not 0 < self.entries <= entries:
             return False
         self.has_asked = True
         return True
@@ -105,7 +115,11 @@ class _Sharing:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingService:
-    """The scheduler. Any number of them may act at once: it costs duplicates, no more."""
+    """The scheduler. Any number of them may act at once: it costs duplicates, no more.
+
+    ``fan_out_entries``: the index entries after which it shares its shards out; 0: never.
+    ``is_standby``: it leaves ticks and shards to the schedulers of another deployment.
+    """
 
     jobs: JobStore
     control: ControlStore
@@ -120,16 +134,28 @@ class SchedulingService:
     timings: Timings
     telemetry: Telemetry
     fan_out_entries: int
+    is_standby: bool = False
 
     def tick(self, invocation_id: str, remaining_seconds: Callable[[], float]) -> TickReport:
         """Lead one tick, or step back for whoever leads.
 
         Raises `Unavailable` where the control table does not answer: the lease is given up, and
-        the next tick reads the same buckets. So it does with a shard that cannot be read.
+        the next tick reads the same buckets. So it does with a shard that cannot be read. Where
+        a newer version keeps the control records, that one leads.
         """
+        if self.is_standby:
+            return self._stand_by(invocation_id)
         audit = self.skew_audit.run()
         if audit.verdict is SkewVerdict.REFUSE:
             return _refusal(invocation_id)
+        try:
+            return self._lead_if_free(invocation_id, remaining_seconds, audit)
+        except WrittenByNewer as newer:
+            return self._step_back(invocation_id, newer)
+
+    def _lead_if_free(
+        self, invocation_id: str, remaining_seconds: Callable[[], float], audit: SkewReport
+    ) -> TickReport:
         lease = self.leadership.acquire(LEADER, invocation_id)
         if isinstance(lease, LeaseHeld):
             return TickReport(led=False, epoch=lease.epoch, holder=lease.holder)
@@ -153,8 +179,23 @@ class SchedulingService:
         The watermark is the leader's alone. A leader that is gone by now does no harm: what is
         decided here is decided by conditional writes.
         """
+        if self.is_standby:
+            return self._stand_by(invocation_id)
         if self.skew_audit.run().verdict is SkewVerdict.REFUSE:
             return _refusal(invocation_id)
+        try:
+            return self._sweep_free(shards, epoch, tick_at, invocation_id, remaining_seconds)
+        except WrittenByNewer as newer:
+            return self._step_back(invocation_id, newer)
+
+    def _sweep_free(
+        self,
+        shards: Sequence[int],
+        epoch: int,
+        tick_at: datetime,
+        invocation_id: str,
+        remaining_seconds: Callable[[], float],
+    ) -> TickReport:
         counts = SweepCounts()
         completed = True
         now = self.clock.now()
@@ -178,12 +219,22 @@ class SchedulingService:
                     self.leadership.release(stint.lease)
         return _report(epoch, invocation_id, counts, completed=completed)
 
+    def _step_back(self, invocation_id: str, newer: WrittenByNewer) -> TickReport:
+        tell_newer(self.telemetry, newer)
+        return TickReport(led=False, epoch=0, holder=invocation_id)
+
+    def _stand_by(self, invocation_id: str) -> TickReport:
+        self.telemetry.info("This scheduler is on standby: it neither leads nor helps.")
+        return TickReport(led=False, epoch=0, holder=invocation_id, standby=True)
+
     def _lead(self, stint: _Stint, audit: SkewReport) -> TickReport:
         # One "now" for every decision of the tick, taken before the first read.
         now = self.clock.now()
         widening = audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)
         judgement = Judgement(now, now + self.timings.look_ahead + widening, self.timings)
         shard_map = self.control.read_shard_map()
+        # Before anything is done: of a record that a newer version wrote, this one keeps off.
+        before = self.control.read_tick()
         state = self._watermark(now, shard_map.version)
         # Before the sweep: what the schedules want soon is then found by it, as any other job.
         visits = self._visit_schedules(stint, judgement)
@@ -194,7 +245,7 @@ class SchedulingService:
         # A clock of which nothing is known, as one that is off, closes no bucket.
         if audit.skew is not None and audit.verdict is SkewVerdict.FINE:
             state = self._advance(state, plan, seen, now, shard_map.version)
-        self._record(stint.lease, now, counts, state, seen, audit)
+        self._record(stint.lease, now, counts, state, seen, audit, before)
         completed = len(seen) == len(plan.buckets)
         return replace(
             _report(stint.lease.epoch, stint.lease.holder, counts, completed=completed),
@@ -310,9 +361,9 @@ class SchedulingService:
         state: Watermark,
         seen: Mapping[int, bool],
         audit: SkewReport,
+        before: TickRecord | None,
     ) -> None:
         found = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
-        before = self.control.read_tick()
         oldest = carry_forward(found, before, state, seen, now) if before else found
         if before is not None and lease.taken_from is not None:
             # From the last tick that ended: how long nobody swept.
@@ -330,7 +381,18 @@ class SchedulingService:
         self.telemetry.observe("oldest_due_age_s", max(oldest.values()), "Seconds")
         lag = watermark_lag(state, now).total_seconds()
         self.telemetry.observe("watermark_lag_s", lag, "Seconds")
+        self._observe_dead()
         self.telemetry.count("ticks")
+
+    def _observe_dead(self) -> None:
+        """Tell how many jobs wait for somebody to look at them: what operators are alarmed by."""
+        try:
+            dead = self.jobs.count_dead(MAX_DEAD_COUNTED)
+        except Unavailable as error:
+            # The work of the tick is done; the next one counts again.
+            self.telemetry.warning("The dead jobs could not be counted.", reason=error.detail)
+            return
+        self.telemetry.observe("dead_jobs", dead, "Count")
 
 
 def carry_forward(

@@ -21,11 +21,12 @@ from hourhand.domain.actions import (
     Recover,
     next_action,
 )
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.history import shorten
 from hourhand.domain.model import IndexEntry, Job, Priority
 from hourhand.ports import JobStore, Queues, Telemetry
 from hourhand.services.dispatch import ACTOR, Dispatcher, ToDispatch
+from hourhand.services.newer import read_known, tell_newer
 from hourhand.services.recovery import RecoveryService
 
 PAGE_ENTRIES = 500
@@ -122,9 +123,9 @@ class Sweep:
         self._dispatch(to_dispatch)
 
     def _read_jobs(self, job_ids: Sequence[str]) -> Mapping[str, Job]:
-        """Read base items; one that is no job to this code (a newer layout) is told and left."""
+        """Read base items; one that this code cannot read as a job is told and left."""
         try:
-            return self.jobs.get_many(job_ids)
+            return read_known(self.telemetry, job_ids, self.jobs.get_many)
         except Unavailable:
             raise
         except Exception:  # noqa: BLE001 - found out below, item by item
@@ -132,6 +133,8 @@ class Sweep:
         for job_id in job_ids:
             try:
                 job = self.jobs.get(job_id)
+            except WrittenByNewer as newer:
+                tell_newer(self.telemetry, newer)
             except Exception as error:  # noqa: BLE001 - the others must not pay for it
                 self._tell("An item could not be read as a job.", error, job_id)
             else:

@@ -17,6 +17,7 @@ P = TypeVar("P")
 READS = frozenset(
     {
         *("get", "get_many", "get_details", "get_text", "read_bucket", "list_jobs"),
+        "count_dead",
         *("read_lease", "read_shard_map", "read_watermark", "read_tick"),
         *("view", "counts", "probe_time", "find", "all"),
         *("get_definitions", "read_due", "list_schedules", "read_journal", "get_backfill"),

@@ -233,6 +233,12 @@ class MemoryJobStore:
             listed = tuple(_listed(key) for key in reversed(keys[first:end]))
         return ListingPage(listed, listed[-1].position if first > begin else None)
 
+    def count_dead(self, limit: int) -> int:
+        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``."""
+        _require_limit(limit)
+        with self._lock:
+            return min(limit, len(self._indexes.listing(dead_only=True)))
+
 
 def _listed(key: ListingKey) -> ListedJob:
     created_ms, tie, job_id = key

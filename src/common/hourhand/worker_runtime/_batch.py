@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict
 
-from hourhand.domain.errors import InvalidInput
+from hourhand.domain.errors import InvalidInput, WrittenByNewer
 from hourhand.domain.history import shorten
 from hourhand.domain.timings import Timings
 from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.ports import Clock, Delivery, HandlerRunner, Telemetry
 from hourhand.services.execution import Disposition
+from hourhand.services.newer import tell_newer
 from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import Record, WorkerProcess
 from hourhand.worker_runtime._runner import ThreadRunner
@@ -103,6 +104,13 @@ class WorkerRuntime:
             limits=self.limits,
         )
 
+    def import_handlers_early(self, seconds: float) -> None:
+        """Import the handlers before there is a batch, for at most ``seconds``.
+
+        What takes longer goes on, and what failed is tried again, while a batch waits for it.
+        """
+        self._tools.handlers.load_early(seconds)
+
     def process_batch(self, event: Mapping[str, Any], context: InvocationContext) -> BatchResponse:
         """Work off the messages of one SQS event; name those that shall come again.
 
@@ -149,6 +157,9 @@ class WorkerRuntime:
         """Work off one message; whether it shall come again."""
         try:
             delivery = self.read_delivery(raw)
+        except WrittenByNewer as newer:
+            tell_newer(self.telemetry, newer)
+            return True
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is not ours
             # Kept, so that the queue's own limit of receives moves it to where people look.
             self._tell_failure("A message is not one of ours.", error, message_id=raw["messageId"])

@@ -18,6 +18,7 @@ class LoadedHandlers:
     def __init__(self, load: Callable[[], Registry]) -> None:
         """Take what imports them; it may raise anything."""
         self._import = load
+        self._importing = threading.Lock()
         self._is_settled = threading.Event()
         self._registry: Registry | None = None
         self._error: BaseException | None = None
@@ -30,16 +31,37 @@ class LoadedHandlers:
 
     def load(self) -> None:
         """Import the handlers, unless that is done. Raises nothing but `KeyboardInterrupt`."""
-        if self._registry is not None:
-            return
         try:
-            self._registry = self._import()
+            with self._importing:
+                if self._registry is None:
+                    self._registry = self._import()
         except BaseException as error:
             self._error = error
             if isinstance(error, KeyboardInterrupt):
                 raise
         finally:
             self._is_settled.set()
+
+    def load_early(self, seconds: float) -> None:
+        """Import the handlers before anybody waits for them; return after ``seconds`` at most.
+
+        An import that takes longer goes on, and `load` waits for it. One that fails is left to
+        `load`, too: in the first thread it may succeed, and if not, the attempts are there to
+        be told.
+        """
+        ended = threading.Event()
+
+        def load() -> None:
+            try:
+                with self._importing:
+                    self._registry = self._import()
+            except BaseException:  # noqa: BLE001 - see above
+                return
+            finally:
+                ended.set()
+
+        threading.Thread(target=load, name="handlers", daemon=True).start()
+        ended.wait(seconds)
 
     def wait(self, seconds: float) -> bool:
         """Wait until the import has ended well or badly; whether it has."""

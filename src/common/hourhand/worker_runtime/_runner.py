@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from hourhand.domain.model import ErrorInfo, Job, Outcome
 from hourhand.domain.times import floor_ms
-from hourhand.handlers import HandlersNotLoaded, JobContext, JobLogger, Occurrence, StopSignal
+from hourhand.domain.unknown_handler import wait_for_handler
+from hourhand.handlers import (
+    HandlersNotLoaded,
+    JobContext,
+    JobLogger,
+    Occurrence,
+    StopSignal,
+    UnknownHandler,
+)
 from hourhand.ports import Finished, Pulse
 from hourhand.services.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker_runtime._call import HandlerCall
@@ -16,6 +25,10 @@ from hourhand.worker_runtime._heart import Heart
 from hourhand.worker_runtime._process import Record
 from hourhand.worker_runtime._tools import RunnerTools
 from hourhand.worker_runtime._watch import Watch
+
+WHAT_TO_DO = (
+    "A deploy removed it, or did not bring it yet: deploy it (again), then redrive the job."
+)
 
 
 class ThreadRunner:
@@ -47,6 +60,8 @@ class ThreadRunner:
         heart.context = context
         try:
             handler = self._tools.handlers.registry().get(job.handler)
+        except UnknownHandler as error:
+            return self._without_handler(job, error)
         except BaseException as error:  # noqa: BLE001 - an import may have raised anything
             return Finished(outcome=Outcome.FAILED, error=error_info(error))
         call = HandlerCall(handler, context, payload_text, self._record.wake)
@@ -92,6 +107,21 @@ class ThreadRunner:
         )
         self._tools.telemetry.count("not_begun_for_time")
         return True
+
+    def _without_handler(self, job: Job, unknown: UnknownHandler) -> Finished:
+        """Wait for a deploy that brings the handler; one that removed it is told as the error."""
+        error = replace(error_info(unknown), message=f"{unknown.detail} {WHAT_TO_DO}")
+        wait = wait_for_handler(job, self._tools.clock.now(), self._tools.timings)
+        self._tools.telemetry.count("handlers_unknown")
+        self._tools.telemetry.warning(
+            "A job's handler is not among those that were deployed.",
+            job_id=job.id,
+            handler=job.handler,
+            looks_again=wait is not None,
+        )
+        if wait is None:
+            return Finished(outcome=Outcome.FAILED, error=error)
+        return Finished(outcome=Outcome.SNOOZED, error=error, retry_after=wait)
 
     def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
         clock = self._tools.clock

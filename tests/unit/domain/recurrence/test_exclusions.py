@@ -16,7 +16,7 @@ from hourhand.domain.recurrence import (
     Rule,
     compile_rule,
 )
-from hourhand.domain.recurrence.rule import MAX_EXPRESSIONS
+from hourhand.domain.rule import MAX_EXPRESSIONS
 from tests.unit.domain.recurrence.recurrence_samples import (
     EVE,
     NEW_YEAR,

@@ -21,7 +21,7 @@ from hourhand.domain.recurrence import (
     compile_rule,
 )
 from hourhand.domain.recurrence import _recurrence as module
-from hourhand.domain.recurrence.rule import MAX_EXPRESSIONS
+from hourhand.domain.rule import MAX_EXPRESSIONS
 from tests.unit.domain.recurrence.recurrence_samples import (
     EVE,
     NEW_YEAR,

@@ -12,7 +12,7 @@ from hourhand.domain.recurrence._recurrence import (
     compile_rule,
 )
 from hourhand.domain.recurrence._zones import TZDATA_VERSION, zone_named
-from hourhand.domain.recurrence.rule import (
+from hourhand.domain.rule import (
     EARLIEST,
     LATEST,
     BadExpression,

@@ -13,7 +13,7 @@ from hourhand.domain.recurrence import _cron_fields as fields
 from hourhand.domain.recurrence._cron import Cron
 from hourhand.domain.recurrence._days import Days, DaysOfMonth, DaysOfWeek
 from hourhand.domain.recurrence._local_times import CronTimes
-from hourhand.domain.recurrence.rule import BadExpression
+from hourhand.domain.rule import BadExpression
 
 _SIX = 6
 _NEAREST = re.compile(r"([0-9]{1,2})W", re.ASCII)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hourhand.domain.recurrence.rule import BadExpression
+from hourhand.domain.rule import BadExpression
 
 MAX_NTH = 5
 """A month has at most five of each day of the week."""

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from hourhand.domain.recurrence._expressions import compile_expression
 from hourhand.domain.recurrence._instants import Expression
 from hourhand.domain.recurrence._transitions import DAY_SECONDS, Span, span_at, to_seconds
-from hourhand.domain.recurrence.rule import (
+from hourhand.domain.rule import (
     BadExpression,
     ExcludedDate,
     ExcludedDates,

@@ -12,7 +12,7 @@ from hourhand.domain.recurrence._local_times import OneTime
 from hourhand.domain.recurrence._transitions import DAY_SECONDS, to_seconds
 from hourhand.domain.recurrence._unix_cron import parse_unix_cron
 from hourhand.domain.recurrence._zones import zone_named
-from hourhand.domain.recurrence.rule import (
+from hourhand.domain.rule import (
     EARLIEST,
     LATEST,
     BadExpression,

@@ -14,7 +14,7 @@ from heapq import merge
 
 from hourhand.domain.recurrence._local_times import LocalTimes
 from hourhand.domain.recurrence._transitions import DAY_SECONDS, Span, span_at
-from hourhand.domain.recurrence.rule import DstFold, DstGap
+from hourhand.domain.rule import DstFold, DstGap
 
 REACH_SECONDS = 2 * DAY_SECONDS
 """No instant is further from its local time: offsets are below 16 hours, gaps at most a day."""

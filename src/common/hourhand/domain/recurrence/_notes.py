@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hourhand.domain.recurrence._instants import Expression, Rate, ZonedTimes
 from hourhand.domain.recurrence._transitions import DAY_SECONDS, Span, from_seconds, span_at
-from hourhand.domain.recurrence.rule import DstFold, DstGap
+from hourhand.domain.rule import DstFold, DstGap
 
 _MAX_NAMED = 3
 

@@ -16,7 +16,7 @@ from hourhand.domain.recurrence._instants import Expression, union
 from hourhand.domain.recurrence._notes import missing_times, note_on
 from hourhand.domain.recurrence._transitions import from_seconds, to_seconds
 from hourhand.domain.recurrence._zones import zone_named
-from hourhand.domain.recurrence.rule import (
+from hourhand.domain.rule import (
     EARLIEST,
     LATEST,
     MAX_EXPRESSIONS,

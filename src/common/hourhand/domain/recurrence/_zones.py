@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import tzdata
 
-from hourhand.domain.recurrence.rule import BadExpression
+from hourhand.domain.rule import BadExpression
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 """The release of the time zone database in use, such as ``2026a``."""

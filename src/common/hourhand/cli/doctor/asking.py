@@ -1,0 +1,229 @@
+"""Asks AWS in the name of whoever runs ``hourhand doctor``, for a bounded time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from boto3.session import Session
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.httpsession import URLLib3Session
+
+from hourhand.aws.clients import CONNECT_TIMEOUT_SECONDS, client_config
+from hourhand.aws.failures import Call, error_code, translated
+from hourhand.cli.doctor.findings import NotSeen, Status
+from hourhand.domain.errors import HourhandError
+from hourhand.domain.skew import TimeSample
+from hourhand.ports import Clock
+
+TRIES = 2
+API_READ_SECONDS = 10
+"""The API's first answer may have to wait for a cold start."""
+
+LOOKING_SECONDS = 14
+"""After it, nothing new is asked: with what is under way by then, all ends within 30 s."""
+
+_DENIED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthorizationError",
+        "KMS.AccessDeniedException",
+        "UnauthorizedOperation",
+    }
+)
+_NOT_KNOWN = frozenset(
+    {"InvalidAction", "NotImplemented", "UnknownOperation", "UnknownOperationException"}
+)
+_MISSING = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "NoSuchBucket",
+        "NoSuchEntity",
+        "QueueDoesNotExist",
+        "ResourceNotFoundException",
+    }
+)
+_ACTIONS = {
+    "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
+    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
+}
+"""Where IAM's name of a permission is not that of the call (Service Authorization Reference)."""
+
+_DATE_RESOLUTION = timedelta(seconds=1)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """What the deployed API answered."""
+
+    status: int
+    body: str
+
+
+@dataclass(slots=True)
+class Aws:
+    """AWS as one identity sees it from now on for `LOOKING_SECONDS`; safe for threads.
+
+    ``endpoint``: of an emulator, instead of AWS's own. ``time_samples``: what every answer to
+    `ask` so far said of AWS's time, to a second.
+    """
+
+    session: Session
+    clock: Clock
+    endpoint: str | None = None
+    time_samples: list[TimeSample] = field(default_factory=list)
+    _clients: dict[str, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ends_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start the time that is given."""
+        self._ends_at = self.clock.monotonic() + LOOKING_SECONDS
+
+    def ask(
+        self,
+        service: str,
+        operation: str,
+        resource: str,
+        *,
+        expected: Collection[str] = (),
+        **arguments: Any,
+    ) -> Mapping[str, Any]:
+        """Call ``operation`` (such as ``DescribeTable``); raise `NotSeen` without an answer.
+
+        An error with one of the ``expected`` codes is answered as if nothing were there.
+        """
+
+        def call(client: Any) -> Mapping[str, Any]:
+            methods = {api: method for method, api in client.meta.method_to_api_mapping.items()}
+            sent_at = self.clock.now()
+            try:
+                answer: Mapping[str, Any] = getattr(client, methods[operation])(**arguments)
+            except ClientError as error:
+                self._note_time(sent_at, error.response)
+                if error_code(error) in expected:
+                    return {}
+                raise
+            self._note_time(sent_at, answer)
+            return answer
+
+        return self.look(service, operation, resource, call)
+
+    def look(self, service: str, operation: str, resource: str, look: Callable[[Any], T]) -> T:
+        """Return what ``look`` reads by a client of ``service``; raise `NotSeen` if it cannot."""
+        self._must_have_time()
+        try:
+            return look(self._client(service))
+        except (BotoCoreError, ClientError, HourhandError) as error:
+            raise not_seen(error, service, Call(operation, resource)) from error
+
+    def get_from_api(self, url: str, path: str) -> ApiAnswer:
+        """Get ``path`` of the API at ``url``, signed; raise `NotSeen` without an answer.
+
+        An emulator serves it by its own address; which API is meant, the host's name tells it.
+        """
+        self._must_have_time()
+        host = urlsplit(url).netloc
+        if self.endpoint is not None:
+            host = f"{host.partition('.')[0]}.execute-api.{urlsplit(self.endpoint).netloc}"
+            url = self.endpoint
+        try:
+            request = AWSRequest("GET", url.rstrip("/") + path, headers={"Host": host})
+            credentials = self.session.get_credentials()
+            assert credentials is not None, "the stack was found with these credentials"
+            SigV4Auth(credentials, "execute-api", self.session.region_name).add_auth(request)
+            timeouts: Any = (CONNECT_TIMEOUT_SECONDS, API_READ_SECONDS)
+            # As the clients do it: AWS_CA_BUNDLE, or ca_bundle in the configuration.
+            trust: Any = self.session._session.get_config_variable("ca_bundle")
+            http = URLLib3Session(verify=trust or True, timeout=timeouts)
+            answer = http.send(request.prepare())
+        except BotoCoreError as error:
+            raise not_seen(error, "execute-api", Call(f"GET {path}", "the API")) from error
+        return ApiAnswer(answer.status_code, answer.text)
+
+    def _client(self, service: str) -> Any:
+        with self._lock:
+            if service not in self._clients:
+                session: Any = self.session
+                config = client_config().merge(
+                    Config(retries={"mode": "standard", "total_max_attempts": TRIES})
+                )
+                self._clients[service] = session.client(
+                    service, config=config, endpoint_url=self.endpoint
+                )
+            return self._clients[service]
+
+    def _must_have_time(self) -> None:
+        if self.clock.monotonic() >= self._ends_at:
+            raise NotSeen(
+                Status.SKIPPED,
+                f"not looked at: AWS had not answered the rest within {LOOKING_SECONDS} s",
+                "Mend what failed first, or look again from where AWS can be reached faster.",
+            )
+
+    def _note_time(self, sent_at: datetime, answer: Mapping[str, Any]) -> None:
+        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        if "date" in headers:
+            earliest = parsedate_to_datetime(headers["date"])
+            sample = TimeSample(sent_at, self.clock.now(), earliest, earliest + _DATE_RESOLUTION)
+            self.time_samples.append(sample)
+
+
+def not_seen(error: Exception, service: str, call: Call) -> NotSeen:
+    """Return as a sentence why ``call`` did not show anything, and what to do."""
+    # Our own adapters have translated it already; what AWS said is its cause.
+    cause = error.__cause__ if isinstance(error, HourhandError) else error
+    if isinstance(cause, ClientError):
+        return _not_answered_well(cause, service, call)
+    if isinstance(cause, BotoCoreError):
+        error = translated(cause, call)
+    return _told(error, call)
+
+
+def _not_answered_well(error: ClientError, service: str, call: Call) -> NotSeen:
+    code = error_code(error)
+    if code in _DENIED:
+        action = f"{service}:{_ACTIONS.get(call.operation, call.operation)}"
+        return NotSeen(
+            Status.FAILED,
+            f"could not be looked at: your identity lacks {action}",
+            f"Allow it {action} on {call.resource}, or look with another identity.",
+            is_denied=True,
+        )
+    if code in _NOT_KNOWN:
+        return NotSeen(
+            Status.SKIPPED,
+            f"not looked at: this endpoint does not know {call.operation} ({code})",
+            "Nothing, if it is an emulator: AWS knows it.",
+        )
+    if code in _MISSING:
+        return NotSeen(
+            Status.FAILED,
+            f"there is no {call.resource} ({code})",
+            "If it was removed by hand, a deployment does not notice: see the drift of the stack, "
+            "and make it again under the same name.",
+        )
+    return _told(translated(error, call), call)
+
+
+def _told(error: Exception, call: Call) -> NotSeen:
+    if isinstance(error, HourhandError):
+        seen, _, mend = error.detail.partition(": ")
+        mend = mend[:1].upper() + mend[1:]
+        return NotSeen(Status.FAILED, seen, mend or "Try again in a moment.")
+    return NotSeen(
+        Status.FAILED,
+        f"{call} was refused: {error}",
+        "Compare the versions of hourhand here and in the deployment; if they agree, report this.",
+    )

@@ -1,0 +1,173 @@
+"""The deployment that is looked at: a CloudFormation stack, its status and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hourhand.aws.queues import queue_name
+from hourhand.aws.table_schema import (
+    BACKSTOP,
+    CLOCK,
+    CONTROL,
+    DEAD_LETTERS,
+    IDEMPOTENCY,
+    JOBS,
+    PRIORITY_QUEUES,
+    SCHEDULES,
+)
+from hourhand.cli.doctor.asking import Aws
+from hourhand.cli.doctor.findings import Finding, NotSeen, Status, failed, ok, warning
+from hourhand.domain.model import Priority
+
+CHECK = "stack"
+TICK_FAILURES = "tick-failures"
+
+TABLE_OUTPUTS = {
+    JOBS.name: "JobsTable",
+    CONTROL.name: "ControlTable",
+    IDEMPOTENCY.name: "IdempotencyTable",
+    SCHEDULES.name: "SchedulesTable",
+}
+QUEUE_OUTPUTS = {
+    PRIORITY_QUEUES[Priority.HIGH].name: "QueueHighUrl",
+    PRIORITY_QUEUES[Priority.MEDIUM].name: "QueueMediumUrl",
+    PRIORITY_QUEUES[Priority.LOW].name: "QueueLowUrl",
+    DEAD_LETTERS.name: "DeadLetterQueueUrl",
+    BACKSTOP.name: "BackstopQueueUrl",
+    CLOCK.name: "ClockQueueUrl",
+    TICK_FAILURES: "TickFailuresQueueUrl",
+}
+FUNCTION_OUTPUTS = {
+    "api": "ApiFunction",
+    "scheduler": "SchedulerFunction",
+    "worker": "WorkerFunction",
+}
+BUCKET_OUTPUT = "ContentsBucket"
+OUTPUTS = (
+    "ApiUrl",
+    "Installation",
+    *TABLE_OUTPUTS.values(),
+    BUCKET_OUTPUT,
+    *QUEUE_OUTPUTS.values(),
+    *FUNCTION_OUTPUTS.values(),
+    "TickRule",
+)
+"""What the stack tells of itself, as far as it is looked at here."""
+
+_SETTLED = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"})
+_UNDONE = frozenset({"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
+_NO_SUCH_STACK = "ValidationError"
+"""CloudFormation's code for a stack that does not exist (API reference, DescribeStacks)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Names and addresses of what a stack made. ``stack_id`` is its ARN."""
+
+    stack_id: str
+    outputs: Mapping[str, str]
+
+    def output(self, name: str) -> str:
+        """Return one; raise `NotSeen` where the stack has none of that name."""
+        if name not in self.outputs:
+            raise NotSeen(
+                Status.SKIPPED,
+                f"not looked at: the stack has no output {name}",
+                "Deploy this version of the stack.",
+            )
+        return self.outputs[name]
+
+    def table(self, name: str) -> str:
+        """Return the full name of the table that `table_schema` calls ``name``."""
+        return self.output(TABLE_OUTPUTS[name])
+
+    def queue_url(self, name: str) -> str:
+        """Return the URL of the queue that `table_schema` calls ``name``."""
+        return self.output(QUEUE_OUTPUTS[name])
+
+    def function(self, name: str) -> str:
+        """Return the name of the function ``api``, ``scheduler`` or ``worker``."""
+        # Lambda takes an ARN wherever it takes a name; what it answers holds the name.
+        return self.output(FUNCTION_OUTPUTS[name]).rpartition(":function:")[2]
+
+    def table_arn(self, name: str) -> str:
+        """Return the ARN of a table."""
+        return self._arn("dynamodb", f"table/{self.table(name)}")
+
+    def queue_arn(self, name: str) -> str:
+        """Return the ARN of a queue."""
+        return self._arn("sqs", queue_name(self.queue_url(name)))
+
+    def function_arn(self, name: str) -> str:
+        """Return the ARN of a function, without an alias."""
+        return self._arn("lambda", f"function:{self.function(name)}")
+
+    def object_arns(self) -> str:
+        """Return the ARN that stands for every object of the bucket."""
+        partition = self.stack_id.split(":")[1]
+        return f"arn:{partition}:s3:::{self.output(BUCKET_OUTPUT)}/*"
+
+    def _arn(self, service: str, resource: str) -> str:
+        _, partition, _, region, account, *_ = self.stack_id.split(":")
+        return f"arn:{partition}:{service}:{region}:{account}:{resource}"
+
+
+def find_deployment(aws: Aws, stack: str) -> tuple[Deployment | None, list[Finding]]:
+    """Look the stack up; ``None`` where there is none, or it cannot be seen."""
+    try:
+        described = aws.ask(
+            "cloudformation",
+            "DescribeStacks",
+            f"stack {stack}",
+            expected={_NO_SUCH_STACK},
+            StackName=stack,
+        )
+    except NotSeen as hindrance:
+        return None, [hindrance.of(CHECK)]
+    stacks = described.get("Stacks", [])
+    if not stacks:
+        return None, [no_stack(stack, aws.session.region_name)]
+    outputs = {o["OutputKey"]: o["OutputValue"] for o in stacks[0].get("Outputs", [])}
+    deployment = Deployment(stacks[0]["StackId"], outputs)
+    return deployment, list(judge_stack(stacks[0], deployment.outputs))
+
+
+def no_stack(stack: str, region: str | None) -> Finding:
+    """Return that nothing is deployed under that name."""
+    return failed(
+        CHECK,
+        f"there is no stack {stack} in {region}",
+        "Name it by --stack and its Region by --region, or deploy it: see docs/deploy.md.",
+    )
+
+
+def judge_stack(described: Mapping[str, Any], outputs: Iterable[str]) -> Iterator[Finding]:
+    """Judge a stack's status, and whether it tells all that is to be looked at."""
+    status: str = described["StackStatus"]
+    seen = f"{described['StackName']} is {status}"
+    if status in _SETTLED:
+        yield ok(CHECK, seen)
+    elif status in _UNDONE:
+        yield warning(
+            CHECK,
+            f"{seen}: its last update failed and was undone",
+            "See the stack's events for the first failure, mend that, and deploy again.",
+        )
+    elif status.endswith("_IN_PROGRESS"):
+        yield warning(CHECK, f"{seen}: it is being changed", "Look again when that has ended.")
+    else:
+        reason = described.get("StackStatusReason", "no reason is told")
+        yield failed(
+            CHECK,
+            f"{seen}: {reason}",
+            "See the stack's events for the first failure, mend that, and deploy again.",
+        )
+    missing = [name for name in OUTPUTS if name not in set(outputs)]
+    if missing:
+        yield failed(
+            CHECK,
+            f"has no output {', '.join(missing)}",
+            "Name the stack of an installation of Hourhand by --stack, or deploy this version.",
+        )

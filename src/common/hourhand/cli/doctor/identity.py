@@ -1,0 +1,51 @@
+"""Who asks, and whether the clock of this machine is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from hourhand.cli.doctor.asking import Aws
+from hourhand.cli.doctor.findings import Finding, Look, failed, ok, skipped, warning
+from hourhand.domain.skew import Skew, estimate_skew
+
+CLOCK = "this machine's clock"
+
+TOLERATED = timedelta(seconds=1)
+REFUSED = timedelta(minutes=5)
+"""Signatures from further away are refused (AWS IAM user guide, Signature Version 4)."""
+
+_SET_IT = "Let the operating system keep it by NTP."
+
+
+def credentials_look(aws: Aws) -> Look:
+    """Return the look at who asks."""
+    return Look("credentials", lambda: _credentials(aws))
+
+
+def _credentials(aws: Aws) -> Iterator[Finding]:
+    identity = aws.ask("sts", "GetCallerIdentity", "these credentials")
+    yield ok("credentials", f"{identity['Arn']} in {aws.session.region_name}")
+
+
+def judge_clock(skew: Skew | None) -> Finding:
+    """Judge how far this machine's clock is from AWS's."""
+    if skew is None:
+        return skipped(
+            CLOCK, "not compared: no answer of AWS told the time", "Mend the credentials first."
+        )
+    off = abs(skew.correction)
+    if off > REFUSED:
+        return failed(CLOCK, f"is off by {_seconds(off)}: AWS refuses signatures by it", _SET_IT)
+    if off > TOLERATED:
+        return warning(CLOCK, f"is off by {_seconds(off)}; ages below are corrected", _SET_IT)
+    return ok(CLOCK, f"agrees with AWS's to {_seconds(max(abs(skew.low), abs(skew.high)))}")
+
+
+def skew_of(aws: Aws) -> Skew | None:
+    """Return how far this machine's clock is from AWS's, as far as AWS has told."""
+    return estimate_skew(aws.time_samples)
+
+
+def _seconds(duration: timedelta) -> str:
+    return f"{duration.total_seconds():.1f} s"

@@ -1,0 +1,150 @@
+"""``hourhand doctor``: looks at everything at once, and tells it in order."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+from boto3.session import Session
+from botocore.exceptions import BotoCoreError
+from rich.console import Console
+from rich.text import Text
+
+from hourhand.aws.clock import SystemClock
+from hourhand.cli.doctor.api import api_looks
+from hourhand.cli.doctor.asking import Aws
+from hourhand.cli.doctor.callers import caller_looks
+from hourhand.cli.doctor.contents import bucket_looks
+from hourhand.cli.doctor.deployment import Deployment, find_deployment
+from hourhand.cli.doctor.findings import (
+    Finding,
+    Look,
+    Status,
+    failed,
+    is_well,
+    merged,
+    run_look,
+    skipped,
+)
+from hourhand.cli.doctor.functions import function_looks
+from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
+from hourhand.cli.doctor.queues import queue_looks
+from hourhand.cli.doctor.roles import role_looks
+from hourhand.cli.doctor.tables import table_looks
+from hourhand.cli.doctor.ticking import ticking_looks
+from hourhand.ports import CorrectableClock
+
+WELL, FAILED = 0, 1
+LOOKS_AT_ONCE = 12
+"""Below `hourhand.aws.clients.MAX_CONNECTIONS`, and quick enough: some 50 looks of 0.1 s."""
+
+_STYLES = {
+    Status.OK: "green",
+    Status.WARNING: "yellow",
+    Status.FAILED: "bold red",
+    Status.SKIPPED: "cyan",
+}
+_STATUS_WIDTH = 9
+_CHECK_WIDTH = 22
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorOptions:
+    """What to look at, as whom, and how to tell it. ``endpoint``: an emulator's."""
+
+    stack: str
+    region: str | None = None
+    profile: str | None = None
+    endpoint: str | None = None
+    json: bool = False
+
+
+def run_doctor(options: DoctorOptions) -> int:
+    """Look at the deployment, tell it, and return the exit code."""
+    findings = find(options, SystemClock())
+    if options.json:
+        print(json_of(options.stack, findings))
+    else:
+        console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        for line in lines_of(findings):
+            console.print(line)
+    return WELL if is_well(findings) else FAILED
+
+
+def find(options: DoctorOptions, clock: CorrectableClock) -> list[Finding]:
+    """Return all that is found; ``clock`` is corrected by what AWS says of the time."""
+    try:
+        session = Session(profile_name=options.profile, region_name=options.region)
+    except BotoCoreError as error:
+        mend = "Name one of `aws configure list-profiles` by --profile, or none."
+        return [failed("credentials", f"{error}", mend)]
+    return examine(Aws(session, clock, options.endpoint), clock, options.stack)
+
+
+def examine(aws: Aws, clock: CorrectableClock, stack: str) -> list[Finding]:
+    """Return all that is found of ``stack``, in the order in which things depend on each other."""
+    findings = run_look(credentials_look(aws))
+    skew = skew_of(aws)
+    findings.append(judge_clock(skew))
+    if skew is not None:
+        clock.correct(skew.correction)
+    deployment, of_stack = find_deployment(aws, stack)
+    findings.extend(of_stack)
+    if deployment is None:
+        mend = "Mend what failed above, then look again."
+        findings.append(skipped("everything else", "not looked at: the stack names it", mend))
+        return findings
+    # What one look waits for, another need not: AWS takes 0.1 s a call, a cold API some seconds.
+    with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="look") as threads:
+        found = threads.map(run_look, looks_of(aws, deployment))
+        return merged([*findings, *itertools.chain.from_iterable(found)])
+
+
+def looks_of(aws: Aws, deployment: Deployment) -> Iterator[Look]:
+    """Yield everything that is looked at in a deployment."""
+    kinds = (
+        table_looks,
+        queue_looks,
+        bucket_looks,
+        function_looks,
+        role_looks,
+        caller_looks,
+        ticking_looks,
+        api_looks,
+    )
+    for looks in kinds:
+        yield from looks(aws, deployment)
+
+
+def lines_of(findings: Sequence[Finding]) -> Iterator[Text]:
+    """Yield the lines to show: one a finding, what to do below it, and a summary."""
+    for finding in findings:
+        style = _STYLES[finding.status]
+        yield Text.assemble(
+            (f"{finding.status:<{_STATUS_WIDTH}}", style),
+            f"{finding.check:<{_CHECK_WIDTH}}",
+            finding.seen,
+        )
+        if finding.mend:
+            yield Text.assemble(" " * _STATUS_WIDTH, ("to do: ", "bold"), finding.mend)
+    counts = {status: sum(f.status is status for f in findings) for status in Status}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    well = is_well(findings)
+    yield Text()
+    yield Text.assemble(
+        ("The deployment is well" if well else "Something is to be mended", "bold"), f": {told}."
+    )
+
+
+def json_of(stack: str, findings: Sequence[Finding]) -> str:
+    """Return the findings as JSON, for programs."""
+    report = {
+        "stack": stack,
+        "is_well": is_well(findings),
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return json.dumps(report, indent=2)

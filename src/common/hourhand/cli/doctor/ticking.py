@@ -1,0 +1,163 @@
+"""How the scheduler does: its last tick, its clock, what it is behind with, and dead jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from hourhand.aws.control_store import DynamoControlStore
+from hourhand.aws.job_indexes import JobIndexes
+from hourhand.aws.table_schema import CONTROL, JOBS
+from hourhand.cli.doctor.asking import Aws
+from hourhand.cli.doctor.deployment import Deployment
+from hourhand.cli.doctor.findings import Finding, Look, failed, ok, warning
+from hourhand.domain.timings import Timings
+from hourhand.domain.watermark import MAX_OPEN_BUCKETS, Watermark, watermark_lag
+from hourhand.ports import TickRecord
+
+TICK = "last tick"
+SKEW = "scheduler's clock"
+WATERMARK = "watermark"
+DEAD = "dead jobs"
+
+OLDEST_TICK = timedelta(minutes=3)
+"""A tick may come 20 s late or be lost; two lost ones are no chance any more."""
+
+OVERDUE = timedelta(seconds=60)
+"""From then on the scheduler sends a job's message again: `Timings.redispatch_first`."""
+
+LAGGING = timedelta(minutes=15)
+"""A bucket is closed within some three minutes of its end where clocks and index behave."""
+
+COUNTED_DEAD = 100
+_BEGINNING = datetime(2020, 1, 1, tzinfo=UTC)
+"""No job is older than Hourhand."""
+
+
+def ticking_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
+    """Yield what there is to look at."""
+    yield Look(TICK, partial(_tick, aws, deployment))
+    yield Look(WATERMARK, partial(_watermark, aws, deployment))
+    yield Look(DEAD, partial(_dead, aws, deployment))
+
+
+def _tick(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
+    table = deployment.table(CONTROL.name)
+    record = aws.look(
+        "dynamodb",
+        "GetItem",
+        f"table {table}",
+        lambda client: DynamoControlStore(client, table).read_tick(),
+    )
+    return judge_tick(record, aws.clock.now(), Timings())
+
+
+def _watermark(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
+    table = deployment.table(CONTROL.name)
+    state = aws.look(
+        "dynamodb",
+        "GetItem",
+        f"table {table}",
+        lambda client: DynamoControlStore(client, table).read_watermark(),
+    )
+    yield judge_watermark(state, aws.clock.now())
+
+
+def _dead(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
+    table = deployment.table(JOBS.name)
+    page = aws.look(
+        "dynamodb",
+        "Query",
+        f"the indexes of table {table}",
+        lambda client: JobIndexes(client, table).list_jobs(
+            dead_only=True,
+            newest=None,
+            created_before=aws.clock.now() + timedelta(days=1),
+            created_after=_BEGINNING,
+            limit=COUNTED_DEAD,
+        ),
+    )
+    newest = page.jobs[0].job_id if page.jobs else None
+    yield judge_dead(len(page.jobs), newest, more=page.next is not None)
+
+
+def judge_tick(record: TickRecord | None, now: datetime, timings: Timings) -> Iterator[Finding]:
+    """Judge when the scheduler last did its work, how late jobs were then, and its clock."""
+    if record is None:
+        yield failed(
+            TICK,
+            "there was none yet",
+            "Look again two minutes after the first deployment; if there is none then, see the "
+            "scheduler's log, the tick rule and the queue tick-failures.",
+        )
+        return
+    age = now - record.at
+    seen = f"{age.total_seconds():.0f} s ago, led by {record.holder} (epoch {record.epoch})"
+    if age > OLDEST_TICK:
+        yield failed(
+            TICK,
+            f"{seen}: the scheduler does not do its work",
+            "See the tick rule, the queue tick-failures, and the scheduler's log and throttles.",
+        )
+    else:
+        yield ok(TICK, seen)
+    yield from _judge_overdue(record)
+    yield _judge_skew(timedelta(milliseconds=record.skew_ms), timings)
+
+
+def _judge_overdue(record: TickRecord) -> Iterator[Finding]:
+    overdue = {p: s for p, s in record.oldest_due_seconds.items() if s > OVERDUE.total_seconds()}
+    if overdue:
+        told = ", ".join(f"{p} {s:.0f} s" for p, s in sorted(overdue.items()))
+        yield warning(
+            TICK,
+            f"it saw jobs that are due and do not start: {told}",
+            "See the event sources and the worker's log and throttles; give it more concurrency "
+            "(-c worker_concurrency=N) if it is only busy.",
+        )
+
+
+def _judge_skew(skew: timedelta, timings: Timings) -> Finding:
+    seen = f"was off by {skew.total_seconds():.1f} s"
+    mend = (
+        "Lambda keeps it: it passes with the next copy of the function. If it stays, change the "
+        "function's configuration to have new ones, and tell AWS Support."
+    )
+    if abs(skew) > timings.skew_refuses:
+        return failed(SKEW, f"{seen}, so it refuses to lead", mend)
+    if abs(skew) > timings.skew_widens:
+        return warning(SKEW, f"{seen}; it corrects itself, and closes no bucket", mend)
+    return ok(SKEW, seen)
+
+
+def judge_watermark(state: Watermark | None, now: datetime) -> Finding:
+    """Judge whether the sweep gets to the end of what it has to read."""
+    if state is None:
+        return warning(
+            WATERMARK, "there is none yet", "It comes with the first tick that sweeps to its end."
+        )
+    lag = watermark_lag(state, now)
+    seen = f"{lag.total_seconds() / 60:.0f} min behind now, {len(state.open)} older buckets open"
+    if lag > LAGGING:
+        return warning(
+            WATERMARK,
+            seen,
+            "A new installation, or one that was stopped, catches up within minutes: look again. "
+            "If it does not move on, see the scheduler's clock above and its log: a skew, a tick "
+            f"that never ends, or more than {MAX_OPEN_BUCKETS} minutes with jobs not final.",
+        )
+    return ok(WATERMARK, seen)
+
+
+def judge_dead(count: int, newest: str | None, *, more: bool) -> Finding:
+    """Judge whether jobs are DEAD that nobody has redriven or cancelled."""
+    if newest is None:
+        return ok(DEAD, "none is unresolved")
+    told = f"{count} or more" if more else f"{count}"
+    return warning(
+        DEAD,
+        f"{told} unresolved; one of the newest is {newest}",
+        f"Read its error (GET /v1/jobs/{newest}), then redrive it, or all that match a "
+        "filter: POST /v1/jobs/redrive.",
+    )

@@ -1,0 +1,72 @@
+"""When a function is wired: in Lambda's init phase, and anywhere else by its first call.
+
+The init phase has more CPU than the calls of a small function have, nobody waits for it where
+concurrency is provisioned, and a snapshot keeps what it did. What it raises fails a deployment
+that provisions or takes a snapshot; elsewhere it is the error of each call.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+INITIALIZATION_TYPE = "AWS_LAMBDA_INITIALIZATION_TYPE"
+"""What Lambda, and nobody else, sets to how the process began (Lambda, defined variables)."""
+
+ON_DEMAND = "on-demand"
+SNAP_START = "snap-start"
+
+ON_DEMAND_SECONDS = 6.0
+"""How long a function may get ready early: Lambda ends an init phase on demand after 10 s, and
+the imports of our own come before."""
+
+PREPARED_SECONDS = 60.0
+"""The same where concurrency is provisioned or a snapshot is taken: Lambda allows 130 s."""
+
+T = TypeVar("T")
+
+
+class Wired(Generic[T]):
+    """What the calls of a function work with: ``services()`` makes it, or returns what was made.
+
+    Importing the function's file does nothing, but in Lambda. Safe for threads.
+    """
+
+    def __init__(
+        self,
+        wire: Callable[[], T],
+        environ: Mapping[str, str],
+        *,
+        get_ready: Callable[[T, float], object] | None = None,
+    ) -> None:
+        """In Lambda, call ``wire`` and raise what it raises.
+
+        ``get_ready`` is called in Lambda alone, with what was wired and the seconds that it may
+        take; what it leaves undone is left to the calls.
+        """
+        self._wire = wire
+        self._lock = threading.Lock()
+        self._wired: T | None = None
+        begun = environ.get(INITIALIZATION_TYPE, "")
+        self._is_snapshot = begun == SNAP_START
+        if not begun:
+            return
+        wired = wire()
+        if get_ready is not None:
+            get_ready(wired, ON_DEMAND_SECONDS if begun == ON_DEMAND else PREPARED_SECONDS)
+        # Of a snapshot many processes are made. Each must draw its own worker's id and open its
+        # own connections, so it wires once more: a few ms, once everything is imported.
+        if not self._is_snapshot:
+            self._wired = wired
+
+    def __call__(self) -> T:
+        """Return what was wired; wire it first, if this is the first call."""
+        with self._lock:
+            if self._wired is None:
+                if self._is_snapshot:
+                    # It was seeded before the snapshot: all copies would back off in step.
+                    random.seed()
+                self._wired = self._wire()
+            return self._wired

@@ -1,0 +1,45 @@
+"""What AWS would show of an installation that is made from its definitions, by moto."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from hourhand.aws.clients import client_config
+from hourhand.aws.provision import provision
+from hourhand.settings import Settings
+
+PREFIX = "hourhand-dev"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Clients of moto, and the names of what was made there."""
+
+    dynamodb: Any
+    sqs: Any
+    s3: Any
+    stacks: Any
+    settings: Settings
+
+
+@contextmanager
+def installation() -> Iterator[Made]:
+    """Make the installation `PREFIX` in a moto of its own."""
+    make: Any = boto3.client
+    with mock_aws():
+        services = ("dynamodb", "sqs", "s3", "cloudformation")
+        dynamodb, sqs, s3, stacks = (make(name, config=client_config()) for name in services)
+        yield Made(dynamodb, sqs, s3, stacks, provision(dynamodb, sqs, s3, prefix=PREFIX))
+
+
+@pytest.fixture
+def made() -> Iterator[Made]:
+    with installation() as made:
+        yield made

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hourhand.cli.doctor.findings import Status
+from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
+from hourhand.domain.skew import Skew
+from hourhand.testing import START, FakeClock
+from tests.unit.cli.doctor.fakes import client_error, fake_aws, found, statuses
+
+SECOND = timedelta(seconds=1)
+
+
+def test_who_asks_is_told_with_the_region() -> None:
+    aws = fake_aws({"sts.get_caller_identity": {"Arn": "arn:aws:iam::1:user/ada"}})
+    (finding,) = found([credentials_look(aws)])
+    assert finding.seen == "arn:aws:iam::1:user/ada in eu-central-1"
+
+
+def test_credentials_that_ran_out_are_told_and_still_show_the_clock() -> None:
+    # AWS's Date says 09:00:00; this machine believes it is 20 minutes later.
+    clock = FakeClock(START + timedelta(minutes=20))
+    aws = fake_aws({"sts.get_caller_identity": client_error("SignatureDoesNotMatch")}, clock)
+    (finding,) = found([credentials_look(aws)])
+    assert finding.status is Status.FAILED
+    assert "renew them" in finding.mend
+    assert statuses([judge_clock(skew_of(aws))]) == [Status.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "status"),
+    [
+        (-0.2, 0.9, Status.OK),
+        (0.9, 1.9, Status.OK),
+        (1.2, 2.2, Status.WARNING),
+        (-3.0, -2.0, Status.WARNING),
+        (301, 302, Status.FAILED),
+        (-302, -301, Status.FAILED),
+    ],
+)
+def test_a_clock_is_off_only_beyond_doubt(low: float, high: float, status: Status) -> None:
+    assert statuses([judge_clock(Skew(low * SECOND, high * SECOND))]) == [status]
+
+
+def test_without_an_answer_nothing_is_said_against_the_clock() -> None:
+    assert statuses([judge_clock(skew_of(fake_aws({})))]) == [Status.SKIPPED]

@@ -1,0 +1,130 @@
+"""The whole command, on moto: what a deployment looks like of which half was removed by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from botocore.exceptions import NoCredentialsError
+
+from hourhand.aws.clock import SystemClock
+from hourhand.aws.control_records import tick_to_json
+from hourhand.aws.control_store import DynamoControlStore
+from hourhand.cli.doctor.findings import Finding, Status
+from hourhand.cli.doctor.run import DoctorOptions, examine, find, json_of, lines_of, run_doctor
+from hourhand.ports import TickRecord
+from hourhand.testing import START, FakeClock
+from tests.unit.cli.doctor.conftest import PREFIX, Made
+from tests.unit.cli.doctor.fakes import STACK_ID, STACK_OUTPUTS, Answer, fake_aws, statuses
+
+
+@pytest.fixture
+def deployed(made: Made) -> None:
+    """Make a stack that names what is made; there are no functions, and no API."""
+    urls = {
+        output: made.sqs.get_queue_url(QueueName=url.rpartition("/")[2])["QueueUrl"]
+        for output, url in STACK_OUTPUTS.items()
+        if output.startswith("Queue")
+    }
+    named = {**STACK_OUTPUTS, **urls, "ContentsBucket": made.settings.bucket}
+    template = {
+        # A stack needs some resource; this one is asked for nothing.
+        "Resources": {"Mark": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {name: {"Value": value} for name, value in named.items() if name != "ApiUrl"},
+    }
+    made.stacks.create_stack(StackName=PREFIX, TemplateBody=json.dumps(template))
+    record = TickRecord(at=datetime.now(UTC), holder="h-1", epoch=1)
+    DynamoControlStore(made.dynamodb, made.settings.control_table).write_tick(record)
+
+
+def by_check(findings: list[Finding]) -> dict[str, list[Finding]]:
+    told: dict[str, list[Finding]] = {}
+    for finding in findings:
+        told.setdefault(finding.check, []).append(finding)
+    return told
+
+
+def test_what_is_there_is_well_and_what_is_not_is_named(deployed: None) -> None:
+    told = by_check(find(DoctorOptions(stack=PREFIX), SystemClock()))
+    assert (
+        not statuses(f for findings in told.values() for f in findings).count(Status.SKIPPED) > 20
+    )
+    for well in ("credentials", "queue high", "queue clock", "dead jobs", "last tick"):
+        assert Status.OK in statuses(told[well]), told[well]
+    assert any("keys and 3 indexes as defined" in f.seen for f in told["table jobs"])
+    assert told["function api"][0].seen.startswith("there is no function hourhand-dev-api")
+    assert told["tick rule"][0].seen.startswith("there is no rule hourhand-dev-tick")
+    assert told["API"][0].seen == "not looked at: the stack has no output ApiUrl"
+    assert any("has no output ApiUrl" in f.seen for f in told["stack"])
+
+
+def test_the_exit_code_tells_a_program_and_json_tells_it_the_rest(
+    deployed: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_doctor(DoctorOptions(stack=PREFIX, json=True)) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["stack"], report["is_well"]) == (PREFIX, False)
+    assert {"check": "dead jobs", "status": "OK", "seen": "none is unresolved", "mend": ""} in (
+        report["findings"]
+    )
+
+
+def test_the_terminal_shows_what_to_do_below_what_is_not_well(
+    deployed: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_doctor(DoctorOptions(stack=PREFIX)) == 1
+    lines = capsys.readouterr().out.splitlines()
+    place = next(n for n, line in enumerate(lines) if "function api" in line)
+    assert lines[place].startswith("FAILED   function api")
+    assert lines[place + 1].startswith("         to do: If it was removed by hand")
+    assert lines[-1].startswith("Something is to be mended: ")
+
+
+def test_a_stack_that_is_not_there_ends_it_with_what_to_do(deployed: None) -> None:
+    findings = find(DoctorOptions(stack="other"), SystemClock())
+    assert [f.check for f in findings[2:]] == ["stack", "everything else"]
+    assert "--stack" in findings[2].mend
+    assert json.loads(json_of("other", findings))["is_well"] is False
+
+
+def test_without_credentials_nothing_else_is_tried() -> None:
+    none = NoCredentialsError()
+    aws = fake_aws({"sts.get_caller_identity": none, "cloudformation.describe_stacks": none})
+    findings = examine(aws, FakeClock(), PREFIX)
+    assert statuses(findings) == [Status.FAILED, Status.SKIPPED, Status.FAILED, Status.SKIPPED]
+    assert "credentials" in findings[0].mend
+
+
+def test_ages_are_by_the_time_of_aws_and_not_of_this_machine() -> None:
+    # AWS's Date says 09:00:00; the machine is 20 minutes ahead, and the tick was just now.
+    clock = FakeClock(skew=timedelta(minutes=20))
+    record = tick_to_json(TickRecord(at=START, holder="h-1", epoch=1))
+    outputs = [{"OutputKey": "ControlTable", "OutputValue": "control"}]
+    stack = {"StackId": STACK_ID, "StackName": PREFIX, "StackStatus": "CREATE_COMPLETE"}
+    dated = {"ResponseMetadata": {"HTTPHeaders": {"date": "Mon, 05 Jan 2026 09:00:00 GMT"}}}
+    script: dict[str, Answer] = {
+        "sts.get_caller_identity": {"Arn": "arn:aws:iam::1:user/ada", **dated},
+        "cloudformation.describe_stacks": {"Stacks": [{**stack, "Outputs": outputs}]},
+        "dynamodb.get_item": {"Item": {"p": {"S": "tick"}, "tick": {"S": record}}},
+    }
+    told = by_check(examine(fake_aws(script, clock), clock, PREFIX))
+    assert statuses(told["this machine's clock"]) == [Status.FAILED]
+    assert told["last tick"][0].status is Status.OK
+    assert abs(clock.now() - START) <= timedelta(seconds=1)
+
+
+def test_a_profile_that_does_not_exist_is_a_sentence() -> None:
+    (finding,) = find(DoctorOptions(stack=PREFIX, profile="nobody"), SystemClock())
+    assert finding.status is Status.FAILED
+    assert "nobody" in finding.seen
+
+
+def test_all_well_exits_with_0(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well = [Finding("credentials", Status.OK, "ada"), Finding("x", Status.WARNING, "so", "do")]
+    monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: well)
+    assert run_doctor(DoctorOptions(stack=PREFIX)) == 0
+    assert "The deployment is well: 1 OK, 1 WARNING." in capsys.readouterr().out
+    assert len(list(lines_of(well))) == 5

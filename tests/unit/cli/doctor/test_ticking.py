@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand.cli.doctor.findings import Status
+from hourhand.cli.doctor.ticking import judge_dead, judge_tick, judge_watermark, ticking_looks
+from hourhand.domain.buckets import bucket_of
+from hourhand.domain.model import Priority
+from hourhand.domain.timings import Timings
+from hourhand.domain.watermark import Watermark
+from hourhand.ports import TickRecord
+from hourhand.testing import START
+from tests.unit.cli.doctor.fakes import DEPLOYMENT, Answer, client_error, fake_aws, found, statuses
+
+RECORD = TickRecord(at=START, holder="h-1", epoch=7)
+SECOND = timedelta(seconds=1)
+
+
+def judged(record: TickRecord | None, seconds_later: float = 30) -> list[Status]:
+    return statuses(judge_tick(record, START + seconds_later * SECOND, Timings()))
+
+
+@pytest.mark.parametrize(
+    ("seconds_later", "status"), [(0, Status.OK), (180, Status.OK), (181, Status.FAILED)]
+)
+def test_two_lost_ticks_are_no_chance_any_more(seconds_later: float, status: Status) -> None:
+    assert judged(RECORD, seconds_later) == [status, Status.OK]
+
+
+def test_the_last_tick_is_told_with_its_leader() -> None:
+    tick = next(judge_tick(RECORD, START + 30 * SECOND, Timings()))
+    assert tick.seen == "30 s ago, led by h-1 (epoch 7)"
+
+
+def test_an_installation_without_a_tick_failed_until_its_first() -> None:
+    assert judged(None) == [Status.FAILED]
+
+
+def test_jobs_that_are_due_and_do_not_start_are_a_warning() -> None:
+    late = replace(RECORD, oldest_due_seconds={Priority.HIGH: 60.0, Priority.LOW: 61.0})
+    findings = list(judge_tick(late, START, Timings()))
+    assert statuses(findings) == [Status.OK, Status.WARNING, Status.OK]
+    assert findings[1].seen.endswith("low 61 s")
+
+
+@pytest.mark.parametrize(
+    ("skew_ms", "status"),
+    [
+        (1000, Status.OK),
+        (1001, Status.WARNING),
+        (-1001, Status.WARNING),
+        (30_001, Status.FAILED),
+    ],
+)
+def test_the_scheduler_s_clock_is_judged_as_it_judges_itself(skew_ms: int, status: Status) -> None:
+    assert judged(replace(RECORD, skew_ms=skew_ms))[1] == status
+
+
+def test_a_watermark_that_stays_behind_is_a_warning() -> None:
+    def at(minutes: int) -> Watermark:
+        return Watermark(low=bucket_of(START - timedelta(minutes=minutes)))
+
+    assert statuses([judge_watermark(at(3), START)]) == [Status.OK]
+    assert statuses([judge_watermark(at(15), START)]) == [Status.OK]
+    assert statuses([judge_watermark(at(16), START)]) == [Status.WARNING]
+    assert statuses([judge_watermark(None, START)]) == [Status.WARNING]
+
+
+def test_dead_jobs_are_counted_as_far_as_they_are_read() -> None:
+    assert statuses([judge_dead(0, None, more=False)]) == [Status.OK]
+    assert judge_dead(2, "j-9", more=False).seen == "2 unresolved; one of the newest is j-9"
+    assert judge_dead(100, "j-9", more=True).seen.startswith("100 or more unresolved")
+    assert statuses([judge_dead(1, "j-9", more=False)]) == [Status.WARNING]
+
+
+def test_a_control_table_that_may_not_be_read_hides_no_dead_jobs() -> None:
+    def query(**arguments: Any) -> dict[str, Any]:
+        is_first = arguments["ExpressionAttributeValues"][":partition"]["S"] == "dead.0"
+        item = {"p": {"S": "j-9"}, "c": {"S": "1767603600000.x"}}
+        return {"Items": [item] if is_first else []}
+
+    script: dict[str, Answer] = {
+        "dynamodb.get_item": client_error("AccessDeniedException"),
+        "dynamodb.query": query,
+    }
+    findings = found(ticking_looks(fake_aws(script), DEPLOYMENT))
+    assert statuses(findings) == [Status.FAILED, Status.FAILED, Status.WARNING]
+    assert "lacks dynamodb:GetItem" in findings[0].seen
+    assert findings[2].seen == "1 unresolved; one of the newest is j-9"

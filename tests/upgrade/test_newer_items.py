@@ -1,0 +1,205 @@
+"""The services of this version over tables in which a newer version wrote.
+
+What is newer keeps every byte, the rest goes on, and all is worked off once it is known again: the
+moment at which a newer version takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand.aws.calendar_store import DynamoCalendarStore
+from hourhand.aws.control_store import DynamoControlStore
+from hourhand.aws.idempotency_store import DynamoIdempotencyStore
+from hourhand.aws.items import hot_key
+from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.objects import S3ObjectStore
+from hourhand.aws.schedule_items import schedule_key
+from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.slot_store import DynamoSlotStore
+from hourhand.bootstrap import Adapters, wire_api, wire_scheduler, wire_worker
+from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.ids import idempotency_record_key
+from hourhand.domain.model import Job, JobStatus, Priority
+from hourhand.domain.timings import Timings
+from hourhand.schemas import JobSubmission
+from hourhand.schemas.schedules import ScheduleInput
+from hourhand.services.execution import Disposition
+from hourhand.testing import (
+    FakeChance,
+    FakeClock,
+    MemoryHandlerDirectory,
+    MemoryQueues,
+    MemorySweepInvoker,
+    RecordingTelemetry,
+)
+from tests.contract.aws_services import AwsServices, moto_services
+from tests.world.runs import RecordedRunner, succeed
+
+
+class MotoWorld:
+    """One process of this version over DynamoDB as moto has it, with queues in memory."""
+
+    def __init__(self, aws: AwsServices) -> None:
+        self.client, self.names = aws.dynamodb, aws.settings
+        self.clock = FakeClock()
+        self.telemetry = RecordingTelemetry()
+        self.queues = MemoryQueues(self.clock)
+        self.jobs = DynamoJobStore(self.client, self.names.jobs_table)
+        self.runner = RecordedRunner(succeed, self.jobs, self.clock)
+        schedules = DynamoScheduleStore(self.client, self.names.schedules_table)
+        adapters = Adapters(
+            jobs=self.jobs,
+            control=DynamoControlStore(self.client, self.names.control_table),
+            objects=S3ObjectStore(aws.s3, self.names.bucket),
+            queues=self.queues,
+            clock=self.clock,
+            chance=FakeChance(),
+            telemetry=self.telemetry,
+            schedules=schedules,
+            calendars=DynamoCalendarStore(self.client, self.names.schedules_table),
+            slots=DynamoSlotStore(self.client, self.names.jobs_table),
+            idempotency=DynamoIdempotencyStore(self.client, self.names.idempotency_table),
+            handlers=MemoryHandlerDirectory("greet"),
+            invoker=MemorySweepInvoker(),
+        )
+        timings = Timings(first_look_back=timedelta(minutes=5))
+        settings = replace(self.names, timings=timings)
+        self.api = wire_api(settings, adapters)
+        self.scheduling = wire_scheduler(settings, adapters).scheduling
+        self.execution = wire_worker(settings, adapters).execution
+        self.ticks = 0
+
+    def submit(self, **body: Any) -> Job:
+        request = JobSubmission.parse({"handler": "greet", **body})
+        return self.api.submission.submit(request, actor="caller").job
+
+    def tick(self) -> Any:
+        self.ticks += 1
+        return self.scheduling.tick(f"tick-{self.ticks}", lambda: 55.0)
+
+    def deliver(self) -> list[Disposition]:
+        """Work off what is visible."""
+        dispositions = []
+        for priority in Priority:
+            for delivery in self.queues.receive(priority):
+                disposition = self.execution.handle(delivery, self.runner, lambda: 900.0)
+                if disposition is Disposition.DONE:
+                    self.queues.delete(delivery)
+                dispositions.append(disposition)
+        return dispositions
+
+    def item(self, table: str, key: dict[str, Any]) -> dict[str, Any]:
+        item: dict[str, Any] = self.client.get_item(TableName=table, Key=key)["Item"]
+        return item
+
+    def set_version(self, table: str, key: dict[str, Any], version: int) -> dict[str, Any]:
+        self.client.update_item(
+            TableName=table,
+            Key=key,
+            UpdateExpression="SET v = :v",
+            ExpressionAttributeValues={":v": {"N": str(version)}},
+        )
+        return self.item(table, key)
+
+    def status(self, job: Job) -> JobStatus:
+        found = self.jobs.get(job.id)
+        assert found is not None
+        return found.status
+
+
+@pytest.fixture
+def world() -> Iterator[MotoWorld]:
+    with moto_services() as aws:
+        yield MotoWorld(aws)
+
+
+def test_a_newer_job_is_left_by_scheduler_worker_and_api_until_it_is_known(
+    world: MotoWorld,
+) -> None:
+    newer, ours = world.submit(), world.submit()
+    table, key = world.names.jobs_table, hot_key(newer.id)
+    before = world.set_version(table, key, 2)
+    assert sorted(world.deliver()) == [Disposition.DONE, Disposition.KEEP]
+    world.clock.advance(200)
+    report = world.tick()
+    assert (report.led, report.completed, report.entries) == (True, True, 1)
+    assert (report.dispatched, report.failures) == (0, 0)
+    with pytest.raises(WrittenByNewer):
+        world.api.operations.cancel(newer.id, actor="caller")
+    with pytest.raises(WrittenByNewer):
+        world.api.queries.job(newer.id)
+    assert world.item(table, key) == before
+    assert world.status(ours) is JobStatus.SUCCEEDED
+    assert world.telemetry.total("items_newer") == 2
+    world.set_version(table, key, 1)
+    world.tick()
+    world.deliver()
+    assert world.status(newer) is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("record", ["lease.leader", "sweep", "tick"])
+def test_a_scheduler_that_meets_a_newer_control_record_leads_no_more_and_changes_nothing(
+    world: MotoWorld, record: str
+) -> None:
+    world.tick()
+    job = world.submit(delay_seconds=400)
+    table, key = world.names.control_table, {"p": {"S": record}}
+    before = world.set_version(table, key, 2)
+    world.clock.advance(300)
+    assert world.tick().led is False
+    assert world.item(table, key) == before
+    assert world.status(job) is JobStatus.PENDING
+    assert not world.queues.messages()
+    assert world.telemetry.total("items_newer") == 1
+    world.set_version(table, key, 1)
+    assert world.tick().dispatched == 1
+
+
+def test_no_job_is_filed_where_the_shard_map_is_newer(world: MotoWorld) -> None:
+    world.tick()
+    world.set_version(world.names.control_table, {"p": {"S": "sweep"}}, 2)
+    world.clock.advance(60)
+    with pytest.raises(WrittenByNewer):
+        world.submit()
+    assert world.client.scan(TableName=world.names.jobs_table)["Items"] == []
+
+
+def test_a_newer_schedule_is_not_visited_and_holds_up_no_other(world: MotoWorld) -> None:
+    for name in ("newer", "ours"):
+        request = ScheduleInput.parse({"handler": "greet", "expression": "rate(1 hour)"})
+        world.api.schedules.put(name, request, actor="caller")
+    table, key = world.names.schedules_table, schedule_key("newer")
+    before = world.set_version(table, key, 2)
+    world.clock.advance(3600)
+    assert world.tick().schedules_visited == 1
+    assert world.item(table, key) == before
+    assert world.telemetry.total("schedule_visits_failed") == 0
+    world.set_version(table, key, 1)
+    assert world.tick().schedules_visited == 1
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_newer_idempotency_record_is_neither_replayed_nor_taken(
+    world: MotoWorld, is_done: bool
+) -> None:
+    job = world.submit(idempotency_key="k", delay_seconds=1)
+    table, key = world.names.idempotency_table, {"p": {"S": idempotency_record_key(None, "k")}}
+    record = {**key, "v": {"N": "2"}, "g": {"BOOL": is_done}, "u": {"N": "1"}, "j": {"S": job.id}}
+    world.client.put_item(TableName=table, Item=record)
+    world.clock.advance(1)
+    world.deliver()
+    waiting = world.jobs.get(job.id)
+    assert waiting is not None
+    assert (waiting.status, waiting.attempt) == (JobStatus.RETRYING, 0)
+    assert world.item(table, key) == record
+    assert not world.runner.runs
+    world.client.delete_item(TableName=table, Key=key)
+    world.clock.advance(15)
+    world.deliver()
+    assert world.status(job) is JobStatus.SUCCEEDED
