@@ -1,0 +1,303 @@
+"""Packing: from a folder of handlers to three folders that Lambda can run."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path, PurePosixPath
+
+from packaging.utils import canonicalize_name
+
+from hourhand.settings import Settings, settings_environment
+from hourhand.start_up import INITIALIZATION_TYPE, ON_DEMAND
+from hourhand_cdk.packing import _cold_start_process, _handlers_process
+from hourhand_cdk.packing._dependencies import Dependencies, Say
+from hourhand_cdk.packing._errors import HandlersFailed, PackingError
+from hourhand_cdk.packing._installer import Installer, find_installer
+from hourhand_cdk.packing._isolation import IMPORT_SECONDS, Ended, Isolation
+from hourhand_cdk.packing._names import (
+    MANIFEST,
+    check_library_names,
+    check_source_names,
+    library_names,
+)
+from hourhand_cdk.packing._parts import (
+    API,
+    FUNCTIONS,
+    SCHEDULER,
+    WORKER,
+    copy_hourhand,
+    copy_libraries,
+    distribution_of,
+)
+from hourhand_cdk.packing._pins import Pin, check_conflicts, our_pins
+from hourhand_cdk.packing._report import FunctionRow, Report, check_limits
+from hourhand_cdk.packing._requirements import Requirements, read_requirements
+from hourhand_cdk.packing._source import (
+    HandlerSource,
+    SourceFiles,
+    choose_module,
+    listed,
+    read_source,
+)
+from hourhand_cdk.packing._target import Target
+from hourhand_cdk.packing._trees import copy_file, settle, tree_digest, tree_size, zipped_bytes
+
+REPORT = "packed.json"
+"""Lies beside the three folders, and marks their parent as one that may be replaced."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """The three assets, and what the functions are told of the handlers.
+
+    ``module``: for HOURHAND_HANDLERS. The manifest is ``manifest.json`` at the root of the api's
+    and the scheduler's.
+    """
+
+    api: Path
+    scheduler: Path
+    worker: Path
+    module: str
+    handlers: tuple[str, ...]
+    report: Report
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Libraries:
+    """The installed trees of one target."""
+
+    ours: Path
+    theirs: Path
+
+
+def pack(
+    source: HandlerSource,
+    target: Target,
+    to: Path,
+    *,
+    cache: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    find: Callable[[], Installer] = find_installer,
+    measures: bool = True,
+    say: Say = lambda _: None,
+) -> Packed:
+    """Pack ``source`` for ``target`` into ``to``, which may only hold an earlier pack.
+
+    ``cache`` keeps installed libraries: a second pack needs no network. ``environment``: what the
+    worker function will be given besides our own, for handlers that read it when imported.
+    ``find`` returns the installer; ``measures``: zip each function for its size, and import it
+    for its CPU time; ``say`` is told of progress. Raises `PackingError`, whose detail says what to
+    mend.
+    """
+    _require_replaceable(to)
+    with tempfile.TemporaryDirectory(prefix="hourhand-pack-") as folder:
+        workspace = Path(folder)
+        work = _Work(
+            source=source,
+            files=read_source(source),
+            workspace=workspace,
+            dependencies=Dependencies(find, cache or workspace / "cache", say),
+            isolation=Isolation(workspace, environment or {}),
+            say=say,
+        )
+        report = _pack(work, target, measures=measures)
+        _deliver(workspace / "assets", report, to)
+    return Packed(
+        api=to / API,
+        scheduler=to / SCHEDULER,
+        worker=to / WORKER,
+        module=report.module,
+        handlers=report.handlers,
+        report=report,
+    )
+
+
+def fetch(
+    target: Target,
+    cache: Path,
+    *,
+    find: Callable[[], Installer] = find_installer,
+    say: Say = lambda _: None,
+) -> Path:
+    """Put Hourhand's own libraries for ``target`` into ``cache`` and return their folder."""
+    return Dependencies(find, cache, say).ours(our_pins(target), target)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Work:
+    source: HandlerSource
+    files: SourceFiles
+    workspace: Path
+    dependencies: Dependencies
+    isolation: Isolation
+    say: Say
+
+    def libraries(self, target: Target, requirements: Requirements) -> _Libraries:
+        """Install what is needed for ``target``, and refuse names that shadow others."""
+        pins = our_pins(target)
+        allowed = check_conflicts(requirements, pins, target.markers)
+        ours = self.dependencies.ours(pins, target)
+        theirs = self._theirs(allowed, pins, target)
+        check_library_names(ours, theirs)
+        check_source_names(self.files, library_names(ours, theirs))
+        return _Libraries(ours=ours, theirs=theirs)
+
+    def assemble(
+        self, function: str, libraries: _Libraries, manifest: Path | None, to: Path
+    ) -> Path:
+        """Put one function together at ``to``."""
+        copy_hourhand(function, to)
+        copy_libraries(function, libraries.ours, libraries.theirs, to)
+        if function == WORKER:
+            for place, file in self.files.places.items():
+                copy_file(file, to / place)
+        elif manifest is not None:
+            copy_file(manifest, to / MANIFEST)
+        settle(to)
+        return to
+
+    def _theirs(self, allowed: Requirements, pins: tuple[Pin, ...], target: Target) -> Path:
+        found = self.dependencies.theirs(allowed, pins, target)
+        if found is not None:
+            return found
+        empty = self.workspace / "no-requirements"
+        empty.mkdir(exist_ok=True)
+        return empty
+
+
+def _pack(work: _Work, target: Target, *, measures: bool) -> Report:
+    module = choose_module(work.files, work.source.module)
+    path = work.files.requirements
+    requirements = read_requirements(path) if path is not None else Requirements()
+    here = Target.this_machine()
+    # What can be imported here comes first: a mistake in the handlers is the likeliest.
+    proving = work.libraries(here, requirements)
+    manifest = work.workspace / MANIFEST
+    worker = work.assemble(WORKER, proving, None, work.workspace / "here" / WORKER)
+    handlers = _prove(work, module, worker, manifest)
+    libraries = proving if target == here else work.libraries(target, requirements)
+    rows = tuple(
+        _assembled(work, function, libraries, manifest, measures=measures) for function in FUNCTIONS
+    )
+    warnings = check_limits(rows)
+    if measures:
+        rows = tuple(_timed(work, row, module, proving, manifest) for row in rows)
+    return Report(
+        target=str(target),
+        module=module,
+        handlers=handlers,
+        rows=rows,
+        proof=_proof_text(here, target),
+        notes=(*work.files.notes, *_pinning_notes(requirements, libraries), *warnings),
+    )
+
+
+def _assembled(
+    work: _Work, function: str, libraries: _Libraries, manifest: Path, *, measures: bool
+) -> FunctionRow:
+    work.say(f"Assembling {function}")
+    asset = work.assemble(function, libraries, manifest, work.workspace / "assets" / function)
+    return FunctionRow(
+        function=function,
+        size=tree_size(asset),
+        digest=tree_digest(asset),
+        zipped_bytes=zipped_bytes(asset) if measures else None,
+    )
+
+
+def _prove(work: _Work, module: str, worker: Path, manifest: Path) -> tuple[str, ...]:
+    """Import the handlers from ``worker`` and write ``manifest``; return their names."""
+    work.say(f"Importing {module} as the worker will, without credentials")
+    ended = work.isolation.run(_handlers_process.__file__, worker, [module, str(manifest)])
+    answer = ended.answer
+    if answer is None:
+        raise HandlersFailed(f"Importing {module} {_reason(ended)}.\n{ended.output}".strip())
+    if "error" in answer:
+        advice = "" if work.source.module else _advice(work.files)
+        parts = (answer["error"], advice, answer["traceback"], ended.output)
+        raise HandlersFailed("\n".join(part for part in parts if part).strip())
+    return tuple(answer["handlers"])
+
+
+def _reason(ended: Ended) -> str:
+    if ended.exit_code < 0:
+        return f"was ended by signal {-ended.exit_code}; it may take {IMPORT_SECONDS:.0f} s"
+    return f"ended the process with exit code {ended.exit_code}"
+
+
+def _advice(files: SourceFiles) -> str:
+    names = listed(files.registering_modules)
+    return f"If another module registers them, name it: --module NAME (there are {names})."
+
+
+def _timed(
+    work: _Work, row: FunctionRow, module: str, libraries: _Libraries, manifest: Path
+) -> FunctionRow:
+    work.say(f"Measuring the import of {row.function}")
+    folder = work.workspace / "here" / row.function
+    if not folder.is_dir():
+        work.assemble(row.function, libraries, manifest, folder)
+    environment = cold_start_environment(module, manifest)
+    ended = work.isolation.run(_cold_start_process.__file__, folder, [], environment)
+    if ended.answer is None:
+        raise PackingError(
+            f"The packed {row.function} function cannot be wired: it {_reason(ended)}.\n"
+            f"{ended.output}"
+        )
+    return replace(row, cpu_seconds=ended.answer["cpu_seconds"])
+
+
+def cold_start_environment(module: str, manifest: Path) -> dict[str, str]:
+    """Return an environment in which a function wires itself; what it names does not exist."""
+    made_up = {
+        one.name: f"https://sqs.us-east-1.amazonaws.com/123456789012/{one.name}"
+        for one in fields(Settings)
+        if one.default == ""
+    }
+    made_up |= {"handlers": module, "manifest": str(manifest)}
+    settings = replace(Settings(), **made_up)  # type: ignore[arg-type]  # its fields of text
+    return {**settings_environment(settings), INITIALIZATION_TYPE: ON_DEMAND}
+
+
+def _proof_text(here: Target, target: Target) -> str:
+    said = f"The handlers' import was proved by Python {platform.python_version()} on this machine"
+    if here == target:
+        return f"{said}, as the function will run them."
+    return f"{said} ({here.platform}), with the wheels of this machine, not those of {target}."
+
+
+def _pinning_notes(requirements: Requirements, libraries: _Libraries) -> tuple[str, ...]:
+    """Name what was installed in a version that an index may change under us."""
+    ours, theirs = (
+        {canonicalize_name(distribution_of(PurePosixPath(notes.name))) for notes in found}
+        for found in (libraries.ours.glob("*.dist-info"), libraries.theirs.glob("*.dist-info"))
+    )
+    names = sorted(theirs - ours - requirements.pinned)
+    if not names:
+        return ()
+    return (
+        f"not pinned to one version: {listed(names)}. A pack made elsewhere or later may hold "
+        "another; what stands in requirements.txt as name==version does not change.",
+    )
+
+
+def _require_replaceable(to: Path) -> None:
+    if to.is_dir() and any(to.iterdir()) and not (to / REPORT).is_file():
+        raise PackingError(f"{to} holds what packing did not write. Name another folder.")
+    if to.exists() and not to.is_dir():
+        raise PackingError(f"{to} is not a folder.")
+
+
+def _deliver(assets: Path, report: Report, to: Path) -> None:
+    to.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report.as_json(), indent=2) + "\n"
+    (to / REPORT).write_text(text, encoding="utf-8")
+    for function in FUNCTIONS:
+        if (to / function).exists():
+            shutil.rmtree(to / function)
+        shutil.move(assets / function, to / function)
