@@ -6,14 +6,16 @@ WORKERS ?= auto
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+INFRA_STAMP := $(VENV)/.installed-infra
+NODE_STAMP := infra/node_modules/.installed
 EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test bench emulator lint types layers format clean
+.PHONY: help setup demo dev test bench emulator synth bootstrap deploy destroy e2e lint types layers format clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with everything installed, hourhand in .venv/bin
 	@:
@@ -37,16 +39,57 @@ else
 endif
 	@touch $(STAMP)
 
+# What synthesising, deploying and testing the templates want: 460 MB that nobody else does.
+$(INFRA_STAMP): $(STAMP) constraints-infra.txt
+	@echo "setup: installing the CDK into $(VENV), about half a minute"
+ifneq ($(UV),)
+	uv pip install --quiet --python $(BIN)/python -c constraints.txt -c constraints-infra.txt -e '.[$(EXTRAS),infra,infra-dev]'
+else
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -c constraints-infra.txt -e '.[$(EXTRAS),infra,infra-dev]'
+endif
+	@echo "setup: fetching the functions' libraries for Lambda into .hourhand, so that packing needs no network"
+	$(BIN)/python -m hourhand_cdk.packing --fetch-only
+	@touch $@
+
+$(NODE_STAMP): infra/package.json infra/package-lock.json
+	@command -v node >/dev/null && command -v npm >/dev/null || { \
+	  echo "setup: no Node.js here, and the CDK's command line needs it. Install Node.js 22 or 24 with npm: nodejs.org" >&2; exit 1; }
+	@echo "setup: installing the CDK's command line into infra/node_modules"
+	npm ci --prefix infra --no-audit --no-fund --loglevel=error
+	@touch $@
+
 demo: setup ## Run a realistic mix of jobs on the local cloud, with live progress and a report
 	$(BIN)/hourhand demo
 
 dev: setup ## Serve the local cloud's API on http://127.0.0.1:8787 until Ctrl-C
 	$(BIN)/hourhand dev --port 8787 --handlers examples.quickstart
 
+# HANDLERS=path (a folder or a .py file), MODULE=name, STAGE=dev|prod, CONTEXT="-c name=value ...".
+CDK := JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1 CDK_DISABLE_CLI_TELEMETRY=1 infra/node_modules/.bin/cdk
+CDK_CONTEXT = $(if $(HANDLERS),-c handlers='$(HANDLERS)') $(if $(MODULE),-c handlers_module='$(MODULE)') $(if $(STAGE),-c stage='$(STAGE)') $(CONTEXT)
+
+synth: $(INFRA_STAMP) $(NODE_STAMP) ## Make the CloudFormation template in cdk.out/, offline
+	$(CDK) synth --quiet $(CDK_CONTEXT)
+
+# From a folder without a cdk.json: it would synthesise the app first.
+bootstrap: $(NODE_STAMP) ## Prepare your AWS account and Region for the CDK, once
+	cd infra && CDK_DISABLE_CLI_TELEMETRY=1 node_modules/.bin/cdk bootstrap
+
+deploy: $(INFRA_STAMP) $(NODE_STAMP) ## Deploy to your AWS account, with the handlers in HANDLERS=path
+	$(CDK) deploy $(CDK_CONTEXT)
+
+destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables and bucket stay
+	$(CDK) destroy $(CDK_CONTEXT)
+
 # The branches of what decides (domain) and acts (services) are all tested; the rest is reported.
-test: setup ## Run all tests, with coverage
+test: setup $(INFRA_STAMP) ## Run all tests, with coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
+
+# The stock command line deploys the very same app to the emulator; see tests/deployed/.
+e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, update and destroy it; first without IAM, then with it
+	$(BIN)/python -m pytest tests/deployed -x -v --tb=short --show-capture=no \
+	  -o log_cli=true -o log_cli_level=INFO -o log_cli_format='%(asctime)s %(message)s' -o log_cli_date_format=%H:%M:%S
 
 bench: setup emulator ## Run the benchmarks; results go to bench/results/
 	$(BIN)/python -m bench
@@ -70,7 +113,7 @@ lint: setup layers ## Check style, format and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup ## Check types (mypy, strict)
+types: setup $(INFRA_STAMP) ## Check types (mypy, strict)
 	$(BIN)/mypy
 
 layers: setup ## Check that imports only point down
@@ -81,5 +124,5 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff format .
 
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) .venv-emulator build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-emulator infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

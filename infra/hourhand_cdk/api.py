@@ -1,0 +1,115 @@
+"""The HTTP API: one route to one function, authorised for every call, throttled and logged."""
+
+from __future__ import annotations
+
+import json
+
+import jsii
+from aws_cdk import ArnFormat, RemovalPolicy, Stack
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
+from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from hourhand.aws.table_schema import resource_name
+from hourhand_cdk.config import LOG_RETENTIONS, Config
+
+ROUTE = "/v1/{proxy+}"
+"""The function itself knows the routes, and answers for those that there are not."""
+
+_LOGGED = {
+    "requestId": "$context.requestId",
+    "requestTime": "$context.requestTime",
+    "ip": "$context.identity.sourceIp",
+    "caller": "$context.identity.userArn",
+    "subject": "$context.authorizer.claims.sub",
+    "method": "$context.httpMethod",
+    "path": "$context.path",
+    "status": "$context.status",
+    "responseBytes": "$context.responseLength",
+    "responseMs": "$context.responseLatency",
+    "error": "$context.error.message",
+    "integrationError": "$context.integrationErrorMessage",
+}
+"""Who asked for what and how it went; never a body (API Gateway guide, HTTP API logging)."""
+
+
+@jsii.implements(gateway.IAccessLogSettings)
+class _AccessLog:
+    def __init__(self, group: logs.ILogGroup) -> None:
+        self._group = group
+
+    @property
+    def destination(self) -> gateway.IAccessLogDestination:
+        return gateway.LogGroupLogDestination(self._group)
+
+    @property
+    def format(self) -> apigateway.AccessLogFormat:
+        return apigateway.AccessLogFormat.custom(json.dumps(_LOGGED))
+
+
+class Api(Construct):
+    """The way in. CORS is off: no page of a browser is meant to call it."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, config: Config, function: lambda_.IFunction
+    ) -> None:
+        """Make the API, its stage and its route."""
+        super().__init__(scope, construct_id)
+        self._config = config
+        self.http_api = gateway.HttpApi(
+            self,
+            "HttpApi",
+            api_name=resource_name(config.prefix, "api"),
+            description=f"Hourhand's API ({config.prefix})",
+            create_default_stage=False,
+        )
+        self.http_api.add_routes(
+            path=ROUTE,
+            methods=[gateway.HttpMethod.ANY],
+            integration=integrations.HttpLambdaIntegration("Function", function),
+            authorizer=self._authorizer(),
+        )
+        self.access_logs = logs.LogGroup(
+            self,
+            "AccessLogs",
+            log_group_name=f"/aws/apigateway/{resource_name(config.prefix, 'api')}",
+            retention=logs.RetentionDays[LOG_RETENTIONS[config.log_retention_days]],
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.stage = gateway.HttpStage(
+            self,
+            "Stage",
+            http_api=self.http_api,
+            stage_name="$default",
+            auto_deploy=True,
+            throttle=gateway.ThrottleSettings(
+                rate_limit=config.api_requests_per_second, burst_limit=config.api_burst
+            ),
+            access_log_settings=_AccessLog(self.access_logs),
+        )
+
+    @property
+    def url(self) -> str:
+        """Where the API answers, without the ``/v1`` of its routes."""
+        return self.http_api.api_endpoint
+
+    def arn_of(self, method: str, path: str) -> str:
+        """Return what ``execute-api:Invoke`` is allowed on, such as ``POST`` and ``/v1/jobs``."""
+        return Stack.of(self).format_arn(
+            service="execute-api",
+            resource=self.http_api.api_id,
+            resource_name=f"$default/{method}{path}",
+            arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+        )
+
+    def _authorizer(self) -> gateway.IHttpRouteAuthorizer:
+        if self._config.api_authorization == "iam":
+            return authorizers.HttpIamAuthorizer()
+        assert self._config.jwt_issuer is not None
+        return authorizers.HttpJwtAuthorizer(
+            "Tokens", self._config.jwt_issuer, jwt_audience=list(self._config.jwt_audience)
+        )

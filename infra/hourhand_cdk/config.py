@@ -1,0 +1,250 @@
+"""What a deployment can be told: one typed value, made from the stage's defaults and the context.
+
+Every field can be given as context (``-c stage=prod -c worker_concurrency=400``, or in
+``cdk.json``). A name that no field has, or a value that its field does not take, ends the synthesis
+with a sentence that names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from hourhand.settings import (
+    LEAST_LOOK_AHEAD_SECONDS,
+    MAX_FAN_OUT_ENTRIES,
+    MOST_LOOK_AHEAD_SECONDS,
+    DispatchMode,
+    LeaderMode,
+)
+from hourhand_cdk.packing import PYTHON
+
+MINIMUM_CONCURRENCY = 2
+"""The least MaximumConcurrency that an SQS event source takes (Lambda API, ScalingConfig)."""
+
+CONCURRENCY_SHARES = {"high": 0.45, "medium": 0.40, "low": 0.15}
+"""How the workers' concurrency is shared out among the queues: ADR 11."""
+
+LEAST_WORKER_CONCURRENCY = 14
+"""Below it, the share of ``low`` would be less than Lambda takes."""
+
+LOG_RETENTIONS = {
+    1: "ONE_DAY",
+    3: "THREE_DAYS",
+    5: "FIVE_DAYS",
+    7: "ONE_WEEK",
+    14: "TWO_WEEKS",
+    30: "ONE_MONTH",
+    60: "TWO_MONTHS",
+    90: "THREE_MONTHS",
+    180: "SIX_MONTHS",
+    365: "ONE_YEAR",
+    731: "TWO_YEARS",
+    1827: "FIVE_YEARS",
+    3653: "TEN_YEARS",
+}
+"""Days, and what the CDK calls them: some of what CloudWatch Logs takes (PutRetentionPolicy)."""
+
+_CONTEXT_OF_OTHERS = (
+    "@",
+    "aws:",
+    "aws-cdk:",
+    "cdk-",
+    "availability-zones:",
+    "hosted-zone:",
+    "ami:",
+)
+"""How the names of the CDK's own context begin."""
+
+
+class Stage(StrEnum):
+    """Which defaults a deployment starts from."""
+
+    DEV = "dev"
+    PROD = "prod"
+
+
+class InvalidConfig(Exception):
+    """The context asks for something that cannot be deployed."""
+
+
+Seconds = Annotated[int, Field(ge=1)]
+Memory = Annotated[int, Field(ge=128, le=10_240)]
+
+
+def _listed(value: object) -> object:
+    """Let a list be given as one text, its parts separated by commas: ``-c`` knows only texts."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _mapped(value: object) -> object:
+    """Let a mapping be given as a JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+class Config(BaseModel):
+    """A deployment. The defaults are those of the stage ``dev``; `STAGES` has what differs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: Stage = Stage.DEV
+    installation: str = Field(
+        default="",
+        pattern=r"^([a-z][a-z0-9-]{0,29})?$",
+        description="Begins every name; two deployments in an account need two. hourhand-<stage>.",
+    )
+
+    # The user's handlers.
+    handlers: str = Field(
+        default="examples/quickstart.py", description="The folder or the file to pack."
+    )
+    handlers_module: str | None = Field(default=None, description="The module that registers them.")
+    handlers_environment: dict[str, str] = Field(
+        default_factory=dict, description="Further environment of the worker, as a JSON object."
+    )
+    handlers_policies: list[str] = Field(
+        default_factory=list, description="ARNs of managed policies that the handlers need."
+    )
+
+    # Functions.
+    python: Literal["3.12", "3.13", "3.14"] = PYTHON
+    architecture: Literal["arm64", "x86_64"] = "arm64"
+    pack_for: Literal["lambda", "this-machine"] = Field(
+        default="lambda", description="this-machine: for an emulator that runs functions here."
+    )
+    api_memory_mb: Memory = 1024
+    scheduler_memory_mb: Memory = 1024
+    worker_memory_mb: Memory = 1024
+    worker_concurrency: int = Field(
+        default=20,
+        ge=LEAST_WORKER_CONCURRENCY,
+        le=2000,
+        description="Workers at a time, shared out among the priorities.",
+    )
+    provisioned_pollers: bool = Field(
+        default=False,
+        description="Pollers of one's own, paid by the hour, instead of MaximumConcurrency.",
+    )
+    snap_start: bool = False
+    provisioned_concurrency: int = Field(
+        default=0, ge=0, description="Workers, and one API, kept warm and paid by the hour."
+    )
+    tracing: Literal["off", "xray", "opentelemetry"] = "off"
+    opentelemetry_layer: str | None = Field(default=None, description="The ARN of its layer.")
+    log_retention_days: int = 14
+
+    # Flags: they change the functions' environment, never their code.
+    leader: LeaderMode = LeaderMode.ELECTED
+    look_ahead_seconds: int | None = Field(
+        default=None, ge=LEAST_LOOK_AHEAD_SECONDS, le=MOST_LOOK_AHEAD_SECONDS
+    )
+    fan_out_entries: int = Field(default=20_000, ge=0, le=MAX_FAN_OUT_ENTRIES)
+    dispatch: DispatchMode = DispatchMode.BATCH
+
+    # Data.
+    protect_data: bool = Field(
+        default=False, description="Deletion protection; tables and bucket outlive the stack."
+    )
+    customer_key: bool = Field(default=False, description="A KMS key of this deployment's own.")
+    enforce_tls: bool = Field(default=True, description="Off only for an emulator without TLS.")
+
+    # The API.
+    api_authorization: Literal["iam", "jwt"] = "iam"
+    jwt_issuer: str | None = None
+    jwt_audience: list[str] = Field(default_factory=list)
+    api_requests_per_second: int = Field(default=100, ge=1)
+    api_burst: int = Field(default=200, ge=1)
+
+    # Alarms.
+    alarm_email: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    lateness_alarm_ms: int = Field(default=5_000, ge=100)
+    oldest_due_alarm_seconds: int = Field(default=300, ge=1)
+    dead_jobs_alarm: int = Field(default=1, ge=1, description="So many unresolved DEAD jobs.")
+    duplicates_alarm_percent: int = Field(default=20, ge=1, le=100)
+    errors_alarm_percent: int = Field(default=5, ge=1, le=100)
+    skew_alarm_ms: int = Field(default=1_000, ge=1)
+    metric_math: bool = Field(
+        default=True, description="Off only for an emulator whose alarms know no metric math."
+    )
+
+    _lists = field_validator("handlers_policies", "jwt_audience", mode="before")(_listed)
+    _mappings = field_validator("handlers_environment", mode="before")(_mapped)
+
+    @field_validator("log_retention_days")
+    @classmethod
+    def _kept_so_long(cls, days: int) -> int:
+        if days not in LOG_RETENTIONS:
+            raise ValueError(f"must be one of {', '.join(map(str, LOG_RETENTIONS))}")
+        return days
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        if self.api_authorization == "jwt" and not (self.jwt_issuer and self.jwt_audience):
+            raise ValueError("api_authorization=jwt needs jwt_issuer and jwt_audience")
+        if self.snap_start and self.provisioned_concurrency:
+            raise ValueError("snap_start and provisioned_concurrency exclude each other")
+        if self.tracing == "opentelemetry" and not self.opentelemetry_layer:
+            raise ValueError("tracing=opentelemetry needs opentelemetry_layer, the ARN of a layer")
+        return self
+
+    @property
+    def prefix(self) -> str:
+        """What begins every name of this deployment."""
+        return self.installation or f"hourhand-{self.stage}"
+
+    @property
+    def concurrency(self) -> dict[str, int]:
+        """MaximumConcurrency of each priority's event source."""
+        return shared_out(self.worker_concurrency)
+
+
+STAGES: dict[Stage, dict[str, Any]] = {
+    Stage.DEV: {},
+    Stage.PROD: {
+        "protect_data": True,
+        "worker_concurrency": 200,
+        "api_requests_per_second": 500,
+        "api_burst": 1000,
+        "log_retention_days": 90,
+    },
+}
+
+
+def shared_out(concurrency: int) -> dict[str, int]:
+    """Share ``concurrency`` out among the priorities; what rounding leaves over goes to high."""
+    shares = {name: int(concurrency * share) for name, share in CONCURRENCY_SHARES.items()}
+    shares["high"] += concurrency - sum(shares.values())
+    return shares
+
+
+def read_config(context: Mapping[str, Any]) -> Config:
+    """Make the deployment that ``context`` asks for; raise `InvalidConfig` naming what is wrong."""
+    given = {
+        name: value for name, value in context.items() if not name.startswith(_CONTEXT_OF_OTHERS)
+    }
+    try:
+        stage = Stage(given.get("stage", Stage.DEV))
+    except ValueError as error:
+        known = " or ".join(Stage)
+        raise InvalidConfig(f"stage must be {known}, not {given['stage']!r}.") from error
+    try:
+        return Config(**{**STAGES[stage], **given})
+    except ValidationError as error:
+        raise InvalidConfig(_told(error)) from error
+
+
+def _told(error: ValidationError) -> str:
+    sentences = []
+    for problem in error.errors():
+        name = ".".join(str(part) for part in problem["loc"])
+        reason = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            reason = f"is no setting. There are: {', '.join(Config.model_fields)}"
+        sentences.append(f"{name}: {reason}" if name else reason)
+    return "The context is not right: " + "; ".join(sentences) + "."

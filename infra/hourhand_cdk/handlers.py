@@ -1,0 +1,52 @@
+"""The user's handlers, packed as a deployment's config asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from hourhand_cdk.config import Config
+from hourhand_cdk.packing import HandlerSource, Packed, PackingError, Target, pack
+
+CACHE = Path(".hourhand", "packing")
+TRACER = "aws_xray_sdk"
+
+
+def packed_handlers(
+    config: Config,
+    to: Path,
+    *,
+    source: HandlerSource | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Packed:
+    """Pack the functions and the handlers that ``config`` names, or those of ``source``.
+
+    ``environment``: of the worker, for handlers that read it when imported. Raises
+    `PackingError`.
+    """
+    target = (
+        Target.this_machine()
+        if config.pack_for == "this-machine"
+        else Target.for_lambda(config.python, config.architecture)
+    )
+    packed = pack(
+        source or HandlerSource(path=Path(config.handlers), module=config.handlers_module),
+        target,
+        to,
+        cache=CACHE,
+        environment=config.handlers_environment if environment is None else environment,
+        say=tell,
+    )
+    tell(packed.report.text())
+    if config.tracing == "xray" and not (packed.api / TRACER).is_dir():
+        raise PackingError(
+            "tracing=xray needs aws-xray-sdk, which all three functions then import at their "
+            "start: add it to the requirements.txt of the handlers."
+        )
+    return packed
+
+
+def tell(text: str) -> None:
+    """Say it where the command line shows it; what an app prints to stdout is hidden by some."""
+    sys.stderr.write(text + "\n")

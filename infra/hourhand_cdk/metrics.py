@@ -1,0 +1,214 @@
+"""What is measured, by name: the functions' own metrics, and those that AWS keeps of what we use.
+
+Alarms and dashboard are made of these, so both mean the same by the same word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+
+from hourhand.aws.table_schema import Table, resource_name
+from hourhand.observability import NAMESPACE, Metric, service_name
+from hourhand_cdk.api import Api
+from hourhand_cdk.config import Config
+from hourhand_cdk.functions import Functions
+from hourhand_cdk.queues import Queues
+from hourhand_cdk.storage import Storage
+
+API = "api"
+SCHEDULER = "scheduler"
+WORKER = "worker"
+
+MINUTE = Duration.minutes(1)
+FIVE_MINUTES = Duration.minutes(5)
+
+LEAST_DELIVERIES = 50
+"""Below so many in five minutes, one duplicate would be a rate that looks alarming."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metrics:
+    """The metrics of one deployment. A count is a `Sum` of a minute, unless it says otherwise.
+
+    None has a label, which is for who shows it: an alarm on a metric with one is made as an alarm
+    on an expression.
+    """
+
+    config: Config
+    functions: Functions
+    queues: Queues
+    storage: Storage
+    api: Api
+
+    def own(
+        self,
+        function: str,
+        metric: Metric,
+        *,
+        statistic: str = "Sum",
+        period: Duration = MINUTE,
+    ) -> cloudwatch.Metric:
+        """Return what ``function`` itself writes into its log."""
+        return cloudwatch.Metric(
+            namespace=NAMESPACE,
+            metric_name=metric.value,
+            dimensions_map={"service": service_name(self.config.prefix, function)},
+            statistic=statistic,
+            period=period,
+        )
+
+    @property
+    def by_function(self) -> Mapping[str, lambda_.Function]:
+        """Our functions by name."""
+        functions = self.functions
+        return {API: functions.api, SCHEDULER: functions.scheduler, WORKER: functions.worker}
+
+    def lateness(self, statistic: str) -> cloudwatch.Metric:
+        """Return how long after their time attempts started, in milliseconds."""
+        return self.own(WORKER, Metric.LATENESS_MS, statistic=statistic)
+
+    def oldest_due(self) -> cloudwatch.Metric:
+        """Return how long the oldest due job has been waiting, in seconds, as each tick saw it."""
+        return self._gauge(Metric.OLDEST_DUE_AGE_S)
+
+    def skew(self) -> cloudwatch.Metric:
+        """Return how far the scheduler's clock was off, in milliseconds."""
+        return self._gauge(Metric.SKEW_MS)
+
+    def dead_jobs(self, period: Duration = MINUTE) -> cloudwatch.Metric:
+        """Return how many DEAD jobs nobody has redriven or deleted."""
+        return self._gauge(Metric.DEAD_JOBS, period)
+
+    def watermark_lag(self) -> cloudwatch.Metric:
+        """Return how far back the sweep has to read, in seconds."""
+        return self._gauge(Metric.WATERMARK_LAG_S)
+
+    def ticks(self) -> cloudwatch.Metric:
+        """Return the ticks that were led to their end."""
+        return self.own(SCHEDULER, Metric.TICKS)
+
+    def missed_ticks(self) -> cloudwatch.MathExpression:
+        """Return the ticks, a minute without any as 0.
+
+        An alarm on the metric itself prefers older minutes that have data to newer ones that have
+        none, and would notice only after five minutes or more (CloudWatch user guide, alarms and
+        missing data).
+        """
+        return cloudwatch.MathExpression(
+            expression="FILL(ticks, 0)",
+            using_metrics={"ticks": self.ticks()},
+            period=MINUTE,
+        )
+
+    def duplicates_percent(self) -> cloudwatch.MathExpression:
+        """Return how many of 100 deliveries were dropped as duplicates; 0 where there are few."""
+        deliveries = "(FILL(started, 0) + FILL(dropped, 0))"
+        return cloudwatch.MathExpression(
+            expression=(
+                f"IF({deliveries} >= {LEAST_DELIVERIES}, 100 * FILL(dropped, 0) / {deliveries}, 0)"
+            ),
+            using_metrics={
+                "started": self.started(FIVE_MINUTES),
+                "dropped": self.own(WORKER, Metric.DUPLICATES_DROPPED, period=FIVE_MINUTES),
+            },
+            period=FIVE_MINUTES,
+        )
+
+    def started(self, period: Duration = MINUTE) -> cloudwatch.Metric:
+        """Return the attempts that workers began."""
+        return self.own(WORKER, Metric.ATTEMPTS_STARTED, period=period)
+
+    def died(self) -> cloudwatch.MathExpression:
+        """Return the jobs that became DEAD: their attempts failed, or the last one was lost."""
+        return cloudwatch.MathExpression(
+            expression="FILL(died_failing, 0) + FILL(died_lost, 0)",
+            using_metrics={
+                "died_failing": self.own(WORKER, Metric.DEAD_LETTERS),
+                "died_lost": self.own(SCHEDULER, Metric.DEAD_LETTERS),
+            },
+            period=MINUTE,
+        )
+
+    def errors(self, function: str) -> cloudwatch.Metric:
+        """Return the calls of ``function`` that raised, ran out of time, or killed its process.
+
+        A handler that raises is none of them: it is the outcome of its job's attempt.
+        """
+        return self.by_function[function].metric_errors(statistic="Sum", period=MINUTE)
+
+    def errors_percent(self, function: str) -> cloudwatch.MathExpression:
+        """Return how many of 100 calls of ``function`` were errors."""
+        invocations = self.by_function[function].metric_invocations(statistic="Sum", period=MINUTE)
+        return cloudwatch.MathExpression(
+            expression="100 * errors / invocations",
+            using_metrics={"errors": self.errors(function), "invocations": invocations},
+            period=MINUTE,
+        )
+
+    def throttles(self, function: str) -> cloudwatch.Metric:
+        """Return the calls that Lambda refused, since the account's concurrency was used up."""
+        return self.by_function[function].metric_throttles(statistic="Sum", period=MINUTE)
+
+    def running(self) -> cloudwatch.Metric:
+        """Return how many workers were busy at a time."""
+        return self.functions.worker.metric(
+            "ConcurrentExecutions", statistic="Maximum", period=MINUTE
+        )
+
+    def failed_requests(self) -> cloudwatch.Metric:
+        """Return the requests that the API answered with 5xx."""
+        return self.api.http_api.metric_server_error(statistic="Sum", period=MINUTE)
+
+    def failed_requests_percent(self) -> cloudwatch.MathExpression:
+        """Return how many of 100 requests the API answered with 5xx."""
+        requests = self.api.http_api.metric_count(statistic="Sum", period=MINUTE)
+        return cloudwatch.MathExpression(
+            expression="100 * FILL(failed, 0) / requests",
+            using_metrics={"failed": self.failed_requests(), "requests": requests},
+            period=MINUTE,
+        )
+
+    def waiting(self, queue: sqs.Queue) -> cloudwatch.Metric:
+        """Return the messages that could be received from ``queue`` and have not been."""
+        return queue.metric_approximate_number_of_messages_visible(
+            statistic="Maximum", period=MINUTE
+        )
+
+    def throttled_table(self, table: Table) -> cloudwatch.MathExpression:
+        """Return the reads and writes that DynamoDB refused, of ``table`` and of its indexes.
+
+        `ThrottledRequests` would miss those of a batch of which some were served; the events of a
+        table leave out its indexes', which have their own (DynamoDB guide, metrics). They exist
+        only where there were some, and an alarm on them ignores missing data whatever it is told
+        (CloudWatch API, PutMetricAlarm): unfilled, it would never end.
+        """
+        name = resource_name(self.config.prefix, table.name)
+        whose = [{"TableName": name}] + [
+            {"TableName": name, "GlobalSecondaryIndexName": index.name} for index in table.indexes
+        ]
+        events = [
+            cloudwatch.Metric(
+                namespace="AWS/DynamoDB",
+                metric_name=kind,
+                dimensions_map=dimensions,
+                statistic="Sum",
+                period=MINUTE,
+            )
+            for dimensions in whose
+            for kind in ("ReadThrottleEvents", "WriteThrottleEvents")
+        ]
+        names = [f"{table.name}_{number}" for number in range(len(events))]
+        return cloudwatch.MathExpression(
+            expression=" + ".join(f"FILL({name}, 0)" for name in names),
+            using_metrics=dict(zip(names, events, strict=True)),
+            period=MINUTE,
+        )
+
+    def _gauge(self, metric: Metric, period: Duration = MINUTE) -> cloudwatch.Metric:
+        return self.own(SCHEDULER, metric, statistic="Maximum", period=period)

@@ -1,0 +1,123 @@
+"""The alarms, and the topic that tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from hourhand.aws.table_schema import resource_name
+from hourhand_cdk.alarms import Rule, alarm_rules
+from hourhand_cdk.api import Api
+from hourhand_cdk.config import Config
+from hourhand_cdk.dashboard import make_dashboard
+from hourhand_cdk.functions import Functions
+from hourhand_cdk.metrics import Metrics
+from hourhand_cdk.queues import Queues
+from hourhand_cdk.storage import Storage
+
+CLOUDWATCH = "cloudwatch.amazonaws.com"
+
+
+class Monitoring(Construct):
+    """Alarms that each say what to do first, their topic, and the dashboard.
+
+    What shall hear of the alarms, too, subscribes to ``topic``.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Config,
+        functions: Functions,
+        queues: Queues,
+        storage: Storage,
+        api: Api,
+    ) -> None:
+        """Make all of it."""
+        super().__init__(scope, construct_id)
+        self._config = config
+        self.topic = self._make_topic(storage.key)
+        metrics = Metrics(
+            config=config, functions=functions, queues=queues, storage=storage, api=api
+        )
+        self.alarms: Sequence[cloudwatch.Alarm] = [
+            self._make_alarm(rule)
+            for rule in alarm_rules(metrics)
+            if config.metric_math or isinstance(rule.metric, cloudwatch.Metric)
+        ]
+        self.dashboard = make_dashboard(self, metrics, self.alarms)
+
+    def _make_topic(self, key: kms.Key | None) -> sns.Topic:
+        """Make the topic, to which the alarms of this deployment alone may publish.
+
+        Without the customer's key it has SNS's own disk encryption: alarms cannot publish under
+        the key that AWS manages for SNS, as nobody can change its policy (AWS re:Post, "alarms
+        with an encrypted SNS topic"). They name metrics and thresholds, nothing of a job.
+        """
+        topic = sns.Topic(
+            self,
+            "Alarms",
+            topic_name=resource_name(self._config.prefix, "alarms"),
+            display_name=f"Alarms of {self._config.prefix}",
+            master_key=key,
+            enforce_ssl=self._config.enforce_tls,
+        )
+        # A topic with a policy of its own has lost the one by which alarms could publish.
+        topic.add_to_resource_policy(
+            self._for_alarms(["sns:Publish"], topic.topic_arn, "AlarmsPublish")
+        )
+        if key is not None:
+            # A key's policy speaks of that key alone, by "*".
+            key.add_to_resource_policy(
+                self._for_alarms(["kms:Decrypt", "kms:GenerateDataKey*"], "*", "AlarmsEncrypt")
+            )
+        if self._config.alarm_email is not None:
+            topic.add_subscription(subscriptions.EmailSubscription(self._config.alarm_email))
+        return topic
+
+    def _for_alarms(self, granted: list[str], resource: str, sid: str) -> iam.PolicyStatement:
+        stack = Stack.of(self)
+        ours = stack.format_arn(
+            service="cloudwatch",
+            resource="alarm",
+            resource_name=resource_name(self._config.prefix, "*"),
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        return iam.PolicyStatement(
+            sid=sid,
+            principals=[iam.ServicePrincipal(CLOUDWATCH)],
+            actions=granted,
+            resources=[resource],
+            conditions={
+                "StringEquals": {"aws:SourceAccount": stack.account},
+                "ArnLike": {"aws:SourceArn": ours},
+            },
+        )
+
+    def _make_alarm(self, rule: Rule) -> cloudwatch.Alarm:
+        alarm = cloudwatch.Alarm(
+            self,
+            "".join(part.capitalize() for part in rule.name.split("-")),
+            alarm_name=resource_name(self._config.prefix, rule.name),
+            alarm_description=rule.description,
+            metric=rule.metric,
+            threshold=rule.threshold,
+            comparison_operator=rule.comparison,
+            datapoints_to_alarm=rule.breaches,
+            evaluation_periods=rule.of,
+            treat_missing_data=rule.missing,
+            actions_enabled=rule.is_told,
+        )
+        alarm.add_alarm_action(actions.SnsAction(self.topic))
+        alarm.add_ok_action(actions.SnsAction(self.topic))
+        return alarm

@@ -1,0 +1,99 @@
+"""What cdk-nag's rules ask for and this project leaves out on purpose, each with its reason.
+
+The rules run in the tests, where a suppression that is no longer needed fails too. They are
+recorded in the construct itself, so that they hold in the app of a user who runs cdk-nag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+CONTENTS = "{contents}"
+"""Stands for the bucket's logical id in the id of a finding."""
+
+_FUNCTIONS = ("Functions/Api", "Functions/Scheduler", "Functions/Worker")
+_ENDS = ("Queues/DeadLettersQueue", "Queues/TickFailuresQueue")
+_SOURCES = ("Triggers/HighSource", "Triggers/MediumSource", "Triggers/LowSource")
+
+_END = "Here messages end: a person reads them, and another queue behind it would never be read."
+_PROBES = "Its messages only ask SQS for the time, live a minute, and are nobody's loss."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suppression:
+    """Findings of one rule on some constructs, by their paths below `HourhandScheduler`."""
+
+    rule: str
+    paths: tuple[str, ...]
+    reason: str
+
+
+SUPPRESSIONS = (
+    Suppression(
+        rule="AwsSolutions-S1",
+        paths=("Storage/Contents",),
+        reason="Only the functions reach the bucket, and who wants a record of it has CloudTrail.",
+    ),
+    Suppression(rule="AwsSolutions-SQS3", paths=_ENDS, reason=_END),
+    Suppression(rule="AwsSolutions-SQS3", paths=("Queues/ClockQueue",), reason=_PROBES),
+    Suppression(
+        rule=f"AwsSolutions-IAM5[Resource::<{CONTENTS}.Arn>/*]",
+        paths=tuple(f"{function}Role/DefaultPolicy" for function in _FUNCTIONS),
+        reason="Objects are named by their jobs, whose ids nobody knows beforehand.",
+    ),
+    Suppression(
+        rule="AwsSolutions-IAM5[Resource::*]",
+        paths=("Functions/SchedulerRole/DefaultPolicy",),
+        reason="CloudWatch knows no resources for GetMetricData, the one action that has it.",
+    ),
+    Suppression(
+        rule="Serverless-LambdaTracing",
+        paths=_FUNCTIONS,
+        reason="Tracing is a setting that is off by default, since it is paid for by the call.",
+    ),
+    Suppression(
+        rule="Serverless-LambdaDLQ",
+        paths=("Functions/Api", "Functions/Worker"),
+        reason="It is only called by who waits for the answer: API Gateway, or Lambda's pollers.",
+    ),
+    Suppression(
+        rule="Serverless-LambdaDLQ",
+        paths=("Functions/Scheduler",),
+        reason="A failed event goes to an on-failure destination, which tells more than a queue.",
+    ),
+    Suppression(
+        rule="Serverless-LambdaEventSourceMappingDestination",
+        paths=_SOURCES,
+        reason="Lambda has no destinations for SQS: the queue's redrive policy keeps what fails.",
+    ),
+    Suppression(
+        rule="Serverless-SQSRedrivePolicy", paths=("Queues/BackstopQueue", *_ENDS), reason=_END
+    ),
+    Suppression(rule="Serverless-SQSRedrivePolicy", paths=("Queues/ClockQueue",), reason=_PROBES),
+)
+
+
+def acknowledge_findings(scheduler: Construct, contents: s3.IBucket) -> None:
+    """Record every suppression where it belongs; ``contents`` is the bucket."""
+    bucket = contents.node.default_child
+    assert isinstance(bucket, s3.CfnBucket)
+    logical_id = Stack.of(scheduler).get_logical_id(bucket)
+    for suppression in SUPPRESSIONS:
+        rule = suppression.rule.replace(CONTENTS, str(logical_id))
+        for path in suppression.paths:
+            Validations.of(_below(scheduler, path)).acknowledge(
+                Acknowledgment(id=rule, reason=suppression.reason)
+            )
+
+
+def _below(scope: Construct, path: str) -> Construct:
+    found: Construct = scope
+    for name in path.split("/"):
+        child = found.node.find_child(name)
+        assert isinstance(child, Construct)
+        found = child
+    return found

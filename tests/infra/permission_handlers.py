@@ -1,0 +1,43 @@
+"""Handlers that end in every way in which a worker must write something down."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from hourhand import JobContext, NotRetryable, Retry, job
+
+SECONDS_TO_A_HEARTBEAT = 20.0
+
+beaten = threading.Event()
+"""Set by the test once the worker extended the visibility of the message that it works off."""
+
+
+@job("greet")
+def greet(ctx: JobContext, payload: Any) -> Any:
+    return payload
+
+
+@job("fail", retry=Retry(max_attempts=2, backoff="fixed", base_seconds=1))
+def fail(ctx: JobContext, payload: Any) -> None:
+    raise LookupError("always")
+
+
+@job("fail-slowly", retry=Retry(max_attempts=3, backoff="fixed", base_seconds=150))
+def fail_slowly(ctx: JobContext, payload: Any) -> None:
+    raise LookupError("always")
+
+
+@job("give-up")
+def give_up(ctx: JobContext, payload: Any) -> None:
+    raise NotRetryable("for good")
+
+
+@job("answer-at-length")
+def answer_at_length(ctx: JobContext, payload: int) -> str:
+    return "x" * payload
+
+
+@job("take-long")
+def take_long(ctx: JobContext, payload: Any) -> None:
+    assert beaten.wait(SECONDS_TO_A_HEARTBEAT)

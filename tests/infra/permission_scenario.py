@@ -1,0 +1,197 @@
+"""Everything that people ask of an installation, and everything that befalls its jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from hourhand.domain.journal import RING_ENTRIES
+from hourhand.domain.model import JobStatus, OnLost
+from hourhand.domain.schedules import JournalEntry
+from hourhand.schedule_ports import JournalPage
+from hourhand.testing import make_job
+from tests.infra.recorded_cloud import RecordedCloud
+
+ITEM_BYTES = 2_000
+OBJECT_BYTES = 300_000
+OLD_PAGES = 4
+OVERLAPS = ("skip", "buffer_one", "buffer_all", "cancel_other")
+OFTEN = {"expression": "* * * * *", "handler": "greet", "payload": "x" * ITEM_BYTES}
+
+
+def play(cloud: RecordedCloud) -> None:
+    """Play all of it."""
+    cloud.tick()
+    jobs_of_all_kinds(cloud)
+    operations(cloud)
+    lost_and_owed(cloud)
+    schedules_and_calendars(cloud)
+    shards_in_batches(cloud)
+    questions(cloud)
+
+
+def submit(cloud: RecordedCloud, handler: str = "greet", **body: Any) -> str:
+    job: dict[str, Any] = cloud.api("POST", "/v1/jobs", {"handler": handler, **body})
+    return str(job["id"])
+
+
+def status_of(cloud: RecordedCloud, job_id: str) -> str:
+    return str(cloud.api("GET", f"/v1/jobs/{job_id}")["status"])
+
+
+def jobs_of_all_kinds(cloud: RecordedCloud) -> None:
+    expected = {
+        submit(cloud): "SUCCEEDED",
+        submit(cloud, idempotency_key="once", tenant="a"): "SUCCEEDED",
+        submit(cloud, id="same", payload="x" * ITEM_BYTES): "SUCCEEDED",
+        submit(cloud, payload="x" * OBJECT_BYTES): "SUCCEEDED",
+        submit(cloud, "answer-at-length", payload=ITEM_BYTES): "SUCCEEDED",
+        submit(cloud, "answer-at-length", payload=OBJECT_BYTES): "SUCCEEDED",
+        submit(cloud, "fail", payload="x" * ITEM_BYTES): "DEAD",
+        submit(cloud, "give-up", payload="x" * OBJECT_BYTES, idempotency_key="twice"): "DEAD",
+        submit(cloud, "take-long"): "SUCCEEDED",
+        submit(cloud, delay_seconds=30): "SUCCEEDED",
+    }
+    for priority in ("high", "medium", "low"):
+        expected[submit(cloud, "fail", priority=priority)] = "DEAD"
+        expected[submit(cloud, delay_seconds=400, priority=priority)] = "SUCCEEDED"
+    # Again, as after a lost answer.
+    submit(cloud, id="same", payload="x" * ITEM_BYTES)
+    submit(cloud, idempotency_key="once", tenant="a")
+    cloud.api("POST", "/v1/jobs/batch", {"jobs": [{"handler": "greet"}, {"handler": "greet"}]})
+    cloud.minutes(9)
+    assert {job_id: status_of(cloud, job_id) for job_id in expected} == expected
+
+
+def operations(cloud: RecordedCloud) -> None:
+    later = [
+        submit(cloud, delay_seconds=4_000, payload="x" * size)
+        for size in (10, ITEM_BYTES, OBJECT_BYTES, OBJECT_BYTES + 1)
+    ]
+    cloud.api("PATCH", f"/v1/jobs/{later[0]}", {"delay_seconds": 5, "priority": "high"})
+    cloud.api("PATCH", f"/v1/jobs/{later[1]}", {"payload": "y" * OBJECT_BYTES})
+    cloud.api("PATCH", f"/v1/jobs/{later[2]}", {"payload": "z"})
+    cloud.api("POST", f"/v1/jobs/{later[1]}/run-now", {})
+    cloud.api("POST", f"/v1/jobs/{later[3]}/cancel", {})
+    cloud.api("POST", f"/v1/jobs/{later[3]}/redrive", {})
+    cloud.api("POST", "/v1/jobs/cancel", {"handler": "greet", "status": "PENDING"})
+    cloud.api("POST", "/v1/jobs/redrive", {"handler": "give-up"})
+    cloud.minutes(2)
+
+
+def lost_and_owed(cloud: RecordedCloud) -> None:
+    """Attempts whose process died, a message that SQS lost, and dead letters not sent yet."""
+    # Not longer ago than the watermark, or only a deep read would find them.
+    then = cloud.now() - timedelta(minutes=2)
+    common: dict[str, Any] = {"created_at": then, "handler": "greet"}
+    running: dict[str, Any] = {"status": JobStatus.RUNNING, "lease_until": then, **common}
+    owed: dict[str, Any] = {"status": JobStatus.DEAD, "due_at": then, **common}
+    waiting: dict[str, Any] = {"status": JobStatus.ENQUEUED, **common}
+    for job in (
+        make_job(id="lost", **running),
+        make_job(id="lost-for-good", on_lost=OnLost.DEAD, **running),
+        make_job(id="owed-to-the-tick", **owed),
+        make_job(id="owed-to-the-api", **owed),
+        make_job(id="missed", **waiting),
+        make_job(id="too-late", expires_at=then + timedelta(minutes=1), **waiting),
+    ):
+        cloud.jobs.put(job)
+    cloud.api("POST", "/v1/jobs/owed-to-the-api/redrive", {})
+    expires_at = (cloud.now() + timedelta(seconds=30)).isoformat()
+    large = submit(cloud, delay_seconds=20, expires_at=expires_at, payload="x" * OBJECT_BYTES)
+    cloud.advance(40)
+    cloud.minutes(3)
+    assert status_of(cloud, large) == "EXPIRED"
+    ended = ("lost", "lost-for-good", "owed-to-the-tick", "missed", "too-late")
+    assert [status_of(cloud, job_id) for job_id in ended] == [
+        "SUCCEEDED",
+        "DEAD",
+        "DEAD",
+        "SUCCEEDED",
+        "EXPIRED",
+    ]
+
+
+def schedules_and_calendars(cloud: RecordedCloud) -> None:
+    cloud.api("PUT", "/v1/calendars/holidays", {"exclude": ["2030-01-01"]})
+    often = {**OFTEN, "exclude": ["holidays"], "keep": {"succeeded": 1, "failed": 1}}
+    cloud.api("PUT", "/v1/schedules/often", often)
+    all_missed = {**OFTEN, "misfire": {"policy": "all", "window_seconds": 86_400}}
+    cloud.api("PUT", "/v1/schedules/all-missed", all_missed)
+    failing = {**OFTEN, "handler": "give-up", "pause_on_failure": True}
+    cloud.api("PUT", "/v1/schedules/failing", failing)
+    for overlap in OVERLAPS:
+        slow = {**OFTEN, "handler": "fail-slowly", "overlap": overlap}
+        cloud.api("PUT", f"/v1/schedules/{overlap}", slow)
+    cloud.api("POST", "/v1/schedules/preview", {"schedule": OFTEN})
+    cloud.minutes(7)
+    assert cloud.api("GET", "/v1/schedules/failing")["status"] == "paused"
+    for schedule in ("failing", "all-missed", *OVERLAPS):
+        cloud.api("DELETE", f"/v1/schedules/{schedule}")
+    a_long_history(cloud, often)
+    changes(cloud, often)
+    for target in ("schedules", "schedules/often", "schedules/often/occurrences?limit=200"):
+        cloud.api("GET", f"/v1/{target}")
+    for target in ("calendars", "calendars/holidays"):
+        cloud.api("GET", f"/v1/{target}")
+    cloud.api("DELETE", "/v1/schedules/often")
+    cloud.api("DELETE", "/v1/calendars/holidays")
+    cloud.minutes(2)
+
+
+def a_long_history(cloud: RecordedCloud, often: dict[str, Any]) -> None:
+    """Pages of long ago, and no workers for a while; then a change: only pages tell what holds."""
+    for days in range(1, OLD_PAGES + 1):
+        then = cloud.now() - timedelta(days=days)
+        page = JournalPage(entries=(JournalEntry(first=then, last=then),))
+        cloud.schedules.put_journal_page("often", page)
+    for _ in range(RING_ENTRIES):
+        cloud.tick()
+        cloud.advance(60)
+    cloud.api("PUT", "/v1/schedules/often", {**often, "payload": "changed"})
+    cloud.minutes(2)
+
+
+def changes(cloud: RecordedCloud, often: dict[str, Any]) -> None:
+    cloud.api("POST", "/v1/schedules/often/trigger", {})
+    first = (cloud.now() - timedelta(days=2)).replace(second=0, microsecond=0)
+    asked = {"from": first.isoformat(), "to": (first + timedelta(minutes=9)).isoformat()}
+    cloud.api("POST", "/v1/schedules/often/backfill", asked)
+    cloud.minutes(4)
+    cloud.api("PUT", "/v1/calendars/holidays", {"exclude": ["2030-01-02"]})
+    cloud.api("PUT", "/v1/schedules/often", {**often, "payload": "other"})
+    cloud.minutes(3)
+    cloud.api("POST", "/v1/schedules/often/pause", {})
+    cloud.api("POST", "/v1/schedules/often/resume", {})
+
+
+def shards_in_batches(cloud: RecordedCloud) -> None:
+    """More than one invocation should do, and marks that are made many at a time."""
+    busy = cloud.function("scheduler", HOURHAND_FAN_OUT_ENTRIES="1", HOURHAND_DISPATCH="batch")
+    cloud.schedule(busy, {"hourhand_resize": {"shards": 2}})
+    cloud.advance(600)
+    for _ in range(12):
+        submit(cloud, delay_seconds=400)
+    cloud.advance(200)
+    for _ in range(3):
+        cloud.schedule(busy, {"source": "aws.events"})
+        cloud.advance(60)
+    assert cloud.calls.invocations
+    for event in cloud.calls.invocations:
+        cloud.schedule(busy, event)
+
+
+def questions(cloud: RecordedCloud) -> None:
+    job_id = submit(cloud)
+    for target in (
+        f"jobs/{job_id}",
+        f"jobs/{job_id}/events",
+        "jobs",
+        "jobs?status=DEAD",
+        "stats",
+        "handlers",
+        "health",
+        "openapi.json",
+        "docs",
+    ):
+        cloud.api("GET", f"/v1/{target}")

@@ -1,0 +1,107 @@
+"""The dashboard answers three questions, each before its reasons, with what is really measured."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from hourhand.observability import MEASURED_BY, NAMESPACE, Metric
+from hourhand_cdk.config import Config
+from tests.infra.measured import alarms, dashboard, measured_by_widget
+from tests.infra.stacks import FUNCTIONS, Deployment
+
+COLUMNS = 24
+FREE_METRICS = 50
+"""Of a dashboard that costs nothing (CloudWatch pricing, free tier)."""
+
+
+def widgets(deployment: Deployment) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = dashboard(deployment)["widgets"]
+    return found
+
+
+def limits(deployment: Deployment) -> dict[str, float]:
+    """Return the line that a graph draws, by the graph's title."""
+    return {
+        widget["properties"]["title"]: line["value"]
+        for widget in widgets(deployment)
+        for line in widget["properties"].get("annotations", {}).get("horizontal", ())
+    }
+
+
+def test_the_widgets_fill_every_row_and_none_covers_another(dev: Deployment) -> None:
+    cells = [
+        (x, y)
+        for widget in widgets(dev)
+        for x in range(widget["x"], widget["x"] + widget["width"])
+        for y in range(widget["y"], widget["y"] + widget["height"])
+    ]
+    bottom = max(y for _, y in cells) + 1
+
+    assert len(cells) == len(set(cells))
+    assert set(cells) == {(x, y) for x in range(COLUMNS) for y in range(bottom)}
+
+
+def test_each_question_is_answered_by_plain_values_before_any_graph(dev: Deployment) -> None:
+    asked = [
+        (widget["properties"]["markdown"], after["properties"].get("view"))
+        for widget, after in pairwise(widgets(dev))
+        if widget["type"] == "text" and "?" in widget["properties"]["markdown"].split("\n")[0]
+    ]
+
+    assert [(question.split("?")[0], view) for question, view in asked] == [
+        ("## Is it on time", "singleValue"),
+        ("## Is it keeping up", "singleValue"),
+        ("## What fails", "singleValue"),
+    ]
+
+
+def test_every_widget_on_a_metric_of_ours_names_one_that_its_function_measures(
+    dev: Deployment,
+) -> None:
+    ours = {
+        each
+        for widget in widgets(dev)
+        for each in measured_by_widget(widget)
+        if each.namespace == NAMESPACE
+    }
+
+    assert len(ours) > len(FUNCTIONS)
+    for each in ours:
+        ((dimension, service),) = each.dimensions
+        assert dimension == "service"
+        assert Metric(each.name) in MEASURED_BY[service.removeprefix("hourhand-dev-")]
+
+
+def test_it_has_no_more_metrics_than_a_dashboard_that_costs_nothing(dev: Deployment) -> None:
+    shown = {each for widget in widgets(dev) for each in measured_by_widget(widget)}
+
+    assert len(shown) <= FREE_METRICS
+
+
+def test_every_alarm_is_on_it(dev: Deployment) -> None:
+    (overview,) = [widget for widget in widgets(dev) if widget["type"] == "alarm"]
+    shown = {arn.rpartition(":alarm:")[2] for arn in overview["properties"]["alarms"]}
+
+    assert shown == {f"hourhand-dev-{name}" for name in alarms(dev)}
+
+
+def test_the_lines_in_the_graphs_are_where_the_alarms_are(dev: Deployment) -> None:
+    found = alarms(dev)
+
+    assert limits(dev) == {
+        "How late attempts start": found["lateness"]["Threshold"],
+        "What waits, and how far back the sweep reads": found["oldest-due"]["Threshold"],
+        "Workers busy, and duplicates": Config().worker_concurrency,
+    }
+
+
+def test_the_warnings_are_read_from_the_logs_of_every_function(dev: Deployment) -> None:
+    (log,) = [widget for widget in widgets(dev) if widget["type"] == "log"]
+    sources = [
+        part.split("'")[1]
+        for part in log["properties"]["query"].split("|")
+        if part.strip().startswith("SOURCE")
+    ]
+
+    assert sources == [f"/aws/lambda/hourhand-dev-{function}" for function in FUNCTIONS]

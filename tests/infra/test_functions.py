@@ -1,0 +1,252 @@
+"""The functions: what they are, what they are told, and what a user may add to the worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS
+from hourhand.settings import (
+    API_NEEDS,
+    SCHEDULER_NEEDS,
+    WORKER_NEEDS,
+    DispatchMode,
+    LeaderMode,
+    read_settings,
+    settings_environment,
+)
+from tests.infra.stacks import FUNCTIONS, Deployment, Deployments
+
+NEEDS = {"api": API_NEEDS, "scheduler": SCHEDULER_NEEDS, "worker": WORKER_NEEDS}
+FURTHER = {
+    # What is started for shards that are too much for one invocation.
+    "scheduler": {"HOURHAND_SCHEDULER_FUNCTION"}
+}
+"""What a function can do without, and is told all the same."""
+
+FLAGS = {"INSTALLATION", "FAN_OUT_ENTRIES", "LEADER", "DISPATCH", "TRACING"}
+"""Every function is told: a name, and what can be switched without another deployment."""
+
+
+def environment_of(deployment: Deployment, function: str) -> dict[str, str]:
+    variables: dict[str, str] = deployment.function(function)["Environment"]["Variables"]
+    return variables
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_is_told_exactly_what_it_reads(dev: Deployment, function: str) -> None:
+    variables = environment_of(dev, function)
+    settings = read_settings(variables, NEEDS[function])
+    assert settings.installation == "hourhand-dev"
+    names = {variable for variable, text in settings_environment(settings).items() if text}
+    assert set(variables) == names
+    flags = {f"HOURHAND_{flag}" for flag in FLAGS}
+    needed = len(NEEDS[function])
+    assert len(variables) == needed + len(FURTHER.get(function, set())) + len(flags)
+    for name in set(variables) - flags - FURTHER.get(function, set()):
+        with pytest.raises(Exception, match=name):
+            read_settings({**variables, name: ""}, NEEDS[function])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_what_a_function_is_told_is_what_is_deployed(dev: Deployment, function: str) -> None:
+    settings = read_settings(environment_of(dev, function), NEEDS[function])
+    assert settings.jobs_table == "hourhand-dev-jobs"
+    assert settings.control_table == "hourhand-dev-control"
+    assert settings.schedules_table == "hourhand-dev-schedules"
+    assert settings.bucket in dev.of_type("AWS::S3::Bucket")
+    urls = (settings.queue_high, settings.queue_medium, settings.queue_low)
+    assert [url.rpartition("/")[2] for url in urls] == [
+        "hourhand-dev-high",
+        "hourhand-dev-medium",
+        "hourhand-dev-low",
+    ]
+    assert settings.dead_letter_queue.endswith("/hourhand-dev-dead-letters")
+
+
+def test_flags_reach_every_function(deployments: Deployments) -> None:
+    deployment = deployments.of(
+        leader="standby", dispatch="single", fan_out_entries="5", look_ahead_seconds="600"
+    )
+    for function in FUNCTIONS:
+        settings = read_settings(environment_of(deployment, function), NEEDS[function])
+        assert settings.leader is LeaderMode.STANDBY
+        assert settings.dispatch is DispatchMode.SINGLE
+        assert settings.fan_out_entries == 5
+        assert settings.timings.look_ahead.total_seconds() == 600
+
+
+def test_marks_are_made_in_batches_unless_told_otherwise(dev: Deployment) -> None:
+    settings = read_settings(environment_of(dev, "scheduler"), SCHEDULER_NEEDS)
+    assert settings.dispatch is DispatchMode.BATCH
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_runs_on_graviton_under_a_current_python(
+    deployments: Deployments, stage: str, function: str
+) -> None:
+    made = deployments.of(stage=stage).function(function)
+    assert (made["Architectures"], made["Runtime"]) == (["arm64"], "python3.14")
+    assert made["Handler"] == "main.handler"
+
+
+def test_each_function_has_code_a_role_and_logs_of_its_own(dev: Deployment) -> None:
+    made = [dev.function(function) for function in FUNCTIONS]
+    for attribute in ("Role", "LoggingConfig", "Code"):
+        assert len({repr(function[attribute]) for function in made}) == len(FUNCTIONS)
+
+
+@pytest.mark.parametrize(("stage", "days"), [("dev", 14), ("prod", 90)])
+def test_every_log_is_deleted_in_the_end(deployments: Deployments, stage: str, days: int) -> None:
+    groups = deployments.of(stage=stage).properties("AWS::Logs::LogGroup")
+    assert len(groups) == len(FUNCTIONS) + 1
+    assert {group["RetentionInDays"] for group in groups} == {days}
+
+
+def test_a_tick_ends_before_the_next_and_the_api_before_the_gateway_gives_up(
+    dev: Deployment,
+) -> None:
+    assert dev.function("scheduler")["Timeout"] < 60
+    assert dev.function("api")["Timeout"] < 30
+
+
+def test_a_worker_may_run_as_long_as_its_message_stays_hidden(dev: Deployment) -> None:
+    assert dev.function("worker")["Timeout"] <= FUNCTION_VISIBILITY_SECONDS
+
+
+def test_the_worker_alone_may_send_to_the_queue_that_invokes_it(dev: Deployment) -> None:
+    loops = {function: dev.function(function).get("RecursiveLoop") for function in FUNCTIONS}
+    assert loops == {"api": None, "scheduler": None, "worker": "Allow"}
+
+
+def test_tracing_that_is_off_leaves_no_trace(dev: Deployment) -> None:
+    text = repr(dev.template).lower()
+    assert "xray" not in text
+    assert "tracingconfig" not in text
+    assert "otel" not in text
+
+
+def test_tracing_by_xray_is_on_for_every_function(deployments: Deployments) -> None:
+    deployment = deployments.of(tracing="xray")
+    for function in FUNCTIONS:
+        assert deployment.function(function)["TracingConfig"] == {"Mode": "Active"}
+        settings = read_settings(environment_of(deployment, function), NEEDS[function])
+        assert settings.tracing is True
+        assert ("xray:PutTraceSegments", "*") in deployment.allowed(function)
+
+
+def test_tracing_by_opentelemetry_adds_its_layer_and_nothing_of_xrays_code(
+    deployments: Deployments,
+) -> None:
+    layer = "arn:aws:lambda:eu-central-1:901920570463:layer:aws-otel-python-arm64:1"
+    deployment = deployments.of(tracing="opentelemetry", opentelemetry_layer=layer)
+    for function in FUNCTIONS:
+        assert deployment.function(function)["Layers"] == [layer]
+        variables = environment_of(deployment, function)
+        assert variables["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/otel-instrument"
+        assert read_settings(variables, NEEDS[function]).tracing is False
+
+
+def test_without_snapshots_and_warm_copies_there_are_no_versions(dev: Deployment) -> None:
+    assert dev.of_type("AWS::Lambda::Version") == {}
+    assert dev.of_type("AWS::Lambda::Alias") == {}
+
+
+VERSIONED: list[dict[str, Any]] = [{"snap_start": True}, {"provisioned_concurrency": 3}]
+
+
+@pytest.mark.parametrize("context", VERSIONED)
+def test_what_calls_a_function_calls_the_alias_where_there_is_one(
+    deployments: Deployments, context: dict[str, Any]
+) -> None:
+    deployment = deployments.of(**context)
+    arn = "arn:aws:lambda:eu-central-1:111122223333:function:hourhand-dev-{}:live"
+    (target,) = deployment.only("AWS::Events::Rule")["Targets"]
+    assert target["Arn"] == arn.format("scheduler")
+    sources = deployment.properties("AWS::Lambda::EventSourceMapping")
+    assert {source["FunctionName"] for source in sources} == {"hourhand-dev-worker:live"}
+    uri = deployment.only("AWS::ApiGatewayV2::Integration")["IntegrationUri"]
+    assert uri == arn.format("api")
+    (asynchronous,) = deployment.properties("AWS::Lambda::EventInvokeConfig")
+    assert asynchronous["Qualifier"] == "live"
+    allowed = {
+        resource for action, resource in deployment.allowed("scheduler") if "Invoke" in action
+    }
+    assert arn.format("scheduler") in allowed
+
+
+def test_snapshots_are_taken_of_published_versions(deployments: Deployments) -> None:
+    deployment = deployments.of(snap_start=True)
+    for function in FUNCTIONS:
+        assert deployment.function(function)["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+
+
+def test_warm_copies_are_of_what_somebody_waits_for(deployments: Deployments) -> None:
+    warm = {
+        alias["FunctionName"]: alias.get("ProvisionedConcurrencyConfig", {}).get(
+            "ProvisionedConcurrentExecutions"
+        )
+        for alias in deployments.of(provisioned_concurrency=3).properties("AWS::Lambda::Alias")
+    }
+    assert warm == {"hourhand-dev-api": 1, "hourhand-dev-scheduler": None, "hourhand-dev-worker": 3}
+
+
+def test_the_worker_gets_what_the_users_handlers_need(deployments: Deployments) -> None:
+    def options(stack: Any) -> Any:
+        from aws_cdk import aws_ec2 as ec2
+        from aws_cdk import aws_iam as iam
+        from aws_cdk import aws_lambda as lambda_
+
+        from hourhand_cdk.functions import WorkerOptions
+
+        layer = "arn:aws:lambda:eu-central-1:111122223333:layer:fonts:1"
+        return WorkerOptions(
+            environment={"ORDERS": "orders-table"},
+            policies=[iam.ManagedPolicy.from_aws_managed_policy_name("AmazonPollyReadOnlyAccess")],
+            layers=[lambda_.LayerVersion.from_layer_version_arn(stack, "Fonts", layer)],
+            vpc=ec2.Vpc(stack, "Network", max_azs=2, nat_gateways=0),
+            vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED),
+        )
+
+    deployment = deployments.with_worker(options)
+    worker = deployment.function("worker")
+    assert worker["Environment"]["Variables"]["ORDERS"] == "orders-table"
+    assert worker["Layers"] == ["arn:aws:lambda:eu-central-1:111122223333:layer:fonts:1"]
+    assert len(worker["VpcConfig"]["SubnetIds"]) == 2
+    roles = deployment.of_type("AWS::IAM::Role")
+    role = deployment.evaluation.value(roles[worker["Role"].rpartition("/")[2]]["Properties"])
+    attached = {arn.rpartition("/")[2] for arn in role["ManagedPolicyArns"]}
+    # Without the second, a function cannot enter the network.
+    assert attached == {"AmazonPollyReadOnlyAccess", "AWSLambdaVPCAccessExecutionRole"}
+    for function in ("api", "scheduler"):
+        other = deployment.function(function)
+        assert "ORDERS" not in other["Environment"]["Variables"]
+        assert not {"Layers", "VpcConfig"} & set(other)
+
+
+def test_an_environment_of_the_users_that_clashes_with_ours_is_refused(
+    deployments: Deployments,
+) -> None:
+    def options(_: Any) -> Any:
+        from hourhand_cdk.functions import WorkerOptions
+
+        return WorkerOptions(environment={"HOURHAND_JOBS_TABLE": "mine", "MINE": "1"})
+
+    with pytest.raises(ValueError, match="already has HOURHAND_JOBS_TABLE from us"):
+        deployments.with_worker(options)
+
+
+def test_the_context_gives_the_worker_environment_and_policies(deployments: Deployments) -> None:
+    arn = "arn:aws:iam::111122223333:policy/orders"
+    deployment = deployments.of(
+        handlers_environment='{"ORDERS": "orders-table"}', handlers_policies=arn
+    )
+    assert environment_of(deployment, "worker")["ORDERS"] == "orders-table"
+    attached = [
+        role["ManagedPolicyArns"]
+        for role in deployment.properties("AWS::IAM::Role")
+        if "ManagedPolicyArns" in role
+    ]
+    assert attached == [[arn]]

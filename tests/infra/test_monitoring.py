@@ -1,0 +1,269 @@
+"""Alarms speak of what is really measured, only when it lasts, and say what to do first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.aws.table_schema import TABLES
+from hourhand.observability import MEASURED_BY, NAMESPACE, Metric
+from tests.infra.evaluation import ACCOUNT, REGION
+from tests.infra.measured import Measured, alarms, measured_by_alarm
+from tests.infra.stacks import Deployment, Deployments
+
+TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:hourhand-dev-alarms"
+ALARM_NAMES = {
+    *("no-tick", "oldest-due", "lateness"),
+    *("dead-jobs", "backstop", "tick-failures"),
+    *("api-errors", "scheduler-errors", "worker-errors", "api-failures"),
+    *("api-throttles", "scheduler-throttles", "worker-throttles"),
+    *(f"{table.name}-table-throttles" for table in TABLES),
+    *("skew", "duplicates"),
+}
+AT_ONCE = {"dead-jobs", "backstop", "tick-failures"}
+"""They tell of what stays until somebody deals with it, not of how the last minute went."""
+
+MAX_METRICS_OF_AN_EXPRESSION = 10
+"""CloudWatch user guide, alarms on metric math."""
+
+MAX_DESCRIPTION_CHARACTERS = 1024
+"""CloudWatch API, PutMetricAlarm."""
+
+
+@pytest.fixture(scope="module")
+def told_otherwise(deployments: Deployments) -> Deployment:
+    """Return a deployment with every setting of the alarms, a key of its own, and no leader."""
+    return deployments.of(
+        customer_key="true",
+        alarm_email="night@example.com",
+        leader="standby",
+        lateness_alarm_ms="700",
+        oldest_due_alarm_seconds="71",
+        dead_jobs_alarm="72",
+        duplicates_alarm_percent="73",
+        errors_alarm_percent="74",
+        skew_alarm_ms="750",
+    )
+
+
+def period_seconds(alarm: dict[str, Any]) -> int:
+    periods = {
+        query["MetricStat"]["Period"] for query in alarm.get("Metrics", ()) if "MetricStat" in query
+    } or {alarm["Period"]}
+    (period,) = periods
+    return int(period)
+
+
+def publishers(deployment: Deployment) -> list[dict[str, Any]]:
+    statements: list[dict[str, Any]] = deployment.only("AWS::SNS::TopicPolicy")["PolicyDocument"][
+        "Statement"
+    ]
+    return statements
+
+
+# --- what there is -------------------------------------------------------------------------------
+
+
+def test_there_is_an_alarm_for_everything_that_an_operator_must_hear_of(dev: Deployment) -> None:
+    assert set(alarms(dev)) == ALARM_NAMES
+
+
+def test_the_depth_of_the_dead_letter_queue_alarms_nobody(dev: Deployment) -> None:
+    measured = {each for alarm in alarms(dev).values() for each in measured_by_alarm(alarm)}
+    queues = {value for each in measured for name, value in each.dimensions if name == "QueueName"}
+
+    assert queues == {"hourhand-dev-backstop", "hourhand-dev-tick-failures"}
+
+
+def test_every_alarm_on_a_metric_of_ours_names_one_that_its_function_measures(
+    dev: Deployment,
+) -> None:
+    ours = {
+        each
+        for alarm in alarms(dev).values()
+        for each in measured_by_alarm(alarm)
+        if each.namespace == NAMESPACE
+    }
+
+    assert {(each.name, dict(each.dimensions)["service"]) for each in ours} == {
+        ("ticks", "hourhand-dev-scheduler"),
+        ("oldest_due_age_s", "hourhand-dev-scheduler"),
+        ("dead_jobs", "hourhand-dev-scheduler"),
+        ("skew_ms", "hourhand-dev-scheduler"),
+        ("lateness_ms", "hourhand-dev-worker"),
+        ("attempts_started", "hourhand-dev-worker"),
+        ("duplicates_dropped", "hourhand-dev-worker"),
+    }
+    for each in ours:
+        ((dimension, service),) = each.dimensions
+        assert dimension == "service"
+        assert Metric(each.name) in MEASURED_BY[service.removeprefix("hourhand-dev-")]
+
+
+def test_throttles_are_watched_of_every_table_and_of_every_index(dev: Deployment) -> None:
+    found = alarms(dev)
+    for table in TABLES:
+        whose = [{("TableName", f"hourhand-dev-{table.name}")}]
+        whose += [{*whose[0], ("GlobalSecondaryIndexName", index.name)} for index in table.indexes]
+
+        assert set(measured_by_alarm(found[f"{table.name}-table-throttles"])) == {
+            Measured("AWS/DynamoDB", kind, frozenset(dimensions))
+            for dimensions in whose
+            for kind in ("ReadThrottleEvents", "WriteThrottleEvents")
+        }
+
+
+def test_no_expression_has_more_metrics_than_an_alarm_takes(dev: Deployment) -> None:
+    for alarm in alarms(dev).values():
+        assert len(set(measured_by_alarm(alarm))) <= MAX_METRICS_OF_AN_EXPRESSION
+
+
+# --- when they speak -----------------------------------------------------------------------------
+
+
+def test_only_what_lasts_alarms(dev: Deployment) -> None:
+    for name, alarm in alarms(dev).items():
+        expected = 1 if name in AT_ONCE else 2
+        assert alarm["DatapointsToAlarm"] >= expected, name
+
+
+def test_an_outage_alarms_within_five_minutes(dev: Deployment) -> None:
+    # Duplicates are no outage: no job is late or lost by them.
+    for name in ALARM_NAMES - {"duplicates"}:
+        alarm = alarms(dev)[name]
+        assert alarm["DatapointsToAlarm"] * period_seconds(alarm) <= 300, name
+
+
+def test_a_missing_tick_is_the_only_silence_that_alarms(dev: Deployment) -> None:
+    missing = {name: alarm["TreatMissingData"] for name, alarm in alarms(dev).items()}
+
+    assert [name for name, how in missing.items() if how == "breaching"] == ["no-tick"]
+    # What only a tick can say stays as it was, until one says otherwise.
+    assert {name for name, how in missing.items() if how == "ignore"} == {
+        *("oldest-due", "dead-jobs", "skew")
+    }
+
+
+def test_three_minutes_without_a_tick_alarm_and_each_of_them_counts_as_none(
+    dev: Deployment,
+) -> None:
+    alarm = alarms(dev)["no-tick"]
+
+    assert [q["Expression"] for q in alarm["Metrics"] if "Expression" in q] == ["FILL(ticks, 0)"]
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (3, 3)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
+    assert period_seconds(alarm) == 60
+
+
+def test_throttles_of_tables_end_when_they_end(dev: Deployment) -> None:
+    # An alarm on DynamoDB's metrics ignores missing data, and these are missing where all is well.
+    for table in TABLES:
+        (expression,) = [
+            query["Expression"]
+            for query in alarms(dev)[f"{table.name}-table-throttles"]["Metrics"]
+            if "Expression" in query
+        ]
+        assert all(part.startswith("FILL(") for part in expression.split(" + "))
+
+
+def test_the_thresholds_are_what_the_deployment_was_told(told_otherwise: Deployment) -> None:
+    found = {name: alarm["Threshold"] for name, alarm in alarms(told_otherwise).items()}
+
+    assert found.items() >= {
+        ("lateness", 700),
+        ("oldest-due", 71),
+        ("dead-jobs", 72),
+        ("duplicates", 73),
+        ("api-errors", 74),
+        ("scheduler-errors", 74),
+        ("worker-errors", 74),
+        ("api-failures", 74),
+        ("skew", 750),
+    }
+
+
+def test_a_scheduler_on_standby_alarms_nobody_by_leading_no_tick(
+    dev: Deployment, told_otherwise: Deployment
+) -> None:
+    def silent(deployment: Deployment) -> list[str]:
+        return [name for name, alarm in alarms(deployment).items() if not alarm["ActionsEnabled"]]
+
+    assert silent(dev) == []
+    assert silent(told_otherwise) == ["no-tick"]
+
+
+def test_without_metric_math_only_alarms_on_one_metric_are_made(deployments: Deployments) -> None:
+    found = alarms(deployments.of(metric_math="false"))
+
+    assert not [name for name, alarm in found.items() if "Metrics" in alarm]
+    assert set(found) == {
+        *("oldest-due", "lateness", "dead-jobs", "backstop", "tick-failures", "skew"),
+        *("api-throttles", "scheduler-throttles", "worker-throttles"),
+    }
+
+
+# --- whom they tell, and what --------------------------------------------------------------------
+
+
+def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(dev: Deployment) -> None:
+    for alarm in alarms(dev).values():
+        assert alarm["AlarmActions"] == alarm["OKActions"] == [TOPIC]
+
+
+def test_every_alarm_says_what_it_means_and_what_to_do_first(dev: Deployment) -> None:
+    for alarm in alarms(dev).values():
+        meaning, first = alarm["AlarmDescription"].split(" First: ")
+        assert meaning.endswith(".")
+        assert first.endswith("See docs/deploy.md#alarms.")
+        assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
+
+
+def test_alarms_of_this_deployment_alone_may_publish_and_only_over_tls(dev: Deployment) -> None:
+    (allowed,) = [each for each in publishers(dev) if each["Effect"] == "Allow"]
+    (denied,) = [each for each in publishers(dev) if each["Effect"] == "Deny"]
+
+    assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert (allowed["Action"], allowed["Resource"]) == ("sns:Publish", TOPIC)
+    assert allowed["Condition"] == {
+        "StringEquals": {"aws:SourceAccount": ACCOUNT},
+        "ArnLike": {"aws:SourceArn": f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:hourhand-dev-*"},
+    }
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert denied["Principal"] == "*"
+
+
+def test_without_a_key_of_the_customer_the_topic_has_none_that_alarms_could_not_use(
+    dev: Deployment,
+) -> None:
+    assert "KmsMasterKeyId" not in dev.only("AWS::SNS::Topic")
+
+
+def test_the_customers_key_encrypts_the_topic_and_lets_its_alarms_use_it(
+    told_otherwise: Deployment,
+) -> None:
+    (key,) = told_otherwise.of_type("AWS::KMS::Key")
+    statements = told_otherwise.only("AWS::KMS::Key")["KeyPolicy"]["Statement"]
+    (for_alarms,) = [
+        each for each in statements if each["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    ]
+
+    assert told_otherwise.only("AWS::SNS::Topic")["KmsMasterKeyId"].endswith(f":key/{key}")
+    assert for_alarms["Action"] == ["kms:Decrypt", "kms:GenerateDataKey*"]
+    assert for_alarms["Condition"]["StringEquals"] == {"aws:SourceAccount": ACCOUNT}
+
+
+def test_an_address_hears_of_the_alarms_if_one_was_given(
+    dev: Deployment, told_otherwise: Deployment
+) -> None:
+    told = told_otherwise.only("AWS::SNS::Subscription")
+
+    assert (told["Protocol"], told["Endpoint"]) == ("email", "night@example.com")
+    assert dev.of_type("AWS::SNS::Subscription") == {}
+
+
+def test_the_outputs_name_the_topic_and_the_dashboard(dev: Deployment) -> None:
+    outputs = dev.evaluation.value(dev.template["Outputs"])
+
+    assert outputs["AlarmTopicArn"]["Value"] == TOPIC
+    assert outputs["DashboardName"]["Value"] == "hourhand-dev"

@@ -1,0 +1,140 @@
+"""Least privilege, proven: what the functions may is what they really do, neither more nor less.
+
+What they do is recorded while their entry points are driven through everything that people ask
+and everything that befalls jobs; what they may is read from the template.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hourhand.http_api import ROUTES, Route
+from tests.infra.permission_scenario import play
+from tests.infra.recorded_calls import Right
+from tests.infra.recorded_cloud import recorded_cloud
+from tests.infra.stacks import FUNCTIONS, Deployment, Deployments
+
+SECONDS = 400
+"""The scenario takes 20 s on an idle machine."""
+
+PRIORITIES = ("high", "medium", "low")
+
+GONE = "S3 tells who may list that an object is gone; others it answers 403, and no job could end."
+LOGGING = "Lambda itself writes the function's output, with the function's role."
+POLLING = "Lambda's pollers receive and delete with the worker's role."
+
+NOT_CALLED: dict[str, dict[Right, str]] = {
+    "api": {("s3:ListBucket", "contents"): GONE},
+    "scheduler": {
+        ("s3:ListBucket", "contents"): GONE,
+        (
+            "sqs:SendMessage",
+            "tick-failures",
+        ): "Lambda itself sends the event of a failed invocation, with the function's role.",
+    },
+    "worker": {
+        ("s3:ListBucket", "contents"): GONE,
+        (
+            "dynamodb:GetItem",
+            "idempotency",
+        ): "Read only where DynamoDB did not tell which record refused a write.",
+        **{
+            (f"sqs:{action}", queue): POLLING
+            for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
+            for queue in PRIORITIES
+        },
+    },
+}
+"""What is allowed though no call of ours asks for it, each with its reason."""
+
+EVERYTHING = {"cloudwatch:GetMetricData": "CloudWatch knows no resources for it."}
+"""Actions that AWS grants on everything or not at all (Service Authorization Reference)."""
+
+
+def unasked_routes(asked: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the routes of the API that nobody asked for."""
+
+    def is_asked(route: Route) -> bool:
+        return any(
+            method == route.method and route.match(path) is not None for method, path in asked
+        )
+
+    return [(route.method, route.path) for route in ROUTES if not is_asked(route)]
+
+
+def allowed(deployment: Deployment, function: str) -> set[Right]:
+    return {(action, short(resource)) for action, resource in deployment.allowed(function)}
+
+
+def short(arn: str) -> str:
+    """Return the installation's name of what an ARN names."""
+    if arn == "*":
+        return arn
+    service, rest = arn.split(":")[2], arn.split(":", 5)[5]
+    if service == "s3":
+        return "contents/*" if rest.endswith("/*") else "contents"
+    if service == "logs":
+        return "logs"
+    return rest.removeprefix("table/").removeprefix("function:").removeprefix("hourhand-dev-")
+
+
+def reasons(function: str) -> dict[Right, str]:
+    logging = {
+        (f"logs:{action}", "logs"): LOGGING for action in ("CreateLogStream", "PutLogEvents")
+    }
+    return {**NOT_CALLED[function], **logging}
+
+
+@pytest.mark.timeout(SECONDS)
+def test_functions_may_what_they_do_and_nothing_else(dev: Deployment, tmp_path: Path) -> None:
+    # One test, since each worker of the test run would play the scenario for its own.
+    with recorded_cloud(tmp_path) as cloud:
+        play(cloud)
+    assert unasked_routes(cloud.asked) == []
+    done = {function: cloud.calls.rights_of(function) for function in FUNCTIONS}
+    may = {function: allowed(dev, function) for function in FUNCTIONS}
+    missing = {function: done[function] - may[function] for function in FUNCTIONS}
+    assert missing == {function: set() for function in FUNCTIONS}
+    unused = {function: may[function] - done[function] for function in FUNCTIONS}
+    assert unused == {function: set(reasons(function)) for function in FUNCTIONS}
+
+
+@pytest.mark.parametrize("context", [{}, {"stage": "prod"}, {"customer_key": True}])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_action_is_a_wildcard_and_no_resource_but_where_aws_knows_none(
+    deployments: Deployments, function: str, context: dict[str, object]
+) -> None:
+    deployment = deployments.of(**context)
+    rights = deployment.allowed(function)
+    assert [action for action, _ in rights if "*" in action] == []
+    assert {action for action, resource in rights if resource == "*"} <= set(EVERYTHING)
+    # In the end of an ARN it stands for objects of the bucket and streams of the log.
+    wide = {short(resource) for _, resource in rights if "*" in resource}
+    assert wide <= {"*", "contents/*", "logs"}
+
+
+def test_user_code_can_write_no_control_record_and_no_schedule(dev: Deployment) -> None:
+    rights = allowed(dev, "worker")
+    writes = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
+    assert (
+        not {(f"dynamodb:{w}", table) for w in writes for table in ("control", "schedules")}
+        & rights
+    )
+
+
+def test_no_function_may_delete_a_job(dev: Deployment) -> None:
+    for function in FUNCTIONS:
+        rights = allowed(dev, function)
+        assert ("dynamodb:DeleteItem", "jobs") not in rights
+        assert not [action for action, _ in rights if action.startswith("s3:Delete")]
+
+
+@pytest.mark.parametrize("context", [{"snap_start": True}, {"provisioned_concurrency": 2}])
+def test_the_scheduler_calls_nobody_but_itself(
+    deployments: Deployments, context: dict[str, object]
+) -> None:
+    rights = allowed(deployments.of(**context), "scheduler")
+    called = {resource for action, resource in rights if action.startswith("lambda:")}
+    assert called == {"scheduler", "scheduler:live"}
