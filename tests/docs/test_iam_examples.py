@@ -1,0 +1,107 @@
+"""The example policies allow exactly the routes that they name, and together all there are.
+
+IAM judges an HTTP API's request by its own method and path, whatever the key of the route that
+takes it (API Gateway developer guide, "Control access for invoking an API").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourhand.http_api.app import ROUTES
+from hourhand.http_api.routing import Route
+
+FOLDER = Path(__file__).parents[2] / "docs" / "iam"
+NAMES = ("submitter", "operator", "reader")
+ARN = re.compile(r"arn:aws:execute-api:REGION:ACCOUNT:API_ID/\$default/([A-Z]+)(/v1/[\w./*-]+)")
+LONGEST_POLICY = 6_144
+"""Characters of a managed policy, without white space (IAM quotas)."""
+
+SUBMISSION = {("POST", "/v1/jobs"), ("POST", "/v1/jobs/batch")}
+PREVIEW = ("POST", "/v1/schedules/preview")
+
+
+def _policy(name: str) -> dict[str, Any]:
+    policy: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
+    return policy
+
+
+def _patterns(name: str) -> set[tuple[str, str]]:
+    """Return method and path of what a policy allows, and see that it says nothing else."""
+    found: set[tuple[str, str]] = set()
+    for statement in _policy(name)["Statement"]:
+        assert set(statement) == {"Sid", "Effect", "Action", "Resource"}
+        assert (statement["Effect"], statement["Action"]) == ("Allow", "execute-api:Invoke")
+        for arn in statement["Resource"]:
+            match = ARN.fullmatch(arn)
+            assert match is not None, arn
+            found.add((match[1], match[2]))
+    return found
+
+
+def _template(route: Route) -> tuple[str, str]:
+    return route.method, re.sub(r"{\w+}", "*", route.path)
+
+
+def _allowed(name: str) -> set[tuple[str, str]]:
+    """Return the routes that a policy lets through, with some id in their path."""
+    return {
+        _template(route)
+        for route in ROUTES
+        for method, pattern in _patterns(name)
+        if route.method == method
+        and fnmatchcase(re.sub(r"{\w+}", "nightly-report.7", route.path), pattern)
+    }
+
+
+def test_the_folder_holds_the_three_policies() -> None:
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_allows_the_routes_that_it_names_and_no_other(name: str) -> None:
+    assert _allowed(name) == _patterns(name)
+
+
+def test_together_they_allow_every_route() -> None:
+    every = {_template(route) for route in ROUTES}
+
+    assert set.union(*(_allowed(name) for name in NAMES)) == every
+
+
+def test_a_reader_reads_everything_and_changes_nothing() -> None:
+    reads = {_template(route) for route in ROUTES if route.method == "GET"}
+
+    assert _allowed("reader") == reads | {PREVIEW}
+
+
+def test_a_submitter_submits_and_does_not_list_change_or_schedule() -> None:
+    allowed = _allowed("submitter")
+
+    assert {route for route in allowed if route[0] != "GET"} == SUBMISSION
+    assert ("GET", "/v1/jobs") not in allowed
+
+
+def test_an_operator_does_all_but_submit() -> None:
+    assert _allowed("operator") == {_template(route) for route in ROUTES} - SUBMISSION
+
+
+@pytest.mark.parametrize("name", ["submitter", "reader"])
+def test_a_wildcard_of_those_who_may_not_change_is_under_get_alone(name: str) -> None:
+    # API Gateway hands the function its path decoded: an encoded slash or question mark could
+    # make one route, allowed by a wildcard, into another of the same method.
+    assert [p for p in _patterns(name) if "*" in p[1] and p[0] != "GET"] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_fits_into_a_managed_policy(name: str) -> None:
+    text = (FOLDER / f"{name}.json").read_text()
+    filled = text.replace("REGION", "ap-southeast-1").replace("ACCOUNT", "1" * 12)
+
+    assert len(re.sub(r"\s", "", filled.replace("API_ID", "a" * 10))) <= LONGEST_POLICY
