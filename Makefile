@@ -8,11 +8,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INFRA_STAMP := $(VENV)/.installed-infra
 NODE_STAMP := infra/node_modules/.installed
+# Without Node.js the tests that need it are skipped, and say so.
+NODE_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_STAMP))
 EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test bench emulator synth bootstrap deploy destroy e2e lint types layers format clean
+.PHONY: help setup demo dev test bench emulator synth bootstrap deploy diff destroy e2e lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,24 +67,28 @@ dev: setup ## Serve the local cloud's API on http://127.0.0.1:8787 until Ctrl-C
 	$(BIN)/hourhand dev --port 8787 --handlers examples.quickstart
 
 # HANDLERS=path (a folder or a .py file), MODULE=name, STAGE=dev|prod, CONTEXT="-c name=value ...".
-CDK := JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1 CDK_DISABLE_CLI_TELEMETRY=1 infra/node_modules/.bin/cdk
-CDK_CONTEXT = $(if $(HANDLERS),-c handlers='$(HANDLERS)') $(if $(MODULE),-c handlers_module='$(MODULE)') $(if $(STAGE),-c stage='$(STAGE)') $(CONTEXT)
+export HANDLERS MODULE STAGE
+CDK := JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=18,20 CDK_DISABLE_CLI_TELEMETRY=1 infra/node_modules/.bin/cdk
+# By the shell's variables, so that a path may hold blanks and quotes.
+CDK_CONTEXT = $(if $(HANDLERS),-c handlers="$$HANDLERS") $(if $(MODULE),-c handlers_module="$$MODULE") $(if $(STAGE),-c stage="$$STAGE") $(CONTEXT)
 
 synth: $(INFRA_STAMP) $(NODE_STAMP) ## Make the CloudFormation template in cdk.out/, offline
 	$(CDK) synth --quiet $(CDK_CONTEXT)
 
-# From a folder without a cdk.json: it would synthesise the app first.
-bootstrap: $(NODE_STAMP) ## Prepare your AWS account and Region for the CDK, once
-	cd infra && CDK_DISABLE_CLI_TELEMETRY=1 node_modules/.bin/cdk bootstrap
+bootstrap: $(INFRA_STAMP) $(NODE_STAMP) ## Prepare your AWS account and Region for the CDK, once
+	$(CDK) bootstrap $(CDK_CONTEXT)
 
 deploy: $(INFRA_STAMP) $(NODE_STAMP) ## Deploy to your AWS account, with the handlers in HANDLERS=path
 	$(CDK) deploy $(CDK_CONTEXT)
+
+diff: $(INFRA_STAMP) $(NODE_STAMP) ## Show what a deployment would change
+	$(CDK) diff $(CDK_CONTEXT)
 
 destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables and bucket stay
 	$(CDK) destroy $(CDK_CONTEXT)
 
 # The branches of what decides (domain) and acts (services) are all tested; the rest is reported.
-test: setup $(INFRA_STAMP) ## Run all tests, with coverage
+test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
 

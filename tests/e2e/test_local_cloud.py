@@ -1,34 +1,22 @@
 """The whole of it as a user runs it: ``hourhand dev``, curl, an editor, ``kill -9`` and Ctrl-C.
 
-Real processes and real time, with the protocol's durations shortened to a tenth.
+Real processes and real time. What a deployment does, too, is in ``test_acceptance.py``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import pytest
 
-from hourhand.domain.timings import Timings
-from hourhand.local.demo.client import Answer, ApiClient
-from hourhand.settings import Settings, settings_environment
-
-WAIT_SECONDS = 40.0
-LOOK_SECONDS = 0.05
-T = TypeVar("T")
+from tests.e2e.dev_process import WAIT_SECONDS, Dev
 
 JOBS = """
 import os
@@ -57,94 +45,15 @@ def wave(ctx: JobContext, payload):
 """
 
 
-def short_timings() -> Timings:
-    """A tenth of everything, but for what whole seconds of SQS need."""
-    return replace(Timings().scaled(0.1), early_wait=Timings().early_wait)
-
-
-class Dev:
-    """A running ``hourhand dev`` and everything that it printed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.handlers = folder / "e2e_jobs.py"
-        self.handlers.write_text(JOBS)
-        self.lines: list[str] = []
-        command = [sys.executable, "-m", "hourhand.cli.main", "dev", "--handlers", "e2e_jobs"]
-        command += ["--port", "0", "--workers", "2", "--tick-seconds", "2", "--verbose"]
-        timings = settings_environment(Settings(timings=short_timings()))["HOURHAND_TIMINGS"]
-        self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=folder,
-            env={
-                **os.environ,
-                "HOURHAND_TIMINGS": timings,
-                "OF_THE_COMMAND": "yes",
-                # One that is killed leaves its scratch folder behind: there, it is pytest's.
-                "TMPDIR": str(folder),
-            },
-        )
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-        address = urlsplit(self.wait(lambda: self.match(r"API +(http://\S+)/v1")))
-        self.client = ApiClient(str(address.hostname), int(address.port or 0))
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as output:
-            for line in output:
-                self.lines.append(line.rstrip("\n"))
-
-    def wait(self, look: Callable[[], T | None]) -> T:
-        """Wait until ``look`` finds something."""
-        until = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < until:
-            found = look()
-            if found is not None:
-                return found
-            time.sleep(LOOK_SECONDS)
-        raise AssertionError("\n".join(["It did not happen. What was printed:", *self.lines]))
-
-    def match(self, pattern: str) -> str | None:
-        """Return the first group of the first line that matches."""
-        found = (re.search(pattern, line) for line in list(self.lines))
-        return next((match[1] for match in found if match), None)
-
-    def pids(self) -> set[int]:
-        """Return the process ids of all children that there ever were."""
-        found = (re.search(r"started .*\(pid (\d+)\)", line) for line in list(self.lines))
-        return {int(match[1]) for match in found if match}
-
-    def submit(self, **body: Any) -> dict[str, Any]:
-        answer = self.client.post("/v1/jobs", body)
-        assert answer.status == 201, answer
-        return answer.body
-
-    def job(self, job_id: str) -> dict[str, Any]:
-        return self.client.get(f"/v1/jobs/{job_id}").body
-
-    def reach(self, job_id: str, *statuses: str) -> dict[str, Any]:
-        """Wait until the job is in one of these states."""
-
-        def look() -> dict[str, Any] | None:
-            job = self.job(job_id)
-            return job if job["status"] in statuses else None
-
-        return self.wait(look)
-
-    def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(WAIT_SECONDS)
-        self.reader.join()
-        self.client.close()
-        return code
+def start_dev(folder: Path) -> Dev:
+    handlers = folder / "e2e_jobs.py"
+    handlers.write_text(JOBS)
+    return Dev(handlers, {"OF_THE_COMMAND": "yes"})
 
 
 @pytest.fixture(scope="module")
 def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
-    dev = Dev(tmp_path_factory.mktemp("dev"))
+    dev = start_dev(tmp_path_factory.mktemp("dev"))
     yield dev
     if dev.process.poll() is None:
         dev.end(signal.SIGTERM)
@@ -167,29 +76,6 @@ def test_a_large_payload_is_accepted_and_told(dev: Dev) -> None:
     dev.reach(job["id"], "SUCCEEDED")
 
 
-def test_a_delayed_job_starts_no_earlier_than_its_time(dev: Dev) -> None:
-    job = dev.reach(dev.submit(handler="greet", delay_seconds=2.4)["id"], "SUCCEEDED")
-    assert job["lateness_ms"] >= 0
-    assert job["started_at"] >= job["run_at"]
-
-
-def test_a_job_that_the_tick_must_send_is_run(dev: Dev) -> None:
-    ahead = short_timings().look_ahead.total_seconds() + 2
-    submitted = dev.submit(handler="greet", delay_seconds=200)
-    assert submitted["status"] == "PENDING"
-    changed = dev.client.post(f"/v1/jobs/{submitted['id']}/cancel", {})
-    assert changed.body["status"] == "CANCELLED"
-    later = dev.submit(handler="greet", delay_seconds=ahead)
-    assert later["status"] == "PENDING"
-    kinds = dev.wait(lambda: sent_by_the_tick(dev, later["id"]))
-    assert kinds == ["SUBMITTED", "ENQUEUED"]
-
-
-def sent_by_the_tick(dev: Dev, job_id: str) -> list[str] | None:
-    events = dev.client.get(f"/v1/jobs/{job_id}/events").body["events"]
-    return [e["kind"] for e in events] if events[-1]["actor"] == "tick" else None
-
-
 def test_killing_the_worker_in_mid_job_gets_the_job_finished_by_another(dev: Dev) -> None:
     job_id = dev.submit(handler="take-long", payload=3)["id"]
     dev.reach(job_id, "RUNNING")
@@ -201,14 +87,6 @@ def test_killing_the_worker_in_mid_job_gets_the_job_finished_by_another(dev: Dev
     assert job["result"]["pid"] != pid
     assert dev.match(rf"(died +{name} \(pid {pid}\): killed by signal 9)")
     dev.wait(lambda: dev.match(rf"(started +{name} \(pid \d+\) is ready again)"))
-
-
-def test_a_running_job_is_told_to_stop(dev: Dev) -> None:
-    job_id = dev.submit(handler="take-long", payload=60)["id"]
-    dev.reach(job_id, "RUNNING")
-    answer = dev.client.post(f"/v1/jobs/{job_id}/cancel", {})
-    assert answer.body["cancel_requested_at"] is not None
-    assert dev.reach(job_id, "CANCELLED")["attempts"][0]["outcome"] == "CANCELLED"
 
 
 def test_handlers_are_read_again_when_their_file_changes_and_a_broken_one_is_not(
@@ -223,12 +101,6 @@ def test_handlers_are_read_again_when_their_file_changes_and_a_broken_one_is_not
     job = dev.reach(dev.submit(handler="wave")["id"], "SUCCEEDED")
     assert job["result"] == "waved"
     dev.handlers.write_text(JOBS + ADDED)
-
-
-def test_stats_tell_of_the_leader_and_of_lateness(dev: Dev) -> None:
-    answer: Answer = dev.client.get("/v1/stats")
-    assert answer.body["epoch"] >= 1
-    assert answer.body["lateness"]["sample"] >= 1
 
 
 def test_a_schedule_fires_at_its_times_until_it_is_deleted(dev: Dev) -> None:
@@ -273,7 +145,7 @@ def test_what_is_refused_is_a_problem_that_names_the_field(dev: Dev) -> None:
 def test_ctrl_c_ends_everything_that_was_started_and_exits_with_0(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    dev = Dev(tmp_path)
+    dev = start_dev(tmp_path)
     dev.submit(handler="take-long", payload=60)
     pids = dev.wait(lambda: dev.pids() if len(dev.pids()) == 3 else None)
     assert dev.end(number) == 0
@@ -282,7 +154,7 @@ def test_ctrl_c_ends_everything_that_was_started_and_exits_with_0(
 
 
 def test_the_cloud_killed_outright_takes_its_children_along(tmp_path: Path) -> None:
-    dev = Dev(tmp_path)
+    dev = start_dev(tmp_path)
     pids = dev.wait(lambda: dev.pids() if len(dev.pids()) == 3 else None)
     assert dev.end(signal.SIGKILL) == -signal.SIGKILL
     dev.wait(lambda: True if not any(is_alive(pid) for pid in pids) else None)

@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from hourhand.aws.clients import client_config
 from hourhand.aws.provision import provision
+from hourhand.cli.doctor import run
 from hourhand.settings import Settings
 
 PREFIX = "hourhand-dev"
@@ -40,6 +41,8 @@ def installation() -> Iterator[Made]:
 
 
 @pytest.fixture
-def made() -> Iterator[Made]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    # moto in process is not made for several threads at once.
+    monkeypatch.setattr(run, "LOOKS_AT_ONCE", 1)
     with installation() as made:
         yield made

@@ -75,13 +75,15 @@ class ApiAnswer:
 class Aws:
     """AWS as one identity sees it from now on for `LOOKING_SECONDS`; safe for threads.
 
-    ``endpoint``: of an emulator, instead of AWS's own. ``time_samples``: what every answer to
-    `ask` so far said of AWS's time, to a second.
+    ``endpoint``: of an emulator, instead of AWS's own. ``trust``: a file of certificates to check
+    the API's against, instead of the usual ones. ``time_samples``: what every answer to `ask` so
+    far said of AWS's time, to a second.
     """
 
     session: Session
     clock: Clock
     endpoint: str | None = None
+    trust: str | None = None
     time_samples: list[TimeSample] = field(default_factory=list)
     _clients: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -144,9 +146,9 @@ class Aws:
             assert credentials is not None, "the stack was found with these credentials"
             SigV4Auth(credentials, "execute-api", self.session.region_name).add_auth(request)
             timeouts: Any = (CONNECT_TIMEOUT_SECONDS, API_READ_SECONDS)
-            # As the clients do it: AWS_CA_BUNDLE, or ca_bundle in the configuration.
-            trust: Any = self.session._session.get_config_variable("ca_bundle")
-            http = URLLib3Session(verify=trust or True, timeout=timeouts)
+            # botocore's stubs know of no file here; the class takes one.
+            verify: Any = self.trust or True
+            http = URLLib3Session(verify=verify, timeout=timeouts)
             answer = http.send(request.prepare())
         except BotoCoreError as error:
             raise not_seen(error, "execute-api", Call(f"GET {path}", "the API")) from error

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
+import botocore.session
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 from rich.console import Console
@@ -78,11 +79,14 @@ def run_doctor(options: DoctorOptions) -> int:
 def find(options: DoctorOptions, clock: CorrectableClock) -> list[Finding]:
     """Return all that is found; ``clock`` is corrected by what AWS says of the time."""
     try:
-        session = Session(profile_name=options.profile, region_name=options.region)
+        core = botocore.session.Session(profile=options.profile)
+        session = Session(botocore_session=core, region_name=options.region)
+        # AWS_CA_BUNDLE, or ca_bundle in the configuration, as the clients take it.
+        trust = core.get_config_variable("ca_bundle")
     except BotoCoreError as error:
         mend = "Name one of `aws configure list-profiles` by --profile, or none."
         return [failed("credentials", f"{error}", mend)]
-    return examine(Aws(session, clock, options.endpoint), clock, options.stack)
+    return examine(Aws(session, clock, options.endpoint, trust), clock, options.stack)
 
 
 def examine(aws: Aws, clock: CorrectableClock, stack: str) -> list[Finding]:

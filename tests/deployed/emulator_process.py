@@ -1,0 +1,168 @@
+"""ministack, run by its own Python, with what it lacks: see each function."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+UNSIGNED = "unsigned"
+LOOK_SECONDS = 1.0
+LONGEST_INVOCATION_SECONDS = 900.0
+"""Lambda's longest."""
+
+
+OF_A_BATCH = {
+    f"sqs:{action}Batch": f"sqs:{action}"
+    for action in ("ChangeMessageVisibility", "DeleteMessage", "SendMessage")
+}
+"""Who may do it to one message may do it to ten (SQS developer guide, batch actions)."""
+
+UPDATE = re.compile(r'UPDATE "(?P<table>[^"]+)" ')
+
+
+def tell_denials() -> None:
+    """Print a line for each request that is refused for its credentials or its rights.
+
+    ministack answers 403 without a word in its log, and keeps no record of it.
+    """
+    evaluator: Any = importlib.import_module("ministack.core.iam_evaluator")
+    enforce = evaluator.enforce
+
+    def enforce_and_tell(
+        access_key_id: str, iam_action: str, service: str, region: str, *rest: Any, **named: Any
+    ) -> Any:
+        denied = enforce(access_key_id, iam_action, service, region, *rest, **named)
+        if denied is not None:
+            who = getattr(denied, "principal_arn", UNSIGNED)
+            resource = named.get("resource_arn", "*")
+            told = {"action": iam_action, "resource": resource, "principal": who}
+            print("DENIED " + json.dumps(told), flush=True)  # noqa: T201
+        return denied
+
+    evaluator.enforce = enforce_and_tell
+
+
+def judge_batches_as_aws() -> None:
+    """Ask for the rights that AWS asks for, where ministack asks for some that do not exist.
+
+    A PartiQL batch needs PartiQLUpdate on the table of each statement (DynamoDB developer guide,
+    IAM security policies with PartiQL); a batch of SQS, what one message needs.
+    """
+    actions: Any = importlib.import_module("ministack.core.iam_actions")
+    action_of, resource_of = actions.extract_iam_action, actions.extract_resource_arn
+
+    def action_as_aws(*arguments: Any) -> Any:
+        action = action_of(*arguments)
+        if action == "dynamodb:BatchExecuteStatement":
+            return "dynamodb:PartiQLUpdate"
+        return OF_A_BATCH.get(action, action)
+
+    def resource_as_aws(service: str, *arguments: Any) -> Any:
+        _method, _path, _headers, body, _parameters, region, account = arguments
+        if service == "dynamodb" and b'"Statements"' in body:
+            return f"arn:aws:dynamodb:{region}:{account}:table/{_updated_table(body)}"
+        return resource_of(service, *arguments)
+
+    actions.extract_iam_action = action_as_aws
+    actions.extract_resource_arn = resource_as_aws
+
+
+def _updated_table(body: bytes) -> str:
+    """Return the one table that all statements update; fail on any other batch."""
+    found = [UPDATE.match(one["Statement"]) for one in json.loads(body)["Statements"]]
+    (table,) = {match["table"] if match else "" for match in found}
+    return table
+
+
+def let_invocations_end() -> None:
+    """Let what runs go on to its end when its function is updated, as AWS does.
+
+    ministack kills the processes of the old version with all that they do.
+    """
+    runtime: Any = importlib.import_module("ministack.core.lambda_runtime")
+    kill_at_once = runtime.kill_workers
+
+    def kill_when_idle(workers: list[Any]) -> None:
+        busy = [worker for worker in workers if worker is not None and worker.in_use]
+        kill_at_once([worker for worker in workers if worker not in busy])
+        for worker in busy:
+            threading.Thread(target=wait_and_kill, args=(worker,), daemon=True).start()
+
+    def wait_and_kill(worker: Any) -> None:
+        until = time.monotonic() + LONGEST_INVOCATION_SECONDS
+        while worker.in_use and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+        kill_at_once([worker])
+
+    runtime.kill_workers = kill_when_idle
+
+
+def take_metric_math() -> None:
+    """Let alarms over an expression be made, as alarms over the first metric in it.
+
+    ministack's CloudFormation refuses them. What alarms say is tested on the template.
+    """
+    provisioners = importlib.import_module("ministack.services.cloudformation.provisioners")
+    alarms = provisioners._RESOURCE_HANDLERS["AWS::CloudWatch::Alarm"]
+    for verb in ("create", "update"):
+        alarms[verb] = _with_one_metric(alarms[verb])
+
+
+def _with_one_metric(make: Callable[..., Any]) -> Callable[..., Any]:
+    def make_with_one_metric(*arguments: Any) -> Any:
+        return make(*map(_simplified, arguments))
+
+    return make_with_one_metric
+
+
+def _simplified(argument: Any) -> Any:
+    if not isinstance(argument, dict) or "Metrics" not in argument:
+        return argument
+    rest = {name: value for name, value in argument.items() if name != "Metrics"}
+    first = next(query["MetricStat"] for query in argument["Metrics"] if "MetricStat" in query)
+    metric = first["Metric"]
+    return {
+        **rest,
+        "MetricName": metric["MetricName"],
+        "Namespace": metric["Namespace"],
+        "Dimensions": metric.get("Dimensions", []),
+        "Period": first["Period"],
+        "Statistic": "Maximum",
+    }
+
+
+def keep_the_log_short() -> None:
+    """Leave out a traceback of every client that hangs up TLS without a word, as botocore does."""
+    logging.getLogger("asyncio").addFilter(
+        lambda record: "SSL shutdown timed out" not in str(record.exc_info and record.exc_info[1])
+    )
+
+
+def end_with_parent() -> None:
+    """End this process and its functions' processes when whoever started it is gone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_SECONDS)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    keep_the_log_short()
+    tell_denials()
+    judge_batches_as_aws()
+    let_invocations_end()
+    take_metric_math()
+    importlib.import_module("ministack.app").main()
