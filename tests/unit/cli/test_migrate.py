@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from hourhand.aws.clients import client_config
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.migration import Found, Tally
-from hourhand.aws.migration_cursor import Cursor, cursor_text
+from hourhand.aws.migration import WALKED, Found, Tally
+from hourhand.aws.migration_cursor import Cursor, WalkedTable, cursor_text
+from hourhand.aws.migration_steps import key_attributes
 from hourhand.aws.provision import provision
 from hourhand.cli.doctor.deployment import TABLE_OUTPUTS
 from hourhand.cli.main import app
@@ -24,6 +25,7 @@ from hourhand.testing import make_job
 
 RUNNER = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
 OPTIONS = MigrateOptions(stack="s")
+TABLES = [WalkedTable(f"acme-{table.name}", key_attributes(table)) for table in WALKED]
 
 
 @pytest.fixture
@@ -39,8 +41,8 @@ def installed() -> Iterator[Any]:
         yield dynamodb
 
 
-def run(*arguments: str) -> Any:
-    return RUNNER.invoke(app, ["migrate", *arguments])
+def run(*arguments: str, environment: dict[str, str] | None = None) -> Any:
+    return RUNNER.invoke(app, ["migrate", *arguments], env=environment)
 
 
 def test_it_counts_what_there_is(installed: Any) -> None:
@@ -67,6 +69,50 @@ def test_it_stops_after_so_many_pages_and_goes_on_from_its_cursor(installed: Any
     cursor = first.stdout.split("--cursor ")[1].strip()
     rest = run("--prefix", "acme", "--cursor", cursor)
     assert (rest.exit_code, rest.stdout.split(";")[0]) == (0, "0 items")
+    assert "This is of a part alone: acme-schedules from the cursor on, and the" in rest.stdout
+
+
+def test_a_slice_does_not_speak_for_the_whole(installed: Any) -> None:
+    told = run("--prefix", "acme", "--segment", "1/4")
+    assert told.exit_code == 0
+    assert "This is of a part alone: every table; slice 1 of 4." in told.stdout
+    assert "a part alone" not in run("--prefix", "acme").stdout
+
+
+def test_a_stack_that_is_named_wins_over_a_prefix_of_the_environment(installed: Any) -> None:
+    told = run("--stack", "nobody", environment={"HOURHAND_INSTALLATION": "acme"})
+    assert isinstance(told.exception, InvalidInput)
+    assert told.exception.errors[0].field == "--stack"
+
+
+def test_a_prefix_that_is_named_wins_over_a_stack_of_the_environment(installed: Any) -> None:
+    told = run("--prefix", "acme", environment={"HOURHAND_STACK": "nobody"})
+    assert told.exit_code == 0
+    assert "Walking acme-jobs, acme-schedules, acme-idempotency, acme-control." in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["--stack", "ours", "--prefix", "acme"], {}),
+        ([], {"HOURHAND_STACK": "ours", "HOURHAND_INSTALLATION": "acme"}),
+    ],
+)
+def test_a_stack_and_a_prefix_that_are_named_alike_are_refused(
+    installed: Any, arguments: list[str], environment: dict[str, str]
+) -> None:
+    told = run(*arguments, environment=environment)
+    assert isinstance(told.exception, InvalidInput)
+    assert told.exception.errors[0].field == "--prefix"
+
+
+def test_an_odd_item_is_named_and_makes_it_fail(installed: Any) -> None:
+    installed.put_item(TableName="acme-idempotency", Item={"p": {"S": "k"}, "v": {"S": "x"}})
+    told = run("--prefix", "acme")
+    assert told.exit_code == 1
+    assert "idempotency record         ?            1  without a readable version" in told.stdout
+    assert "acme-idempotency p={'S': 'k'}: the attribute v must be a whole number" in told.stdout
+    assert "job                        1            3  current" in told.stdout
 
 
 def test_a_stack_names_its_tables(installed: Any) -> None:
@@ -91,6 +137,7 @@ def test_a_stack_names_its_tables(installed: Any) -> None:
         (["--stack", "nobody"], "--stack"),
         (["--segment", "2/2", "--prefix", "acme"], "--segment"),
         (["--segment", "all", "--prefix", "acme"], "--segment"),
+        (["--segment", "²/4", "--prefix", "acme"], "--segment"),
         (["--cursor", "?", "--prefix", "acme"], "--cursor"),
         (["--profile", "nobody", "--prefix", "acme"], "--profile"),
     ],
@@ -115,14 +162,14 @@ def interrupted(error: BaseException) -> Iterator[Tally]:
 def test_a_walk_that_is_cut_off_says_where_to_go_on(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert follow(interrupted(error), Cursor(), OPTIONS) == code
-    assert f"To go on: --cursor {cursor_text(PLACE)}" in capsys.readouterr().out
+    assert follow(interrupted(error), Cursor(), OPTIONS, TABLES) == code
+    assert f"To go on: --cursor {cursor_text(PLACE, TABLES)}" in capsys.readouterr().out
 
 
 def test_a_long_walk_tells_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     tally = Tally()
     tally.found[Found("job", 1, "current")] = 10_000
-    assert follow((tally for _ in range(50)), Cursor(), OPTIONS) == 0
+    assert follow((tally for _ in range(50)), Cursor(), OPTIONS, TABLES) == 0
     assert capsys.readouterr().err == "10,000 items so far ...\n"
 
 

@@ -154,10 +154,11 @@ def doctor(
     It looks at the credentials, this machine's clock, the stack, its tables, queues and bucket,
     the functions and their roles, what calls them, the last tick, the scheduler's clock, dead jobs
     and the API. It changes nothing, and takes at most half a minute. Each look is a line: OK,
-    WARNING (it works, but mend or know it), FAILED, or SKIPPED (it could not be looked at, and
-    why). Whatever is not OK says what to do.
+    WARNING (it works, but mend or know it), FAILED, SKIPPED (it could not be looked at, and why),
+    or UNKNOWN (the same of what nobody can call well unseen). Whatever is not OK says what to do.
 
-    Exit codes: 0 nothing failed (warnings are allowed), 1 something did, 2 wrong usage.
+    Exit codes: 0 nothing failed (warnings are allowed), 1 something did, 2 wrong usage, 3 nothing
+    that was seen failed, but something is UNKNOWN.
 
     [dim]Example: hourhand doctor --stack hourhand-prod --profile operations[/]
     """
@@ -171,6 +172,7 @@ def doctor(
 
 @app.command()
 def migrate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+    context: typer.Context,
     stack: StackOption = "hourhand-dev",
     prefix: PrefixOption = None,
     region: RegionOption = None,
@@ -188,15 +190,16 @@ def migrate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     changes meanwhile is looked at again. What newer releases wrote it leaves alone. It may be
     interrupted: it prints a cursor to go on from. See docs/upgrading.md.
 
-    Exit codes: 0 all is as this release writes it, 1 not all is, 2 wrong usage, 130 interrupted.
+    Exit codes: 0 all that it walked over is as this release writes it, 1 not all is, 2 wrong
+    usage, 130 interrupted. With --segment or --cursor it walks over a part, and says so.
 
     [dim]Example: hourhand migrate --stack hourhand-prod --dry-run[/]
     """
-    from hourhand.cli.migrate import MigrateOptions, run_migrate
+    from hourhand.cli.migrate import MigrateOptions, chosen_prefix, run_migrate
 
     options = MigrateOptions(
         stack=stack,
-        prefix=prefix,
+        prefix=chosen_prefix(context, prefix),
         region=region,
         profile=profile,
         endpoint=endpoint,

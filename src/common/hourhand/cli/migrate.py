@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import typer
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 
@@ -13,6 +15,7 @@ from hourhand.aws.clients import client_config
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.failures import Call, Expected, ask_expecting
 from hourhand.aws.migration import (
+    FAILED,
     MIGRATED,
     RACED,
     WALKED,
@@ -21,8 +24,14 @@ from hourhand.aws.migration import (
     Migration,
     Tally,
 )
-from hourhand.aws.migration_cursor import Cursor, cursor_text, first_cursor, read_cursor
-from hourhand.aws.migration_steps import Standing
+from hourhand.aws.migration_cursor import (
+    Cursor,
+    WalkedTable,
+    cursor_text,
+    first_cursor,
+    read_cursor,
+)
+from hourhand.aws.migration_steps import Standing, key_attributes
 from hourhand.aws.table_schema import resource_name
 from hourhand.cli.doctor.deployment import TABLE_OUTPUTS
 from hourhand.domain.errors import FieldError, InvalidInput, Unavailable
@@ -30,7 +39,21 @@ from hourhand.domain.errors import FieldError, InvalidInput, Unavailable
 NO_SUCH_STACK = "ValidationError"
 """CloudFormation's code for a stack that does not exist (API reference, DescribeStacks)."""
 
+LEFT = (
+    RACED,
+    WOULD_MIGRATE,
+    FAILED,
+    Standing.NO_STEP,
+    Standing.NEWER,
+    Standing.UNKNOWN,
+    Standing.UNREADABLE,
+)
+"""The outcomes of items that are not as this release would have them."""
+
 DONE, UNDONE, INTERRUPTED = 0, 1, 130
+SEGMENT = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
+NOT_GIVEN, GIVEN = "DEFAULT", "COMMANDLINE"
+"""Where a flag's value comes from (Click's `ParameterSource`, which Typer has as its own, too)."""
 PAGES_A_LINE = 50
 """How often a walk tells how far it is, on standard error."""
 
@@ -54,21 +77,46 @@ class MigrateOptions:
     pages: int | None = None
 
 
+def chosen_prefix(context: typer.Context, prefix: str | None) -> str | None:
+    """Return the prefix, unless a stack was named more explicitly.
+
+    Raises `InvalidInput` where both were named in the same way: they may be two installations.
+    """
+    of_stack, of_prefix = _source(context, "stack"), _source(context, "prefix")
+    if prefix is None or of_stack == NOT_GIVEN:
+        return prefix
+    if of_stack == of_prefix:
+        problem = FieldError("--prefix", "must not be given beside --stack, which names its own")
+        raise InvalidInput("It is not clear which installation is meant.", errors=(problem,))
+    return prefix if of_prefix == GIVEN else None
+
+
+def _source(context: typer.Context, name: str) -> str:
+    source = context.get_parameter_source(name)
+    return NOT_GIVEN if source is None else source.name
+
+
 def run_migrate(options: MigrateOptions) -> int:
     """Walk over the tables, tell what was found, and return the exit code."""
-    start = _start(options)
+    slice_start = _slice_start(options.segment)
     session = _session(options)
+    names = _table_names(options, session)
+    tables = [WalkedTable(names[table.name], key_attributes(table)) for table in WALKED]
+    start = slice_start if options.cursor is None else read_cursor(options.cursor, tables)
+    print(f"Walking {', '.join(names.values())}.", file=sys.stderr)
     migration = Migration(
         client=session.client("dynamodb", endpoint_url=options.endpoint, config=client_config()),
-        tables=_table_names(options, session),
+        tables=names,
         clock=SystemClock(),
         is_dry=options.is_dry,
         units_per_second=options.units_per_second,
     )
-    return follow(migration.walk(start), start, options)
+    return follow(migration.walk(start), start, options, tables)
 
 
-def follow(walk: Iterator[Tally], start: Cursor, options: MigrateOptions) -> int:
+def follow(
+    walk: Iterator[Tally], start: Cursor, options: MigrateOptions, tables: Sequence[WalkedTable]
+) -> int:
     """Tell of a walk until it ends, is interrupted, or did as many pages as it should."""
     tally = Tally(cursor=start)
     code = DONE
@@ -86,21 +134,34 @@ def follow(walk: Iterator[Tally], start: Cursor, options: MigrateOptions) -> int
         code = UNDONE
     for line in lines_of(tally, is_dry=options.is_dry):
         print(line)
+    if start != Cursor():
+        print(f"This is of a part alone: {part_of(start, tables)}.")
+    if tally.cursor is not None:
+        print(f"Not at the end. To go on: --cursor {cursor_text(tally.cursor, tables)}")
     return code or (UNDONE if is_left(tally) else DONE)
 
 
 def is_left(tally: Tally) -> bool:
     """Whether something is not as this release would have it, or was not looked at."""
-    left = (RACED, WOULD_MIGRATE, Standing.NO_STEP, Standing.NEWER, Standing.UNKNOWN)
-    return tally.cursor is not None or tally.count(*left) > 0
+    return tally.cursor is not None or tally.count(*LEFT) > 0
+
+
+def part_of(start: Cursor, tables: Sequence[WalkedTable]) -> str:
+    """Tell which part of the tables a walk from ``start`` looks at."""
+    part = "every table"
+    if (start.table, start.position) != (0, None):
+        part = f"{tables[start.table].name} from the cursor on, and the tables after it"
+    return part if start.segments == 1 else f"{part}; slice {start.segment} of {start.segments}"
 
 
 def lines_of(tally: Tally, *, is_dry: bool) -> Iterator[str]:
-    """Tell what was found, what it took, and where to go on."""
+    """Tell what was found, what could not be done, and what it took."""
     if tally.found:
         yield f"{'kind':<20} {'version':>7} {'items':>12}  outcome"
     for found, number in sorted(tally.found.items(), key=lambda pair: _order(pair[0])):
-        yield f"{found.kind:<20} {found.version:>7} {number:>12,}  {found.outcome}"
+        version = "?" if found.version is None else found.version
+        yield f"{found.kind:<20} {version:>7} {number:>12,}  {found.outcome}"
+    yield from tally.failures
     yield (
         f"{sum(tally.found.values()):,} items; {tally.count(MIGRATED):,} migrated, "
         f"{tally.count(RACED):,} raced; {tally.read_units:,.1f} read units, "
@@ -108,21 +169,15 @@ def lines_of(tally: Tally, *, is_dry: bool) -> Iterator[str]:
     )
     if is_dry:
         yield "Nothing was written: this was a dry run."
-    if tally.cursor is not None:
-        yield f"Not at the end. To go on: --cursor {cursor_text(tally.cursor)}"
 
 
 def _order(found: Found) -> tuple[str, int, str]:
-    return (found.kind, found.version, found.outcome)
+    return (found.kind, found.version or 0, found.outcome)
 
 
-def _start(options: MigrateOptions) -> Cursor:
-    if options.cursor is not None:
-        return read_cursor(options.cursor, len(WALKED))
-    segment, _, segments = options.segment.partition("/")
-    if not (segment.isdigit() and segments.isdigit()):
-        return first_cursor(-1, 1)
-    return first_cursor(int(segment), int(segments))
+def _slice_start(segment: str) -> Cursor:
+    match = SEGMENT.fullmatch(segment)
+    return first_cursor(int(match[1]), int(match[2])) if match else first_cursor(-1, 1)
 
 
 def _session(options: MigrateOptions) -> Session:

@@ -99,7 +99,7 @@ def test_after_its_time_nothing_new_is_asked() -> None:
     ):
         with pytest.raises(NotSeen) as raised:
             late()
-        assert raised.value.status is Status.SKIPPED
+        assert raised.value.status is Status.UNKNOWN
 
 
 def test_one_client_a_service_is_made_for_the_endpoint_that_is_given() -> None:

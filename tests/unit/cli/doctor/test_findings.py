@@ -2,17 +2,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from hourhand.cli.doctor.findings import (
     Finding,
     Look,
     NotSeen,
     Status,
+    Verdict,
     failed,
-    is_well,
     merged,
     ok,
     run_look,
     skipped,
+    unknown,
+    verdict_of,
     warning,
 )
 
@@ -32,9 +36,23 @@ def test_what_two_looks_found_alike_is_told_once() -> None:
     ]
 
 
-def test_only_a_failure_is_not_well() -> None:
-    assert is_well([ok("a", ""), warning("a", "", ""), skipped("a", "", "")])
-    assert not is_well([ok("a", ""), failed("a", "", "")])
+def test_what_is_unknown_is_not_well_and_a_failure_goes_before_it() -> None:
+    well = [ok("a", ""), warning("a", "", ""), skipped("a", "", "")]
+    assert verdict_of(well) is Verdict.WELL
+    assert verdict_of([*well, unknown("a", "", "")]) is Verdict.UNKNOWN
+    assert verdict_of([*well, unknown("a", "", ""), failed("a", "", "")]) is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(Status.SKIPPED, Status.UNKNOWN), (Status.FAILED, Status.FAILED)],
+)
+def test_what_is_essential_may_not_be_skipped(raised: Status, told: Status) -> None:
+    def run() -> Iterator[Finding]:
+        raise NotSeen(raised, "not seen", "do this")
+
+    (finding,) = run_look(Look("a", run, is_essential=True))
+    assert finding.status is told
 
 
 def test_what_was_found_before_a_hindrance_stays_found() -> None:

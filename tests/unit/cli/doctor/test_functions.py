@@ -11,6 +11,7 @@ from hourhand.cli.doctor.functions import (
     function_looks,
     judge_environment,
     judge_loop,
+    judge_reserve,
     judge_state,
     judge_timeout,
 )
@@ -114,6 +115,7 @@ def looked(
 ) -> dict[str, list[str]]:
     standard = {
         "lambda.get_function_configuration": configuration(),
+        "lambda.get_function_concurrency": {},
         "lambda.get_function_recursion_config": {"RecursiveLoop": "Allow"},
         "sqs.get_queue_attributes": {"Attributes": {"VisibilityTimeout": "900"}},
     }
@@ -136,3 +138,52 @@ def test_an_endpoint_that_knows_no_loops_hides_nothing_else() -> None:
     told = looked({"lambda.get_function_recursion_config": client_error("UnknownOperation")})
     assert told["function worker"][:3] == looked({})["function worker"][:3]
     assert told["function worker"][3].startswith("SKIPPED: ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"HOURHAND_LEADER": "standby"}, "HOURHAND_LEADER is standby"),
+        ({"HOURHAND_LOOK_AHEAD_SECONDS": "299"}, "looks 299 s ahead"),
+    ],
+)
+def test_flags_that_make_jobs_late_are_told_of_the_scheduler(
+    changes: dict[str, str], named: str
+) -> None:
+    findings = list(judge_environment("scheduler", configuration(**changes), STACK_OUTPUTS))
+    assert statuses_of(findings) == [Status.OK, Status.WARNING]
+    assert named in findings[1].seen
+    api = judge_environment("api", configuration(**changes), STACK_OUTPUTS)
+    assert statuses_of(api) == [Status.OK]
+
+
+def test_a_function_of_which_none_may_run_is_switched_off() -> None:
+    assert list(judge_reserve("worker", "w", None)) == []
+    assert statuses_of(judge_reserve("worker", "w", 5)) == [Status.OK]
+    (finding,) = judge_reserve("worker", "w", 0)
+    assert statuses_of([finding]) == [Status.FAILED]
+    assert finding.mend.endswith("--function-name w")
+    for name in NEEDS:
+        told = looked({"lambda.get_function_concurrency": {"ReservedConcurrentExecutions": 0}})
+        assert any("is switched off" in seen for seen in told[f"function {name}"])
+
+
+def test_what_is_read_is_the_alias_that_is_called_where_there_is_one() -> None:
+    def answer(Qualifier: str | None = None, **_: str) -> dict[str, Any]:  # noqa: N803 (Lambda's)
+        return configuration() | ({"Timeout": 901, "Version": "7"} if Qualifier == "live" else {})
+
+    told = looked({"lambda.get_function_configuration": answer})
+    assert any("may take 901 s" in seen for seen in told["function worker"])
+
+
+def test_a_function_without_versions_is_read_itself_and_one_that_is_gone_is_told() -> None:
+    def latest_only(Qualifier: str | None = None, **_: str) -> dict[str, Any]:  # noqa: N803
+        if Qualifier is not None:
+            raise client_error("ResourceNotFoundException")
+        return configuration()
+
+    assert looked({"lambda.get_function_configuration": latest_only}) == looked({})
+    gone = looked({"lambda.get_function_configuration": client_error("ResourceNotFoundException")})
+    assert gone["function api"] == [
+        "FAILED: there is no function hourhand-dev-api (ResourceNotFoundException)"
+    ]

@@ -117,6 +117,10 @@ def test_a_backlog_is_told_by_how_long_it_has_waited() -> None:
     finding = judge_backlog({**young, Priority.LOW: START - 16 * MINUTE}, START)
     assert statuses([finding]) == [Status.WARNING]
     assert "high 15 min, low 16 min" in finding.seen
+    an_hour = {**young, Priority.LOW: START - 60 * MINUTE}
+    assert statuses([judge_backlog(an_hour, START)]) == [Status.WARNING]
+    more = {**young, Priority.LOW: START - 61 * MINUTE}
+    assert statuses([judge_backlog(more, START)]) == [Status.FAILED]
 
 
 def test_every_queue_is_looked_at_and_one_that_is_gone_hides_no_other() -> None:

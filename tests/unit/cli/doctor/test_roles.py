@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hourhand.cli.doctor.findings import Finding, Status
-from hourhand.cli.doctor.roles import judge_rights, role_looks
+from hourhand.cli.doctor.roles import each_result, judge_rights, role_looks
 from tests.unit.cli.doctor.fakes import (
     DEPLOYMENT,
     Answer,
@@ -17,7 +17,7 @@ from tests.unit.cli.doctor.fakes import (
 
 ROLE = "arn:aws:iam::123456789012:role/worker"
 KEPT_FROM_THE_WORKER = ("hourhand-dev-control", "hourhand-dev-schedules")
-WRITES = ("dynamodb:PutItem", "dynamodb:UpdateItem")
+WRITES = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
 
 
 def result(action: str, resource: str, decision: str = "allowed") -> dict[str, Any]:
@@ -27,10 +27,10 @@ def result(action: str, resource: str, decision: str = "allowed") -> dict[str, A
 def simulate(**asked: Any) -> dict[str, Any]:
     """Answer as IAM would for the worker's role as it is deployed; it may do more elsewhere."""
     resource = asked["ResourceArns"][0]
-    is_kept = resource.endswith(KEPT_FROM_THE_WORKER) and len(asked["ResourceArns"]) == 1
+    is_kept = resource.endswith(KEPT_FROM_THE_WORKER) and tuple(asked["ActionNames"]) == WRITES
     return {
         "EvaluationResults": [
-            result(a, resource, "implicitDeny" if is_kept and a in WRITES else "allowed")
+            result(a, resource, "implicitDeny" if is_kept else "allowed")
             for a in asked["ActionNames"]
         ]
     }
@@ -73,6 +73,19 @@ def test_what_a_role_lacks_is_named(decision: str) -> None:
     assert finding.seen == "may not sqs:SendMessage on hourhand-dev-high"
 
 
+def test_a_resource_of_several_that_is_denied_is_told_and_the_others_are_not() -> None:
+    decisions = {"arn:aws:sqs:r:1:high": "allowed", "arn:aws:sqs:r:1:low": "implicitDeny"}
+    inside = [
+        {"EvalResourceName": arn, "EvalResourceDecision": decision, "MissingContextValues": []}
+        for arn, decision in decisions.items()
+    ]
+    together = result("sqs:SendMessage", "*") | {"ResourceSpecificResults": inside}
+    alone = result("s3:GetObject", "arn:aws:s3:::b/*")
+    each = list(each_result({"EvaluationResults": [together, alone]}))
+    assert len(each) == 3
+    assert judge_rights("api", each).seen == "may not sqs:SendMessage on low"
+
+
 def test_what_depends_on_a_condition_cannot_be_told() -> None:
     denied = result("sqs:SendMessage", "*", "implicitDeny")
     finding = judge_rights("api", [denied | {"MissingContextValues": ["aws:SourceVpc"]}])
@@ -89,3 +102,21 @@ def test_an_identity_that_may_not_simulate_skips_each_role_once() -> None:
 def test_a_role_that_is_gone_failed() -> None:
     for findings in look(client_error("NoSuchEntity")).values():
         assert statuses(findings) == [Status.FAILED]
+
+
+@pytest.mark.parametrize(("version", "alias"), [("$LATEST", ""), ("7", ":live")])
+def test_the_scheduler_may_call_itself_by_what_is_called(version: str, alias: str) -> None:
+    tried: list[str] = []
+
+    def simulate_and_note(**asked: Any) -> dict[str, Any]:
+        if asked["ActionNames"] == ["lambda:InvokeFunction"]:
+            tried.extend(asked["ResourceArns"])
+        return simulate(**asked)
+
+    script: dict[str, Answer] = {
+        "lambda.get_function_configuration": {"Role": ROLE, "Version": version},
+        "iam.simulate_principal_policy": simulate_and_note,
+    }
+    found(role_looks(fake_aws(script), DEPLOYMENT))
+    scheduler = "arn:aws:lambda:eu-central-1:123456789012:function:hourhand-dev-scheduler"
+    assert tried == [scheduler + alias]

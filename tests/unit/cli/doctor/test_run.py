@@ -11,12 +11,29 @@ from botocore.exceptions import NoCredentialsError
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.control_records import tick_to_json
 from hourhand.aws.control_store import DynamoControlStore
-from hourhand.cli.doctor.findings import Finding, Status
-from hourhand.cli.doctor.run import DoctorOptions, examine, find, json_of, lines_of, run_doctor
+from hourhand.cli.doctor.asking import LOOKING_SECONDS
+from hourhand.cli.doctor.findings import Finding, Status, run_look
+from hourhand.cli.doctor.run import (
+    DoctorOptions,
+    examine,
+    find,
+    json_of,
+    lines_of,
+    looks_of,
+    run_doctor,
+)
 from hourhand.ports import TickRecord
 from hourhand.testing import START, FakeClock
 from tests.unit.cli.doctor.conftest import PREFIX, Made
-from tests.unit.cli.doctor.fakes import STACK_ID, STACK_OUTPUTS, Answer, fake_aws, statuses
+from tests.unit.cli.doctor.fakes import (
+    DEPLOYMENT,
+    STACK_ID,
+    STACK_OUTPUTS,
+    Answer,
+    client_error,
+    fake_aws,
+    statuses,
+)
 
 
 @pytest.fixture
@@ -85,14 +102,15 @@ def test_a_stack_that_is_not_there_ends_it_with_what_to_do(deployed: None) -> No
     findings = find(DoctorOptions(stack="other"), SystemClock())
     assert [f.check for f in findings[2:]] == ["stack", "everything else"]
     assert "--stack" in findings[2].mend
-    assert json.loads(json_of("other", findings))["is_well"] is False
+    report = json.loads(json_of("other", findings))
+    assert (report["verdict"], report["is_well"]) == ("failed", False)
 
 
 def test_without_credentials_nothing_else_is_tried() -> None:
     none = NoCredentialsError()
     aws = fake_aws({"sts.get_caller_identity": none, "cloudformation.describe_stacks": none})
     findings = examine(aws, FakeClock(), PREFIX)
-    assert statuses(findings) == [Status.FAILED, Status.SKIPPED, Status.FAILED, Status.SKIPPED]
+    assert statuses(findings) == [Status.FAILED, Status.SKIPPED, Status.FAILED, Status.UNKNOWN]
     assert "credentials" in findings[0].mend
 
 
@@ -118,6 +136,46 @@ def test_a_profile_that_does_not_exist_is_a_sentence() -> None:
     (finding,) = find(DoctorOptions(stack=PREFIX, profile="nobody"), SystemClock())
     assert finding.status is Status.FAILED
     assert "nobody" in finding.seen
+
+
+def test_what_there_was_no_time_for_is_not_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FakeClock()
+    outputs = [{"OutputKey": key, "OutputValue": value} for key, value in STACK_OUTPUTS.items()]
+    stack = {"StackId": STACK_ID, "StackName": PREFIX, "StackStatus": "UPDATE_COMPLETE"}
+
+    def slow(**_: str) -> dict[str, object]:
+        clock.advance(LOOKING_SECONDS)
+        return {"Stacks": [{**stack, "Outputs": outputs}]}
+
+    who = {"Arn": "arn:aws:iam::1:user/ada"}
+    aws = fake_aws({"sts.get_caller_identity": who, "cloudformation.describe_stacks": slow}, clock)
+    findings = examine(aws, clock, PREFIX)
+    assert set(statuses(findings)) == {Status.OK, Status.SKIPPED, Status.UNKNOWN}
+    monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: findings)
+    assert run_doctor(DoctorOptions(stack=PREFIX)) == 3
+    assert "Too little was seen to tell" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("check", "script"),
+    [
+        ("table jobs", "dynamodb.describe_table"),
+        ("last tick", "dynamodb.get_item"),
+        ("tick rule", "events.describe_rule"),
+        ("event source high", "lambda.list_event_source_mappings"),
+        ("queue high", "sqs.get_queue_attributes"),
+        ("function worker", "lambda.get_function_configuration"),
+    ],
+)
+def test_nothing_is_well_without_what_is_essential(check: str, script: str) -> None:
+    aws = fake_aws({script: client_error("UnknownOperationException")})
+    looks = [look for look in looks_of(aws, DEPLOYMENT) if look.check == check]
+    # The script knows but one call: what makes another fails in another way.
+    told = [finding for look in looks for finding in run_look(look)]
+    unknowns = [f for f in told if "does not know" in f.seen and f.status is Status.UNKNOWN]
+    assert len(unknowns) == 1
 
 
 def test_all_well_exits_with_0(

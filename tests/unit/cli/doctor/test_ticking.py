@@ -25,9 +25,18 @@ def judged(record: TickRecord | None, seconds_later: float = 30) -> list[Status]
 
 
 @pytest.mark.parametrize(
-    ("seconds_later", "status"), [(0, Status.OK), (180, Status.OK), (181, Status.FAILED)]
+    ("seconds_later", "status"),
+    [
+        (-61, Status.FAILED),
+        (-60, Status.OK),
+        (0, Status.OK),
+        (180, Status.OK),
+        (181, Status.FAILED),
+    ],
 )
-def test_two_lost_ticks_are_no_chance_any_more(seconds_later: float, status: Status) -> None:
+def test_a_tick_is_neither_two_ticks_old_nor_of_the_future(
+    seconds_later: float, status: Status
+) -> None:
     assert judged(RECORD, seconds_later) == [status, Status.OK]
 
 
@@ -45,6 +54,12 @@ def test_jobs_that_are_due_and_do_not_start_are_a_warning() -> None:
     findings = list(judge_tick(late, START, Timings()))
     assert statuses(findings) == [Status.OK, Status.WARNING, Status.OK]
     assert findings[1].seen.endswith("low 61 s")
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(3600.0, Status.WARNING), (3601.0, Status.FAILED)])
+def test_jobs_that_start_an_hour_late_are_a_failure(seconds: float, status: Status) -> None:
+    late = replace(RECORD, oldest_due_seconds={Priority.HIGH: 61.0, Priority.LOW: seconds})
+    assert judged(late)[1] == status
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ class Aws:
     def _must_have_time(self) -> None:
         if self.clock.monotonic() >= self._ends_at:
             raise NotSeen(
-                Status.SKIPPED,
+                Status.UNKNOWN,
                 f"not looked at: AWS had not answered the rest within {LOOKING_SECONDS} s",
                 "Mend what failed first, or look again from where AWS can be reached faster.",
             )

@@ -21,10 +21,12 @@ _PROBLEM = "PROBLEM"
 
 def caller_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at."""
-    yield Look(RULE, partial(_rule, aws, deployment))
-    yield Look(RULE, partial(_targets, aws, deployment))
+    yield Look(RULE, partial(_rule, aws, deployment), is_essential=True)
+    yield Look(RULE, partial(_targets, aws, deployment), is_essential=True)
     for queue in PRIORITY_QUEUES.values():
-        yield Look(f"event source {queue.name}", partial(_source, aws, deployment, queue.name))
+        check = f"event source {queue.name}"
+        run = partial(_source, aws, deployment, queue.name)
+        yield Look(check, run, is_essential=True)
 
 
 def _rule(aws: Aws, deployment: Deployment) -> Iterator[Finding]:

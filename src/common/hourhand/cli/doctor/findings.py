@@ -17,13 +17,23 @@ class Status(StrEnum):
     """How a finding is to be taken.
 
     ``WARNING``: it works, but should be mended or known. ``SKIPPED``: it could not be looked at,
-    for a reason that is no fault of the deployment.
+    for a reason that is no fault of the deployment. ``UNKNOWN``: it was not looked at either, and
+    without it nobody can say that the deployment is well.
     """
 
     OK = "OK"
     WARNING = "WARNING"
     FAILED = "FAILED"
     SKIPPED = "SKIPPED"
+    UNKNOWN = "UNKNOWN"
+
+
+class Verdict(StrEnum):
+    """What all findings together say."""
+
+    WELL = "well"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,11 @@ def skipped(check: str, seen: str, mend: str) -> Finding:
     return Finding(check, Status.SKIPPED, seen, mend)
 
 
+def unknown(check: str, seen: str, mend: str) -> Finding:
+    """Return what had to be looked at, and was not."""
+    return Finding(check, Status.UNKNOWN, seen, mend)
+
+
 class NotSeen(Exception):
     """AWS did not show what was to be looked at: ``status``, and why, and what to do.
 
@@ -77,10 +92,14 @@ class NotSeen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One thing to look at, independent of every other; ``run`` may raise `NotSeen`."""
+    """One thing to look at, independent of every other; ``run`` may raise `NotSeen`.
+
+    ``is_essential``: no deployment is well of which this could not be seen.
+    """
 
     check: str
     run: Callable[[], Iterable[Finding]]
+    is_essential: bool = False
 
 
 def run_look(look: Look) -> list[Finding]:
@@ -90,7 +109,10 @@ def run_look(look: Look) -> list[Finding]:
         # One by one: what was found before a hindrance stays found.
         findings.extend(look.run())
     except NotSeen as hindrance:
-        findings.append(hindrance.of(look.check))
+        finding = hindrance.of(look.check)
+        if look.is_essential and finding.status is Status.SKIPPED:
+            finding = replace(finding, status=Status.UNKNOWN)
+        findings.append(finding)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         findings.append(
             failed(
@@ -121,6 +143,9 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     return merged
 
 
-def is_well(findings: Sequence[Finding]) -> bool:
-    """Whether nothing failed."""
-    return all(finding.status is not Status.FAILED for finding in findings)
+def verdict_of(findings: Sequence[Finding]) -> Verdict:
+    """Return what they say together: a failure goes before what is not known."""
+    statuses = {finding.status for finding in findings}
+    if Status.FAILED in statuses:
+        return Verdict.FAILED
+    return Verdict.UNKNOWN if Status.UNKNOWN in statuses else Verdict.WELL

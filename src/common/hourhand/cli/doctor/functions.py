@@ -12,7 +12,21 @@ from hourhand.cli.doctor.deployment import BUCKET_OUTPUT, FUNCTION_OUTPUTS, Depl
 from hourhand.cli.doctor.findings import REDEPLOY, Finding, Look, failed, ok, skipped, warning
 from hourhand.cli.doctor.queues import read_queue
 from hourhand.domain.errors import InvalidInput
-from hourhand.settings import API_NEEDS, SCHEDULER_NEEDS, WORKER_NEEDS, read_settings
+from hourhand.domain.timings import Timings
+from hourhand.settings import (
+    API_NEEDS,
+    SCHEDULER_NEEDS,
+    WORKER_NEEDS,
+    LeaderMode,
+    Settings,
+    read_settings,
+)
+
+ALIAS = "live"
+"""Which alias is called where functions have versions: that of `hourhand_cdk.plans`."""
+
+_LATEST = "$LATEST"
+_NO_ALIAS = "ResourceNotFoundException"
 
 NEEDS = {"api": API_NEEDS, "scheduler": SCHEDULER_NEEDS, "worker": WORKER_NEEDS}
 
@@ -35,23 +49,40 @@ _OUTPUTS = {
 def function_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at: each function, and what is special about the worker."""
     for name in FUNCTION_OUTPUTS:
-        yield Look(f"function {name}", partial(_function, aws, deployment, name))
+        check = f"function {name}"
+        yield Look(check, partial(_function, aws, deployment, name), is_essential=True)
+        yield Look(check, partial(_reserve, aws, deployment, name))
     yield Look("function worker", partial(_timeout, aws, deployment))
     yield Look("function worker", partial(_loop, aws, deployment))
 
 
 def read_function(aws: Aws, deployment: Deployment, name: str) -> Mapping[str, Any]:
-    """Return the configuration of a function."""
+    """Return the configuration of what is called of a function: its alias, where it has one."""
     function = deployment.function(name)
-    return aws.ask(
-        "lambda", "GetFunctionConfiguration", f"function {function}", FunctionName=function
-    )
+    asked = ("lambda", "GetFunctionConfiguration", f"function {function}")
+    latest = aws.ask(*asked, FunctionName=function)
+    live = aws.ask(*asked, expected={_NO_ALIAS}, FunctionName=function, Qualifier=ALIAS)
+    return live or latest
+
+
+def called_arn(deployment: Deployment, name: str, configuration: Mapping[str, Any]) -> str:
+    """Return the ARN by which a function with that ``configuration`` is called."""
+    is_latest = configuration.get("Version", _LATEST) == _LATEST
+    return deployment.function_arn(name) + ("" if is_latest else f":{ALIAS}")
 
 
 def _function(aws: Aws, deployment: Deployment, name: str) -> Iterator[Finding]:
     configuration = read_function(aws, deployment, name)
     yield from judge_state(name, configuration)
     yield from judge_environment(name, configuration, deployment.outputs)
+
+
+def _reserve(aws: Aws, deployment: Deployment, name: str) -> Iterator[Finding]:
+    function = deployment.function(name)
+    answer = aws.ask(
+        "lambda", "GetFunctionConcurrency", f"function {function}", FunctionName=function
+    )
+    yield from judge_reserve(name, function, answer.get("ReservedConcurrentExecutions"))
 
 
 def _timeout(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
@@ -122,6 +153,41 @@ def judge_environment(
         yield failed(check, f"works on something else: {', '.join(differing)}", REDEPLOY)
     else:
         yield ok(check, "environment complete")
+    if name == "scheduler":
+        yield from judge_flags(settings)
+
+
+def judge_flags(settings: Settings) -> Iterator[Finding]:
+    """Judge the flags of the scheduler that are safe, and yet not what one leaves them at."""
+    check = "function scheduler"
+    if settings.leader is not LeaderMode.ELECTED:
+        yield warning(
+            check,
+            f"does not lead: HOURHAND_LEADER is {settings.leader}",
+            "Unless another deployment leads on these tables, jobs beyond the look-ahead wait: "
+            "deploy with -c leader=elected.",
+        )
+    if not settings.timings.outlasts_a_lost_tick:
+        seconds = settings.timings.look_ahead.total_seconds()
+        wanted = Timings().look_ahead.total_seconds()
+        yield warning(
+            check,
+            f"looks {seconds:.0f} s ahead: one lost tick makes jobs late",
+            f"Deploy with -c look_ahead_seconds={wanted:.0f}.",
+        )
+
+
+def judge_reserve(name: str, function: str, reserved: int | None) -> Iterator[Finding]:
+    """Judge the concurrency that is reserved for a function: with 0 it is switched off."""
+    check = f"function {name}"
+    if reserved == 0:
+        yield failed(
+            check,
+            "is switched off: its reserved concurrency is 0, so every call is throttled",
+            f"aws lambda delete-function-concurrency --function-name {function}",
+        )
+    elif reserved is not None:
+        yield ok(check, f"up to {reserved} at once are reserved")
 
 
 def judge_timeout(timeout_seconds: int, hidden_seconds: Mapping[str, int]) -> Finding:

@@ -25,6 +25,9 @@ from hourhand.domain.model import Priority
 OLD_BACKLOG = timedelta(minutes=15)
 """Longer than the look-ahead and a re-dispatch together: older messages find no worker."""
 
+STANDSTILL = timedelta(hours=1)
+"""Whatever is the reason: a system whose jobs start an hour late does not do its work."""
+
 _RAW = {
     BACKSTOP.name: "messages that no worker could take in a thousand tries",
     TICK_FAILURES: "ticks that the scheduler did not take or that failed",
@@ -42,7 +45,8 @@ _RAW_MEND = {
 def queue_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at: each queue, and how old the backlog is."""
     for queue in QUEUES:
-        yield Look(f"queue {queue.name}", partial(_queue, aws, deployment, queue.name, queue))
+        run = partial(_queue, aws, deployment, queue.name, queue)
+        yield Look(f"queue {queue.name}", run, is_essential=True)
     yield Look(f"queue {TICK_FAILURES}", partial(_queue, aws, deployment, TICK_FAILURES, None))
     yield Look("backlog", partial(_backlog, aws, deployment))
 
@@ -146,8 +150,10 @@ def judge_backlog(oldest_sent: Mapping[Priority, datetime], now: datetime) -> Fi
     """Judge how long the oldest message of each priority queue has waited."""
     ages = {priority: now - sent_at for priority, sent_at in oldest_sent.items()}
     told = ", ".join(f"{p} {_minutes(age)}" for p, age in sorted(ages.items()))
-    if any(age > OLD_BACKLOG for age in ages.values()):
-        return warning(
+    oldest = max(ages.values(), default=timedelta())
+    if oldest > OLD_BACKLOG:
+        judged = failed if oldest > STANDSTILL else warning
+        return judged(
             "backlog",
             f"the oldest messages have waited: {told}",
             "Give the worker more concurrency (-c worker_concurrency=N), look for throttles and "

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hourhand.aws.table_schema import (
-    CLOCK,
-    CONTROL,
-    DEAD_LETTERS,
-    IDEMPOTENCY,
-    JOBS,
-    PRIORITY_QUEUES,
-    RUN_AT_INDEX,
-    SCHEDULES,
-)
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import Deployment
 from hourhand.cli.doctor.findings import (
@@ -29,37 +18,23 @@ from hourhand.cli.doctor.findings import (
     skipped,
     warning,
 )
-from hourhand.cli.doctor.functions import read_function
-
-_READ = ("dynamodb:GetItem",)
-_WRITE = ("dynamodb:PutItem", "dynamodb:UpdateItem")
-_SEND = ("sqs:SendMessage",)
-_TAKE = ("sqs:ReceiveMessage", "sqs:DeleteMessage")
-_TAKE_AND_HIDE = (*_TAKE, "sqs:ChangeMessageVisibility")
-_CONTENTS = ("s3:GetObject", "s3:PutObject")
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """Actions on resources that a role must have, or (``is_wanted`` false) must not have."""
-
-    actions: tuple[str, ...]
-    resources: tuple[str, ...]
-    is_wanted: bool = True
+from hourhand.cli.doctor.functions import called_arn, read_function
+from hourhand.cli.doctor.rights import RIGHTS, Right
 
 
 def role_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at: the role of each function."""
-    for name, rights in _RIGHTS.items():
-        yield Look(f"role {name}", partial(_role, aws, deployment, name, rights))
+    for name in RIGHTS:
+        yield Look(f"role {name}", partial(_role, aws, deployment, name))
 
 
-def _role(aws: Aws, deployment: Deployment, name: str, rights: Any) -> Iterator[Finding]:
+def _role(aws: Aws, deployment: Deployment, name: str) -> Iterator[Finding]:
     check = f"role {name}"
-    role = read_function(aws, deployment, name)["Role"]
+    function = read_function(aws, deployment, name)
+    role = function["Role"]
     wanted: list[Mapping[str, Any]] = []
     refused: list[Mapping[str, Any]] = []
-    for right in rights(deployment):
+    for right in RIGHTS[name](deployment, called_arn(deployment, name, function)):
         try:
             answer = _simulate(aws, role, right)
         except NotSeen as hindrance:
@@ -67,7 +42,7 @@ def _role(aws: Aws, deployment: Deployment, name: str, rights: Any) -> Iterator[
                 raise
             yield skipped(check, hindrance.seen, hindrance.mend)
             return
-        (wanted if right.is_wanted else refused).extend(answer["EvaluationResults"])
+        (wanted if right.is_wanted else refused).extend(each_result(answer))
     yield judge_rights(name, wanted)
     yield from judge_excess(name, refused)
 
@@ -81,6 +56,21 @@ def _simulate(aws: Aws, role: str, right: Right) -> Mapping[str, Any]:
         ActionNames=list(right.actions),
         ResourceArns=list(right.resources),
     )
+
+
+def each_result(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield one result for an action on a resource.
+
+    Of several resources IAM may tell but one result of the action, with theirs inside, and the
+    context values that are missing there too (IAM API reference, ResourceSpecificResult).
+    """
+    for result in answer["EvaluationResults"]:
+        inside = result.get("ResourceSpecificResults", [])
+        if not inside:
+            yield result
+        for each in inside:
+            told = {**each, "EvalDecision": each["EvalResourceDecision"]}
+            yield {"EvalActionName": result["EvalActionName"], **told}
 
 
 def judge_rights(name: str, results: Sequence[Mapping[str, Any]]) -> Finding:
@@ -123,43 +113,3 @@ def _told(results: Iterable[Mapping[str, Any]]) -> str:
 
 def _resource(arn: str) -> str:
     return arn.split(":", 5)[-1]
-
-
-def _api_rights(deployment: Deployment) -> Iterator[Right]:
-    tables = (deployment.table_arn(JOBS.name), deployment.table_arn(SCHEDULES.name))
-    yield Right((*_READ, *_WRITE), tables)
-    yield Right(_READ, (deployment.table_arn(CONTROL.name),))
-    yield Right(_SEND, _queues(deployment))
-    yield Right(_CONTENTS, (deployment.object_arns(),))
-
-
-def _scheduler_rights(deployment: Deployment) -> Iterator[Right]:
-    tables = (JOBS.name, SCHEDULES.name, CONTROL.name)
-    yield Right((*_READ, *_WRITE), tuple(deployment.table_arn(name) for name in tables))
-    index = f"{deployment.table_arn(JOBS.name)}/index/{RUN_AT_INDEX.name}"
-    yield Right(("dynamodb:Query",), (index,))
-    yield Right(_SEND, (*_queues(deployment), deployment.queue_arn(CLOCK.name)))
-    yield Right(_TAKE, (deployment.queue_arn(CLOCK.name),))
-    yield Right(("lambda:InvokeFunction",), (deployment.function_arn("scheduler"),))
-
-
-def _worker_rights(deployment: Deployment) -> Iterator[Right]:
-    written = (JOBS.name, IDEMPOTENCY.name)
-    kept_from_it = (CONTROL.name, SCHEDULES.name)
-    yield Right((*_READ, *_WRITE), tuple(deployment.table_arn(name) for name in written))
-    yield Right(_READ, tuple(deployment.table_arn(name) for name in kept_from_it))
-    yield Right(_SEND, _queues(deployment))
-    priorities = (queue.name for queue in PRIORITY_QUEUES.values())
-    yield Right(_TAKE_AND_HIDE, tuple(deployment.queue_arn(name) for name in priorities))
-    yield Right(_CONTENTS, (deployment.object_arns(),))
-    for name in kept_from_it:
-        yield Right(_WRITE, (deployment.table_arn(name),), is_wanted=False)
-
-
-def _queues(deployment: Deployment) -> tuple[str, ...]:
-    """Return the queues that every function sends to."""
-    names = (*(queue.name for queue in PRIORITY_QUEUES.values()), DEAD_LETTERS.name)
-    return tuple(deployment.queue_arn(name) for name in names)
-
-
-_RIGHTS = {"api": _api_rights, "scheduler": _scheduler_rights, "worker": _worker_rights}

@@ -25,11 +25,12 @@ from hourhand.cli.doctor.findings import (
     Finding,
     Look,
     Status,
+    Verdict,
     failed,
-    is_well,
     merged,
     run_look,
-    skipped,
+    unknown,
+    verdict_of,
 )
 from hourhand.cli.doctor.functions import function_looks
 from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
@@ -39,7 +40,9 @@ from hourhand.cli.doctor.tables import table_looks
 from hourhand.cli.doctor.ticking import ticking_looks
 from hourhand.ports import CorrectableClock
 
-WELL, FAILED = 0, 1
+EXIT_CODES = {Verdict.WELL: 0, Verdict.FAILED: 1, Verdict.UNKNOWN: 3}
+"""2 is wrong usage, as everywhere."""
+
 LOOKS_AT_ONCE = 12
 """Below `hourhand.aws.clients.MAX_CONNECTIONS`, and quick enough: some 50 looks of 0.1 s."""
 
@@ -48,6 +51,12 @@ _STYLES = {
     Status.WARNING: "yellow",
     Status.FAILED: "bold red",
     Status.SKIPPED: "cyan",
+    Status.UNKNOWN: "bold magenta",
+}
+_VERDICTS = {
+    Verdict.WELL: "The deployment is well",
+    Verdict.FAILED: "Something is to be mended",
+    Verdict.UNKNOWN: "Too little was seen to tell whether the deployment is well",
 }
 _STATUS_WIDTH = 9
 _CHECK_WIDTH = 22
@@ -73,7 +82,7 @@ def run_doctor(options: DoctorOptions) -> int:
         console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
         for line in lines_of(findings):
             console.print(line)
-    return WELL if is_well(findings) else FAILED
+    return EXIT_CODES[verdict_of(findings)]
 
 
 def find(options: DoctorOptions, clock: CorrectableClock) -> list[Finding]:
@@ -100,7 +109,7 @@ def examine(aws: Aws, clock: CorrectableClock, stack: str) -> list[Finding]:
     findings.extend(of_stack)
     if deployment is None:
         mend = "Mend what failed above, then look again."
-        findings.append(skipped("everything else", "not looked at: the stack names it", mend))
+        findings.append(unknown("everything else", "not looked at: the stack names it", mend))
         return findings
     # What one look waits for, another need not: AWS takes 0.1 s a call, a cold API some seconds.
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="look") as threads:
@@ -137,18 +146,16 @@ def lines_of(findings: Sequence[Finding]) -> Iterator[Text]:
             yield Text.assemble(" " * _STATUS_WIDTH, ("to do: ", "bold"), finding.mend)
     counts = {status: sum(f.status is status for f in findings) for status in Status}
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    well = is_well(findings)
     yield Text()
-    yield Text.assemble(
-        ("The deployment is well" if well else "Something is to be mended", "bold"), f": {told}."
-    )
+    yield Text.assemble((_VERDICTS[verdict_of(findings)], "bold"), f": {told}.")
 
 
 def json_of(stack: str, findings: Sequence[Finding]) -> str:
     """Return the findings as JSON, for programs."""
     report = {
         "stack": stack,
-        "is_well": is_well(findings),
+        "verdict": verdict_of(findings),
+        "is_well": verdict_of(findings) is Verdict.WELL,
         "findings": [asdict(finding) for finding in findings],
     }
     return json.dumps(report, indent=2)

@@ -18,7 +18,7 @@ def table_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at: each table's shape, expiry and backups."""
     for table in TABLES:
         check = f"table {table.name}"
-        yield Look(check, partial(_shape, aws, deployment, table))
+        yield Look(check, partial(_shape, aws, deployment, table), is_essential=True)
         if table.expiry is not None:
             yield Look(check, partial(_expiry, aws, deployment, table))
         yield Look(check, partial(_backups, aws, deployment, table))

@@ -12,6 +12,7 @@ from hourhand.aws.table_schema import CONTROL, JOBS
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import Deployment
 from hourhand.cli.doctor.findings import Finding, Look, failed, ok, warning
+from hourhand.cli.doctor.queues import STANDSTILL
 from hourhand.domain.timings import Timings
 from hourhand.domain.watermark import MAX_OPEN_BUCKETS, Watermark, watermark_lag
 from hourhand.ports import TickRecord
@@ -23,6 +24,9 @@ DEAD = "dead jobs"
 
 OLDEST_TICK = timedelta(minutes=3)
 """A tick may come 20 s late or be lost; two lost ones are no chance any more."""
+
+EARLIEST_TICK = timedelta(minutes=-1)
+"""AWS tells its time to a second, and a scheduler corrects its own by it."""
 
 OVERDUE = timedelta(seconds=60)
 """From then on the scheduler sends a job's message again: `Timings.redispatch_first`."""
@@ -37,7 +41,7 @@ _BEGINNING = datetime(2020, 1, 1, tzinfo=UTC)
 
 def ticking_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at."""
-    yield Look(TICK, partial(_tick, aws, deployment))
+    yield Look(TICK, partial(_tick, aws, deployment), is_essential=True)
     yield Look(WATERMARK, partial(_watermark, aws, deployment))
     yield Look(DEAD, partial(_dead, aws, deployment))
 
@@ -94,7 +98,14 @@ def judge_tick(record: TickRecord | None, now: datetime, timings: Timings) -> It
         return
     age = now - record.at
     seen = f"{age.total_seconds():.0f} s ago, led by {record.holder} (epoch {record.epoch})"
-    if age > OLDEST_TICK:
+    if age < EARLIEST_TICK:
+        yield failed(
+            TICK,
+            f"is {-age.total_seconds():.0f} s in the future, by {record.holder}: a clock is wrong",
+            "If this machine's agrees with AWS's (above), it is the scheduler's: see its skew and "
+            "its log. Until then nobody can tell by this record whether ticks come.",
+        )
+    elif age > OLDEST_TICK:
         yield failed(
             TICK,
             f"{seen}: the scheduler does not do its work",
@@ -110,7 +121,9 @@ def _judge_overdue(record: TickRecord) -> Iterator[Finding]:
     overdue = {p: s for p, s in record.oldest_due_seconds.items() if s > OVERDUE.total_seconds()}
     if overdue:
         told = ", ".join(f"{p} {s:.0f} s" for p, s in sorted(overdue.items()))
-        yield warning(
+        is_late = max(overdue.values()) > STANDSTILL.total_seconds()
+        judged = failed if is_late else warning
+        yield judged(
             TICK,
             f"it saw jobs that are due and do not start: {told}",
             "See the event sources and the worker's log and throttles; give it more concurrency "

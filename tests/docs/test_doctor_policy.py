@@ -1,0 +1,197 @@
+"""The policy for ``hourhand doctor`` allows each call that it makes, and nothing else.
+
+The calls are recorded from the whole command: boto3's clients check and take the arguments, and
+get an answer of a deployment in which there is nothing to see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boto3.session import Session
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+
+from hourhand.cli.doctor.asking import ApiAnswer, Aws
+from hourhand.cli.doctor.findings import Status
+from hourhand.cli.doctor.run import examine
+from hourhand.testing import FakeClock
+from tests.unit.cli.doctor.fakes import ACCOUNT, REGION, STACK_ID, STACK_OUTPUTS
+
+PAGE = Path(__file__).parents[2] / "docs" / "iam" / "doctor.json"
+STACK = STACK_OUTPUTS["Installation"]
+NEEDS_NO_RIGHT = {"sts:GetCallerIdentity"}
+"""Allowed to everybody, even where a policy denies it (STS API reference)."""
+
+IAM_NAMES = {
+    "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
+    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
+}
+"""Where the action is not called as the operation (Service Authorization Reference, S3)."""
+
+WITHOUT_RESOURCES = {"cloudwatch:GetMetricData", "lambda:ListEventSourceMappings"}
+"""What can be allowed on everything or not at all (Service Authorization Reference)."""
+
+GENERATED = {"cloudformation:DescribeStacks", "iam:SimulatePrincipalPolicy"}
+"""Of a stack the id, of a role the end of its name is CloudFormation's."""
+
+FILLED = {
+    "REGION": REGION,
+    "ACCOUNT": ACCOUNT,
+    "INSTALLATION": STACK,
+    "BUCKET": STACK_OUTPUTS["ContentsBucket"],
+    "API_ID": "abc123",
+}
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "GetCallerIdentity": {"Arn": f"arn:aws:iam::{ACCOUNT}:user/ada"},
+    "DescribeStacks": {
+        "Stacks": [
+            {
+                "StackId": STACK_ID,
+                "StackName": STACK,
+                "StackStatus": "CREATE_COMPLETE",
+                "Outputs": [
+                    {"OutputKey": name, "OutputValue": value}
+                    for name, value in STACK_OUTPUTS.items()
+                ],
+            }
+        ]
+    },
+    "DescribeTable": {
+        "Table": {"TableStatus": "ACTIVE", "AttributeDefinitions": [], "KeySchema": []}
+    },
+    "DescribeTimeToLive": {"TimeToLiveDescription": {}},
+    "DescribeContinuousBackups": {"ContinuousBackupsDescription": {}},
+    "GetItem": {},
+    "Query": {"Items": []},
+    "GetQueueAttributes": {"Attributes": {"VisibilityTimeout": "900"}},
+    "GetMetricData": {"MetricDataResults": []},
+    "GetPublicAccessBlock": {},
+    "GetBucketLifecycleConfiguration": {},
+    "GetFunctionConfiguration": {
+        "Role": f"arn:aws:iam::{ACCOUNT}:role/{STACK}-Role-1A2B",
+        "Timeout": 900,
+    },
+    "GetFunctionConcurrency": {},
+    "GetFunctionRecursionConfig": {"RecursiveLoop": "Allow"},
+    "ListEventSourceMappings": {"EventSourceMappings": []},
+    "DescribeRule": {"State": "ENABLED"},
+    "ListTargetsByRule": {"Targets": []},
+    "SimulatePrincipalPolicy": {"EvaluationResults": []},
+}
+
+
+def _arn(service: str, resource: str) -> str:
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
+
+
+def _table(asked: Mapping[str, Any]) -> str:
+    index = f"/index/{asked['IndexName']}" if "IndexName" in asked else ""
+    return _arn("dynamodb", f"table/{asked['TableName']}{index}")
+
+
+def _lambda(asked: Mapping[str, Any]) -> str:
+    if "FunctionName" not in asked:
+        return "*"
+    alias = f":{asked['Qualifier']}" if "Qualifier" in asked else ""
+    return _arn("lambda", f"function:{asked['FunctionName']}{alias}")
+
+
+RESOURCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "cloudformation": lambda asked: _arn("cloudformation", f"stack/{asked['StackName']}/1"),
+    "cloudwatch": lambda _: "*",
+    "dynamodb": _table,
+    "events": lambda asked: _arn("events", f"rule/{asked.get('Name') or asked['Rule']}"),
+    "iam": lambda asked: str(asked["PolicySourceArn"]),
+    "lambda": _lambda,
+    "s3": lambda asked: f"arn:aws:s3:::{asked['Bucket']}",
+    "sqs": lambda asked: _arn("sqs", asked["QueueUrl"].rpartition("/")[2]),
+    "sts": lambda _: "*",
+}
+"""The resource by which IAM judges a call of each service."""
+
+
+@dataclass(slots=True)
+class RecordedAws(Aws):
+    """AWS that is not there; ``calls``: action and resource of each."""
+
+    calls: set[tuple[str, str]] = field(default_factory=set)
+
+    def get_from_api(self, url: str, path: str) -> ApiAnswer:
+        api_id = url.removeprefix("https://").partition(".")[0]
+        self.calls.add(("execute-api:Invoke", _arn("execute-api", f"{api_id}/$default/GET{path}")))
+        return ApiAnswer(200, '{"handlers": []}')
+
+    def note(self, params: Mapping[str, Any], model: Any, **_: Any) -> None:
+        service = str(model.service_model.service_name)
+        action = f"{service}:{IAM_NAMES.get(model.name, model.name)}"
+        self.calls.add((action, RESOURCES[service](params)))
+
+
+def _answer(model: Any, **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+    return AWSResponse("https://aws.invalid", 200, HTTPHeaders(), None), ANSWERS[model.name]
+
+
+@pytest.fixture(scope="module")
+def calls() -> set[tuple[str, str]]:
+    """Everything that the command asks AWS."""
+    session = Session("testing", "testing", region_name=REGION)
+    clock = FakeClock()
+    aws = RecordedAws(session, clock)
+    events: Any = session.events
+    events.register("provide-client-params.*.*", aws.note)
+    events.register("before-call.*.*", _answer)
+
+    findings = examine(aws, clock, STACK)
+
+    broken = [f for f in findings if "was not understood" in f.seen]
+    assert broken == []
+    # The clock alone cannot be compared: the answers have no date.
+    assert [f.check for f in findings if f.status is Status.SKIPPED] == ["this machine's clock"]
+    return {call for call in aws.calls if call[0] not in NEEDS_NO_RIGHT}
+
+
+@pytest.fixture(scope="module")
+def allowed() -> set[tuple[str, str]]:
+    """What the policy allows, filled in: each action with each pattern of a resource."""
+    text = re.sub("|".join(FILLED), lambda match: FILLED[match[0]], PAGE.read_text())
+    found: set[tuple[str, str]] = set()
+    for statement in json.loads(text)["Statement"]:
+        assert set(statement) == {"Sid", "Effect", "Action", "Resource"}
+        assert statement["Effect"] == "Allow"
+        found |= set(itertools.product(statement["Action"], statement["Resource"]))
+    return found
+
+
+def _covers(allowed: tuple[str, str], call: tuple[str, str]) -> bool:
+    return allowed[0] == call[0] and fnmatchcase(call[1], allowed[1])
+
+
+def test_every_call_is_allowed(calls: set[tuple[str, str]], allowed: set[tuple[str, str]]) -> None:
+    assert calls
+    assert {call for call in calls if not any(_covers(a, call) for a in allowed)} == set()
+
+
+def test_nothing_is_allowed_that_is_not_called(
+    calls: set[tuple[str, str]], allowed: set[tuple[str, str]]
+) -> None:
+    assert {a for a in allowed if not any(_covers(a, call) for call in calls)} == set()
+
+
+def test_wildcards_are_only_where_aws_has_no_other_way_or_a_name_is_generated(
+    allowed: set[tuple[str, str]],
+) -> None:
+    assert not [action for action, _ in allowed if "*" in action]
+    assert {action for action, resource in allowed if resource == "*"} == WITHOUT_RESOURCES
+    assert {action for action, resource in allowed if "*" in resource} == (
+        WITHOUT_RESOURCES | GENERATED
+    )
