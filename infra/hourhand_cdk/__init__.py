@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hourhand_cdk.config import Config, InvalidConfig, Stage, read_config
-    from hourhand_cdk.functions import WorkerOptions
     from hourhand_cdk.packing import HandlerSource, Packed, PackingError, Target, pack
+    from hourhand_cdk.plans import WorkerOptions
     from hourhand_cdk.scheduler import HourhandScheduler
     from hourhand_cdk.stack import HourhandStack
 
@@ -22,7 +22,7 @@ _PLACES = {
     "PackingError": "packing",
     "Stage": "config",
     "Target": "packing",
-    "WorkerOptions": "functions",
+    "WorkerOptions": "plans",
     "pack": "packing",
     "read_config": "config",
 }

@@ -35,7 +35,9 @@ class Rule:
     """One alarm: ``breaches`` of the last ``of`` periods of ``metric`` are beyond ``threshold``.
 
     ``says``: what is wrong and what it means for jobs; ``first``: what to do about it first.
-    ``is_told``: whether the topic hears of it.
+    ``is_told``: whether the topic hears of it; ``is_urgent``: whether it hears of its end, too.
+    Of each end it would hear in a burst when a stack is made: an alarm that knows nothing yet,
+    and then that all is well, has ended for CloudWatch.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Rule:
     of: int = 5
     missing: cloudwatch.TreatMissingData = _IS_WELL
     is_told: bool = True
+    is_urgent: bool = False
 
     @property
     def description(self) -> str:
@@ -69,20 +72,7 @@ def alarm_rules(metrics: Metrics) -> Sequence[Rule]:
 def _on_time(metrics: Metrics) -> list[Rule]:
     config = metrics.config
     return [
-        Rule(
-            name="no-tick",
-            says="No tick in 3 minutes: nothing is swept. Jobs due more than the look-ahead from "
-            "now, schedules and recoveries wait. Nothing is lost.",
-            first="run `hourhand doctor`; it says whether the rule is off or the scheduler fails.",
-            metric=metrics.missed_ticks(),
-            threshold=1,
-            comparison=_BELOW,
-            breaches=3,
-            of=3,
-            missing=_IS_BAD,
-            # A scheduler on standby leads no tick, by order.
-            is_told=config.leader == "elected",
-        ),
+        _no_tick(metrics),
         Rule(
             name="oldest-due",
             says=f"A due job has been waiting for more than {config.oldest_due_alarm_seconds} s: "
@@ -94,6 +84,7 @@ def _on_time(metrics: Metrics) -> list[Rule]:
             breaches=2,
             of=3,
             missing=_IS_UNKNOWN,
+            is_urgent=True,
         ),
         Rule(
             name="lateness",
@@ -103,8 +94,30 @@ def _on_time(metrics: Metrics) -> list[Rule]:
             "the tick is slow, or DynamoDB throttles.",
             metric=metrics.lateness("p99"),
             threshold=config.lateness_alarm_ms,
+            is_urgent=True,
         ),
     ]
+
+
+def _no_tick(metrics: Metrics) -> Rule:
+    return Rule(
+        name="no-tick",
+        says="No tick in 3 minutes: nothing is swept. Jobs due more than the look-ahead from "
+        "now, schedules and recoveries wait. Nothing is lost.",
+        first="run `hourhand doctor`; it says whether the rule is off or the scheduler fails.",
+        metric=metrics.missed_ticks(),
+        threshold=1,
+        comparison=_BELOW,
+        # The newest minute's tick may only be late to be counted, which looks like none
+        # (CloudWatch user guide, metric math, FILL). Four in a row are three that are sure,
+        # and what one lost tick and one that slipped into the next minute never come to.
+        breaches=4,
+        of=4,
+        missing=_IS_BAD,
+        is_urgent=True,
+        # A scheduler on standby leads no tick, by order.
+        is_told=metrics.config.leader == "elected",
+    )
 
 
 def _left_lying(metrics: Metrics) -> list[Rule]:
@@ -177,6 +190,7 @@ def _failing_functions(metrics: Metrics) -> list[Rule]:
         "answer, 500 an error of ours.",
         metric=metrics.failed_requests_percent(),
         threshold=percent,
+        is_urgent=True,
     )
     return [*rules, failing_api]
 

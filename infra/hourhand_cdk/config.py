@@ -8,11 +8,21 @@ with a sentence that names it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from hourhand.settings import (
     LEAST_LOOK_AHEAD_SECONDS,
@@ -21,16 +31,16 @@ from hourhand.settings import (
     DispatchMode,
     LeaderMode,
 )
+from hourhand_cdk.environment import check_names
 from hourhand_cdk.packing import PYTHON
-
-MINIMUM_CONCURRENCY = 2
-"""The least MaximumConcurrency that an SQS event source takes (Lambda API, ScalingConfig)."""
-
-CONCURRENCY_SHARES = {"high": 0.45, "medium": 0.40, "low": 0.15}
-"""How the workers' concurrency is shared out among the queues: ADR 11."""
-
-LEAST_WORKER_CONCURRENCY = 14
-"""Below it, the share of ``low`` would be less than Lambda takes."""
+from hourhand_cdk.shares import (
+    CALLS_PER_POLLER,
+    LEAST_POLLED_CONCURRENCY,
+    LEAST_WORKER_CONCURRENCY,
+    MINIMUM_POLLERS,
+    pollers_of,
+    shared_out,
+)
 
 LOG_RETENTIONS = {
     1: "ONE_DAY",
@@ -49,17 +59,6 @@ LOG_RETENTIONS = {
 }
 """Days, and what the CDK calls them: some of what CloudWatch Logs takes (PutRetentionPolicy)."""
 
-_CONTEXT_OF_OTHERS = (
-    "@",
-    "aws:",
-    "aws-cdk:",
-    "cdk-",
-    "availability-zones:",
-    "hosted-zone:",
-    "ami:",
-)
-"""How the names of the CDK's own context begin."""
-
 
 class Stage(StrEnum):
     """Which defaults a deployment starts from."""
@@ -68,12 +67,42 @@ class Stage(StrEnum):
     PROD = "prod"
 
 
-class InvalidConfig(Exception):
+class InvalidConfig(ValueError):
     """The context asks for something that cannot be deployed."""
 
 
-Seconds = Annotated[int, Field(ge=1)]
+_NOT_YET_KNOWN = "${Token["
+"""In a CDK app, begins what stands for a text that only CloudFormation will know."""
+
+_IN_WORDS = {
+    "dict_type": 'must be a JSON object, such as {"NAME": "text"}',
+    "string_type": "must be a text: put it in quotes",
+}
+"""What our readers are told instead of pydantic's own words, by pydantic's type of the error."""
+
+
+def _matching(pattern: str, allowed: str) -> AfterValidator:
+    """Refuse what does not match, and say in words what is allowed."""
+    known = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not known.fullmatch(value) and _NOT_YET_KNOWN not in value:
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return value
+
+    return AfterValidator(check)
+
+
 Memory = Annotated[int, Field(ge=128, le=10_240)]
+Arn = Annotated[str, _matching(r"arn:\S+", "an ARN, which begins with arn:")]
+Installation = Annotated[
+    str,
+    _matching(r"([a-z][a-z0-9-]{0,29})?", "up to 30 of a-z, 0-9 and -, a letter first"),
+]
+Email = Annotated[
+    str, _matching(r"[^@\s]+@[^@\s]+", "one address of e-mail, such as ops@example.org")
+]
+HttpsUrl = Annotated[str, _matching(r"https://\S+", "a URL that begins with https://")]
 
 
 def _listed(value: object) -> object:
@@ -83,9 +112,12 @@ def _listed(value: object) -> object:
     return value
 
 
-def _mapped(value: object) -> object:
-    """Let a mapping be given as a JSON text."""
-    return json.loads(value) if isinstance(value, str) else value
+def _parsed(value: object) -> object:
+    """Let a mapping be given as a JSON text; what is none stays the text, which is then refused."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        return value
 
 
 class Config(BaseModel):
@@ -94,9 +126,8 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: Stage = Stage.DEV
-    installation: str = Field(
+    installation: Installation = Field(
         default="",
-        pattern=r"^([a-z][a-z0-9-]{0,29})?$",
         description="Begins every name; two deployments in an account need two. hourhand-<stage>.",
     )
 
@@ -108,7 +139,7 @@ class Config(BaseModel):
     handlers_environment: dict[str, str] = Field(
         default_factory=dict, description="Further environment of the worker, as a JSON object."
     )
-    handlers_policies: list[str] = Field(
+    handlers_policies: list[Arn] = Field(
         default_factory=list, description="ARNs of managed policies that the handlers need."
     )
 
@@ -129,14 +160,15 @@ class Config(BaseModel):
     )
     provisioned_pollers: bool = Field(
         default=False,
-        description="Pollers of one's own, paid by the hour, instead of MaximumConcurrency.",
+        description="Pollers of one's own, paid by the hour, instead of MaximumConcurrency; "
+        "each calls up to 10 workers.",
     )
     snap_start: bool = False
     provisioned_concurrency: int = Field(
         default=0, ge=0, description="Workers, and one API, kept warm and paid by the hour."
     )
     tracing: Literal["off", "xray", "opentelemetry"] = "off"
-    opentelemetry_layer: str | None = Field(default=None, description="The ARN of its layer.")
+    opentelemetry_layer: Arn | None = Field(default=None, description="The ARN of its layer.")
     log_retention_days: int = 14
 
     # Flags: they change the functions' environment, never their code.
@@ -151,18 +183,22 @@ class Config(BaseModel):
     protect_data: bool = Field(
         default=False, description="Deletion protection; tables and bucket outlive the stack."
     )
-    customer_key: bool = Field(default=False, description="A KMS key of this deployment's own.")
+    customer_key: bool = Field(
+        default=False,
+        description="A KMS key of this deployment's own. Once on, never off: without it in the "
+        "stack, no function may read what was stored under it. It outlives the stack.",
+    )
     enforce_tls: bool = Field(default=True, description="Off only for an emulator without TLS.")
 
     # The API.
     api_authorization: Literal["iam", "jwt"] = "iam"
-    jwt_issuer: str | None = None
+    jwt_issuer: HttpsUrl | None = None
     jwt_audience: list[str] = Field(default_factory=list)
     api_requests_per_second: int = Field(default=100, ge=1)
     api_burst: int = Field(default=200, ge=1)
 
     # Alarms.
-    alarm_email: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    alarm_email: Email | None = None
     lateness_alarm_ms: int = Field(default=5_000, ge=100)
     oldest_due_alarm_seconds: int = Field(default=300, ge=1)
     dead_jobs_alarm: int = Field(default=1, ge=1, description="So many unresolved DEAD jobs.")
@@ -174,7 +210,13 @@ class Config(BaseModel):
     )
 
     _lists = field_validator("handlers_policies", "jwt_audience", mode="before")(_listed)
-    _mappings = field_validator("handlers_environment", mode="before")(_mapped)
+    _mappings = field_validator("handlers_environment", mode="before")(_parsed)
+
+    @field_validator("handlers_environment")
+    @classmethod
+    def _names_are_free(cls, environment: dict[str, str]) -> dict[str, str]:
+        check_names(environment)
+        return environment
 
     @field_validator("log_retention_days")
     @classmethod
@@ -191,6 +233,12 @@ class Config(BaseModel):
             raise ValueError("snap_start and provisioned_concurrency exclude each other")
         if self.tracing == "opentelemetry" and not self.opentelemetry_layer:
             raise ValueError("tracing=opentelemetry needs opentelemetry_layer, the ARN of a layer")
+        if self.provisioned_pollers and self.worker_concurrency < LEAST_POLLED_CONCURRENCY:
+            raise ValueError(
+                f"provisioned_pollers needs a worker_concurrency of {LEAST_POLLED_CONCURRENCY} or "
+                f"more, not {self.worker_concurrency}: a queue has at least {MINIMUM_POLLERS} "
+                f"pollers of {CALLS_PER_POLLER} workers each, and low has the smallest share"
+            )
         return self
 
     @property
@@ -202,6 +250,18 @@ class Config(BaseModel):
     def concurrency(self) -> dict[str, int]:
         """MaximumConcurrency of each priority's event source."""
         return shared_out(self.worker_concurrency)
+
+    @property
+    def pollers(self) -> dict[str, int]:
+        """The most provisioned pollers of each priority's event source."""
+        return pollers_of(self.worker_concurrency)
+
+    @property
+    def most_workers(self) -> int:
+        """How many workers run at a time when every queue has a backlog."""
+        if self.provisioned_pollers:
+            return CALLS_PER_POLLER * sum(self.pollers.values())
+        return self.worker_concurrency
 
 
 STAGES: dict[Stage, dict[str, Any]] = {
@@ -216,18 +276,9 @@ STAGES: dict[Stage, dict[str, Any]] = {
 }
 
 
-def shared_out(concurrency: int) -> dict[str, int]:
-    """Share ``concurrency`` out among the priorities; what rounding leaves over goes to high."""
-    shares = {name: int(concurrency * share) for name, share in CONCURRENCY_SHARES.items()}
-    shares["high"] += concurrency - sum(shares.values())
-    return shares
-
-
 def read_config(context: Mapping[str, Any]) -> Config:
     """Make the deployment that ``context`` asks for; raise `InvalidConfig` naming what is wrong."""
-    given = {
-        name: value for name, value in context.items() if not name.startswith(_CONTEXT_OF_OTHERS)
-    }
+    given = {name: value for name, value in context.items() if not _is_of_the_cdk(name)}
     try:
         stage = Stage(given.get("stage", Stage.DEV))
     except ValueError as error:
@@ -239,12 +290,27 @@ def read_config(context: Mapping[str, Any]) -> Config:
         raise InvalidConfig(_told(error)) from error
 
 
+def _is_of_the_cdk(name: str) -> bool:
+    """Tell the CDK's flags, and what it has looked up (``vpc-provider:account=...``), from ours.
+
+    No setting has a colon in its name.
+    """
+    return ":" in name or name.startswith(("@", "cdk-"))
+
+
 def _told(error: ValidationError) -> str:
     sentences = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
-        reason = problem["msg"].removeprefix("Value error, ")
+        reason = _IN_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
         if problem["type"] == "extra_forbidden":
-            reason = f"is no setting. There are: {', '.join(Config.model_fields)}"
+            reason = _no_setting(name)
         sentences.append(f"{name}: {reason}" if name else reason)
     return "The context is not right: " + "; ".join(sentences) + "."
+
+
+def _no_setting(name: str) -> str:
+    alike = get_close_matches(name, Config.model_fields)
+    if alike:
+        return f"is no setting; did you mean {' or '.join(alike)}?"
+    return f"is no setting. There are: {', '.join(Config.model_fields)}"

@@ -127,7 +127,7 @@ def _is_it_keeping_up(metrics: Metrics) -> list[Row]:
                 "Workers busy, and duplicates",
                 [running],
                 right=[_named("Duplicates, %", metrics.duplicates_percent())],
-                limit=config.worker_concurrency,
+                limit=config.most_workers,
                 limit_is="all workers",
             ),
         ],

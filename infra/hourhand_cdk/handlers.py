@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hourhand_cdk.config import Config
-from hourhand_cdk.packing import HandlerSource, Packed, PackingError, Target, pack
+from hourhand_cdk.packing import CACHE, HandlerSource, Packed, PackingError, Target, pack
 
-CACHE = Path(".hourhand", "packing")
 TRACER = "aws_xray_sdk"
 
 

@@ -10,7 +10,6 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
-from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from hourhand.aws.table_schema import resource_name
@@ -82,7 +81,13 @@ class Monitoring(Construct):
                 self._for_alarms(["kms:Decrypt", "kms:GenerateDataKey*"], "*", "AlarmsEncrypt")
             )
         if self._config.alarm_email is not None:
-            topic.add_subscription(subscriptions.EmailSubscription(self._config.alarm_email))
+            sns.Subscription(
+                self,
+                "Email",
+                topic=topic,
+                protocol=sns.SubscriptionProtocol.EMAIL,
+                endpoint=self._config.alarm_email,
+            )
         return topic
 
     def _for_alarms(self, granted: list[str], resource: str, sid: str) -> iam.PolicyStatement:
@@ -119,5 +124,6 @@ class Monitoring(Construct):
             actions_enabled=rule.is_told,
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))
-        alarm.add_ok_action(actions.SnsAction(self.topic))
+        if rule.is_urgent:
+            alarm.add_ok_action(actions.SnsAction(self.topic))
         return alarm

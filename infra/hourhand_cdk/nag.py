@@ -7,15 +7,19 @@ recorded in the construct itself, so that they hold in the app of a user who run
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from hourhand_cdk.config import Config
+
 CONTENTS = "{contents}"
 """Stands for the bucket's logical id in the id of a finding."""
 
 _FUNCTIONS = ("Functions/Api", "Functions/Scheduler", "Functions/Worker")
+_POLICIES = tuple(f"{function}Role/DefaultPolicy" for function in _FUNCTIONS)
 _ENDS = ("Queues/DeadLettersQueue", "Queues/TickFailuresQueue")
 _SOURCES = ("Triggers/HighSource", "Triggers/MediumSource", "Triggers/LowSource")
 
@@ -23,13 +27,26 @@ _END = "Here messages end: a person reads them, and another queue behind it woul
 _PROBES = "Its messages only ask SQS for the time, live a minute, and are nobody's loss."
 
 
+class Case(Enum):
+    """What a deployment has or has not, where that makes a finding."""
+
+    TRACED = auto()
+    UNTRACED = auto()
+    IN_NETWORK = auto()
+    EMAILED = auto()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suppression:
-    """Findings of one rule on some constructs, by their paths below `HourhandScheduler`."""
+    """Findings of one rule on some constructs, by their paths below `HourhandScheduler`.
+
+    ``case``: where alone it holds; ``None``: everywhere.
+    """
 
     rule: str
     paths: tuple[str, ...]
     reason: str
+    case: Case | None = None
 
 
 SUPPRESSIONS = (
@@ -42,7 +59,7 @@ SUPPRESSIONS = (
     Suppression(rule="AwsSolutions-SQS3", paths=("Queues/ClockQueue",), reason=_PROBES),
     Suppression(
         rule=f"AwsSolutions-IAM5[Resource::<{CONTENTS}.Arn>/*]",
-        paths=tuple(f"{function}Role/DefaultPolicy" for function in _FUNCTIONS),
+        paths=_POLICIES,
         reason="Objects are named by their jobs, whose ids nobody knows beforehand.",
     ),
     Suppression(
@@ -51,9 +68,22 @@ SUPPRESSIONS = (
         reason="CloudWatch knows no resources for GetMetricData, the one action that has it.",
     ),
     Suppression(
+        rule="AwsSolutions-IAM5[Resource::*]",
+        paths=_POLICIES,
+        reason="X-Ray knows no resources for the two actions that send it traces.",
+        case=Case.TRACED,
+    ),
+    Suppression(
+        rule="AwsSolutions-IAM5[Resource::*]",
+        paths=("Functions/WorkerRole/DefaultPolicy",),
+        reason="Lambda makes the network interfaces itself, and EC2 lists them all or none.",
+        case=Case.IN_NETWORK,
+    ),
+    Suppression(
         rule="Serverless-LambdaTracing",
         paths=_FUNCTIONS,
         reason="Tracing is a setting that is off by default, since it is paid for by the call.",
+        case=Case.UNTRACED,
     ),
     Suppression(
         rule="Serverless-LambdaDLQ",
@@ -74,15 +104,38 @@ SUPPRESSIONS = (
         rule="Serverless-SQSRedrivePolicy", paths=("Queues/BackstopQueue", *_ENDS), reason=_END
     ),
     Suppression(rule="Serverless-SQSRedrivePolicy", paths=("Queues/ClockQueue",), reason=_PROBES),
+    Suppression(
+        rule="Serverless-SNSRedrivePolicy",
+        paths=("Monitoring/Email",),
+        reason="Whoever misses a mail sees the alarm on the dashboard: nothing is lost with it.",
+        case=Case.EMAILED,
+    ),
 )
 
 
-def acknowledge_findings(scheduler: Construct, contents: s3.IBucket) -> None:
-    """Record every suppression where it belongs; ``contents`` is the bucket."""
+def cases_of(config: Config, *, is_in_network: bool) -> frozenset[Case]:
+    """Return which cases a deployment is; ``is_in_network``: whether its worker has a VPC."""
+    cases = {Case.UNTRACED if config.tracing == "off" else Case.TRACED}
+    if is_in_network:
+        cases.add(Case.IN_NETWORK)
+    if config.alarm_email is not None:
+        cases.add(Case.EMAILED)
+    return frozenset(cases)
+
+
+def acknowledge_findings(
+    scheduler: Construct, contents: s3.IBucket, cases: frozenset[Case]
+) -> None:
+    """Record every suppression that holds in ``cases`` where it belongs.
+
+    ``contents`` is the bucket.
+    """
     bucket = contents.node.default_child
     assert isinstance(bucket, s3.CfnBucket)
     logical_id = Stack.of(scheduler).get_logical_id(bucket)
     for suppression in SUPPRESSIONS:
+        if suppression.case is not None and suppression.case not in cases:
+            continue
         rule = suppression.rule.replace(CONTENTS, str(logical_id))
         for path in suppression.paths:
             Validations.of(_below(scheduler, path)).acknowledge(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from aws_cdk import Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 
 from hourhand_cdk.queues import Queues
@@ -97,6 +98,32 @@ def key_statements(storage: Storage) -> list[iam.PolicyStatement]:
             conditions={"StringEquals": {"kms:ViaService": services}},
         )
     ]
+
+
+def logging_statement(group: logs.ILogGroup) -> iam.PolicyStatement:
+    """Return what Lambda does to write a function's log.
+
+    It may make no group: a late call would make it again after the stack is gone, to stay forever.
+    """
+    return _statement(["logs:CreateLogStream", "logs:PutLogEvents"], [group.log_group_arn])
+
+
+def network_statement() -> iam.PolicyStatement:
+    """Return what Lambda does to put a function into a network of the user's.
+
+    They are those of AWS's policy AWSLambdaVPCAccessExecutionRole but for its rights on every log.
+    """
+    return _statement(
+        [
+            "ec2:AssignPrivateIpAddresses",
+            "ec2:CreateNetworkInterface",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeSubnets",
+            "ec2:UnassignPrivateIpAddresses",
+        ],
+        ["*"],
+    )
 
 
 def _items(table: dynamodb.TableV2, *actions: str) -> iam.PolicyStatement:

@@ -51,11 +51,6 @@ class Queues(Construct):
         self.clock = self._made[CLOCK.name]
         self.tick_failures = self._made[TICK_FAILURES.name]
 
-    @property
-    def all(self) -> tuple[sqs.Queue, ...]:
-        """Every queue."""
-        return tuple(self._made.values())
-
     def _make(self, queue: Queue) -> sqs.Queue:
         redrive = None
         if queue.backstop is not None and queue.max_receives is not None:

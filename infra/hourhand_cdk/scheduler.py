@@ -10,11 +10,12 @@ from constructs import Construct
 
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
-from hourhand_cdk.functions import Functions, WorkerOptions
+from hourhand_cdk.functions import Functions
 from hourhand_cdk.handlers import packed_handlers
 from hourhand_cdk.monitoring import Monitoring
-from hourhand_cdk.nag import acknowledge_findings
+from hourhand_cdk.nag import acknowledge_findings, cases_of
 from hourhand_cdk.packing import HandlerSource, Packed
+from hourhand_cdk.plans import Plans, WorkerOptions
 from hourhand_cdk.queues import Queues
 from hourhand_cdk.storage import Storage
 from hourhand_cdk.triggers import Triggers
@@ -70,10 +71,13 @@ class HourhandScheduler(Construct):
             self,
             "Functions",
             config=self.config,
-            packed=packed,
-            storage=self.storage,
-            queues=self.queues,
-            options=options,
+            plans=Plans(
+                config=self.config,
+                packed=packed,
+                storage=self.storage,
+                queues=self.queues,
+                options=options,
+            ),
         )
         self.triggers = Triggers(
             self, "Triggers", config=self.config, functions=self.functions, queues=self.queues
@@ -88,7 +92,8 @@ class HourhandScheduler(Construct):
             storage=self.storage,
             api=self.api,
         )
-        acknowledge_findings(self, self.storage.bucket)
+        cases = cases_of(self.config, is_in_network=options.vpc is not None)
+        acknowledge_findings(self, self.storage.bucket, cases)
 
     @property
     def worker(self) -> lambda_.Function:

@@ -10,8 +10,8 @@ from constructs import Construct
 
 from hourhand.domain.model import Priority
 from hourhand_cdk.config import Config
-from hourhand_cdk.functions import WorkerOptions
 from hourhand_cdk.packing import Packed
+from hourhand_cdk.plans import WorkerOptions
 from hourhand_cdk.scheduler import HourhandScheduler
 
 

@@ -47,11 +47,6 @@ class Storage(Construct):
         self.bucket = self._make_bucket()
 
     @property
-    def tables(self) -> tuple[dynamodb.TableV2, ...]:
-        """Every table."""
-        return (self.jobs, self.control, self.idempotency, self.schedules)
-
-    @property
     def _removal(self) -> RemovalPolicy:
         return RemovalPolicy.RETAIN if self._config.protect_data else RemovalPolicy.DESTROY
 
@@ -62,7 +57,9 @@ class Storage(Construct):
             description=f"What {self._config.prefix} stores and sends",
             alias=f"alias/{self._config.prefix}",
             enable_key_rotation=True,
-            removal_policy=self._removal,
+            # Without it nobody reads again what was stored under it, nor what a restore brings
+            # back; so it stays where tables and bucket go.
+            removal_policy=RemovalPolicy.RETAIN,
         )
 
     def _make_table(self, table: Table) -> dynamodb.TableV2:

@@ -15,17 +15,12 @@ from hourhand.domain.model import Priority
 from hourhand_cdk.config import Config
 from hourhand_cdk.functions import Functions
 from hourhand_cdk.queues import Queues
+from hourhand_cdk.shares import MINIMUM_POLLERS
 
 TICK_MINUTES = 1
 TICK_RETRIES = 2
 TICK_MAX_AGE_SECONDS = 60
 """A tick older than a minute has a successor, which reads the same buckets."""
-
-MINIMUM_POLLERS = 2
-"""The least that Lambda takes for SQS (Lambda API, ProvisionedPollerConfig)."""
-
-CALLS_PER_POLLER = 10
-"""Invocations side by side by one provisioned poller (Lambda developer guide, SQS scaling)."""
 
 
 @jsii.implements(lambda_.IDestination)
@@ -65,9 +60,8 @@ class Triggers(Construct):
         self._config = config
         self._functions = functions
         self.tick_rule = self._tick(functions.scheduler_target, queues.tick_failures)
-        self.event_sources = [
-            self._event_source(priority, queue) for priority, queue in queues.by_priority.items()
-        ]
+        for priority, queue in queues.by_priority.items():
+            self._make_event_source(priority, queue)
 
     def _tick(self, scheduler: lambda_.IFunction, failures: sqs.IQueue) -> events.Rule:
         # What Lambda itself retries is an event that it has taken: a failed tick needs none, the
@@ -93,15 +87,14 @@ class Triggers(Construct):
             ],
         )
 
-    def _event_source(self, priority: Priority, queue: sqs.Queue) -> lambda_.EventSourceMapping:
-        share = self._config.concurrency[priority.value]
+    def _make_event_source(self, priority: Priority, queue: sqs.Queue) -> None:
         pollers = None
         if self._config.provisioned_pollers:
             pollers = lambda_.ProvisionedPollerConfig(
                 minimum_pollers=MINIMUM_POLLERS,
-                maximum_pollers=max(MINIMUM_POLLERS, -(-share // CALLS_PER_POLLER)),
+                maximum_pollers=self._config.pollers[priority.value],
             )
-        return lambda_.EventSourceMapping(
+        lambda_.EventSourceMapping(
             self,
             f"{priority.value.capitalize()}Source",
             target=self._functions.worker_target,
@@ -109,6 +102,6 @@ class Triggers(Construct):
             batch_size=1,
             report_batch_item_failures=True,
             # Lambda refuses both together.
-            max_concurrency=None if pollers else share,
+            max_concurrency=None if pollers else self._config.concurrency[priority.value],
             provisioned_poller_config=pollers,
         )

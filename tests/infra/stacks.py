@@ -19,9 +19,10 @@ from tests.infra.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from aws_cdk import App
+    from aws_cdk.cx_api import CloudFormationStackArtifact
 
-    from hourhand_cdk.functions import WorkerOptions
     from hourhand_cdk.packing import Packed
+    from hourhand_cdk.plans import WorkerOptions
 
 IN_CI = "HOURHAND_CI"
 FUNCTIONS = ("api", "scheduler", "worker")
@@ -56,10 +57,17 @@ def silence_jsii() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A synthesised template, and the folder of the assembly that it lies in."""
+    """A synthesised template, the folder of its assembly, and what the CDK warned of."""
 
     template: dict[str, Any]
     assembly: Path
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def read(cls, stack: CloudFormationStackArtifact, assembly: Path) -> Deployment:
+        """Return the deployment of a stack in the assembly in a folder."""
+        warnings = tuple(str(message.entry.data) for message in stack.messages)
+        return cls(stack.template, assembly, warnings)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -164,7 +172,7 @@ class Deployments:
         app = App(analytics_reporting=False, outdir=str(folder))
         build(app)
         (stack,) = app.synth().stacks
-        return Deployment(stack.template, folder)
+        return Deployment.read(stack, folder)
 
     def _add_stack(self, app: App, context: Mapping[str, Any]) -> None:
         from hourhand_cdk.app import make_stack

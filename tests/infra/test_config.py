@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hourhand_cdk.config import (
+from hourhand_cdk.config import Config, InvalidConfig, read_config
+from hourhand_cdk.shares import (
+    CALLS_PER_POLLER,
     CONCURRENCY_SHARES,
+    LEAST_POLLED_CONCURRENCY,
     LEAST_WORKER_CONCURRENCY,
     MINIMUM_CONCURRENCY,
-    Config,
-    InvalidConfig,
-    read_config,
+    MINIMUM_POLLERS,
+    pollers_of,
     shared_out,
 )
 
@@ -47,6 +49,14 @@ def test_what_is_given_goes_before_what_the_stage_says() -> None:
     [
         ({"snap_start": "true"}, "snap_start", True),
         ({"api_memory_mb": "2048"}, "api_memory_mb", 2048),
+        ({"handlers_environment": {"LEVEL": "3"}}, "handlers_environment", {"LEVEL": "3"}),
+        (
+            {"handlers_environment": {"AWS_LAMBDA_EXEC_WRAPPER": "/opt/mine", "TZ": "UTC"}},
+            "handlers_environment",
+            {"AWS_LAMBDA_EXEC_WRAPPER": "/opt/mine", "TZ": "UTC"},
+        ),
+        ({"jwt_issuer": "https://login.example.com"}, "jwt_issuer", "https://login.example.com"),
+        ({"alarm_email": "ops@example.org"}, "alarm_email", "ops@example.org"),
         ({"handlers_policies": "arn:a, arn:b,"}, "handlers_policies", ["arn:a", "arn:b"]),
         ({"handlers_policies": ["arn:a"]}, "handlers_policies", ["arn:a"]),
         (
@@ -68,7 +78,14 @@ def test_the_cdks_own_context_is_left_alone() -> None:
     context = {
         "@aws-cdk/core:newStyleStackSynthesis": True,
         "aws:cdk:enable-path-metadata": True,
-        "availability-zones:account=1:region=eu-central-1": ["a"],
+        "cdk-migrate": True,
+        **{
+            f"{provider}:account=1:region=eu-central-1": ["a"]
+            for provider in (
+                *("ami", "availability-zones", "hosted-zone", "vpc-provider", "ssm"),
+                *("security-group", "key-provider", "load-balancer", "load-balancer-listener"),
+            )
+        },
     }
     assert read_config(context) == Config()
 
@@ -76,7 +93,15 @@ def test_the_cdks_own_context_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        ({"wroker_concurrency": "20"}, "wroker_concurrency: is no setting. There are: stage, "),
+        (
+            {"wroker_concurrency": "20"},
+            "wroker_concurrency: is no setting; did you mean worker_concurrency",
+        ),
+        (
+            {"worker-concurrency": "20"},
+            "worker-concurrency: is no setting; did you mean worker_concurrency",
+        ),
+        ({"colour": "red"}, "colour: is no setting. There are: stage, installation, "),
         ({"stage": "staging"}, "stage must be dev or prod, not 'staging'."),
         ({"worker_concurrency": "13"}, "worker_concurrency: "),
         ({"worker_concurrency": "many"}, "worker_concurrency: "),
@@ -84,8 +109,42 @@ def test_the_cdks_own_context_is_left_alone() -> None:
         ({"python": "3.9"}, "python: "),
         ({"architecture": "risc"}, "architecture: "),
         ({"log_retention_days": "15"}, "log_retention_days: must be one of 1, 3, 5"),
-        ({"installation": "Night_Jobs"}, "installation: "),
-        ({"handlers_environment": "{"}, "handlers_environment"),
+        (
+            {"installation": "Night_Jobs"},
+            "installation: must be up to 30 of a-z, 0-9 and -, a letter first, not 'Night_Jobs'",
+        ),
+        ({"installation": "n" * 31}, "installation: must be up to 30 of "),
+        ({"installation": "night\n"}, "installation: must be up to 30 of "),
+        ({"alarm_email": "ops"}, "alarm_email: must be one address of e-mail, such as ops@"),
+        ({"handlers_policies": "Orders"}, "handlers_policies.0: must be an ARN, which begins with"),
+        ({"opentelemetry_layer": "otel"}, "opentelemetry_layer: must be an ARN"),
+        ({"jwt_issuer": "http://a.example"}, "jwt_issuer: must be a URL that begins with https://"),
+        ({"handlers_environment": "{"}, "handlers_environment: must be a JSON object, such as {"),
+        ({"handlers_environment": "[1]"}, "handlers_environment: must be a JSON object"),
+        (
+            {"handlers_environment": {"LEVEL": 3}},
+            "handlers_environment.LEVEL: must be a text: put it in quotes",
+        ),
+        ({"handlers_environment": {"IS_ON": True}}, "handlers_environment.IS_ON: must be a text"),
+        ({"handlers_environment": {"my-name": "a"}}, "handlers_environment: 'my-name' is no name"),
+        ({"handlers_environment": {"A": "a"}}, "handlers_environment: 'A' is no name for Lambda"),
+        ({"handlers_environment": {"_HANDLER": "a"}}, "handlers_environment: '_HANDLER' is no "),
+        (
+            {"handlers_environment": {"HOURHAND_LEADER": "a"}},
+            "handlers_environment: HOURHAND_LEADER is refused: names that begin with HOURHAND_",
+        ),
+        (
+            {"handlers_environment": {"AWS_REGION": "a"}},
+            "handlers_environment: AWS_REGION is refused: Lambda itself sets it",
+        ),
+        (
+            {"handlers_environment": {"AWS_LAMBDA_FUNCTION_NAME": "a"}},
+            "handlers_environment: AWS_LAMBDA_FUNCTION_NAME is refused: Lambda itself sets it",
+        ),
+        (
+            {"provisioned_pollers": "true", "worker_concurrency": "133"},
+            "provisioned_pollers needs a worker_concurrency of 134 or more, not 133: ",
+        ),
         ({"api_authorization": "jwt"}, "api_authorization=jwt needs jwt_issuer and jwt_audience"),
         (
             {"snap_start": "true", "provisioned_concurrency": "2"},
@@ -99,6 +158,17 @@ def test_what_is_wrong_is_named(context: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
         read_config(context)
     assert words in str(refused.value)
+
+
+def test_a_secret_in_the_environment_is_not_repeated_by_what_refuses_it() -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        read_config({"handlers_environment": '{"PASSWORD": "open sesame"'})
+    assert "sesame" not in str(refused.value)
+
+
+def test_what_only_cloudformation_will_know_is_taken_unseen() -> None:
+    issuer = "${Token[Pool.ProviderUrl.42]}"
+    assert Config(jwt_issuer=issuer).jwt_issuer == issuer
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -122,3 +192,15 @@ def test_concurrency_is_shared_out_to_the_last_worker_and_each_share_is_legal(
     assert set(shares) == set(CONCURRENCY_SHARES)
     assert min(shares.values()) >= MINIMUM_CONCURRENCY
     assert shares["high"] >= shares["medium"] >= shares["low"]
+
+
+def test_no_share_is_legal_of_one_worker_less_than_the_least() -> None:
+    assert min(shared_out(LEAST_WORKER_CONCURRENCY - 1).values()) < MINIMUM_CONCURRENCY
+    assert min(pollers_of(LEAST_POLLED_CONCURRENCY - 1).values()) < MINIMUM_POLLERS
+
+
+@pytest.mark.parametrize("concurrency", [LEAST_POLLED_CONCURRENCY, 199, 777, 2000])
+def test_pollers_call_no_more_workers_than_their_share(concurrency: int) -> None:
+    for name, pollers in pollers_of(concurrency).items():
+        assert pollers >= MINIMUM_POLLERS
+        assert pollers * CALLS_PER_POLLER <= shared_out(concurrency)[name]

@@ -8,7 +8,7 @@ from typing import Any
 from hourhand.observability import MEASURED_BY, NAMESPACE, Metric
 from hourhand_cdk.config import Config
 from tests.infra.measured import alarms, dashboard, measured_by_widget
-from tests.infra.stacks import FUNCTIONS, Deployment
+from tests.infra.stacks import FUNCTIONS, Deployment, Deployments
 
 COLUMNS = 24
 FREE_METRICS = 50
@@ -94,6 +94,13 @@ def test_the_lines_in_the_graphs_are_where_the_alarms_are(dev: Deployment) -> No
         "What waits, and how far back the sweep reads": found["oldest-due"]["Threshold"],
         "Workers busy, and duplicates": Config().worker_concurrency,
     }
+
+
+def test_the_line_of_all_workers_is_what_pollers_can_call(deployments: Deployments) -> None:
+    polled = deployments.of(provisioned_pollers=True, worker_concurrency=199)
+
+    # 90, 79 and 29 workers, in whole pollers of ten.
+    assert limits(polled)["Workers busy, and duplicates"] == 90 + 70 + 20
 
 
 def test_the_warnings_are_read_from_the_logs_of_every_function(dev: Deployment) -> None:

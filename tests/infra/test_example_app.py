@@ -40,7 +40,7 @@ def example(packing: Packing) -> Deployment:
     names = runpy.run_path(str(APP))
     assembly = names["app"].synth()
     (stack,) = assembly.stacks
-    return Deployment(stack.template, Path(assembly.directory))
+    return Deployment.read(stack, Path(assembly.directory))
 
 
 def test_the_handlers_beside_the_app_are_packed(example: Deployment, packing: Packing) -> None:

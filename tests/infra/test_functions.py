@@ -98,6 +98,16 @@ def test_each_function_has_code_a_role_and_logs_of_its_own(dev: Deployment) -> N
         assert len({repr(function[attribute]) for function in made}) == len(FUNCTIONS)
 
 
+def test_no_function_may_make_its_log_again_once_the_stack_is_gone(
+    dev: Deployment,
+) -> None:
+    for function in FUNCTIONS:
+        logging = {(a, r) for a, r in dev.allowed(function) if a.startswith("logs:")}
+        group = f"log-group:/aws/lambda/hourhand-dev-{function}"
+        assert {action for action, _ in logging} == {"logs:CreateLogStream", "logs:PutLogEvents"}
+        assert all(group in resource for _, resource in logging), logging
+
+
 @pytest.mark.parametrize(("stage", "days"), [("dev", 14), ("prod", 90)])
 def test_every_log_is_deleted_in_the_end(deployments: Deployments, stage: str, days: int) -> None:
     groups = deployments.of(stage=stage).properties("AWS::Logs::LogGroup")
@@ -183,6 +193,13 @@ def test_snapshots_are_taken_of_published_versions(deployments: Deployments) -> 
         assert deployment.function(function)["SnapStart"] == {"ApplyOn": "PublishedVersions"}
 
 
+@pytest.mark.parametrize("context", VERSIONED)
+def test_the_cdk_warns_of_nothing_where_there_are_aliases(
+    deployments: Deployments, context: dict[str, Any]
+) -> None:
+    assert deployments.of(**context).warnings == ()
+
+
 def test_warm_copies_are_of_what_somebody_waits_for(deployments: Deployments) -> None:
     warm = {
         alias["FunctionName"]: alias.get("ProvisionedConcurrencyConfig", {}).get(
@@ -199,7 +216,7 @@ def test_the_worker_gets_what_the_users_handlers_need(deployments: Deployments) 
         from aws_cdk import aws_iam as iam
         from aws_cdk import aws_lambda as lambda_
 
-        from hourhand_cdk.functions import WorkerOptions
+        from hourhand_cdk.plans import WorkerOptions
 
         layer = "arn:aws:lambda:eu-central-1:111122223333:layer:fonts:1"
         return WorkerOptions(
@@ -218,24 +235,41 @@ def test_the_worker_gets_what_the_users_handlers_need(deployments: Deployments) 
     roles = deployment.of_type("AWS::IAM::Role")
     role = deployment.evaluation.value(roles[worker["Role"].rpartition("/")[2]]["Properties"])
     attached = {arn.rpartition("/")[2] for arn in role["ManagedPolicyArns"]}
-    # Without the second, a function cannot enter the network.
-    assert attached == {"AmazonPollyReadOnlyAccess", "AWSLambdaVPCAccessExecutionRole"}
+    assert attached == {"AmazonPollyReadOnlyAccess"}
+    # Without it, a function cannot enter the network.
+    assert ("ec2:CreateNetworkInterface", "*") in deployment.allowed("worker")
     for function in ("api", "scheduler"):
         other = deployment.function(function)
         assert "ORDERS" not in other["Environment"]["Variables"]
         assert not {"Layers", "VpcConfig"} & set(other)
+        assert not [a for a, _ in deployment.allowed(function) if a.startswith("ec2:")]
 
 
 def test_an_environment_of_the_users_that_clashes_with_ours_is_refused(
     deployments: Deployments,
 ) -> None:
     def options(_: Any) -> Any:
-        from hourhand_cdk.functions import WorkerOptions
+        from hourhand_cdk.plans import WorkerOptions
 
-        return WorkerOptions(environment={"HOURHAND_JOBS_TABLE": "mine", "MINE": "1"})
+        return WorkerOptions(environment={"AWS_LAMBDA_EXEC_WRAPPER": "/opt/mine", "MINE": "1"})
 
-    with pytest.raises(ValueError, match="already has HOURHAND_JOBS_TABLE from us"):
-        deployments.with_worker(options)
+    layer = "arn:aws:lambda:eu-central-1:901920570463:layer:aws-otel-python-arm64:1"
+    traced = {"tracing": "opentelemetry", "opentelemetry_layer": layer}
+    with pytest.raises(ValueError, match="already has AWS_LAMBDA_EXEC_WRAPPER from us"):
+        deployments.with_worker(options, **traced)
+    # What starts Python is the user's to say where we have nothing to start it with.
+    worker = deployments.with_worker(options).function("worker")
+    assert worker["Environment"]["Variables"]["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/mine"
+
+
+@pytest.mark.parametrize("name", ["HOURHAND_JOBS_TABLE", "AWS_REGION", "orders-table"])
+def test_an_app_of_the_users_may_not_give_the_worker_names_that_cannot_be_deployed(
+    deployments: Deployments, name: str
+) -> None:
+    from hourhand_cdk.plans import WorkerOptions
+
+    with pytest.raises(ValueError, match=name):
+        WorkerOptions(environment={name: "mine"})
 
 
 def test_the_context_gives_the_worker_environment_and_policies(deployments: Deployments) -> None:

@@ -24,6 +24,10 @@ ALARM_NAMES = {
 AT_ONCE = {"dead-jobs", "backstop", "tick-failures"}
 """They tell of what stays until somebody deals with it, not of how the last minute went."""
 
+URGENT = {"no-tick", "oldest-due", "lateness", "api-failures"}
+"""Somebody waits while they last. The others' ends are told to nobody: a new stack would begin with
+a message for each."""
+
 MAX_METRICS_OF_AN_EXPRESSION = 10
 """CloudWatch user guide, alarms on metric math."""
 
@@ -145,13 +149,13 @@ def test_a_missing_tick_is_the_only_silence_that_alarms(dev: Deployment) -> None
     }
 
 
-def test_three_minutes_without_a_tick_alarm_and_each_of_them_counts_as_none(
+def test_four_empty_minutes_alarm_of_which_the_newest_may_only_be_counted_late(
     dev: Deployment,
 ) -> None:
     alarm = alarms(dev)["no-tick"]
 
     assert [q["Expression"] for q in alarm["Metrics"] if "Expression" in q] == ["FILL(ticks, 0)"]
-    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (3, 3)
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (4, 4)
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
     assert period_seconds(alarm) == 60
 
@@ -206,9 +210,12 @@ def test_without_metric_math_only_alarms_on_one_metric_are_made(deployments: Dep
 # --- whom they tell, and what --------------------------------------------------------------------
 
 
-def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(dev: Deployment) -> None:
-    for alarm in alarms(dev).values():
-        assert alarm["AlarmActions"] == alarm["OKActions"] == [TOPIC]
+def test_every_alarm_tells_the_topic_when_it_begins_and_the_urgent_ones_when_they_end(
+    dev: Deployment,
+) -> None:
+    for name, alarm in alarms(dev).items():
+        assert alarm["AlarmActions"] == [TOPIC]
+        assert alarm.get("OKActions", []) == ([TOPIC] if name in URGENT else []), name
 
 
 def test_every_alarm_says_what_it_means_and_what_to_do_first(dev: Deployment) -> None:

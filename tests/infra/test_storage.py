@@ -182,6 +182,10 @@ def test_the_key_is_opened_to_no_service_but_cloudwatch(deployments: Deployments
     assert services == {"cloudwatch.amazonaws.com"}
 
 
-def test_a_key_outlives_a_protected_stack(deployments: Deployments) -> None:
-    (key,) = deployments.of(stage="prod", customer_key=True).of_type(KEY).values()
+@pytest.mark.parametrize("stage", ["dev", "prod"])
+def test_a_key_outlives_its_stack_and_the_setting_that_made_it(
+    deployments: Deployments, stage: str
+) -> None:
+    # What was stored under it would be lost with it: objects, messages, backups.
+    (key,) = deployments.of(stage=stage, customer_key=True).of_type(KEY).values()
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")

@@ -12,6 +12,11 @@ SOURCE = "AWS::Lambda::EventSourceMapping"
 FAILURES = "arn:aws:sqs:eu-central-1:111122223333:hourhand-dev-tick-failures"
 
 
+def of(deployments: Deployments, stage: str, provisioned: bool) -> Deployment:
+    """Return a deployment that is large enough for either way to poll."""
+    return deployments.of(stage=stage, provisioned_pollers=provisioned, worker_concurrency=200)
+
+
 def sources_of(deployment: Deployment) -> dict[str, dict[str, Any]]:
     found = deployment.properties(SOURCE)
     return {source["EventSourceArn"].rpartition("-")[2]: source for source in found}
@@ -55,7 +60,7 @@ def test_a_failed_tick_is_not_repeated_by_lambda_but_kept(dev: Deployment) -> No
 def test_each_message_is_a_batch_of_its_own_and_kept_alone(
     deployments: Deployments, stage: str, provisioned: bool
 ) -> None:
-    sources = sources_of(deployments.of(stage=stage, provisioned_pollers=provisioned))
+    sources = sources_of(of(deployments, stage, provisioned))
     assert set(sources) == {"high", "medium", "low"}
     for source in sources.values():
         assert source["BatchSize"] == 1
@@ -84,7 +89,7 @@ def test_the_workers_are_shared_out_among_the_priorities(
 def test_concurrency_is_never_limited_together_with_provisioned_pollers(
     deployments: Deployments, stage: str, provisioned: bool
 ) -> None:
-    for source in sources_of(deployments.of(stage=stage, provisioned_pollers=provisioned)).values():
+    for source in sources_of(of(deployments, stage, provisioned)).values():
         assert ("ProvisionedPollerConfig" in source) is provisioned
         assert ("ScalingConfig" in source) is not provisioned
 

@@ -34,7 +34,7 @@ def test_options_that_can_be_switched_later_lose_nothing(deployments: Deployment
         {"protect_data": True},
         {"snap_start": True},
         {"provisioned_concurrency": 3},
-        {"provisioned_pollers": True},
+        {"provisioned_pollers": True, "worker_concurrency": 200},
         {"enforce_tls": False},
     ):
         assert losses(before, stateful(deployments.of(**context))) == [], context

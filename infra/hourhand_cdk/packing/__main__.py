@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hourhand.domain.errors import HourhandError
-from hourhand_cdk.packing import PYTHON, HandlerSource, Target, fetch, pack
+from hourhand_cdk.packing import CACHE, PYTHON, HandlerSource, Target, fetch, pack
 
 FAILED = 1
-CACHE = Path(".hourhand", "packing")
-"""Where the CDK app looks, too: what was fetched once is there for every later pack."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
@@ -16,6 +17,9 @@ from hourhand_cdk.packing._pins import LAMBDA_HAS, Pin
 from hourhand_cdk.packing._requirements import Requirements
 from hourhand_cdk.packing._target import Target
 from hourhand_cdk.packing._trees import copy_file, is_installers_note, settle, tidy
+
+CACHE = Path(".hourhand", "packing")
+"""Where the command and the CDK app look, too: what was fetched once is there for later packs."""
 
 FORMAT = 1
 """Part of every hash: raise it when trees are made in another way."""
@@ -100,15 +104,16 @@ class Dependencies:
         return kept
 
 
-def installed_files(name: str) -> list[tuple[PurePosixPath, Path]]:
+@functools.cache
+def installed_files(name: str) -> tuple[tuple[PurePosixPath, Path], ...]:
     """Return the files of a distribution of this environment; none where it is not recorded."""
     found = metadata.distribution(name).files or []
-    return [
+    return tuple(
         (PurePosixPath(file), Path(str(file.locate())))
         for file in found
         # Scripts lie outside of the folder of libraries.
         if ".." not in file.parts and not is_installers_note(PurePosixPath(file))
-    ]
+    )
 
 
 def _copy_installed(names: Iterable[str], to: Path) -> bool:

@@ -12,6 +12,9 @@ import sys
 import traceback
 from pathlib import Path
 
+_OF_A_VERSION = (AttributeError, ImportError, NameError, SyntaxError, TypeError)
+"""What code raises that was written for another version of Python."""
+
 
 def main() -> None:
     """Read, write, answer, and end at once, whatever the import has started."""
@@ -34,7 +37,11 @@ def _read(module: str, manifest: Path, tree: str) -> dict[str, object]:
         handlers = describe(load_handlers(module))
     except HourhandError as error:
         cause = error.__cause__
-        return {"error": error.detail, "traceback": _shown(cause, tree) if cause else ""}
+        return {
+            "error": error.detail,
+            "traceback": _shown(cause, tree) if cause else "",
+            "may_be_the_version": isinstance(cause, _OF_A_VERSION),
+        }
     write_manifest(manifest, handlers)
     return {"handlers": [info.name for info in handlers]}
 

@@ -1,8 +1,11 @@
-"""Running what was packed in a process of its own, which holds nothing worth stealing.
+"""Running what was packed in a process of its own, which is handed no credentials.
 
-No credentials and no way to any: no variables of AWS but a region, no files of AWS's tools, an
-empty home, no metadata service. No libraries but those of the asset and Lambda's own: not even
-the environment that packs.
+It gets no variables of AWS but a region, and none of ours; AWS's tools find no files in its empty
+home and ask no metadata service. So an import that calls AWS by mistake fails. That is no sandbox:
+the process is the same user's, who may read files by their absolute path, the environment of his
+other processes, and the network. Pack only code that you would run.
+
+It has no libraries but those of the asset and Lambda's own: not even the environment that packs.
 """
 
 from __future__ import annotations

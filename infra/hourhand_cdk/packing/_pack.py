@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 from packaging.utils import canonicalize_name
 
 from hourhand.settings import Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE, ON_DEMAND
+from hourhand.start_up import INITIALIZATION_TYPE
 from hourhand_cdk.packing import _cold_start_process, _handlers_process
 from hourhand_cdk.packing._dependencies import Dependencies, Say
-from hourhand_cdk.packing._errors import HandlersFailed, PackingError
+from hourhand_cdk.packing._errors import HandlersFailed, InstallFailed, PackingError
 from hourhand_cdk.packing._installer import Installer, find_installer
 from hourhand_cdk.packing._isolation import IMPORT_SECONDS, Ended, Isolation
 from hourhand_cdk.packing._names import (
@@ -38,6 +38,7 @@ from hourhand_cdk.packing._pins import Pin, check_conflicts, our_pins
 from hourhand_cdk.packing._report import FunctionRow, Report, check_limits
 from hourhand_cdk.packing._requirements import Requirements, read_requirements
 from hourhand_cdk.packing._source import (
+    HOW_TO_NAME_IT,
     HandlerSource,
     SourceFiles,
     choose_module,
@@ -49,6 +50,9 @@ from hourhand_cdk.packing._trees import copy_file, settle, tree_digest, tree_siz
 
 REPORT = "packed.json"
 """Lies beside the three folders, and marks their parent as one that may be replaced."""
+
+_ON_DEMAND = "on-demand"
+"""How a function begins for which nothing was provisioned (Lambda, defined variables)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,10 +180,10 @@ def _pack(work: _Work, target: Target, *, measures: bool) -> Report:
     requirements = read_requirements(path) if path is not None else Requirements()
     here = Target.this_machine()
     # What can be imported here comes first: a mistake in the handlers is the likeliest.
-    proving = work.libraries(here, requirements)
+    proving = _proving_libraries(work, here, target, requirements)
     manifest = work.workspace / MANIFEST
     worker = work.assemble(WORKER, proving, None, work.workspace / "here" / WORKER)
-    handlers = _prove(work, module, worker, manifest)
+    handlers = _prove(work, module, worker, manifest, target)
     libraries = proving if target == here else work.libraries(target, requirements)
     rows = tuple(
         _assembled(work, function, libraries, manifest, measures=measures) for function in FUNCTIONS
@@ -210,17 +214,30 @@ def _assembled(
     )
 
 
-def _prove(work: _Work, module: str, worker: Path, manifest: Path) -> tuple[str, ...]:
+def _proving_libraries(
+    work: _Work, here: Target, target: Target, requirements: Requirements
+) -> _Libraries:
+    try:
+        return work.libraries(here, requirements)
+    except InstallFailed as error:
+        raise InstallFailed(_with_lines(error.detail, target.advice_from(here))) from error
+
+
+def _prove(
+    work: _Work, module: str, worker: Path, manifest: Path, target: Target
+) -> tuple[str, ...]:
     """Import the handlers from ``worker`` and write ``manifest``; return their names."""
     work.say(f"Importing {module} as the worker will, without credentials")
     ended = work.isolation.run(_handlers_process.__file__, worker, [module, str(manifest)])
     answer = ended.answer
     if answer is None:
-        raise HandlersFailed(f"Importing {module} {_reason(ended)}.\n{ended.output}".strip())
+        raise HandlersFailed(_with_lines(f"Importing {module} {_reason(ended)}.", ended.output))
     if "error" in answer:
-        advice = "" if work.source.module else _advice(work.files)
-        parts = (answer["error"], advice, answer["traceback"], ended.output)
-        raise HandlersFailed("\n".join(part for part in parts if part).strip())
+        advice = "" if answer["traceback"] else _module_advice(work.files, module)
+        if answer["may_be_the_version"]:
+            advice = target.advice_from(Target.this_machine())
+        said = (answer["error"], advice, answer["traceback"], ended.output)
+        raise HandlersFailed(_with_lines(*said))
     return tuple(answer["handlers"])
 
 
@@ -230,9 +247,15 @@ def _reason(ended: Ended) -> str:
     return f"ended the process with exit code {ended.exit_code}"
 
 
-def _advice(files: SourceFiles) -> str:
-    names = listed(files.registering_modules)
-    return f"If another module registers them, name it: --module NAME (there are {names})."
+def _with_lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part).strip()
+
+
+def _module_advice(files: SourceFiles, tried: str) -> str:
+    others = [name for name in files.candidates if name != tried]
+    if not others:
+        return ""
+    return f"If another module registers them ({listed(others)}), name it: {HOW_TO_NAME_IT}."
 
 
 def _timed(
@@ -261,7 +284,7 @@ def cold_start_environment(module: str, manifest: Path) -> dict[str, str]:
     }
     made_up |= {"handlers": module, "manifest": str(manifest)}
     settings = replace(Settings(), **made_up)  # type: ignore[arg-type]  # its fields of text
-    return {**settings_environment(settings), INITIALIZATION_TYPE: ON_DEMAND}
+    return {**settings_environment(settings), INITIALIZATION_TYPE: _ON_DEMAND}
 
 
 def _proof_text(here: Target, target: Target) -> str:

@@ -16,6 +16,9 @@ SHOWN_MODULES = 20
 REQUIREMENTS = "requirements.txt"
 _SKIPPED_NAMES = frozenset({"__pycache__", "cdk.out", "node_modules"})
 _SKIPPED_SUFFIXES = frozenset({".egg-info", ".pyc", ".pyo"})
+HOW_TO_NAME_IT = "MODULE=NAME (make), -c handlers_module=NAME (cdk) or --module NAME (packing)"
+"""The same setting, for each of the tools by which a user comes here."""
+
 _REGISTERS = re.compile(rb"^\s*@(\w+\.)?job\(", re.MULTILINE)
 
 
@@ -47,13 +50,18 @@ class SourceFiles:
 
     @property
     def registering_modules(self) -> tuple[str, ...]:
-        """Those in which ``@job(`` is written, or all where it is in none."""
+        """Those in which ``@job(`` is written."""
         writing = {
             _module_name(place)
             for place, file in self.places.items()
-            if _is_module(place) and _REGISTERS.search(file.read_bytes())
+            if _is_module(place) and _registers(file)
         }
-        return tuple(sorted(writing)) or self.modules
+        return tuple(sorted(writing))
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Modules that may be the one to name, as far as their text tells."""
+        return self.registering_modules or self.modules
 
 
 def read_source(source: HandlerSource) -> SourceFiles:
@@ -94,7 +102,10 @@ def read_source(source: HandlerSource) -> SourceFiles:
 
 
 def choose_module(files: SourceFiles, given: str | None) -> str:
-    """Return the module that registers the handlers; raise `PackingError` listing what there is."""
+    """Return the module that registers the handlers.
+
+    Raises `PackingError` listing what there is where several may be meant, or none can be.
+    """
     if given is not None:
         return given
     if files.package is not None:
@@ -102,13 +113,17 @@ def choose_module(files: SourceFiles, given: str | None) -> str:
     roots = sorted({module.partition(".")[0] for module in files.modules})
     if "handlers" in roots:
         return "handlers"
+    registering = files.registering_modules
+    if not registering:
+        _require_importable(files)
     if len(roots) == 1:
         return roots[0]
-    found = f"There are {listed(roots)}" if roots else "There is no Python file"
-    raise PackingError(
-        f"Which module registers the handlers? {found}. "
-        "Name it: --module NAME, or -c handlers_module=NAME for the CDK."
-    )
+    # Others, below folders, may be parts of what it brings together, or tests.
+    at_root = [module for module in registering if module in roots]
+    if len(at_root) == 1:
+        return at_root[0]
+    found = f"There are {listed(files.candidates)}" if roots else "There is no Python file"
+    raise PackingError(f"Which module registers the handlers? {found}. Name it: {HOW_TO_NAME_IT}.")
 
 
 def listed(names: Sequence[str]) -> str:
@@ -116,6 +131,27 @@ def listed(names: Sequence[str]) -> str:
     more = len(names) - SHOWN_MODULES
     shown = ", ".join(names[:SHOWN_MODULES])
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _require_importable(files: SourceFiles) -> None:
+    """Refuse files of which none can be imported that registers, or none at all."""
+    scripts = {
+        place: file
+        for place, file in files.places.items()
+        if place.suffix == ".py" and not _is_module(place)
+    }
+    for place, file in scripts.items():
+        if not files.modules or _registers(file):
+            raise PackingError(
+                f"{place} has no name that Python can import. Rename it to {_importable(place)}."
+            )
+
+
+def _importable(place: PurePosixPath) -> PurePosixPath:
+    """Return the nearest place whose every part is an identifier."""
+    parts = (re.sub(r"\W", "_", part) for part in place.with_suffix("").parts)
+    named = PurePosixPath(*(part if part.isidentifier() else f"_{part}" for part in parts))
+    return named.with_suffix(".py")
 
 
 def _walk(
@@ -167,6 +203,10 @@ def _notes(folder: Path) -> tuple[str, ...]:
 
 def _existing(path: Path) -> Path | None:
     return path if path.is_file() else None
+
+
+def _registers(file: Path) -> bool:
+    return _REGISTERS.search(file.read_bytes()) is not None
 
 
 def _is_module(place: PurePosixPath) -> bool:

@@ -13,6 +13,9 @@ from hourhand_cdk.packing._errors import PackingError
 PYTHON: Final = "3.14"
 """The version of Lambda's runtime that is packed for unless another is asked for."""
 
+PYTHONS: Final = ("3.12", "3.13", PYTHON)
+"""What a deployment may ask for."""
+
 _OLDEST_GLIBC_MINOR = 17
 """manylinux2014, the oldest that wheels are still built for."""
 
@@ -64,6 +67,18 @@ class Target:
     def is_this_machine(self) -> bool:
         """Whether what is packed for it can be imported here."""
         return self == Target.this_machine()
+
+    def advice_from(self, here: Target) -> str:
+        """Say what to do if something fails ``here`` for the version; nothing for the same one."""
+        if here.python == self.python:
+            return ""
+        ways = [f"pack with Python {self.python} (make clean setup PYTHON=python{self.python})"]
+        if here.python in PYTHONS:
+            ways.append(f"let the function run {here.python} (-c python={here.python})")
+        return (
+            f"This was tried with Python {here.python}, which packs; the function runs "
+            f"{self.python}. If that is the reason, {', or '.join(ways)}."
+        )
 
     @property
     def machine(self) -> str:

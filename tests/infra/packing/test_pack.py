@@ -9,8 +9,10 @@ import pytest
 
 from hourhand.aws.handler_manifest import read_manifest
 from hourhand_cdk.packing import (
+    PYTHONS,
     HandlersFailed,
     HandlerSource,
+    InstallFailed,
     Packed,
     PackingError,
     Target,
@@ -36,14 +38,13 @@ class Packer:
         self,
         files: dict[str, str],
         *,
-        to: str = "assets",
-        module: str | None = None,
         environment: dict[str, str] | None = None,
+        target: Target | None = None,
     ) -> Packed:
         return pack(
-            HandlerSource(path=write_files(self._folder / "jobs", files), module=module),
-            Target.this_machine(),
-            self._folder / to,
+            HandlerSource(path=write_files(self._folder / "jobs", files)),
+            target or Target.this_machine(),
+            self._folder / "assets",
             cache=self._cache,
             environment=environment,
             find=lambda: self._installer,
@@ -51,9 +52,53 @@ class Packer:
         )
 
 
+UNRULY = """
+import os, threading
+from pathlib import Path
+TABLE = os.environ["BILLS_TABLE"]
+threading.Thread(target=threading.Event().wait).start()
+Path(__file__).with_name("left.txt").write_text(TABLE)
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> tuple[Packer, Packed]:
+    """A packer, and what it made of a folder without requirements."""
+    folder = tmp_path_factory.mktemp("plain")
+    packer = Packer(folder, cache, WheelFolder(folder / "wheels"))
+    return packer, packer({"handlers.py": HANDLERS})
+
+
+@pytest.fixture(scope="module")
+def required(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> tuple[WheelFolder, Packed]:
+    """What was made of handlers with requirements, and who was asked to install them."""
+    folder = tmp_path_factory.mktemp("required")
+    installer = WheelFolder(folder / "wheels")
+    for name in ("stamps", "letters", "aws_xray_sdk"):
+        files = {f"{name}/__init__.py": ""}
+        make_wheel(installer.folder, name, "1.2", files)
+    requirements = "stamps>=1\nletters==1.2\naws_xray_sdk==1.2\nhourhand\n"
+    code = "import stamps, letters\n" + HANDLERS
+    packer = Packer(folder, cache, installer)
+    return installer, packer({"handlers.py": code, "requirements.txt": requirements})
+
+
+@pytest.fixture(scope="module")
+def unruly(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Packed:
+    """What was made of a module that does at its import what it should not."""
+    folder = tmp_path_factory.mktemp("unruly")
+    packer = Packer(folder, cache, WheelFolder(folder / "wheels"))
+    return packer({"handlers.py": UNRULY + HANDLERS}, environment={"BILLS_TABLE": "bills"})
+
+
 @pytest.fixture
 def packs(tmp_path: Path, cache: Path, installer: WheelFolder) -> Packer:
     return Packer(tmp_path, cache, installer)
+
+
+def other_python() -> Target:
+    """Return a target that runs another Python than this one."""
+    return Target.lambda_arm64(next(one for one in PYTHONS if one != Target.this_machine().python))
 
 
 def test_the_examples_are_packed_as_the_package_that_they_are(packed: Packed) -> None:
@@ -92,8 +137,8 @@ def test_the_same_input_gives_the_same_bytes_wherever_it_is_packed(
     assert digests[0] == [row.digest for row in made.report.rows]
 
 
-def test_a_changed_handler_changes_the_worker(packs: Packer) -> None:
-    before = packs({"handlers.py": HANDLERS}).report
+def test_a_changed_handler_changes_the_worker(plain: tuple[Packer, Packed], packs: Packer) -> None:
+    before = plain[1].report
     after = packs({"handlers.py": HANDLERS + "LIMIT = 3\n"}).report
     changed = [
         row.function
@@ -104,55 +149,26 @@ def test_a_changed_handler_changes_the_worker(packs: Packer) -> None:
 
 
 def test_requirements_lie_beside_the_handlers_and_nowhere_else(
-    packs: Packer, installer: WheelFolder
+    required: tuple[WheelFolder, Packed],
 ) -> None:
-    make_wheel(installer.folder, "postage", "1.2")
-    packed = packs(
-        {"handlers.py": "import postage\n" + HANDLERS, "requirements.txt": "postage==1.2"}
-    )
-    assert (packed.worker / "postage.py").is_file()
-    assert not (packed.api / "postage.py").exists()
-    assert packed.report.notes == ()
-    constraints = installer.asked[0][0].constraints
-    assert any(line.startswith("pydantic==") for line in constraints)
+    installer, packed = required
+    assert (packed.worker / "letters" / "__init__.py").is_file()
+    assert not (packed.api / "letters").exists()
+    (wanted, _target) = installer.asked[0]
+    assert any(line.startswith("pydantic==") for line in wanted.constraints)
 
 
 def test_what_may_have_another_version_next_time_is_told(
-    packs: Packer, installer: WheelFolder
+    required: tuple[WheelFolder, Packed], plain: tuple[Packer, Packed]
 ) -> None:
-    for name in ("stamps", "letters"):
-        make_wheel(installer.folder, name, "1.2")
-    requirements = "stamps>=1\nletters==1.2\nhourhand\n"
-    packed = packs({"handlers.py": HANDLERS, "requirements.txt": requirements})
-    assert packed.report.notes[0].startswith("not pinned to one version: stamps. ")
-
-
-def test_a_second_pack_installs_nothing(packs: Packer, installer: WheelFolder) -> None:
-    make_wheel(installer.folder, "paper", "1.0")
-    files = {"handlers.py": HANDLERS, "requirements.txt": "paper==1.0"}
-    packs(files)
-    asked = len(installer.asked)
-    packs(files, to="again")
-    assert len(installer.asked) == asked == 1
-
-
-@pytest.mark.parametrize(("line", "is_packed"), [("helper==1.0", False), ("boto3==99.0", True)])
-def test_boto3_is_packed_only_where_it_is_asked_for_by_name(
-    packs: Packer, installer: WheelFolder, line: str, is_packed: bool
-) -> None:
-    # An installer would bring boto3 along with whatever depends on it.
-    boto3 = {"boto3/__init__.py": ""}
-    make_wheel(installer.folder, "helper", "1.0", {"helper.py": "", **boto3})
-    make_wheel(installer.folder, "boto3", "99.0", boto3)
-    packed = packs({"handlers.py": HANDLERS, "requirements.txt": line})
-    assert (packed.worker / "boto3").is_dir() == is_packed
+    assert required[1].report.notes[0].startswith("not pinned to one version: stamps. ")
+    assert plain[1].report.notes == ()
 
 
 def test_the_sdk_for_tracing_goes_into_every_function_once_it_is_required(
-    packs: Packer, installer: WheelFolder
+    required: tuple[WheelFolder, Packed],
 ) -> None:
-    make_wheel(installer.folder, "aws_xray_sdk", "3.0", {"aws_xray_sdk/__init__.py": ""})
-    packed = packs({"handlers.py": HANDLERS, "requirements.txt": "aws_xray_sdk==3.0"})
+    packed = required[1]
     for folder in (packed.api, packed.scheduler, packed.worker):
         assert (folder / "aws_xray_sdk" / "__init__.py").is_file()
 
@@ -166,17 +182,42 @@ def test_a_library_that_is_not_packed_is_missed_before_the_deployment(packs: Pac
 def test_a_failing_import_shows_the_users_own_traceback(packs: Packer) -> None:
     code = "def read() -> None:\n    raise ValueError('no such bill')\n\nread()\n"
     with pytest.raises(HandlersFailed) as failed:
-        packs({"handlers.py": code})
+        packs({"handlers.py": code, "mail/jobs.py": HANDLERS}, target=other_python())
     assert "Importing handlers failed: ValueError: no such bill" in failed.value.detail
     assert 'File "handlers.py", line 2, in read' in failed.value.detail
     assert "importlib" not in failed.value.detail
+    # Neither another module nor another Python could help.
+    assert "another module" not in failed.value.detail
+    assert "with Python" not in failed.value.detail
 
 
 def test_a_package_that_registers_nothing_is_told_which_module_might(packs: Packer) -> None:
     package = {"mail/__init__.py": "", "mail/jobs.py": HANDLERS, "mail/library.py": ""}
-    with pytest.raises(HandlersFailed, match=r"--module NAME \(there are mail\.jobs\)"):
+    with pytest.raises(HandlersFailed, match=r"\(mail\.jobs\), name it: MODULE=NAME"):
         packs(package)
-    assert packs(package, module="mail.jobs").handlers == ("send-invoice",)
+
+
+def test_no_other_module_is_looked_for_where_there_is_none(packs: Packer) -> None:
+    with pytest.raises(HandlersFailed) as failed:
+        packs({"handlers.py": "LIMIT = 3"})
+    assert failed.value.detail == 'handlers registers no handlers: none has @job("name").'
+
+
+def test_what_may_fail_for_the_version_is_told_the_versions_of_both(packs: Packer) -> None:
+    target = other_python()
+    with pytest.raises(HandlersFailed, match="SyntaxError") as failed:
+        packs({"handlers.py": "class:", "mail/jobs.py": HANDLERS}, target=target)
+    assert target.advice_from(Target.this_machine()) in failed.value.detail
+    assert "another module" not in failed.value.detail
+
+
+def test_requirements_that_this_python_cannot_have_are_told_the_versions_of_both(
+    packs: Packer,
+) -> None:
+    target = other_python()
+    with pytest.raises(InstallFailed) as failed:
+        packs({"handlers.py": HANDLERS, "requirements.txt": "letters>=99"}, target=target)
+    assert target.advice_from(Target.this_machine()) in failed.value.detail
 
 
 def test_a_module_that_ends_the_process_is_told_as_that(packs: Packer) -> None:
@@ -184,21 +225,21 @@ def test_a_module_that_ends_the_process_is_told_as_that(packs: Packer) -> None:
         packs({"handlers.py": "import os\nos._exit(7)\n"})
 
 
-def test_an_import_that_leaves_threads_behind_is_no_hindrance(packs: Packer) -> None:
-    waiting = "import threading\nthreading.Thread(target=threading.Event().wait).start()\n"
-    assert packs({"handlers.py": waiting + HANDLERS}).handlers == ("send-invoice",)
+def test_an_import_that_leaves_threads_behind_is_no_hindrance(unruly: Packed) -> None:
+    assert unruly.handlers == ("send-invoice",)
 
 
-def test_a_handler_may_read_at_import_what_its_function_will_be_given(packs: Packer) -> None:
-    files = {"handlers.py": "import os\nTABLE = os.environ['BILLS_TABLE']\n" + HANDLERS}
+def test_a_handler_may_read_at_import_what_its_function_will_be_given(
+    packs: Packer, unruly: Packed
+) -> None:
     with pytest.raises(HandlersFailed, match="BILLS_TABLE"):
-        packs(files)
-    assert packs(files, environment={"BILLS_TABLE": "bills"}).module == "handlers"
+        packs({"handlers.py": UNRULY + HANDLERS})
+    assert unruly.module == "handlers"
 
 
-def test_what_an_import_writes_does_not_get_into_the_asset(packs: Packer) -> None:
-    writes = "from pathlib import Path\nPath(__file__).with_name('left.txt').write_text('x')\n"
-    assert not (packs({"handlers.py": writes + HANDLERS}).worker / "left.txt").exists()
+def test_what_an_import_writes_does_not_get_into_the_asset(unruly: Packed) -> None:
+    assert (unruly.worker / "handlers.py").is_file()
+    assert not (unruly.worker / "left.txt").exists()
 
 
 def test_a_name_that_shadows_another_is_refused_before_anything_is_imported(
@@ -208,8 +249,8 @@ def test_a_name_that_shadows_another_is_refused_before_anything_is_imported(
         packs({"handlers.py": "raise SystemExit", "queue.py": ""})
 
 
-def test_a_failed_pack_leaves_the_last_one_as_it_was(packs: Packer) -> None:
-    packed = packs({"handlers.py": HANDLERS})
+def test_a_failed_pack_leaves_the_last_one_as_it_was(plain: tuple[Packer, Packed]) -> None:
+    packs, packed = plain
     before = tree_digest(packed.worker)
     with pytest.raises(HandlersFailed):
         packs({"handlers.py": "raise ValueError"})

@@ -124,10 +124,52 @@ def test_the_only_module_is_the_one(tmp_path: Path) -> None:
     assert choose_module(files, None) == "jobs"
 
 
-def test_among_several_others_the_user_must_choose_and_sees_them(tmp_path: Path) -> None:
-    files = read(write_files(tmp_path, {"one.py": HANDLERS, "two.py": HANDLERS}))
+@pytest.mark.parametrize("other", ["lib.py", "tests/test_jobs.py", "lib/__init__.py"])
+def test_the_only_module_of_the_root_that_registers_is_the_one(tmp_path: Path, other: str) -> None:
+    text = HANDLERS if other.startswith("tests/") else "LIMIT = 3\n"
+    assert choose_module(read(write_files(tmp_path, {"jobs.py": HANDLERS, other: text})), None) == (
+        "jobs"
+    )
+
+
+def test_among_several_that_register_the_user_must_choose_and_sees_them(tmp_path: Path) -> None:
+    files = {"one.py": HANDLERS, "two.py": HANDLERS, "library.py": ""}
+    with pytest.raises(PackingError, match=r"There are one, two\. Name it: ") as refused:
+        choose_module(read(write_files(tmp_path, files)), None)
+    for way in ("MODULE=NAME", "-c handlers_module=NAME", "--module NAME"):
+        assert way in refused.value.detail
+
+
+def test_where_no_text_tells_the_user_sees_every_module(tmp_path: Path) -> None:
+    files = read(write_files(tmp_path, {"one.py": "", "two.py": ""}))
     with pytest.raises(PackingError, match="There are one, two"):
         choose_module(files, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        ("my-jobs.py", "my_jobs.py"),
+        ("jobs.v2.py", "jobs_v2.py"),
+        ("2jobs.py", "_2jobs.py"),
+        ("my-mail/jobs.py", "my_mail/jobs.py"),
+    ],
+)
+@pytest.mark.parametrize("others", [{}, {"library.py": ""}], ids=["alone", "with others"])
+def test_a_file_that_cannot_be_imported_is_told_a_name_that_can(
+    tmp_path: Path, name: str, better: str, others: dict[str, str]
+) -> None:
+    folder = write_files(tmp_path, {name: HANDLERS, **others})
+    said = f"{name} has no name that Python can import. Rename it to {better}."
+    for path in (folder, folder / name) if "/" not in name else (folder,):
+        with pytest.raises(PackingError) as refused:
+            choose_module(read(path), None)
+        assert refused.value.detail == said
+
+
+def test_a_script_beside_the_handlers_may_have_any_name(tmp_path: Path) -> None:
+    files = read(write_files(tmp_path, {"jobs.py": HANDLERS, "load-test.py": ""}))
+    assert choose_module(files, None) == "jobs"
 
 
 def test_a_folder_without_python_has_no_module(tmp_path: Path) -> None:

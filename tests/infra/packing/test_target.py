@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from hourhand_cdk.packing import PackingError, Target
+from hourhand_cdk.config import Config
+from hourhand_cdk.packing import PYTHONS, PackingError, Target
 
 
 def test_lambda_of_today_takes_wheels_of_glibc_2_28_and_older() -> None:
@@ -29,6 +32,20 @@ def test_markers_are_judged_by_the_target() -> None:
 def test_only_this_interpreter_is_this_machine() -> None:
     assert Target.this_machine().is_this_machine
     assert not Target.lambda_x86("3.13").is_this_machine
+
+
+def test_what_fails_by_another_python_is_told_both_versions_and_what_to_do() -> None:
+    target = Target.lambda_arm64("3.14")
+    old, newer = Target.lambda_arm64("3.11"), Target.lambda_arm64("3.13")
+    assert "with Python 3.11, which packs; the function runs 3.14" in target.advice_from(old)
+    assert "setup PYTHON=python3.14" in target.advice_from(old)
+    assert "-c python" not in target.advice_from(old)
+    assert "-c python=3.13" in target.advice_from(newer)
+    assert target.advice_from(Target.lambda_x86("3.14")) == ""
+
+
+def test_the_pythons_that_are_advised_are_those_that_a_deployment_takes() -> None:
+    assert get_args(Config.model_fields["python"].annotation) == PYTHONS
 
 
 @pytest.mark.parametrize("python", ["3", "3.13.1", "python3.13", "2.7", ""])

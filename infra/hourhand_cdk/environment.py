@@ -1,0 +1,47 @@
+"""Which names the user's handlers may have in the worker's environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+OURS = "HOURHAND_"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
+"""What Lambda takes for a name (Lambda API, Environment)."""
+
+_LAMBDAS_OWN = frozenset(
+    {
+        "AWS_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_DEFAULT_REGION",
+        "AWS_EXECUTION_ENV",
+        "AWS_REGION",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "LAMBDA_RUNTIME_DIR",
+        "LAMBDA_TASK_ROOT",
+    }
+)
+_LAMBDAS_OWN_BEGIN = "AWS_LAMBDA_"
+EXEC_WRAPPER = "AWS_LAMBDA_EXEC_WRAPPER"
+"""The one name of those that is the user's to give: what starts Python, from a layer."""
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise `ValueError` for the first name that Lambda refuses, or that could be one of ours.
+
+    The reserved ones are those of the Lambda developer guide, "Defined runtime environment
+    variables"; ``_HANDLER`` and ``_X_AMZN_TRACE_ID`` are no names that anybody could give.
+    """
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} is no name for Lambda: it takes two or more of a-z, A-Z, 0-9 and _, "
+                "a letter first"
+            )
+        if name.startswith(OURS):
+            raise ValueError(f"{name} is refused: names that begin with {OURS} are Hourhand's")
+        begins_as_lambdas = name.startswith(_LAMBDAS_OWN_BEGIN) and name != EXEC_WRAPPER
+        if begins_as_lambdas or name in _LAMBDAS_OWN:
+            raise ValueError(f"{name} is refused: Lambda itself sets it")

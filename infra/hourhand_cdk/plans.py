@@ -1,0 +1,193 @@
+"""What each of the three functions is: its code, its environment, its rights, its size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+
+from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS, resource_name
+from hourhand.domain.model import Priority
+from hourhand.settings import SELF, Settings, settings_environment
+from hourhand_cdk.config import Config, InvalidConfig
+from hourhand_cdk.environment import EXEC_WRAPPER, check_names
+from hourhand_cdk.packing import Packed
+from hourhand_cdk.permissions import (
+    api_statements,
+    key_statements,
+    network_statement,
+    scheduler_statements,
+    worker_statements,
+)
+from hourhand_cdk.queues import Queues
+from hourhand_cdk.storage import Storage
+
+API_TIMEOUT_SECONDS = 29
+"""API Gateway answers for a function after 30 s (HTTP API quotas); a bulk call takes 20."""
+
+SCHEDULER_TIMEOUT_SECONDS = 55
+"""A tick ends before the next one begins; its lease of 30 s is renewed while it lasts."""
+
+WORKER_TIMEOUT_SECONDS = FUNCTION_VISIBILITY_SECONDS
+"""Lambda's longest, and no longer than a message stays hidden. A job may take 840 s of it."""
+
+OPENTELEMETRY_WRAPPER = "/opt/otel-instrument"
+"""What starts Python in AWS's layer of OpenTelemetry (its documentation, for Lambda)."""
+
+MANIFEST = "manifest.json"
+ALIAS = "live"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerOptions:
+    """What the user's handlers need of their function, beyond what `Config` says.
+
+    ``environment`` comes on top of ours; a name of ours or of Lambda's is refused with a
+    `ValueError`. ``policies`` are attached to the worker's role; further rights are granted to
+    `HourhandScheduler.worker`.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    policies: Sequence[iam.IManagedPolicy] = ()
+    layers: Sequence[lambda_.ILayerVersion] = ()
+    vpc: ec2.IVpc | None = None
+    vpc_subnets: ec2.SubnetSelection | None = None
+    security_groups: Sequence[ec2.ISecurityGroup] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what CloudFormation would refuse only in the middle of a deployment."""
+        check_names(self.environment)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """One function, before it is made."""
+
+    name: str
+    folder: str
+    environment: Mapping[str, str]
+    statements: Sequence[iam.PolicyStatement]
+    memory_mb: int
+    timeout_seconds: int
+    options: WorkerOptions = field(default_factory=WorkerOptions)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plans:
+    """API, scheduler and worker, before they are made. Each is told only what it reads."""
+
+    config: Config
+    packed: Packed
+    storage: Storage
+    queues: Queues
+    options: WorkerOptions
+
+    @property
+    def api(self) -> Plan:
+        """Answer requests."""
+        return Plan(
+            name="api",
+            folder=str(self.packed.api),
+            environment=self._environment(replace(self._shared_settings(), manifest=MANIFEST)),
+            statements=[
+                *api_statements(self.storage, self.queues),
+                *key_statements(self.storage),
+            ],
+            memory_mb=self.config.api_memory_mb,
+            timeout_seconds=API_TIMEOUT_SECONDS,
+        )
+
+    @property
+    def scheduler(self) -> Plan:
+        """Tick."""
+        settings = replace(
+            self._shared_settings(),
+            clock_queue=self.queues.clock.queue_url,
+            manifest=MANIFEST,
+            scheduler_function=SELF,
+        )
+        return Plan(
+            name="scheduler",
+            folder=str(self.packed.scheduler),
+            environment=self._environment(settings),
+            statements=[
+                *scheduler_statements(self.storage, self.queues),
+                iam.PolicyStatement(
+                    actions=["lambda:InvokeFunction"], resources=self._arns_of("scheduler")
+                ),
+                *key_statements(self.storage),
+            ],
+            memory_mb=self.config.scheduler_memory_mb,
+            timeout_seconds=SCHEDULER_TIMEOUT_SECONDS,
+        )
+
+    @property
+    def worker(self) -> Plan:
+        """Run the user's handlers. Raises `InvalidConfig` where their environment is ours."""
+        settings = replace(
+            self._shared_settings(),
+            idempotency_table=self.storage.idempotency.table_name,
+            handlers=self.packed.module,
+        )
+        ours, theirs = self._environment(settings), self.options.environment
+        taken = sorted(set(ours) & set(theirs))
+        if taken:
+            raise InvalidConfig(f"The worker's environment already has {', '.join(taken)} from us.")
+        return Plan(
+            name="worker",
+            folder=str(self.packed.worker),
+            environment={**theirs, **ours},
+            statements=[
+                *worker_statements(self.storage, self.queues),
+                *key_statements(self.storage),
+                *([network_statement()] if self.options.vpc is not None else []),
+            ],
+            memory_mb=self.config.worker_memory_mb,
+            timeout_seconds=WORKER_TIMEOUT_SECONDS,
+            options=self.options,
+        )
+
+    @property
+    def are_versioned(self) -> bool:
+        """Whether an alias is called: snapshots and warm copies are of a version."""
+        return self.config.snap_start or self.config.provisioned_concurrency > 0
+
+    def _shared_settings(self) -> Settings:
+        queues = self.queues.by_priority
+        return Settings(
+            installation=self.config.prefix,
+            jobs_table=self.storage.jobs.table_name,
+            control_table=self.storage.control.table_name,
+            schedules_table=self.storage.schedules.table_name,
+            bucket=self.storage.bucket.bucket_name,
+            queue_high=queues[Priority.HIGH].queue_url,
+            queue_medium=queues[Priority.MEDIUM].queue_url,
+            queue_low=queues[Priority.LOW].queue_url,
+            dead_letter_queue=self.queues.dead_letters.queue_url,
+            leader=self.config.leader,
+            dispatch=self.config.dispatch,
+            fan_out_entries=self.config.fan_out_entries,
+            tracing=self.config.tracing == "xray",
+        )
+
+    def _environment(self, settings: Settings) -> dict[str, str]:
+        ours = {name: text for name, text in settings_environment(settings).items() if text}
+        if self.config.look_ahead_seconds is not None:
+            ours["HOURHAND_LOOK_AHEAD_SECONDS"] = str(self.config.look_ahead_seconds)
+        if self.config.tracing == "opentelemetry":
+            ours[EXEC_WRAPPER] = OPENTELEMETRY_WRAPPER
+        return ours
+
+    def _arns_of(self, function: str) -> list[str]:
+        """Return a function's own ARNs by its name: by reference, it would depend on itself."""
+        arn = Stack.of(self.storage).format_arn(
+            service="lambda",
+            resource="function",
+            resource_name=resource_name(self.config.prefix, function),
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        return [arn, f"{arn}:{ALIAS}"] if self.are_versioned else [arn]
