@@ -17,8 +17,8 @@ def wire() -> WorkerServices:
     return wire_worker(read_settings(os.environ, WORKER_NEEDS))
 
 
-def import_handlers(wired: WorkerServices, seconds: float) -> None:
-    wired.runtime.import_handlers_early(seconds)
+def import_handlers(wired: WorkerServices) -> None:
+    wired.runtime.import_handlers_early()
 
 
 services = Wired(wire, os.environ, get_ready=import_handlers)

@@ -18,6 +18,7 @@ from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.settings import Settings, settings_environment
 from hourhand.start_up import INITIALIZATION_TYPE
 from hourhand.testing import FakeChance, make_job
+from hourhand.worker_runtime import STUCK_EXIT_CODE
 from tests.functions.api_client import load_event
 from tests.world.world import World
 
@@ -166,13 +167,63 @@ def test_the_handlers_are_imported_before_the_first_message(
     assert world.job(job).status is JobStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize("begun", ["on-demand", "provisioned-concurrency", "snap-start"])
+ONCE_FOR_A_PROCESS = """
+import signal
+import sys
+
+if hasattr(sys, "hourhand_test_metric"):
+    raise ValueError("Duplicated timeseries")
+sys.hourhand_test_metric = True
+import examples.quickstart
+signal.signal(signal.SIGUSR2, signal.getsignal(signal.SIGUSR2))
+"""
+"""What may be imported by the first thread alone, and only once."""
+
+
+def test_handlers_that_only_the_first_thread_may_import_and_only_once_run(
+    worker: Handler, world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "hourhand_test_metric", None, raising=False)
+    monkeypatch.delattr(sys, "hourhand_test_metric")
+    own_handlers(monkeypatch, tmp_path, "particular_handlers", ONCE_FOR_A_PROCESS)
+    monkeypatch.setenv(INITIALIZATION_TYPE, "on-demand")
+    early = load_entry_point("worker")
+    job = submit(world, "order-1042")
+    assert early(load_event("sqs_one_record"), Context()) == kept()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+@pytest.fixture
+def exit_codes(worker: Handler, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The codes that the process would have ended with."""
+    codes: list[int] = []
+    wire = bootstrap.wire_worker
+
+    def noting(settings: Settings) -> bootstrap.WorkerServices:
+        wired = wire(settings)
+        wired.runtime.end_process = codes.append
+        return wired
+
+    monkeypatch.setattr(bootstrap, "wire_worker", noting)
+    return codes
+
+
+@pytest.mark.parametrize(
+    ("begun", "ends"),
+    [
+        ("on-demand", [STUCK_EXIT_CODE]),
+        ("provisioned-concurrency", [STUCK_EXIT_CODE]),
+        # A copy of the snapshot is a process of its own, and this was its first try.
+        ("snap-start", []),
+    ],
+)
 def test_handlers_that_cannot_be_imported_fail_the_attempts_and_not_the_init_phase(
-    worker: Handler,
+    exit_codes: list[int],
     world: World,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     begun: str,
+    ends: list[int],
 ) -> None:
     code = "raise LookupError('no such secret')"
     own_handlers(monkeypatch, tmp_path, "broken_handlers", code)
@@ -185,6 +236,7 @@ def test_handlers_that_cannot_be_imported_fail_the_attempts_and_not_the_init_pha
     error = details.failures[1].error
     assert error is not None
     assert "no such secret" in error.message
+    assert exit_codes == ends
 
 
 def test_two_copies_of_a_snapshot_are_two_workers(

@@ -39,7 +39,7 @@ from hourhand.testing import (
     RecordingTelemetry,
 )
 from tests.contract.aws_services import AwsServices, moto_services
-from tests.world.runs import RecordedRunner, succeed
+from tests.world.runs import RecordedRunner, snooze, succeed
 
 
 class MotoWorld:
@@ -203,3 +203,40 @@ def test_a_newer_idempotency_record_is_neither_replayed_nor_taken(
     world.clock.advance(15)
     world.deliver()
     assert world.status(job) is JobStatus.SUCCEEDED
+
+
+def test_a_group_goes_on_beside_a_newer_job_that_holds_a_place(world: MotoWorld) -> None:
+    body = {"handler": "greet", "expression": "rate(1 minute)", "overlap": "buffer_all"}
+    world.api.schedules.put("s", ScheduleInput.parse({**body, "max_running": 2}), actor="caller")
+    world.tick()
+    world.runner.behaviour = snooze(3600)
+    world.clock.advance(61)
+    world.deliver()
+    (holder,) = {run.job.id for run in world.runner.runs}
+    table, key = world.names.jobs_table, hot_key(holder)
+    before = world.set_version(table, key, 2)
+    world.runner.behaviour = succeed
+    for _ in range(3):
+        world.clock.advance(61)
+        world.tick()
+        world.deliver()
+    assert len(world.runner.runs) >= 3
+    assert world.item(table, key) == before
+
+
+def test_a_page_of_jobs_goes_out_once_where_one_turns_newer_under_it(
+    world: MotoWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [world.submit(delay_seconds=400) for _ in range(5)]
+    world.clock.advance(300)
+    plain = world.queues.send
+
+    def send(outgoing: Any) -> Any:
+        world.set_version(world.names.jobs_table, hot_key(jobs[2].id), 2)
+        return plain(outgoing)
+
+    monkeypatch.setattr(world.queues, "send", send)
+    report = world.tick()
+    assert (report.dispatched, report.failures) == (5, 0)
+    assert len(world.queues.messages()) == 5
+    assert world.telemetry.total("items_newer") == 1

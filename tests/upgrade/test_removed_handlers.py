@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 
 from hourhand import JobContext
 from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.handlers import Registry
+from hourhand.handlers import Registry, Snooze
+from hourhand.schemas import JobPatch
 from hourhand.services.execution import Disposition
 from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import WorkerProcess
@@ -22,7 +24,7 @@ from tests.unit.worker_runtime.fakes import PATIENT
 from tests.world.world import World
 
 SECONDS_LEFT = 900.0
-LOOKS = 200
+LOOKS = 1000
 RETRY = {"max_attempts": 2, "base_seconds": 1}
 
 
@@ -137,25 +139,64 @@ def test_a_waiting_job_can_be_cancelled_and_its_neighbours_run(deployment: Deplo
     assert world.job(job).status is JobStatus.CANCELLED
 
 
-def test_a_job_that_ran_before_its_handler_was_removed_has_the_attempts_that_are_left(
-    deployment: Deployment,
-) -> None:
-    def fail(ctx: JobContext) -> None:
-        raise RuntimeError("as a first attempt does")
+def fail(ctx: JobContext) -> None:
+    raise RuntimeError("as a first attempt does")
 
+
+def snooze(ctx: JobContext) -> None:
+    raise Snooze(900)
+
+
+@pytest.mark.parametrize("handler", [fail, snooze])
+def test_a_job_that_a_worker_ran_and_another_does_not_know_waits_for_the_deploy_to_end(
+    deployment: Deployment, handler: Callable[[JobContext], None]
+) -> None:
+    """In a gradual shift both are there; it may be long since the job's first start."""
     world = deployment.world
-    deployment.deploy(greet=fail)
-    job = world.submit(retry={"max_attempts": 3, "base_seconds": 3000})
+    deployment.deploy(greet=handler)
+    job = world.submit(retry={"max_attempts": 2, "base_seconds": 3000})
     deployment.deliver()
+    attempts = world.job(job).attempt
     deployment.deploy(kept=lambda ctx: None)
     due_at = world.job(job).due_at
     assert due_at is not None
     world.advance_to(due_at)
     world.tick()
     deployment.deliver()
-    failed = world.job(job)
-    assert (failed.status, failed.attempt) == (JobStatus.RETRYING, 2)
-    assert failed.history[-1].kind is EventKind.FAILED
+    waiting = world.job(job)
+    assert (waiting.status, waiting.attempt) == (JobStatus.RETRYING, attempts)
+    assert waiting.history[-1].kind is EventKind.SNOOZED
+    deployment.deploy(greet=lambda ctx: "there")
+    deployment.run_until(job, JobStatus.SUCCEEDED)
+
+
+def test_a_job_that_was_rescheduled_after_a_late_start_waits_no_longer(
+    deployment: Deployment,
+) -> None:
+    world = deployment.world
+    job = world.submit(retry={"max_attempts": 1})
+    world.advance(2 * 3600)
+    deployment.deliver()
+    looks = world.job(job).token
+    world.api.operations.change(job.id, JobPatch.parse({"delay_seconds": 60}), actor="caller")
+    took = deployment.run_until(job, JobStatus.DEAD)
+    grace = world.timings.handler_grace
+    assert grace <= took <= grace + timedelta(minutes=4)
+    assert world.job(job).token - looks <= 70
+
+
+def test_a_gradual_shift_that_brings_the_handler_costs_no_attempt(deployment: Deployment) -> None:
+    """One call in ten goes to the new version for half an hour, then all do."""
+    world = deployment.world
+    chance = random.Random(1)
+    jobs = [world.submit(retry={"max_attempts": 1}) for _ in range(5)]
+    for step in range(400):
+        is_new = step >= 360 or chance.random() < 0.1
+        deployment.deploy(**({"greet": lambda ctx: "new"} if is_new else {"kept": lambda ctx: 1}))
+        deployment.deliver()
+        world.advance(5)
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+    assert {world.job(job).attempt for job in jobs} == {1}
 
 
 def test_a_schedule_of_a_removed_handler_is_told_of_and_pauses_if_it_should(

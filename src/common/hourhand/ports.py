@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from hourhand.domain.actions import QueueView
 from hourhand.domain.buckets import ShardMap
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import (
     Attempt,
     Content,
@@ -85,6 +86,13 @@ WriteResult = Applied | Refused
 
 
 @dataclass(frozen=True, slots=True)
+class LeftToNewer:
+    """A newer version of Hourhand wrote the item: the write was not made."""
+
+    reason: WrittenByNewer
+
+
+@dataclass(frozen=True, slots=True)
 class IndexPage:
     """One page of a bucket's shard, and the position after it (``None``: the last page)."""
 
@@ -141,8 +149,11 @@ class JobStore(Protocol):
     def transition(self, move: Move) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already."""
 
-    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult]:
-        """Make many, each under its own condition; results in the order of ``moves``."""
+    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult | LeftToNewer]:
+        """Make many, each under its own condition; results in the order of ``moves``.
+
+        One whose item is a newer version's has that for its result: the others were made.
+        """
 
     def get(self, job_id: str) -> Job | None:
         """Read one job's hot item, strongly consistent."""
@@ -400,7 +411,8 @@ class HandlerDirectory(Protocol):
 class Finished:
     """How a handler's run ended, before anything of it is committed.
 
-    ``error``: also why a job was put off that was not begun (SNOOZED, at no attempt).
+    ``error``: also why a job was put off that was not begun (SNOOZED, at no attempt); its history
+    tells ``reason``, where one is given, and the error's type else.
     ``retry_after``: what `RetryLater` or `Snooze` asked for. ``result_text``: JSON, for
     SUCCEEDED. ``progress``: the last that it told. ``still_runs``: the handler ignores its end,
     and its process needs a moment to end: another attempt must not start before.
@@ -410,6 +422,7 @@ class Finished:
     result_text: str = "null"
     error: ErrorInfo | None = None
     retry_after: timedelta | None = None
+    reason: str = ""
     progress: Progress | None = None
     still_runs: bool = False
 

@@ -96,6 +96,7 @@ def wire_recurring(parts: RecurringParts) -> Recurring:
             jobs=parts.jobs,
             recurrences=recurrences,
             clock=parts.clock,
+            telemetry=parts.telemetry,
         ),
         sweep=ScheduleSweep(
             schedules=parts.schedules,
@@ -129,6 +130,7 @@ def _wire_materialiser(
             occurrence_jobs=occurrence_jobs,
             operations=parts.operations,
             chance=parts.chance,
+            telemetry=parts.telemetry,
         ),
         chance=parts.chance,
         timings=parts.timings,

@@ -3,6 +3,11 @@
 The init phase has more CPU than the calls of a small function have, nobody waits for it where
 concurrency is provisioned, and a snapshot keeps what it did. What it raises fails a deployment
 that provisions or takes a snapshot; elsewhere it is the error of each call.
+
+How long it may take is Lambda's to say: where concurrency is provisioned or a snapshot is taken
+130 s, or the function's own time if that is longer; else 10 s, after which it begins again in a
+new process, within the time of the first call (AWS Lambda Developer Guide, "Understanding the
+Lambda execution environment lifecycle").
 """
 
 from __future__ import annotations
@@ -15,15 +20,7 @@ from typing import Generic, TypeVar
 INITIALIZATION_TYPE = "AWS_LAMBDA_INITIALIZATION_TYPE"
 """What Lambda, and nobody else, sets to how the process began (Lambda, defined variables)."""
 
-ON_DEMAND = "on-demand"
 SNAP_START = "snap-start"
-
-ON_DEMAND_SECONDS = 6.0
-"""How long a function may get ready early: Lambda ends an init phase on demand after 10 s, and
-the imports of our own come before."""
-
-PREPARED_SECONDS = 60.0
-"""The same where concurrency is provisioned or a snapshot is taken: Lambda allows 130 s."""
 
 T = TypeVar("T")
 
@@ -39,12 +36,12 @@ class Wired(Generic[T]):
         wire: Callable[[], T],
         environ: Mapping[str, str],
         *,
-        get_ready: Callable[[T, float], object] | None = None,
+        get_ready: Callable[[T], object] | None = None,
     ) -> None:
         """In Lambda, call ``wire`` and raise what it raises.
 
-        ``get_ready`` is called in Lambda alone, with what was wired and the seconds that it may
-        take; what it leaves undone is left to the calls.
+        ``get_ready`` is called in Lambda alone, with what was wired, in the thread that calls the
+        function later: the process's first. What it leaves undone is left to the calls.
         """
         self._wire = wire
         self._lock = threading.Lock()
@@ -55,7 +52,7 @@ class Wired(Generic[T]):
             return
         wired = wire()
         if get_ready is not None:
-            get_ready(wired, ON_DEMAND_SECONDS if begun == ON_DEMAND else PREPARED_SECONDS)
+            get_ready(wired)
         # Of a snapshot many processes are made. Each must draw its own worker's id and open its
         # own connections, so it wires once more: a few ms, once everything is imported.
         if not self._is_snapshot:

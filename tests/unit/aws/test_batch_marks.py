@@ -15,7 +15,7 @@ from hourhand.aws.values import Item
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import Move, mark_enqueued
-from hourhand.ports import Applied, Refused
+from hourhand.ports import Applied, LeftToNewer, Refused
 from hourhand.testing import ACTOR, START, make_job
 from tests.unit.aws.conftest import Stubbed
 from tests.unit.aws.scripted import claim_of
@@ -156,3 +156,48 @@ def test_a_batch_that_is_throttled_as_a_whole_is_unavailable(stubbed: Stub) -> N
     stub.script.add_client_error("batch_execute_statement", "ThrottlingException")
     with pytest.raises(Unavailable, match="BatchExecuteStatement on table jobs"):
         store_of(stub).transition_many([mark(waiting())])
+
+
+def test_a_job_that_turned_newer_is_told_beside_the_others(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    jobs = [waiting(1), waiting(2)]
+    moves = [mark(job) for job in jobs]
+    newer = {**job_to_item(jobs[0]), "v": {"N": "99"}}
+    refusal = {"Code": "ConditionalCheckFailed", "Item": newer}
+    expect_batch(stub, 2, {"Error": refusal}, {"Item": after(moves[1], jobs[1])})
+    left, applied = store_of(stub).transition_many(moves)
+    assert isinstance(left, LeftToNewer)
+    assert left.reason.ids == {"job-1"}
+    assert applied == Applied(moves[1].apply(jobs[1]))
+
+
+def test_what_turned_newer_is_told_where_the_batch_does_not_say_what_stood_there(
+    stubbed: Stub,
+) -> None:
+    stub = stubbed("dynamodb")
+    jobs = [waiting(1), waiting(2)]
+    moves = [mark(job) for job in jobs]
+    refusal = {"Code": "ConditionalCheckFailed"}
+    expect_batch(stub, 2, {"Error": refusal}, {"Error": refusal})
+    newer = {**job_to_item(jobs[0]), "v": {"N": "99"}}
+    changed = replace(jobs[1], generation=5)
+    found = {"Responses": {"jobs": [newer, job_to_item(changed)]}}
+    stub.script.add_response("batch_get_item", found)
+    left, refused = store_of(stub).transition_many(moves)
+    assert isinstance(left, LeftToNewer)
+    assert refused == Refused(changed)
+
+
+def test_a_job_that_turned_newer_is_told_beside_the_others_without_batches(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    jobs = [waiting(1), waiting(2)]
+    moves = [mark(job) for job in jobs]
+    stub.script.add_client_error(
+        "update_item",
+        "ConditionalCheckFailedException",
+        modeled_fields={"Item": {**job_to_item(jobs[0]), "v": {"N": "99"}}},
+    )
+    expect_update(stub, after(moves[1], jobs[1]))
+    left, applied = DynamoJobStore(stub.client, "jobs").transition_many(moves)
+    assert isinstance(left, LeftToNewer)
+    assert isinstance(applied, Applied)

@@ -47,7 +47,7 @@ def compiled(*clauses: Clause) -> list[Test]:
     """Return the tests of a move with these clauses, without the one that every move has."""
     expect = {str(n): clause for n, clause in enumerate(clauses)}
     first, *rest = compile_move(Move(name="probe", job_id="job-1", expect=expect)).tests
-    assert first == Compares("v", "<=", {"N": "1"})
+    assert first == Compares("v", "=", {"N": "1"})
     return rest
 
 
@@ -119,7 +119,7 @@ def test_a_clause_that_no_condition_can_say_is_refused_by_name(clause: Clause) -
 
 def test_a_move_never_makes_an_item() -> None:
     arguments = update_arguments(compile_move(Move(name="probe", job_id="job-1", expect={})))
-    assert arguments["ConditionExpression"] == "v <= :v0", "what is not there is not below"
+    assert arguments["ConditionExpression"] == "v = :v0", "what is not there is not below"
 
 
 def test_a_claim_is_one_expression_without_a_read() -> None:
@@ -129,7 +129,7 @@ def test_a_claim_is_one_expression_without_a_read() -> None:
     values = arguments["ExpressionAttributeValues"]
     assert arguments["Key"] == {"p": {"S": "job-1"}, "s": {"S": "J"}}
     assert arguments["ConditionExpression"] == (
-        "v <= :v0 AND t IN (:v1, :v2, :v3) AND g = :v4 AND a < m"
+        "v = :v0 AND t IN (:v1, :v2, :v3) AND g = :v4 AND a < m"
         " AND attribute_not_exists(ca) AND (attribute_not_exists(xp) OR xp > :v5) AND k <= :v6"
     )
     assert arguments["UpdateExpression"] == (

@@ -93,7 +93,7 @@ def test_an_expired_lease_is_taken_only_as_it_was_seen(stubbed: Stub) -> None:
         {
             "TableName": "control",
             "Key": {"p": {"S": "lease.leader"}},
-            "UpdateExpression": "SET v = :known, holder = :holder, epoch = :epoch, "
+            "UpdateExpression": "SET v = :v, holder = :holder, epoch = :epoch, "
             "until_ms = :until, acquired_ms = :acquired, taken_from = :taken_from",
             "ConditionExpression": "holder = :seen_holder AND epoch = :seen_epoch"
             " AND until_ms = :seen_until AND (attribute_not_exists(v) OR v <= :known)",
@@ -107,6 +107,7 @@ def test_an_expired_lease_is_taken_only_as_it_was_seen(stubbed: Stub) -> None:
                 ":seen_epoch": {"N": "4"},
                 ":seen_until": {"N": str(to_ms(over))},
                 ":known": {"N": "1"},
+                ":v": {"N": "1"},
             },
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         },

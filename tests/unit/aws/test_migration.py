@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.items import hot_key
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.migration import (
+    FAILED,
+    MAX_TOLD_FAILURES,
     MAX_TRIES,
     MIGRATED,
     RACED,
@@ -20,20 +26,28 @@ from hourhand.aws.migration import (
     Migration,
     Tally,
 )
-from hourhand.aws.migration_cursor import Cursor, cursor_text, first_cursor, read_cursor
-from hourhand.aws.migration_steps import STEPS, Standing, Step, Steps, kind_of
+from hourhand.aws.migration_cursor import (
+    Cursor,
+    WalkedTable,
+    cursor_text,
+    first_cursor,
+    read_cursor,
+)
+from hourhand.aws.migration_steps import STEPS, Standing, Step, Steps, key_attributes, kind_of
 from hourhand.aws.table_schema import CONTROL, IDEMPOTENCY, JOBS, SCHEDULES, resource_name
 from hourhand.aws.values import Item, number, text
-from hourhand.aws.versions import VERSIONS, Kind
-from hourhand.domain.errors import InvalidInput
+from hourhand.aws.versions import WRITTEN, Kind
+from hourhand.domain.buckets import ShardMap, ShardMapVersion
+from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.model import JobStatus
 from hourhand.domain.moves import request_cancel
+from hourhand.domain.watermark import Watermark
 from hourhand.ports import Applied
 from hourhand.testing import START, FakeClock, make_job
 from tests.unit.aws.conftest import Installation, Stubbed
 
 NAMES = {table.name: resource_name("hourhand", table.name) for table in WALKED}
-TWO = {**VERSIONS, Kind.JOB: 3, Kind.IDEMPOTENCY: 2}
+TWO = {**WRITTEN, Kind.JOB: 3, Kind.IDEMPOTENCY: 2}
 
 
 def rename_handler(item: Item) -> Item:
@@ -45,6 +59,7 @@ def shout(item: Item) -> Item:
     return {**item, "nn": text(item["nn"]["S"].upper())}
 
 
+PLACES = [WalkedTable(NAMES[table.name], key_attributes(table)) for table in WALKED]
 JOB_STEPS = (Step(Kind.JOB, 2, shout), Step(Kind.JOB, 1, rename_handler))
 KEY_STEP = Step(Kind.IDEMPOTENCY, 1, lambda item: {**item, "seen": {"BOOL": True}})
 ALL_STEPS = Steps([*JOB_STEPS, KEY_STEP], TWO)
@@ -236,6 +251,66 @@ def test_an_attribute_that_appeared_is_not_overwritten(rig: Rig) -> None:
     assert item["v"] == number(2)
 
 
+def rewrite_map(item: Item) -> Item:
+    """Keep the shard map in another form."""
+    if "shard_map" not in item:
+        return item
+    return {**item, "shard_map": text("second:" + item["shard_map"]["S"])}
+
+
+def test_an_attribute_that_appears_is_not_left_in_the_older_form(rig: Rig) -> None:
+    """An operator makes the first other shard map between the scan and the rewrite."""
+    store = DynamoControlStore(rig.client, NAMES["control"])
+    store.write_watermark(Watermark(low=1), previous=None)
+    grown = ShardMap((*ShardMap().versions, ShardMapVersion(5, 4)))
+    steps = Steps([Step(Kind.SWEEP, 1, rewrite_map)], {**WRITTEN, Kind.SWEEP: 2})
+    act = lambda: store.write_shard_map(grown, expected_version=1)  # noqa: E731 (used once)
+    tally = rig.run(steps, client=Meddler(rig.client, [act]))
+    (item,) = rig.items("control")
+    assert tally.found == {Found("sweep", 1, MIGRATED): 1}
+    assert item["shard_map"]["S"].startswith("second:")
+
+
+def test_a_release_that_reads_a_version_but_does_not_write_it_yet_makes_none(rig: Rig) -> None:
+    rig.put("jobs", p=text("a"), s=text("J"), v=number(1))
+    rig.put("jobs", p=text("b"), s=text("J"), v=number(2))
+    before = rig.items("jobs")
+    tally = rig.run(Steps([], WRITTEN, {**WRITTEN, Kind.JOB: 2}))
+    assert rig.items("jobs") == before
+    assert tally.found == {Found("job", 1, Standing.CURRENT): 1, Found("job", 2, "current"): 1}
+
+
+@pytest.mark.parametrize("version", [text("x"), number(1.5), {"BOOL": True}])
+def test_an_item_without_a_readable_version_is_named_and_keeps_no_other_waiting(
+    rig: Rig, version: Any
+) -> None:
+    rig.put_jobs(1)
+    rig.put("jobs", p=text("odd"), s=text("J"), v=version)
+    tally = rig.run()
+    assert tally.found == {Found("job", None, Standing.UNREADABLE): 1, Found("job", 1, MIGRATED): 1}
+    (failure,) = tally.failures
+    assert failure.startswith("hourhand-jobs p={'S': 'odd'}, s={'S': 'J'}: the attribute v must")
+
+
+@pytest.mark.parametrize("is_dry", [False, True])
+@pytest.mark.parametrize("error", [ValueError("no such form"), KeyError("n"), TooLarge("It is.")])
+def test_an_item_that_a_step_cannot_take_is_named_and_keeps_no_other_waiting(
+    rig: Rig, error: Exception, is_dry: bool
+) -> None:
+    rig.put_jobs(MAX_TOLD_FAILURES + 2)
+
+    def change(item: Item) -> Item:
+        if item["p"] == text("job-0"):
+            return item
+        raise error
+
+    tally = rig.run(Steps([Step(Kind.JOB, 1, change)], {**WRITTEN, Kind.JOB: 2}), is_dry=is_dry)
+    assert tally.count(FAILED) == MAX_TOLD_FAILURES + 1
+    assert tally.count(MIGRATED, WOULD_MIGRATE) == 1
+    assert len(tally.failures) == MAX_TOLD_FAILURES
+    assert all(type(error).__name__ in failure for failure in tally.failures)
+
+
 # --- going on ---
 
 
@@ -245,7 +320,7 @@ def test_a_walk_goes_on_from_any_page_and_misses_nothing(rig: Rig) -> None:
     first = next(walk)
     assert first.cursor is not None
     assert first.count(MIGRATED) == 200
-    place = read_cursor(cursor_text(first.cursor), len(WALKED))
+    place = read_cursor(cursor_text(first.cursor, PLACES), PLACES)
     assert place == first.cursor
     rest = last(rig.migration().walk(place))
     assert rest.count(MIGRATED) == 250
@@ -271,13 +346,43 @@ def test_units_are_bounded_on_average(stubbed: Callable[[str], Stubbed]) -> None
     assert clock.now() - START == timedelta(seconds=10)
 
 
+def encoded(*place: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+
+
+A_KEY = {"p": text("a"), "s": text("J")}
+
+
 @pytest.mark.parametrize(
     "cursor",
-    ["", "?", "e30", cursor_text(Cursor(table=9)), cursor_text(Cursor(segment=3, segments=2))],
+    [
+        "",
+        "?",
+        "e30",
+        "²",
+        cursor_text(Cursor(segment=3, segments=2), PLACES),
+        encoded(0, 0, 1, None),
+        encoded("hourhand-jobs", 0.5, 1, None),
+        encoded("hourhand-jobs", 0, True, None),
+        encoded("hourhand-jobs", 0, 1, "a"),
+        encoded("hourhand-jobs", 0, 1, {"p": text("a")}),
+        encoded("hourhand-jobs", 0, 1, {**A_KEY, "x": text("a")}),
+        encoded("hourhand-jobs", 0, 1, {**A_KEY, "s": "J"}),
+        encoded("hourhand-jobs", 0, 1, {**A_KEY, "s": {"S": 5}}),
+        encoded("hourhand-jobs", 0, 1, {**A_KEY, "s": number(5)}),
+        encoded("hourhand-control", 0, 1, A_KEY),
+    ],
 )
 def test_a_cursor_that_this_command_did_not_print_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput):
-        read_cursor(cursor, len(WALKED))
+        read_cursor(cursor, PLACES)
+
+
+def test_a_cursor_of_another_installation_is_refused() -> None:
+    others = [replace(place, name=f"other-{place.name}") for place in PLACES]
+    with pytest.raises(InvalidInput) as raised:
+        read_cursor(cursor_text(Cursor(position=A_KEY), others), PLACES)
+    assert raised.value.errors[0].message.startswith("is a place in the table other-hourhand-jobs")
 
 
 # --- the steps themselves ---

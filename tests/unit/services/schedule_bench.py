@@ -132,4 +132,5 @@ class Bench:
             occurrence_jobs=OccurrenceJobs(handlers=handlers, **common),
             operations=OperationsService(recovery=recovery, **common),
             chance=self.chance,
+            telemetry=self.telemetry,
         )

@@ -23,7 +23,8 @@ def _filters(**given: str) -> JobFilters:
 def _collect(
     world: World, filters: JobFilters, position: ListingPosition | None = None, limit: int = 50
 ) -> Collected:
-    return collect(world.store, filters, position, limit=limit, now=world.clock.now())
+    now = world.clock.now()
+    return collect(world.store, world.telemetry, filters, position, limit=limit, now=now)
 
 
 def _put(world: World, number: int, **fields: Any) -> Job:

@@ -12,9 +12,15 @@ from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import EventKind, Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse
-from hourhand.services.execution import LEFT_TO_NEWER_FOR, Disposition
+from hourhand.services.execution import Disposition
 from hourhand.services.leadership import LEADER
-from hourhand.services.newer import IDS_TOLD, read_known, tell_newer
+from hourhand.services.newer import (
+    IDS_TOLD,
+    LEFT_TO_NEWER_FOR,
+    MAX_READS,
+    read_known,
+    tell_newer,
+)
 from hourhand.services.sweep import Sweep
 from hourhand.testing import START, Faults, RecordingTelemetry, make_job
 from tests.unit.services.schedule_views import stored
@@ -87,12 +93,12 @@ def test_a_newer_job_stays_in_its_bucket_and_holds_up_no_other(world: World) -> 
 def test_a_job_that_becomes_newer_while_it_is_read_holds_up_no_other(world: World) -> None:
     for name in ("a", "b", "c"):
         world.store.put(make_job(id=name))
-    faults = faults_at("jobs.get_many", "a", times=2)
+    faults = faults_at("jobs.get_many", "a", times=MAX_READS)
     faults.interrupt("jobs.get", meet_newer("b"), nth=2)
     sweep = sweep_of(world, faults)
     assert sweep.read_shard(NOW, 0) is True
     assert (sweep.counts.dispatched, sweep.counts.failures) == (2, 0)
-    assert world.telemetry.total("items_newer") == 2
+    assert world.telemetry.total("items_newer") == MAX_READS
 
 
 # --- the tick ---

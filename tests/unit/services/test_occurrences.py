@@ -39,6 +39,7 @@ class HistoryBench(Bench):
             jobs=faults.wrap(self.jobs, "jobs"),
             recurrences=self.recurrences,
             clock=self.clock,
+            telemetry=self.telemetry,
         )
 
     def history(self, limit: int = 50, cursor: str | None = None) -> OccurrencePage:

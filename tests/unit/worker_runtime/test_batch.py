@@ -11,7 +11,7 @@ from hourhand import JobContext
 from hourhand.domain.errors import InvalidInput, Unavailable, WrittenByNewer
 from hourhand.ports import Delivery
 from hourhand.services.execution import Disposition
-from hourhand.worker_runtime import MAX_RECORDS
+from hourhand.worker_runtime import MAX_RECORDS, RunLimits
 from tests.unit.worker_runtime.fakes import PATIENCE, Context, FakePulse, Worker, eventually
 
 
@@ -175,6 +175,67 @@ def test_a_failed_import_is_told_by_every_attempt_and_tried_again(worker: Worker
 
     worker.process("a")
     assert worker.acts[-1] == "a SUCCEEDED"
+
+
+def test_an_early_import_is_made_in_the_thread_that_calls_and_once(worker: Worker) -> None:
+    importers: list[threading.Thread] = []
+    worker.imports = [lambda: importers.append(threading.current_thread())] * 2
+    worker.add("ours", lambda ctx: None)
+
+    worker.runtime.import_handlers_early()
+    assert importers == [threading.current_thread()]
+
+    worker.process("ours")
+    assert len(importers) == 1
+    assert worker.acts == ["ours SUCCEEDED"]
+
+
+def test_an_early_import_that_failed_is_logged_and_tried_again_by_the_batch(
+    worker: Worker,
+) -> None:
+    worker.imports = [raise_error]
+    worker.add("a", lambda ctx: None)
+
+    worker.runtime.import_handlers_early()
+    (line,) = worker.telemetry.warnings
+    assert line.fields["reason"] == "LookupError: the settings are missing"
+
+    worker.process("a")
+    assert worker.acts == ["a SUCCEEDED"]
+
+
+def test_a_second_failed_import_tells_the_first_error_and_ends_the_process(worker: Worker) -> None:
+    """What it raised may come of what the first left behind; a new process is free of that."""
+
+    def raise_another() -> None:
+        raise ValueError("Duplicated timeseries")
+
+    worker.imports = [raise_error, raise_another]
+    worker.add("a", lambda ctx: None)
+    worker.add("b", lambda ctx: None)
+
+    worker.runtime.import_handlers_early()
+    worker.process("a", "b")
+
+    assert sorted(worker.acts[:2]) == ["a FAILED", "b FAILED"]
+    assert worker.acts[2:] == ["exit 70"], "once every attempt was told"
+    told = worker.execution.finished["a"].error
+    assert told is not None
+    assert told.message == "the settings are missing"
+    reasons = [line.fields.get("reason") for line in worker.telemetry.warnings]
+    assert "ValueError: Duplicated timeseries" in reasons
+
+
+def test_an_early_import_that_does_not_end_ends_the_process() -> None:
+    worker = Worker(RunLimits(load=0.001))
+    has_ended = threading.Event()
+    worker.on_exit = has_ended.set
+    worker.imports = [lambda: has_ended.wait(PATIENCE)]
+
+    worker.runtime.import_handlers_early()
+
+    assert worker.acts == ["exit 70"]
+    assert worker.telemetry.warnings[0].fields["limit_seconds"] == 0.001
 
 
 def test_what_is_told_of_a_failed_import_is_what_the_module_raised(worker: Worker) -> None:

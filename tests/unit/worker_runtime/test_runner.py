@@ -8,14 +8,22 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from hourhand import JobContext, NotRetryable, Occurrence, RetryLater, Snooze
-from hourhand.domain.model import MAX_CONTENT_BYTES, ErrorInfo, Outcome, Progress
+from hourhand.domain.model import (
+    MAX_CONTENT_BYTES,
+    ErrorInfo,
+    EventKind,
+    HistoryEvent,
+    JobStatus,
+    Outcome,
+    Progress,
+)
 from hourhand.handlers import Handler, Registry
 from hourhand.ports import Finished
 from hourhand.testing import START, FakeClock
@@ -210,12 +218,23 @@ def test_a_payload_that_does_not_fit_can_never_succeed() -> None:
     assert told.traceback is None
 
 
+def missed(since: datetime) -> HistoryEvent:
+    return HistoryEvent(
+        kind=EventKind.SNOOZED,
+        at=since,
+        status=JobStatus.RETRYING,
+        actor="w",
+        reason=f"no handler since {since:%Y-%m-%dT%H:%M:%SZ}",
+    )
+
+
 def test_a_job_of_an_unknown_handler_waits_for_a_deployment_at_no_attempt() -> None:
     run = OneRun(clock=FakeClock())
     finished = run.run(lambda ctx: None, handler="renamed")
 
     assert (finished.outcome, finished.retry_after) == (Outcome.SNOOZED, timedelta(seconds=5))
     assert error_of(finished).type == "UnknownHandler"
+    assert finished.reason == f"no handler since {START:%Y-%m-%dT%H:%M:%SZ}"
     (line,) = run.telemetry.warnings
     assert (line.fields["handler"], line.fields["looks_again"]) == ("renamed", True)
     assert run.telemetry.total("handlers_unknown") == 1
@@ -223,8 +242,8 @@ def test_a_job_of_an_unknown_handler_waits_for_a_deployment_at_no_attempt() -> N
 
 def test_a_job_whose_handler_never_came_fails_with_what_to_do() -> None:
     run = OneRun(clock=FakeClock())
-    started = START - run.timings.handler_grace
-    finished = run.run(lambda ctx: None, handler="renamed", run_at=started, lateness_ms=0)
+    history = (missed(START - run.timings.handler_grace),)
+    finished = run.run(lambda ctx: None, handler="renamed", history=history)
 
     told = error_of(finished)
     assert finished.outcome is Outcome.FAILED

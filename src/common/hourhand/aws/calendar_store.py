@@ -17,7 +17,7 @@ from hourhand.aws.schedule_items import (
     calendar_to_item,
 )
 from hourhand.aws.schedule_names import list_names
-from hourhand.aws.versions import Kind, require_all_known, version_value
+from hourhand.aws.versions import Kind, require_all_known
 from hourhand.domain.schedules import Calendar
 from hourhand.schedule_ports import NamePage
 
@@ -50,15 +50,16 @@ class DynamoCalendarStore:
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
         """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""
-        refused = self._records.put_after(calendar_to_item(calendar), previous, CALENDAR_ATTRIBUTES)
+        refused = self._records.put_after(
+            Kind.CALENDAR, calendar_to_item(calendar), previous, CALENDAR_ATTRIBUTES
+        )
         if refused is None:
             return True
         return refused.item is not None and calendar_from_item(refused.item) == calendar
 
     def delete_calendar(self, name: str, *, previous: int) -> bool:
         """Delete it if it has the revision ``previous``; whether it is gone."""
-        known = version_value(Kind.CALENDAR)
-        return self._records.delete_at(calendar_key(name), previous, known)
+        return self._records.delete_at(Kind.CALENDAR, calendar_key(name), previous)
 
     def list_calendars(self, *, after: str | None, limit: int) -> NamePage:
         """List names in ascending order, strictly after ``after``."""

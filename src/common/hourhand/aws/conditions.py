@@ -24,8 +24,8 @@ from hourhand.aws.items import (
     events_value,
     field_attributes,
 )
-from hourhand.aws.values import Codec, Value, read_time, text, time
-from hourhand.aws.versions import Kind, version_value
+from hourhand.aws.values import Codec, Value, number, read_time, text, time
+from hourhand.aws.versions import WRITTEN, Kind
 from hourhand.domain.clauses import (
     Above,
     Absent,
@@ -104,9 +104,6 @@ Test = Missing | Compares | OneOf | Less | LengthIs | Either | Both
 NEVER = Missing("p")
 """Holds for no item: each has its key."""
 
-IS_KNOWN_JOB = Compares("v", "<=", version_value(Kind.JOB))
-"""The item is there, and of no newer version: every job tells its version."""
-
 
 @dataclass(frozen=True, slots=True)
 class Sum:
@@ -132,15 +129,24 @@ class Write:
     appends: tuple[Value, ...] = ()
 
 
-def compile_move(move: Move) -> Write:
-    """Return the write that makes ``move``.
+def is_job_in(version: int) -> Test:
+    """Return the test that a job is there and kept in ``version``: every job tells its own.
+
+    Of the kinds this one alone had ``v`` from the start, so that a job without it is none of ours.
+    """
+    return Compares("v", "=", number(version))
+
+
+def compile_move(move: Move, version: int | None = None) -> Write:
+    """Return the write that makes ``move`` on an item of ``version``, else of the one we write.
 
     Raises `ValueError` for a move on a field that cannot be changed or compared so: a mistake in
     Hourhand's own code.
     """
-    # A condition may hold of nothing at all; the write must not then make an item. And what a
-    # newer version wrote may not be judged by what this one knows.
-    tests = (IS_KNOWN_JOB, *(_test(c) for c in move.expect.values()))
+    # A condition may hold of nothing at all; the write must not then make an item. And the
+    # attributes below are those of one version: an item may have got another since it was read.
+    is_there = is_job_in(WRITTEN[Kind.JOB] if version is None else version)
+    tests = (is_there, *(_test(c) for c in move.expect.values()))
     return Write(
         job_id=move.job_id,
         tests=tests,

@@ -9,7 +9,7 @@
 Shard map and watermark share one item, because a watermark may only be written while the shard
 map has the version that its sweep read: one condition covers both, without a transaction, and a
 map that grows in between makes the write of the watermark fail. Each write sets its own
-attributes only, so that neither overwrites the other.
+attributes only, so that neither overwrites the other, and both in the version that the item has.
 
 Each has ``v`` as well, see `hourhand.aws.versions`. A scheduler that meets a newer lease, shard
 map or watermark does not lead; whoever meets a newer shard map files no job.
@@ -35,7 +35,15 @@ from hourhand.aws.control_records import (
 )
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.values import Item, Value, number, read_text, read_time, text, time
-from hourhand.aws.versions import FIRST_VERSION, NOT_NEWER, Kind, require_known, version_value
+from hourhand.aws.versions import (
+    NOT_NEWER,
+    Kind,
+    in_its_version,
+    is_version,
+    known_value,
+    require_known,
+    version_value,
+)
 from hourhand.domain.buckets import ShardMap
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
@@ -51,8 +59,6 @@ MAX_ACQUIRE_TRIES = 3
 _SWEEP = "sweep"
 _TICK = "tick"
 _FIRST_MAP = 1
-_KEEPS_VERSION = "v = if_not_exists(v, :first)"
-"""Shard map and watermark share an item: a write of one of them leaves its version alone."""
 
 
 class DynamoControlStore:
@@ -99,21 +105,22 @@ class DynamoControlStore:
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
         """Extend it, if holder and epoch still stand; ``None``: it is lost."""
+        renewed = replace(lease, until=until)
         answer = self._update(
             Kind.LEASE,
             _lease_key(lease.name),
-            "SET until_ms = :until",
+            _set_lease(renewed),
             "holder = :holder AND epoch = :epoch",
-            {**_identity(lease), ":until": time(until)},
+            _lease_attributes(renewed),
         )
-        return None if isinstance(answer, ConditionRefused) else replace(lease, until=until)
+        return None if isinstance(answer, ConditionRefused) else renewed
 
     def release_lease(self, lease: Lease) -> bool:
         """Give it up, if holder and epoch still stand. The epoch is kept for the next holder."""
         answer = self._update(
             Kind.LEASE,
             _lease_key(lease.name),
-            "REMOVE holder, until_ms, acquired_ms, taken_from",
+            "SET v = :v REMOVE holder, until_ms, acquired_ms, taken_from",
             "holder = :holder AND epoch = :epoch",
             _identity(lease),
         )
@@ -135,11 +142,8 @@ class DynamoControlStore:
             condition = "holder = :seen_holder AND epoch = :seen_epoch AND until_ms = :seen_until"
             values[":seen_holder"], values[":seen_epoch"] = seen["holder"], seen["epoch"]
             values[":seen_until"] = seen["until_ms"]
-        update = "SET v = :known, holder = :holder, epoch = :epoch, until_ms = :until, "
-        update += "acquired_ms = :acquired"
-        has_loser = lease.taken_from is not None
-        update += ", taken_from = :taken_from" if has_loser else " REMOVE taken_from"
-        answer = self._update(Kind.LEASE, _lease_key(lease.name), update, condition, values)
+        key, update = _lease_key(lease.name), _set_lease(lease)
+        answer = self._update(Kind.LEASE, key, update, condition, values)
         return answer if isinstance(answer, ConditionRefused) else None
 
     # --- shard map and watermark ---
@@ -155,19 +159,15 @@ class DynamoControlStore:
         """Store a map with one more version, if nobody changed it since. Whether it was stored."""
         if shard_map.version != expected_version + 1:
             return False
-        answer = self._update(
-            Kind.SWEEP,
-            _SWEEP,
-            f"SET shard_map = :map, map_version = :version, {_KEEPS_VERSION}",
+        return self._update_half(
+            "shard_map = :map, map_version = :map_version",
             _map_has_version(expected_version),
             {
                 ":map": text(shard_map_to_json(shard_map)),
-                ":version": number(shard_map.version),
+                ":map_version": number(shard_map.version),
                 ":expected": number(expected_version),
-                ":first": number(FIRST_VERSION),
             },
         )
-        return not isinstance(answer, ConditionRefused)
 
     def read_watermark(self) -> Watermark | None:
         """Read the state of the sweep, strongly consistent."""
@@ -183,7 +183,6 @@ class DynamoControlStore:
             ":record": text(record),
             ":hash": text(content_hash(record)),
             ":expected": number(state.shard_map_version),
-            ":first": number(FIRST_VERSION),
         }
         if previous is None:
             is_as_read = "attribute_not_exists(watermark_hash)"
@@ -192,14 +191,25 @@ class DynamoControlStore:
         else:
             is_as_read = "watermark_hash = :previous"
             values[":previous"] = text(content_hash(watermark_to_json(previous)))
-        answer = self._update(
-            Kind.SWEEP,
-            _SWEEP,
-            f"SET watermark = :record, watermark_hash = :hash, {_KEEPS_VERSION}",
+        return self._update_half(
+            "watermark = :record, watermark_hash = :hash",
             f"{is_as_read} AND {_map_has_version(state.shard_map_version)}",
             values,
         )
-        return not isinstance(answer, ConditionRefused)
+
+    def _update_half(self, sets: str, condition: str, values: Mapping[str, Value]) -> bool:
+        """Write shard map or watermark, in the version of the item that both share."""
+
+        def update(version: int) -> Any | ConditionRefused:
+            has_version = f"(attribute_not_exists(p) OR {is_version(version)})"
+            return self._write(
+                _SWEEP,
+                f"SET v = :version, {sets}",
+                f"{condition} AND {has_version}",
+                {**values, ":version": number(version)},
+            )
+
+        return not isinstance(in_its_version(Kind.SWEEP, update), ConditionRefused)
 
     # --- the last tick ---
 
@@ -213,7 +223,7 @@ class DynamoControlStore:
         self._update(
             Kind.TICK,
             _TICK,
-            "SET v = :known, tick = :tick",
+            "SET v = :v, tick = :tick",
             None,
             {":tick": text(tick_to_json(record))},
         )
@@ -241,14 +251,25 @@ class DynamoControlStore:
         condition: str | None,
         values: Mapping[str, Value],
     ) -> Any | ConditionRefused:
+        """Write a record as a whole, over one of any version that is known."""
+        return self._write(
+            key,
+            update,
+            f"{condition} AND {NOT_NEWER}" if condition else NOT_NEWER,
+            {**values, ":known": known_value(kind), ":v": version_value(kind)},
+        )
+
+    def _write(
+        self, key: str, update: str, condition: str, values: Mapping[str, Value]
+    ) -> Any | ConditionRefused:
         return ask_conditionally(
             self._call("UpdateItem"),
             self._client.update_item,
             TableName=self._table,
             Key={"p": text(key)},
             UpdateExpression=update,
-            ConditionExpression=f"{condition} AND {NOT_NEWER}" if condition else NOT_NEWER,
-            ExpressionAttributeValues={**values, ":known": version_value(kind)},
+            ConditionExpression=condition,
+            ExpressionAttributeValues=dict(values),
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
         )
 
@@ -270,6 +291,14 @@ def _lease_attributes(lease: Lease) -> dict[str, Value]:
     if lease.taken_from is not None:
         values[":taken_from"] = text(lease.taken_from)
     return values
+
+
+def _set_lease(lease: Lease) -> str:
+    """Return the update that writes a lease as a whole."""
+    update = "SET v = :v, holder = :holder, epoch = :epoch, until_ms = :until, "
+    update += "acquired_ms = :acquired"
+    has_loser = lease.taken_from is not None
+    return update + (", taken_from = :taken_from" if has_loser else " REMOVE taken_from")
 
 
 def _lease_of(name: str, item: Item | None) -> Lease | None:

@@ -28,7 +28,7 @@ from hourhand.aws.values import (
     text,
     time,
 )
-from hourhand.aws.versions import NOT_NEWER, Kind, require_known, version_value
+from hourhand.aws.versions import NOT_NEWER, Kind, known_value, require_known, version_value
 from hourhand.domain.errors import Unavailable
 from hourhand.ports import IdempotencyRecord
 
@@ -69,7 +69,7 @@ class DynamoIdempotencyStore:
                     ":in_progress": {"BOOL": False},
                     ":job": text(record.job_id),
                     ":token": number(record.token),
-                    ":known": version_value(Kind.IDEMPOTENCY),
+                    ":known": known_value(Kind.IDEMPOTENCY),
                 },
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
@@ -95,7 +95,7 @@ class DynamoIdempotencyStore:
                 **{f":{name}": value for name, value in kept.items()},
                 ":job": text(record.job_id),
                 ":token": number(record.token),
-                ":known": version_value(Kind.IDEMPOTENCY),
+                ":known": known_value(Kind.IDEMPOTENCY),
             },
         )
         return not isinstance(answer, ConditionRefused)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws import beside
@@ -21,13 +23,23 @@ from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
 from hourhand.aws.values import Item, expiry_seconds, number, read_text, text
-from hourhand.aws.versions import NOT_NEWER, Kind, require_all_known, version_value
+from hourhand.aws.versions import (
+    NOT_NEWER,
+    WRITTEN,
+    Kind,
+    in_its_version,
+    known_value,
+    other_known_version,
+    require_all_known,
+)
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
 from hourhand.ports import (
     Applied,
     IndexPage,
     JobDetails,
+    LeftToNewer,
     ListingPage,
     ListingPosition,
     Refused,
@@ -80,31 +92,44 @@ class DynamoJobStore:
         return Applied(job)
 
     def transition(self, move: Move) -> WriteResult:
-        """Make one conditional write; `Applied` too where it was ours already."""
-        answer = ask_conditionally(
+        """Make one conditional write; `Applied` too where it was ours already.
+
+        One more for a job that is kept in another version than the one that is written now.
+        """
+        answer = in_its_version(Kind.JOB, lambda version: self._update(move, version))
+        if isinstance(answer, ConditionRefused):
+            return self._refused(move, self._current(move.job_id, answer.item))
+        return Applied(job_from_item(answer["Attributes"]))
+
+    def _update(self, move: Move, version: int) -> Any | ConditionRefused:
+        return ask_conditionally(
             self._call("UpdateItem"),
             self._client.update_item,
             TableName=self._table,
             ReturnValues="ALL_NEW",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **update_arguments(compile_move(move)),
+            **update_arguments(compile_move(move, version)),
         )
-        if isinstance(answer, ConditionRefused):
-            return self._refused(move, self._current(move.job_id, answer.item))
-        return Applied(job_from_item(answer["Attributes"]))
 
-    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult]:
+    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult | LeftToNewer]:
         """Make many, each under its own condition; results in the order of ``moves``."""
         if not self._batch_marks:
-            return [self.transition(move) for move in moves]
+            return [_or_left(partial(self.transition, move)) for move in moves]
         marked = mark_in_batches(self._client, self._table, moves)
         untold = [
             move.job_id
             for move, mark in zip(moves, marked, strict=True)
             if mark.verdict is not Verdict.OPEN and mark.item is None
         ]
-        found = self.get_many(untold)
-        return [self._settled(move, mark, found) for move, mark in zip(moves, marked, strict=True)]
+        found = {job_id_of(item): item for item in self._read_many(untold)}
+        told = [
+            replace(mark, item=mark.item or found.get(move.job_id))
+            for move, mark in zip(moves, marked, strict=True)
+        ]
+        return [
+            _or_left(partial(self._settled, move, mark))
+            for move, mark in zip(moves, told, strict=True)
+        ]
 
     def get(self, job_id: str) -> Job | None:
         """Read one job's hot item, strongly consistent."""
@@ -120,15 +145,18 @@ class DynamoJobStore:
 
     def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
-        keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
-        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        items = self._read_many(job_ids)
         require_all_known(Kind.JOB, items, job_id_of)
         return {job.id: job for job in map(job_from_item, items)}
 
-    def _settled(self, move: Move, mark: Marked, found: Mapping[str, Job]) -> WriteResult:
-        if mark.verdict is Verdict.OPEN:
+    def _read_many(self, job_ids: Sequence[str]) -> list[Item]:
+        keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
+        return list(read_in_batches(self._client, self._table, keys, self._sleep))
+
+    def _settled(self, move: Move, mark: Marked) -> WriteResult:
+        if mark.verdict is Verdict.OPEN or _is_of_other_version(mark):
             return self.transition(move)
-        current = job_from_item(mark.item) if mark.item else found.get(move.job_id)
+        current = job_from_item(mark.item) if mark.item else None
         if mark.verdict is Verdict.APPLIED and current is not None:
             return Applied(current)
         return self._refused(move, current)
@@ -160,7 +188,7 @@ class DynamoJobStore:
 
     def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
         """Keep a payload or result beside its job, under the sort key ``item``."""
-        self._put_beside(beside.text_item(job_id, item, text, keep_until))
+        self._put_beside(Kind.TEXT, beside.text_item(job_id, item, text, keep_until))
 
     def get_text(self, job_id: str, item: str) -> str | None:
         """Read a text kept beside a job, or ``None`` where it is gone."""
@@ -185,15 +213,15 @@ class DynamoJobStore:
             ConditionExpression=f"attribute_exists(p) AND x < :until AND {NOT_NEWER}",
             ExpressionAttributeValues={
                 ":until": number(expiry_seconds(keep_until)),
-                ":known": version_value(Kind.TEXT),
+                ":known": known_value(Kind.TEXT),
             },
         )
 
     def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
         """Keep a failed attempt with its error beside its job, under its fencing token."""
-        self._put_beside(beside.failure_item(job_id, attempt, keep_until))
+        self._put_beside(Kind.FAILURE, beside.failure_item(job_id, attempt, keep_until))
 
-    def _put_beside(self, item: Item) -> None:
+    def _put_beside(self, kind: Kind, item: Item) -> None:
         """Keep it, unless a newer version did: a text's key is its hash, a failure's its token."""
         ask_conditionally(
             self._call("PutItem"),
@@ -201,7 +229,7 @@ class DynamoJobStore:
             TableName=self._table,
             Item=item,
             ConditionExpression=NOT_NEWER,
-            ExpressionAttributeValues={":known": item["v"]},
+            ExpressionAttributeValues={":known": known_value(kind)},
         )
 
     def _query_partition(self, job_id: str) -> Iterator[Item]:
@@ -257,6 +285,20 @@ class DynamoJobStore:
 
     def _call(self, operation: str) -> Call:
         return Call(operation, f"table {self._table}")
+
+
+def _is_of_other_version(mark: Marked) -> bool:
+    """Whether a move was refused since its job is kept in another version that is known."""
+    if mark.verdict is not Verdict.REFUSED or mark.item is None:
+        return False
+    return other_known_version(Kind.JOB, mark.item, WRITTEN[Kind.JOB]) is not None
+
+
+def _or_left(write: Callable[[], WriteResult]) -> WriteResult | LeftToNewer:
+    try:
+        return write()
+    except WrittenByNewer as newer:
+        return LeftToNewer(newer)
 
 
 def _require_limit(limit: int) -> None:

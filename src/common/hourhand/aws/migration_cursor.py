@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,14 @@ class Cursor:
         return replace(self, table=self.table + 1, position=None)
 
 
+@dataclass(frozen=True, slots=True)
+class WalkedTable:
+    """A table of an installation: its full name and the attributes of its key, all strings."""
+
+    name: str
+    key: tuple[str, ...]
+
+
 def first_cursor(segment: int, segments: int) -> Cursor:
     """Return where a walk begins. Raises `InvalidInput`."""
     if not 1 <= segments <= MAX_SEGMENTS or not 0 <= segment < segments:
@@ -43,21 +51,45 @@ def first_cursor(segment: int, segments: int) -> Cursor:
     return Cursor(segment=segment, segments=segments)
 
 
-def cursor_text(cursor: Cursor) -> str:
-    """Return the text that `read_cursor` reads back."""
-    place = [cursor.table, cursor.segment, cursor.segments, cursor.position]
+def cursor_text(cursor: Cursor, tables: Sequence[WalkedTable]) -> str:
+    """Return the text that `read_cursor` reads back, for the same installation alone."""
+    name = tables[cursor.table].name
+    place = [name, cursor.segment, cursor.segments, cursor.position]
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def read_cursor(text: str, tables: int) -> Cursor:
+def read_cursor(text: str, tables: Sequence[WalkedTable]) -> Cursor:
     """Read what `cursor_text` wrote. Raises `InvalidInput`."""
     try:
         padded = text + "=" * (-len(text) % 4)
-        table, segment, segments, position = json.loads(base64.urlsafe_b64decode(padded))
-        begun = first_cursor(segment, segments)
-        if not 0 <= table < tables or not isinstance(position, dict | None):
-            raise ValueError("no such place")
+        name, segment, segments, position = json.loads(base64.urlsafe_b64decode(padded))
     except (ValueError, TypeError) as error:
-        problem = FieldError("--cursor", "must be one that this command printed")
-        raise InvalidInput("The cursor cannot be read.", errors=(problem,)) from error
-    return replace(begun, table=table, position=position)
+        raise _unreadable("must be one that this command printed") from error
+    if type(segment) is not int or type(segments) is not int or not isinstance(name, str):
+        raise _unreadable("must be one that this command printed")
+    numbers = [number for number, table in enumerate(tables) if table.name == name]
+    if not numbers:
+        names = ", ".join(table.name for table in tables)
+        raise _unreadable(f"is a place in the table {name}, not in one of {names}")
+    if not _is_place(position, tables[numbers[0]].key):
+        raise _unreadable(f"names no key of the table {name}")
+    return replace(first_cursor(segment, segments), table=numbers[0], position=position)
+
+
+def _is_place(position: object, key: tuple[str, ...]) -> bool:
+    if position is None:
+        return True
+    return (
+        isinstance(position, dict)
+        and set(position) == set(key)
+        and all(_is_string_value(value) for value in position.values())
+    )
+
+
+def _is_string_value(value: object) -> bool:
+    return isinstance(value, dict) and set(value) == {"S"} and isinstance(value["S"], str)
+
+
+def _unreadable(reason: str) -> InvalidInput:
+    problem = FieldError("--cursor", reason)
+    return InvalidInput("The cursor cannot be used.", errors=(problem,))

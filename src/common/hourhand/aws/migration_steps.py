@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from hourhand.aws.table_schema import CONTROL, IDEMPOTENCY, JOBS, SCHEDULES, Table
 from hourhand.aws.values import Item, number, read_text
-from hourhand.aws.versions import FIRST_VERSION, VERSIONS, Kind, version_of
+from hourhand.aws.versions import FIRST_VERSION, KNOWN, WRITTEN, Kind, version_of
 
 Change = Callable[[Item], Item]
 """Returns an item's attributes in the next layout. It keeps the key; ``v`` is not its business."""
@@ -33,58 +33,78 @@ STEPS: tuple[Step, ...] = ()
 
 
 class Standing(StrEnum):
-    """What this release can do with an item. ``UNKNOWN``: it is none of a kind that it knows."""
+    """What this release can do with an item.
+
+    ``UNKNOWN``: it is none of a kind that it knows. ``UNREADABLE``: its version is no whole number.
+    """
 
     CURRENT = "current"
     OLDER = "older"
     NO_STEP = "older, without a step"
     NEWER = "newer"
     UNKNOWN = "unknown"
+    UNREADABLE = "without a readable version"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An item as it was found. ``kind``: none of one that is not known."""
+    """An item as it was found; ``None`` for a kind or version that cannot be told."""
 
     kind: Kind | None
-    version: int
+    version: int | None
     standing: Standing
 
 
 class Steps:
-    """The steps up to ``versions``. Raises `ValueError` for two of one kind and version."""
+    """The steps up to ``written``, the versions that this release writes.
+
+    What is newer than those but ``known`` is left as it is: a release that reads a version and
+    does not write it yet makes no items of it. Raises `ValueError` for two steps of one kind and
+    version.
+    """
 
     def __init__(
-        self, steps: Iterable[Step] = STEPS, versions: Mapping[Kind, int] = VERSIONS
+        self,
+        steps: Iterable[Step] = STEPS,
+        written: Mapping[Kind, int] = WRITTEN,
+        known: Mapping[Kind, int] = KNOWN,
     ) -> None:
         """Take the steps in any order."""
         self._changes: dict[tuple[Kind, int], Change] = {}
-        self._versions = versions
+        self._written = written
+        self._known = known
         for step in steps:
             place = (step.kind, step.from_version)
             if place in self._changes:
                 raise ValueError(f"two steps begin at version {step.from_version} of {step.kind}")
-            if not FIRST_VERSION <= step.from_version < versions[step.kind]:
+            if not FIRST_VERSION <= step.from_version < written[step.kind]:
                 raise ValueError(f"no step may begin at version {step.from_version} of {step.kind}")
             self._changes[place] = step.change
 
     def judge(self, table: Table, item: Item) -> Judged:
         """Say what an item of ``table`` needs."""
-        kind, version = kind_of(table, item), version_of(item)
+        kind = kind_of(table, item)
+        try:
+            version = version_of(item)
+        except (KeyError, ValueError):
+            return Judged(kind, None, Standing.UNREADABLE)
         if kind is None:
             return Judged(None, version, Standing.UNKNOWN)
-        known = self._versions[kind]
-        if version > known:
+        written = self._written[kind]
+        if version > max(written, self._known[kind]):
             return Judged(kind, version, Standing.NEWER)
-        if version == known:
+        if version >= written:
             return Judged(kind, version, Standing.CURRENT)
-        has_steps = all((kind, each) in self._changes for each in range(version, known))
+        has_steps = all((kind, each) in self._changes for each in range(version, written))
         return Judged(kind, version, Standing.OLDER if has_steps else Standing.NO_STEP)
 
     def migrate(self, table: Table, kind: Kind, item: Item) -> Item:
-        """Return an older item in the newest layout. Raises `ValueError` where its key changed."""
+        """Return an older item in the layout that is written now.
+
+        Raises `ValueError` where a step changed its key, and whatever a step raises.
+        """
         migrated = item
-        for version in range(version_of(item), self._versions[kind]):
+        for version in range(version_of(item), self._written[kind]):
             migrated = {**self._changes[kind, version](migrated), "v": number(version + 1)}
         for name in key_attributes(table):
             if migrated.get(name) != item[name]:

@@ -1,7 +1,7 @@
 """Records that are read and written as wholes, each write conditional on the one before it.
 
 The attribute ``q`` counts the writes of a record (its ``sequence`` or ``revision``). No write
-changes a record of a newer version than its own ``v``, see `hourhand.aws.versions`.
+changes a record of a newer version than this code knows, see `hourhand.aws.versions`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.values import Item, Value, number
-from hourhand.aws.versions import NOT_NEWER
+from hourhand.aws.versions import NOT_NEWER, Kind, known_value
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -40,24 +40,26 @@ class Records:
         )
         return answer.get("Item")
 
-    def put(self, item: Item, attributes: Collection[str] = ()) -> ConditionRefused | None:
+    def put(
+        self, kind: Kind, item: Item, attributes: Collection[str] = ()
+    ) -> ConditionRefused | None:
         """Write a record, whatever stands there; else return what a newer version wrote.
 
         For ``attributes`` see `put_after`.
         """
-        return self._write(item, attributes, NOT_NEWER, {})
+        return self._write(kind, item, attributes, NOT_NEWER, {})
 
-    def put_unless_ahead(self, item: Item) -> ConditionRefused | None:
+    def put_unless_ahead(self, kind: Kind, item: Item) -> ConditionRefused | None:
         """Write a record whose count ``q`` is that of the one that stands, or higher.
 
         An older one changes nothing: who writes it late must not undo what a later writer did.
         Returns ``None`` where it was written, else what stands.
         """
         condition = f"(attribute_not_exists(p) OR q <= :q) AND {NOT_NEWER}"
-        return self._write(item, (), condition, {})
+        return self._write(kind, item, (), condition, {})
 
     def put_after(
-        self, item: Item, previous: int | None, attributes: Collection[str] = ()
+        self, kind: Kind, item: Item, previous: int | None, attributes: Collection[str] = ()
     ) -> ConditionRefused | None:
         """Write a record if the one that stands counts ``previous`` (``None``: none stands).
 
@@ -66,24 +68,25 @@ class Records:
         stands, if anything does.
         """
         if previous is None:
-            return self._write(item, (), f"attribute_not_exists(p) AND {NOT_NEWER}", {})
+            return self._write(kind, item, (), f"attribute_not_exists(p) AND {NOT_NEWER}", {})
         condition = f"q = :previous AND {NOT_NEWER}"
-        return self._write(item, attributes, condition, {":previous": number(previous)})
+        return self._write(kind, item, attributes, condition, {":previous": number(previous)})
 
-    def delete(self, key: Mapping[str, Value], known: Value) -> bool:
-        """Delete a record of at most the version ``known``; whether it is gone."""
-        return self._delete(key, NOT_NEWER, {":known": known})
+    def delete(self, kind: Kind, key: Mapping[str, Value]) -> bool:
+        """Delete a record of a known version; whether it is gone."""
+        return self._delete(key, NOT_NEWER, {":known": known_value(kind)})
 
-    def delete_at(self, key: Mapping[str, Value], previous: int, known: Value) -> bool:
+    def delete_at(self, kind: Kind, key: Mapping[str, Value], previous: int) -> bool:
         """Delete a record if it counts ``previous``; whether it is gone."""
         return self._delete(
             key,
             f"attribute_not_exists(p) OR (q = :previous AND {NOT_NEWER})",
-            {":previous": number(previous), ":known": known},
+            {":previous": number(previous), ":known": known_value(kind)},
         )
 
     def _write(
         self,
+        kind: Kind,
         item: Item,
         attributes: Collection[str],
         condition: str,
@@ -105,7 +108,7 @@ class Records:
             ExpressionAttributeNames={f"#{name}": name for name in (*sets, *gone)},
             ExpressionAttributeValues={
                 **{f":{name}": item[name] for name in sets},
-                ":known": item["v"],
+                ":known": known_value(kind),
                 **values,
             },
             ReturnValuesOnConditionCheckFailure="ALL_OLD",

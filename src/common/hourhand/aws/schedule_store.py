@@ -49,9 +49,9 @@ from hourhand.aws.values import time as time_value
 from hourhand.aws.versions import (
     NOT_NEWER,
     Kind,
+    known_value,
     require_all_known,
     require_known,
-    version_value,
 )
 from hourhand.domain.schedules import Backfill, Schedule, ScheduleDefinition, Walk
 from hourhand.schedule_ports import (
@@ -102,7 +102,9 @@ class DynamoScheduleStore:
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
         """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
-        refused = self._records.put_after(schedule_to_item(schedule), previous, SCHEDULE_ATTRIBUTES)
+        refused = self._records.put_after(
+            Kind.SCHEDULE, schedule_to_item(schedule), previous, SCHEDULE_ATTRIBUTES
+        )
         if refused is None:
             return Written()
         current = schedule_from_item(refused.item) if refused.item else self.get(schedule.id)
@@ -117,7 +119,8 @@ class DynamoScheduleStore:
 
         One that a newer version keeps there is the same one, as the name says.
         """
-        self._records.put(definition_to_item(schedule_id, name, definition), END_ATTRIBUTES)
+        item = definition_to_item(schedule_id, name, definition)
+        self._records.put(Kind.DEFINITION, item, END_ATTRIBUTES)
 
     def get_definitions(
         self, names: Sequence[tuple[str, str]]
@@ -142,7 +145,7 @@ class DynamoScheduleStore:
             ConditionExpression=f"attribute_exists(p) AND {NOT_NEWER}",
             ExpressionAttributeValues={
                 ":until": end_attribute(keep_until),
-                ":known": version_value(Kind.DEFINITION),
+                ":known": known_value(Kind.DEFINITION),
             },
         )
 
@@ -150,7 +153,7 @@ class DynamoScheduleStore:
 
     def put_journal_page(self, schedule_id: str, page: JournalPage) -> None:
         """Keep a page of the journal, unless one that reaches further stands under its name."""
-        refused = self._records.put_unless_ahead(page_to_item(schedule_id, page))
+        refused = self._records.put_unless_ahead(Kind.JOURNAL_PAGE, page_to_item(schedule_id, page))
         if refused is not None and refused.item is not None:
             # What it holds more than this page may not be known to us: the visit must not go on.
             require_known(Kind.JOURNAL_PAGE, refused.item, schedule_id)
@@ -187,7 +190,7 @@ class DynamoScheduleStore:
     def delete_journal_pages(self, schedule_id: str, pages: Sequence[JournalPage]) -> None:
         """Forget pages that the history no longer tells of."""
         for page in pages:
-            self._records.delete(page_key(schedule_id, page), version_value(Kind.JOURNAL_PAGE))
+            self._records.delete(Kind.JOURNAL_PAGE, page_key(schedule_id, page))
 
     # --- backfills ---
 
@@ -198,7 +201,9 @@ class DynamoScheduleStore:
 
     def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
-        refused = self._records.put_after(backfill_to_item(backfill), previous, BACKFILL_ATTRIBUTES)
+        refused = self._records.put_after(
+            Kind.BACKFILL, backfill_to_item(backfill), previous, BACKFILL_ATTRIBUTES
+        )
         if refused is None:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == backfill.write_id
@@ -212,7 +217,9 @@ class DynamoScheduleStore:
 
     def write_walk(self, walk: Walk, *, previous: int) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
-        refused = self._records.put_after(walk_to_item(walk), previous or None, WALK_ATTRIBUTES)
+        refused = self._records.put_after(
+            Kind.WALK, walk_to_item(walk), previous or None, WALK_ATTRIBUTES
+        )
         if refused is None:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == walk.write_id

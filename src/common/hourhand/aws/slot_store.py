@@ -45,7 +45,7 @@ class DynamoSlotStore:
         if slots.sequence < 1:
             raise ValueError(f"sequence must count this write, not {slots.sequence}")
         item = slots_to_item(slots, keep_until)
-        refused = self._records.put_after(item, slots.sequence - 1 or None)
+        refused = self._records.put_after(Kind.SLOTS, item, slots.sequence - 1 or None)
         if refused is None:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == slots.write_id

@@ -37,7 +37,10 @@ class Timings:
     ``turn_wait``: how long an occurrence waits for room that is first in line, times its place in
     the line up to ``turn_wait_cap``; it is called earlier if all goes well. ``stop_wait``: the
     same where others were asked to stop for it.
-    ``handler_grace``: how long a job waits for a deploy to bring its handler, before it fails.
+    ``handler_grace``: how long a job waits for a deploy to bring its handler, before it fails:
+    longer than a gradual shift keeps most calls on the old version. Those that CodeDeploy has
+    ready made are over by then (canaries, of 30 minutes at most), or past the half (10 % each 10
+    minutes), so that of the many looks one finds the new version.
     """
 
     tick: timedelta = _seconds(60)
@@ -65,7 +68,7 @@ class Timings:
     turn_wait: timedelta = _seconds(60)
     turn_wait_cap: timedelta = _seconds(900)
     stop_wait: timedelta = _seconds(5)
-    handler_grace: timedelta = _seconds(600)
+    handler_grace: timedelta = _seconds(3600)
 
     @property
     def outlasts_a_lost_tick(self) -> bool:

@@ -12,7 +12,13 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from hourhand.domain.admission import Verdict, judge_occurrence, must_ask_pages, nominal_of
+from hourhand.domain.admission import (
+    Verdict,
+    judge_occurrence,
+    must_ask_pages,
+    nominal_of,
+    runs_in_any_case,
+)
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job, JobMessage, JobStatus
 from hourhand.domain.moves import change, request_cancel
@@ -23,7 +29,8 @@ from hourhand.domain.times import floor_ms, rfc3339
 from hourhand.ports import Delivery, Refused
 from hourhand.schedule_ports import ScheduleStore, SlotStore
 from hourhand.services.attempt import AttemptTools
-from hourhand.services.line import Line
+from hourhand.services.line import Line, as_looked_up
+from hourhand.services.newer import ReadApart, read_apart
 from hourhand.services.writing import make_move
 
 T = TypeVar("T")
@@ -55,10 +62,14 @@ class TurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A job's group as it was seen: the slots first, then the jobs that they name."""
+    """A job's group as it was seen: the slots first, then the jobs that they name.
+
+    ``hides_previous``: only a newer version reads how the occurrence before fared that counts here.
+    """
 
     slots: Slots | None
     known: Mapping[str, Job | None]
+    hides_previous: bool
 
     @property
     def jobs(self) -> list[Job]:
@@ -106,22 +117,27 @@ class Gate:
     def _look_around(self, job: Job) -> _Group:
         slots: Slots | None = None
         job_ids: list[str] = []
+        previous: str | None = None
         if job.overlap is not None:
             slots = self._insist(job.id, partial(self.slots.read_slots, job.overlap.group))
             job_ids += ids_to_look_up(job, job.overlap, slots)
         if job.pauses_schedule and job.schedule_id and job.previous_occurrence:
-            job_ids.append(occurrence_job_id(job.schedule_id, job.previous_occurrence))
-        known = self._look_up(job.id, job_ids)
+            previous = occurrence_job_id(job.schedule_id, job.previous_occurrence)
+            job_ids.append(previous)
+        read = self._look_up(job.id, job_ids)
+        known = as_looked_up(job_ids, read, slots)
         if slots is not None:
             now, timings = self.tools.clock.now(), self.tools.timings
-            known |= self._look_up(job.id, ids_of_the_rest(job, slots, known, now, timings))
-        return _Group(slots, known)
+            rest = ids_of_the_rest(job, slots, known, now, timings)
+            known |= as_looked_up(rest, self._look_up(job.id, rest), slots)
+        is_judged_by_it = job.schedule_revision is not None and not runs_in_any_case(job)
+        return _Group(slots, known, is_judged_by_it and previous in read.newer)
 
-    def _look_up(self, judged_id: str, job_ids: Sequence[str]) -> dict[str, Job | None]:
-        if not job_ids:
-            return {}
-        found = self._insist(judged_id, lambda: self.tools.jobs.get_many(job_ids))
-        return {job_id: found.get(job_id) for job_id in job_ids}
+    def _look_up(self, judged_id: str, job_ids: Sequence[str]) -> ReadApart[Job]:
+        tools = self.tools
+        return self._insist(
+            judged_id, lambda: read_apart(tools.telemetry, job_ids, tools.jobs.get_many)
+        )
 
     def _judge(self, job: Job, schedule_id: str, group: _Group) -> Verdict | SkipReason:
         schedule = self._insist(job.id, lambda: self.schedules.get(schedule_id))
@@ -133,7 +149,9 @@ class Gate:
                 lambda: self.schedules.read_journal(schedule_id, before=before, limit=PAGES_ASKED),
             )
             paged = [entry for page in pages if not page.tag for entry in page.entries]
-        return judge_occurrence(job, schedule, group.jobs, paged)
+        verdict = judge_occurrence(job, schedule, group.jobs, paged)
+        # It may have failed, and its schedule be still to be paused for it.
+        return Verdict.WAIT if verdict is Verdict.RUN and group.hides_previous else verdict
 
     def _decide(
         self, job: Job, overlap: Overlap, slots: Slots, known: Mapping[str, Job | None]

@@ -143,8 +143,9 @@ class RunningAttempt:
             case Outcome.CANCELLED:
                 return self._end_cancelled("the handler stopped")
             case Outcome.SNOOZED:
-                reason = "snoozed" if finished.error is None else finished.error.type
-                return self._again(finished, finished.retry_after or timedelta(), reason)
+                told = "snoozed" if finished.error is None else finished.error.type
+                delay = finished.retry_after or timedelta()
+                return self._again(finished, delay, finished.reason or told)
             case _:
                 return self._fail(finished)
 

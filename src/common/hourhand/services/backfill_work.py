@@ -21,9 +21,10 @@ from hourhand.domain.backfilling import (
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.model import Job
 from hourhand.domain.schedules import Backfill, JournalEntry, Schedule, ScheduleDefinition
-from hourhand.ports import Chance, JobStore
+from hourhand.ports import Chance, JobStore, Telemetry
 from hourhand.schedule_ports import JournalPage, ScheduleStore
 from hourhand.services.backfills import BACKFILL_KEPT
+from hourhand.services.newer import read_apart
 from hourhand.services.occurrence_jobs import OccurrenceJobs
 from hourhand.services.operations import OperationsService
 from hourhand.services.recurrences import Recurrences
@@ -43,6 +44,7 @@ class BackfillWork:
     occurrence_jobs: OccurrenceJobs
     operations: OperationsService
     chance: Chance
+    telemetry: Telemetry
 
     def step(
         self,
@@ -56,7 +58,8 @@ class BackfillWork:
         """Make the next jobs of ``backfill``; return it as it stands then, and what was made.
 
         ``definition`` is the backfill's own. What was made is in the journal already. Raises
-        `Unavailable`: the next visit does the step again.
+        `Unavailable`: the next visit does the step again. So does `WrittenByNewer`, where jobs of
+        its next times are a newer version's: what becomes of them cannot be said.
         """
         if backfill.is_done:
             return backfill, ()
@@ -80,8 +83,9 @@ class BackfillWork:
         return self._store(after, waiting, now), plan.entries
 
     def _unfinished(self, job_ids: Sequence[str]) -> tuple[str, ...]:
-        found = self.jobs.get_many(job_ids) if job_ids else {}
-        return tuple(i for i in job_ids if i in found and not found[i].status.is_final)
+        read = read_apart(self.telemetry, job_ids, self.jobs.get_many)
+        # What a newer version works on keeps its room: it may run.
+        return tuple(i for i in job_ids if i in read.newer or _is_unfinished(read.found.get(i)))
 
     def _next_times(
         self, definition: ScheduleDefinition, backfill: Backfill
@@ -117,6 +121,10 @@ class BackfillWork:
             return after
         # Another visit did this step; it made the same jobs.
         return self.schedules.get_backfill(backfill.schedule_id, backfill.id) or after
+
+
+def _is_unfinished(job: Job | None) -> bool:
+    return job is not None and not job.status.is_final
 
 
 def _moved_on(

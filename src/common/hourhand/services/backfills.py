@@ -13,7 +13,14 @@ from hourhand.domain.backfilling import (
     NominalTimes,
     list_nominal_times,
 )
-from hourhand.domain.errors import FieldError, InvalidInput, NotFound, Unavailable, WrongState
+from hourhand.domain.errors import (
+    FieldError,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+    WrittenByNewer,
+    WrongState,
+)
 from hourhand.domain.overlap import OverlapPolicy
 from hourhand.domain.schedule_changes import add_backfill
 from hourhand.domain.schedules import Backfill, BackfillOrder, Schedule, ScheduleDefinition
@@ -99,7 +106,7 @@ class BackfillService:
         now = self.clock.now()
         try:
             return self.steps.step(schedule, definition, backfill, now=now, actor=actor)[0]
-        except Unavailable as error:
+        except (Unavailable, WrittenByNewer) as error:
             self.telemetry.warning(
                 "A backfill was begun; its first jobs are left to the next tick.",
                 schedule_id=schedule.id,

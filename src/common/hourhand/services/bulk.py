@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.model import OPEN, REDRIVABLE, Job, JobStatus
-from hourhand.ports import Clock, JobStore
+from hourhand.ports import Clock, JobStore, Telemetry
 from hourhand.schemas import BulkRequest, JobFilters
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.listing import collect
@@ -67,6 +67,7 @@ class BulkService:
     jobs: JobStore
     operations: OperationsService
     clock: Clock
+    telemetry: Telemetry
 
     def cancel(self, request: BulkRequest, *, actor: str) -> BulkResult:
         """Cancel every job that matches and is not final."""
@@ -107,7 +108,8 @@ class BulkService:
         tally = _Tally()
         for _ in range(MAX_STEPS):
             limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - tally.matched)
-            page = collect(self.jobs, filters, position, limit=limit, now=self.clock.now())
+            now = self.clock.now()
+            page = collect(self.jobs, self.telemetry, filters, position, limit=limit, now=now)
             position = page.next
             for job, place in zip(page.jobs, page.positions, strict=True):
                 if applies(job):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from hourhand.domain.errors import NotFound, Unavailable, WrongState
+from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer, WrongState
 from hourhand.domain.schedules import Calendar
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore
 from hourhand.schemas import CalendarInput
+from hourhand.services.newer import read_apart, read_known
 from hourhand.services.schedule_walk import SCHEDULES_A_PAGE, read_definitions, want_walk
 
 MAX_LOST_RACES = 10
@@ -63,14 +65,15 @@ class CalendarService:
     def list(self, after: str | None, limit: int) -> tuple[list[Calendar], str | None]:
         """Return a page of calendars by name, and where the next one starts; it may be short."""
         page = self.calendars.list_calendars(after=after, limit=limit)
-        found = self.calendars.get_calendars(page.names)
+        found = read_known(self.telemetry, page.names, self.calendars.get_calendars)
         return [found[name] for name in page.names if name in found], page.next
 
     def delete(self, name: str, *, actor: str) -> None:
         """Delete a calendar that no schedule uses.
 
-        Raises `NotFound`, `WrongState` naming a schedule that uses it, `Unavailable` also where
-        the schedules are too many to be looked through in time.
+        Raises `NotFound`, `WrongState` naming a schedule that uses it, `WrittenByNewer` where one
+        that only a newer version reads may use it, `Unavailable` also where the schedules are too
+        many to be looked through in time.
         """
         for _ in range(MAX_LOST_RACES):
             calendar = self.get(name)
@@ -83,18 +86,22 @@ class CalendarService:
         raise _lost_too_often(name)
 
     def _find_user(self, name: str) -> str | None:
-        """Return the id of a schedule that uses a calendar."""
+        """Return the id of a schedule that uses a calendar; raises as `delete`."""
+        newer: set[str] = set()
         deadline = self.clock.monotonic() + MAX_SECONDS_A_SEARCH
         position: str | None = None
         while self.clock.monotonic() < deadline:
             page = self.schedules.list_schedules(after=position, limit=SCHEDULES_A_PAGE)
-            found = self.schedules.get_many(page.names)
-            kept = [schedule for schedule in found.values() if schedule.deleted_at is None]
-            for schedule_id, definition in read_definitions(self.schedules, kept).items():
+            read = read_apart(self.telemetry, page.names, self.schedules.get_many)
+            kept = [schedule for schedule in read.found.values() if schedule.deleted_at is None]
+            definitions = read_definitions(self.telemetry, self.schedules, kept)
+            for schedule_id, definition in definitions.found.items():
                 if name in definition.calendars:
                     return schedule_id
+            newer |= read.newer | definitions.newer
             position = page.next
             if position is None:
+                _require_none_newer(name, newer)
                 return None
         raise Unavailable(
             f"The schedules could not all be asked in time whether they use calendar {name}."
@@ -108,6 +115,15 @@ class CalendarService:
 
 def _holds(current: Calendar, wanted: Calendar) -> bool:
     return current.exclude == wanted.exclude and current.note == wanted.note
+
+
+def _require_none_newer(name: str, schedule_ids: Collection[str]) -> None:
+    if schedule_ids:
+        raise WrittenByNewer(
+            f"Schedule {min(schedule_ids)} was written by a newer version of Hourhand and may use "
+            f"calendar {name}: finish the upgrade, then delete it.",
+            ids=schedule_ids,
+        )
 
 
 def _lost_too_often(name: str) -> Unavailable:

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hourhand.domain.actions import Dispatch, DispatchAgain
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Job
 from hourhand.domain.moves import Move, mark_dispatched_again, mark_enqueued
-from hourhand.ports import Applied, Clock, JobStore, Queues, Telemetry
+from hourhand.ports import Clock, JobStore, LeftToNewer, Queues, Refused, Telemetry
+from hourhand.services.newer import tell_newer
 from hourhand.services.sending import outgoing_of
 
 ACTOR = "tick"
@@ -65,7 +67,8 @@ class Dispatcher:
                     reason=failure,
                 )
         results = self.jobs.transition_many(marks)
-        refused = sum(1 for result in results if not isinstance(result, Applied))
+        refused = sum(1 for result in results if isinstance(result, Refused))
+        self._tell_left([each.reason for each in results if isinstance(each, LeftToNewer)])
         self._count(batch, len(marks), refused)
         return len(marks)
 
@@ -80,6 +83,12 @@ class Dispatcher:
             queue=item.action.queue,
             reason=item.action.reason,
         )
+
+    def _tell_left(self, left: Sequence[WrittenByNewer]) -> None:
+        """Tell of jobs that turned newer after they were read: their claims judge the messages."""
+        if left:
+            ids = frozenset[str]().union(*(newer.ids for newer in left))
+            tell_newer(self.telemetry, WrittenByNewer(left[0].detail, ids=ids))
 
     def _count(self, batch: Sequence[ToDispatch], sent: int, refused: int) -> None:
         again = sum(1 for item in batch if isinstance(item.action, DispatchAgain))

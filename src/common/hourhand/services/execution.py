@@ -22,7 +22,7 @@ from hourhand.ports import Applied, Delivery, Finished, HandlerRunner, Refused
 from hourhand.services.admission import Gate, occurrence_fields
 from hourhand.services.attempt import AttemptTools, RunningAttempt
 from hourhand.services.idempotency import KeyCheck, KeyState
-from hourhand.services.newer import tell_newer
+from hourhand.services.newer import left_to_newer_for, tell_newer
 from hourhand.services.writing import make_move
 
 START_RESERVE_SECONDS = 20
@@ -42,14 +42,6 @@ RETRY_HIDE_SECONDS = 5
 
 NOT_BEGUN = Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(seconds=1))
 """The end, at no attempt, of a job that was claimed and then not begun: it comes again."""
-
-
-LEFT_TO_NEWER_FOR = timedelta(seconds=15)
-"""How long a message is hidden whose job a newer version wrote: one of its workers may run by now,
-and the thousand receives that a queue allows last four hours."""
-
-LEFT_TO_NEWER = Finished(outcome=Outcome.SNOOZED, retry_after=LEFT_TO_NEWER_FOR)
-"""The end, at no attempt, of a job of which something is kept that only a newer version reads."""
 
 
 class Disposition(StrEnum):
@@ -102,7 +94,7 @@ class ExecutionService:
             claimed = self._admit_and_claim(delivery)
         except WrittenByNewer as newer:
             tell_newer(self.tools.telemetry, newer)
-            return self._keep_for(delivery, LEFT_TO_NEWER_FOR)
+            return self._keep_for(delivery, left_to_newer_for(delivery.receive_count))
         if not isinstance(claimed, Job):
             return claimed
         attempt = RunningAttempt(self.tools, claimed, delivery, self.worker)
@@ -234,7 +226,7 @@ class ExecutionService:
             found = self._look_up(job)
         except WrittenByNewer as newer:
             tell_newer(tools.telemetry, newer)
-            found = LEFT_TO_NEWER
+            found = _left_to_newer(job)
         if isinstance(found, Finished):
             self._commit(attempt, found, "")
             return
@@ -336,6 +328,15 @@ class ExecutionService:
 def can_end_in_time(job: Job, remaining_seconds: float) -> bool:
     """Whether a handler that begins now ends, and is committed, within the function's time."""
     return remaining_seconds >= job.timeout_seconds + END_RESERVE_SECONDS
+
+
+def _left_to_newer(job: Job) -> Finished:
+    """Return the end, at no attempt, of a job beside which a newer version keeps something.
+
+    Each time costs a claim that is counted as no attempt: by these the wait grows.
+    """
+    wait = left_to_newer_for(job.token - job.attempt + 1)
+    return Finished(outcome=Outcome.SNOOZED, retry_after=wait)
 
 
 def _will_retry(job: Job, finished: Finished) -> bool:

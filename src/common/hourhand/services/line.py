@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job
 from hourhand.domain.moves import Move, change
-from hourhand.domain.overlap import Overlap
+from hourhand.domain.overlap import Overlap, Slots
 from hourhand.domain.slots import ids_next_in_line, next_in_line
 from hourhand.domain.timings import Timings
 from hourhand.ports import Applied, Clock, JobStore, Telemetry
 from hourhand.schedule_ports import SlotStore
 from hourhand.services.filing import Filing, Placement
+from hourhand.services.newer import ReadApart, leaving_newer, read_apart
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
 
@@ -33,14 +35,19 @@ class Line:
     telemetry: Telemetry
 
     def nudge(self, overlap: Overlap, actor: str) -> None:
-        """Make those due for whom there is room. Never raises `Unavailable`: it is told instead.
+        """Make those due for whom there is room.
+
+        Raises neither `Unavailable` nor `WrittenByNewer`, which are told instead: what called this
+        has been written, and whatever else follows from it must not wait for the line.
 
         To be called when a job of the group ended, and when one was put off: whoever comes last
         of the two sees the other.
         """
         try:
-            for job in self._next(overlap):
-                self._call(job, actor)
+            with leaving_newer(self.telemetry):
+                for job in self._next(overlap):
+                    with leaving_newer(self.telemetry):
+                        self._call(job, actor)
         except Unavailable as error:
             self.telemetry.warning(
                 "Those that wait for room could not be called; they come later.",
@@ -54,8 +61,8 @@ class Line:
         job_ids = ids_next_in_line(overlap, slots)
         if not job_ids:
             return ()
-        found = self.jobs.get_many(job_ids)
-        known = {job_id: found.get(job_id) for job_id in job_ids}
+        read = read_apart(self.telemetry, job_ids, self.jobs.get_many)
+        known = as_looked_up(job_ids, read, slots)
         return next_in_line(overlap, slots, known, now=self.clock.now(), timings=self.timings)
 
     def _call(self, job: Job, actor: str) -> None:
@@ -68,6 +75,18 @@ class Line:
             called = self.filing.guard(result.job, clock_read_at, actor)
             self.sender.send_announced([called], actor)
             self.telemetry.count("occurrences_called")
+
+
+def as_looked_up(
+    job_ids: Sequence[str], read: ReadApart[Job], slots: Slots | None
+) -> dict[str, Job | None]:
+    """Return what is known of the jobs of a group (see `hourhand.domain.slots.Known`).
+
+    One that a newer version wrote keeps its place, for it may run; and waits in no line, for
+    nobody can tell when it starts: it queues up anew when it is worked off.
+    """
+    alive = read.newer.intersection(slots.holders) if slots is not None else frozenset[str]()
+    return {job_id: read.found.get(job_id) for job_id in job_ids if job_id not in alive}
 
 
 def _due_now(job: Job, placement: Placement, now: datetime, actor: str) -> Move:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hourhand.domain.model import Job, JobStatus
-from hourhand.ports import JobStore, ListingPosition
+from hourhand.ports import JobStore, ListingPosition, Telemetry
 from hourhand.schemas import JobFilters
+from hourhand.services.newer import read_known
 
 MAX_LISTING_READS = 20
 """Index pages that one page of results may cost; a page that needs more comes back short."""
@@ -36,13 +37,17 @@ class Collected:
 
 def collect(
     store: JobStore,
+    telemetry: Telemetry,
     filters: JobFilters,
     position: ListingPosition | None,
     *,
     limit: int,
     now: datetime,
 ) -> Collected:
-    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``."""
+    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``.
+
+    Those that a newer version wrote are not among them; they are told.
+    """
     found: list[Job] = []
     positions: list[ListingPosition] = []
     for _ in range(MAX_LISTING_READS):
@@ -53,7 +58,8 @@ def collect(
             created_after=filters.created_after or BEGINNING,
             limit=LISTING_CHUNK,
         )
-        jobs = store.get_many([listed.job_id for listed in page.jobs])
+        job_ids = [listed.job_id for listed in page.jobs]
+        jobs = read_known(telemetry, job_ids, store.get_many)
         for listed in page.jobs:
             job = jobs.get(listed.job_id)
             if job is not None and matches(job, filters):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.journal import RING_ENTRIES, RING_ENTRIES_LEFT
 from hourhand.domain.model import Job
 from hourhand.domain.occurrences import MAX_CATCH_UP, Decision, decide
@@ -26,6 +27,7 @@ from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Telemetry
 from hourhand.schedule_ports import ScheduleStore, SlotStore, Written
 from hourhand.services.journal_pages import spill
+from hourhand.services.newer import tell_newer
 from hourhand.services.occurrence_jobs import OccurrenceJobs
 from hourhand.services.recurrences import Recurrences
 
@@ -148,7 +150,13 @@ class Materialiser:
         schedule = decision.schedule
         active = []
         for backfill_id in schedule.backfills:
-            if self._work_off(schedule, backfill_id, now, actor):
+            try:
+                goes_on = self._work_off(schedule, backfill_id, now, actor)
+            except WrittenByNewer as newer:
+                # It stands still until it is known again; the schedule does not wait for it.
+                tell_newer(self.telemetry, newer)
+                goes_on = True
+            if goes_on:
                 active.append(backfill_id)
         if tuple(active) != schedule.backfills:
             schedule = replace(schedule, backfills=tuple(active))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Generic, TypeVar
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.ports import Telemetry
@@ -11,7 +14,28 @@ from hourhand.ports import Telemetry
 IDS_TOLD = 10
 """How many of them a line of the log names."""
 
+MAX_READS = 5
+"""Reads of the same ids, each without those that the one before it found to be newer. A newer
+version that works beside this one may turn some at any time."""
+
+LEFT_TO_NEWER_FOR = timedelta(seconds=15)
+"""How long what a newer version wrote is left for the first time: one that knows it may run soon.
+
+The wait grows by as much with each time.
+"""
+
+LONGEST_LEFT_TO_NEWER = timedelta(minutes=5)
+"""No wait is longer. The thousand receives that a queue allows a message last three days so."""
+
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadApart(Generic[R]):
+    """What was found under some ids, and the ids of what is there but a newer version's."""
+
+    found: Mapping[str, R]
+    newer: frozenset[str] = frozenset()
 
 
 def tell_newer(telemetry: Telemetry, newer: WrittenByNewer) -> None:
@@ -24,15 +48,43 @@ def tell_newer(telemetry: Telemetry, newer: WrittenByNewer) -> None:
     )
 
 
+@contextmanager
+def leaving_newer(telemetry: Telemetry) -> Iterator[None]:
+    """Go on after what a newer version wrote; it is told."""
+    try:
+        yield
+    except WrittenByNewer as newer:
+        tell_newer(telemetry, newer)
+
+
+def left_to_newer_for(times: int) -> timedelta:
+    """Return how long to leave it what was found to be newer ``times`` times, this one included."""
+    return min(LEFT_TO_NEWER_FOR * max(times, 1), LONGEST_LEFT_TO_NEWER)
+
+
+def read_apart(
+    telemetry: Telemetry, ids: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, R]]
+) -> ReadApart[R]:
+    """Read what has these ``ids``, apart from those that a newer version wrote: they are told.
+
+    Raises `WrittenByNewer` where such a version writes more of them each time that we look.
+    """
+    if not ids:
+        return ReadApart({})
+    newer: frozenset[str] = frozenset()
+    left = ids
+    for _ in range(MAX_READS - 1):
+        try:
+            return ReadApart(read(left), newer)
+        except WrittenByNewer as met:
+            tell_newer(telemetry, met)
+            newer |= met.ids
+            left = [each for each in ids if each not in newer]
+    return ReadApart(read(left), newer)
+
+
 def read_known(
     telemetry: Telemetry, ids: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, R]]
 ) -> Mapping[str, R]:
-    """Read what has these ``ids``, without those that a newer version wrote: they are told.
-
-    Raises `WrittenByNewer` where such a version writes more of them at this very moment.
-    """
-    try:
-        return read(ids)
-    except WrittenByNewer as newer:
-        tell_newer(telemetry, newer)
-        return read([each for each in ids if each not in newer.ids])
+    """Read what has these ``ids``, without those that a newer version wrote. As `read_apart`."""
+    return read_apart(telemetry, ids, read).found

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import occurrence_job_id, trace_id_for
 from hourhand.domain.model import Content, EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.moves import Move, change, redrive
@@ -32,6 +33,7 @@ from hourhand.ports import (
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.filing import Filing
 from hourhand.services.new_job import Policies, resolve_policies
+from hourhand.services.newer import read_apart, read_known, tell_newer
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
 
@@ -106,23 +108,26 @@ class OccurrenceJobs:
     ) -> frozenset[datetime]:
         """Return those of ``nominal_times`` that have a job which nothing withdrew.
 
-        A visit that died made them. Raises `Unavailable`.
+        A visit that died made them. One of a newer version is taken to stand. Raises
+        `Unavailable`.
         """
         by_id = {occurrence_job_id(schedule.id, nominal): nominal for nominal in nominal_times}
         if not by_id:
             return frozenset()
-        found = self.jobs.get_many(list(by_id))
-        return frozenset(by_id[job.id] for job in found.values() if is_standing(job, schedule))
+        read = read_apart(self.telemetry, list(by_id), self.jobs.get_many)
+        standing = (job.id for job in read.found.values() if is_standing(job, schedule))
+        return frozenset(by_id[job_id] for job_id in (*standing, *read.newer))
 
     def count_in_line(self, slots: Slots, *, now: datetime, enough: int) -> int:
         """Return how many of the line still wait for room; of more than ``enough`` maybe not all.
 
-        Raises `Unavailable`.
+        Those that a newer version wrote are not counted. Raises `Unavailable`.
         """
         line = [job_id for _, job_id in slots.waiting]
         waiting = 0
         for start in range(0, len(line), LINE_LOOKED_UP):
-            found = self.jobs.get_many(line[start : start + LINE_LOOKED_UP])
+            job_ids = line[start : start + LINE_LOOKED_UP]
+            found = read_known(self.telemetry, job_ids, self.jobs.get_many)
             waiting += sum(still_waits(job, now, self.timings) for job in found.values())
             if waiting >= enough:
                 break
@@ -158,7 +163,12 @@ class OccurrenceJobs:
         kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
         wanted = self._job(schedule.id, definition, policies, order, payload, now, actor)
-        result = self.jobs.put(wanted)
+        try:
+            result = self.jobs.put(wanted)
+        except WrittenByNewer as newer:
+            # It is there, and sent by whoever knows it: the schedule must not wait for that.
+            tell_newer(self.telemetry, newer)
+            return wanted, False
         if isinstance(result, Applied):
             self.telemetry.count("occurrences_made")
             return self.filing.guard(wanted, clock_read_at, actor), True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -19,10 +19,11 @@ from hourhand.domain.schedules import (
 )
 from hourhand.domain.times import rfc3339, to_ms
 from hourhand.domain.upcoming import FirstFires, first_fires, upcoming
-from hourhand.ports import Clock, JobStore
+from hourhand.ports import Clock, JobStore, Telemetry
 from hourhand.schedule_ports import ScheduleStore
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.new_schedule import settle_anchor
+from hourhand.services.newer import read_known
 from hourhand.services.recurrences import Recurrences
 
 UPCOMING = 10
@@ -51,7 +52,10 @@ _SKIPPED = frozenset(reason.value for reason in SkipReason)
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceRecord:
-    """One row of a history. ``job_id`` is absent where no job was made, ``job`` also once gone."""
+    """One row of a history. ``job_id`` is absent where no job was made, ``job`` also once gone.
+
+    ``job`` is absent, too, where a newer version wrote it.
+    """
 
     entry: JournalEntry
     job: Job | None
@@ -98,6 +102,7 @@ class OccurrenceQueries:
     jobs: JobStore
     recurrences: Recurrences
     clock: Clock
+    telemetry: Telemetry
 
     def history(self, schedule_id: str, *, limit: int, cursor: str | None) -> OccurrencePage:
         """Return a page of what became of past nominal times, newest first, and the next ten.
@@ -227,7 +232,7 @@ class OccurrenceQueries:
             for entry in entries
         ]
         wanted = [job_id for job_id in ids if job_id is not None]
-        found: Mapping[str, Job] = self.jobs.get_many(wanted) if wanted else {}
+        found = read_known(self.telemetry, wanted, self.jobs.get_many)
         return [
             OccurrenceRecord(entry, found.get(job_id) if job_id else None, job_id)
             for entry, job_id in zip(entries, ids, strict=True)

@@ -25,12 +25,14 @@ from hourhand.ports import (
     JobDetails,
     JobStore,
     Queues,
+    Telemetry,
 )
 from hourhand.schemas import JobFilters
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.leadership import LEADER
 from hourhand.services.listing import BEGINNING, CLOCKS_APART, collect
+from hourhand.services.newer import read_known
 
 LATENESS_SAMPLE = 200
 """How many of the newest jobs the lateness in ``stats`` is computed from."""
@@ -111,6 +113,7 @@ class QueryService:
     control: ControlStore
     queues: Queues
     clock: Clock
+    telemetry: Telemetry
 
     def job(self, job_id: str) -> JobReport:
         """Return one job, whole. Raises `NotFound`."""
@@ -139,7 +142,8 @@ class QueryService:
     def list_jobs(self, filters: JobFilters, *, limit: int, cursor: str | None) -> JobPage:
         """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
         position = read_cursor(cursor, filters.fingerprint) if cursor else None
-        page = collect(self.jobs, filters, position, limit=limit, now=self.clock.now())
+        now = self.clock.now()
+        page = collect(self.jobs, self.telemetry, filters, position, limit=limit, now=now)
         next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
         return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
 
@@ -172,7 +176,8 @@ class QueryService:
             created_after=BEGINNING,
             limit=LATENESS_SAMPLE,
         )
-        found = self.jobs.get_many([listed.job_id for listed in page.jobs])
+        job_ids = [listed.job_id for listed in page.jobs]
+        found = read_known(self.telemetry, job_ids, self.jobs.get_many)
         started = [job for job in found.values() if job.lateness_ms is not None]
         lateness = sorted(job.lateness_ms for job in started if job.lateness_ms is not None)
         since = min((job.created_at for job in started), default=None)

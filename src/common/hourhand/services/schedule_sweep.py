@@ -111,28 +111,16 @@ class ScheduleSweep:
     ) -> None:
         found = read_known(self.telemetry, schedule_ids, self.schedules.get_many)
         due = [s for s in found.values() if s.next_at is not None and s.next_at <= horizon]
-        definitions = self._definitions(due)
+        definitions = read_definitions(self.telemetry, self.schedules, due)
+        # Of those whose definition only a newer version reads, there is nothing more to tell.
+        due = [schedule for schedule in due if schedule.id not in definitions.newer]
         for start in range(0, len(due), VISITS_AT_ONCE):
             if not may_go_on():
                 counts.is_complete = False
                 return
             self._visit_together(
-                due[start : start + VISITS_AT_ONCE], definitions, now, horizon, counts
+                due[start : start + VISITS_AT_ONCE], definitions.found, now, horizon, counts
             )
-
-    def _definitions(self, due: Sequence[Schedule]) -> Mapping[str, ScheduleDefinition]:
-        """Read definitions by the schedules' ids, as many as can be read together."""
-        try:
-            return read_definitions(self.schedules, due)
-        except WrittenByNewer:
-            return {}
-
-    def _definition(self, schedule: Schedule) -> ScheduleDefinition:
-        """Read one by itself. Raises `HourhandError` where it is gone, or a newer version's."""
-        definition = read_definitions(self.schedules, [schedule]).get(schedule.id)
-        if definition is None:
-            raise HourhandError("Its definition is gone.")
-        return definition
 
     def _visit_together(
         self,
@@ -146,7 +134,9 @@ class ScheduleSweep:
         visits = []
         for schedule in due:
             with self._told(schedule.id, counts):
-                definition = definitions.get(schedule.id) or self._definition(schedule)
+                definition = definitions.get(schedule.id)
+                if definition is None:
+                    raise HourhandError("Its definition is gone.")
                 visits.append(
                     self.materialiser.begin(
                         schedule, definition, now=now, horizon=horizon, actor=ACTOR

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.recurrence import TZDATA_VERSION
-from hourhand.domain.schedules import Schedule, ScheduleDefinition, Walk
+from hourhand.domain.schedules import Calendar, Schedule, ScheduleDefinition, Walk
 from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore
+from hourhand.services.newer import ReadApart, read_apart, tell_newer
 from hourhand.services.recurrences import Recurrences
 
 SCHEDULES_A_PAGE = 100
@@ -33,7 +34,8 @@ class _Progress:
     """What became of one page.
 
     ``position``: the last schedule dealt with. ``is_unsettled``: some were recomputed so soon
-    after a change of a calendar that somebody may still use what it held before.
+    after a change of a calendar that somebody may still use what it held before; or were left to
+    a newer version, and may be known again when the next pass comes to them.
     """
 
     position: str | None
@@ -70,9 +72,11 @@ class ScheduleWalk:
         recomputed = 0
         for _ in range(MAX_PAGES_A_STEP):
             page = self.schedules.list_schedules(after=walk.position, limit=SCHEDULES_A_PAGE)
-            found = self.schedules.get_many(page.names)
+            read = read_apart(self.telemetry, page.names, self.schedules.get_many)
+            found = read.found
             live = [found[name] for name in page.names if name in found and found[name].is_live]
             progress = self._visit(walk, live, may_go_on, now)
+            progress.is_unsettled = progress.is_unsettled or bool(read.newer)
             recomputed += progress.recomputed
             if progress.is_whole:
                 progress.position = page.next
@@ -99,15 +103,21 @@ class ScheduleWalk:
         may_go_on: Callable[[], bool],
         now: datetime,
     ) -> _Progress:
-        definitions = read_definitions(self.schedules, live)
-        settled = self._settled(definitions)
-        progress = _Progress(walk.position)
+        read = read_definitions(self.telemetry, self.schedules, live)
+        definitions = read.found
+        names = sorted({name for d in definitions.values() for name in d.calendars})
+        calendars = read_apart(self.telemetry, names, self.calendars.get_calendars)
+        settled = self._settled(definitions, calendars.found)
+        progress = _Progress(walk.position, is_unsettled=bool(read.newer | calendars.newer))
         for schedule in live:
             if not may_go_on():
                 progress.is_whole = False
                 break
             settled_at = settled.get(schedule.id, schedule.effective_from)
             is_outdated = schedule.zone_data != TZDATA_VERSION
+            if schedule.id in read.newer:
+                progress.position = schedule.id
+                continue
             if schedule.id not in definitions:
                 self.telemetry.warning(
                     "A schedule could not be recomputed: its definition is gone.",
@@ -120,10 +130,10 @@ class ScheduleWalk:
             progress.position = schedule.id
         return progress
 
-    def _settled(self, definitions: Mapping[str, ScheduleDefinition]) -> dict[str, datetime]:
+    def _settled(
+        self, definitions: Mapping[str, ScheduleDefinition], calendars: Mapping[str, Calendar]
+    ) -> dict[str, datetime]:
         """Return by schedule from when on everybody knows what its calendars hold now."""
-        names = sorted({name for d in definitions.values() for name in d.calendars})
-        calendars = self.calendars.get_calendars(names) if names else {}
         spread = self.timings.control_cache + self.timings.stall_bound
         settled = {}
         for schedule_id, definition in definitions.items():
@@ -136,6 +146,10 @@ class ScheduleWalk:
         """Recompute one schedule; ``False``: the walk must stop before it."""
         try:
             self.recompute(schedule_id)
+        except WrittenByNewer as newer:
+            tell_newer(self.telemetry, newer)
+            progress.is_unsettled = True
+            return True
         except Unavailable as error:
             self._tell("A walk over the schedules stopped; it goes on later.", schedule_id, error)
             progress.is_whole = False
@@ -177,9 +191,13 @@ def want_walk(schedules: ScheduleStore, chance: Chance) -> None:
 
 
 def read_definitions(
-    store: ScheduleStore, schedules: Iterable[Schedule]
-) -> dict[str, ScheduleDefinition]:
-    """Return the present definitions of ``schedules`` by the ids of these."""
-    keys = [(schedule.id, schedule.definition) for schedule in schedules]
-    found = store.get_definitions(keys) if keys else {}
-    return {schedule_id: definition for (schedule_id, _), definition in found.items()}
+    telemetry: Telemetry, store: ScheduleStore, schedules: Iterable[Schedule]
+) -> ReadApart[ScheduleDefinition]:
+    """Return the present definitions of ``schedules`` by the ids of these. As `read_apart`."""
+    names = {schedule.id: schedule.definition for schedule in schedules}
+
+    def read(schedule_ids: Sequence[str]) -> dict[str, ScheduleDefinition]:
+        found = store.get_definitions([(each, names[each]) for each in schedule_ids])
+        return {schedule_id: definition for (schedule_id, _), definition in found.items()}
+
+    return read_apart(telemetry, list(names), read)

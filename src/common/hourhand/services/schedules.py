@@ -43,7 +43,9 @@ from hourhand.schemas.schedules import ScheduleInput
 from hourhand.services.journal_pages import spill
 from hourhand.services.materialisation import Materialiser
 from hourhand.services.new_schedule import ScheduleCheck, settle_anchor
+from hourhand.services.newer import leaving_newer, read_known
 from hourhand.services.recurrences import Recurrences
+from hourhand.services.schedule_walk import read_definitions
 from hourhand.services.triggers import Triggers
 from hourhand.services.withdrawal import Withdrawal
 
@@ -112,15 +114,18 @@ class ScheduleService:
         return self._view(schedule, self._definition_of(schedule))
 
     def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
-        """Return a page of schedules by id, and where the next one starts; it may be short."""
+        """Return a page of schedules by id, and where the next one starts; it may be short.
+
+        Those that a newer version wrote are not among them; they are told.
+        """
         page = self.schedules.list_schedules(after=after, limit=limit)
-        found = self.schedules.get_many(page.names)
+        found = read_known(self.telemetry, page.names, self.schedules.get_many)
         live = [s for s in found.values() if s.deleted_at is None]
-        definitions = self.schedules.get_definitions([(s.id, s.definition) for s in live])
+        definitions = read_definitions(self.telemetry, self.schedules, live).found
         views = [
-            self._view(schedule, definitions[(schedule.id, schedule.definition)])
+            self._view(schedule, definitions[schedule.id])
             for schedule in sorted(live, key=lambda schedule: schedule.id)
-            if (schedule.id, schedule.definition) in definitions
+            if schedule.id in definitions
         ]
         return views, page.next
 
@@ -356,16 +361,13 @@ class ScheduleService:
         return self.schedules.get_definitions([key]).get(key)
 
     def _view(self, schedule: Schedule, definition: ScheduleDefinition) -> ScheduleView:
-        backfills = (
-            self.schedules.get_backfill(schedule.id, backfill_id)
-            for backfill_id in schedule.backfills
-        )
-        return ScheduleView(
-            schedule,
-            definition,
-            self._next_occurrence(schedule, definition),
-            tuple(backfill for backfill in backfills if backfill is not None),
-        )
+        backfills: list[Backfill] = []
+        for backfill_id in schedule.backfills:
+            with leaving_newer(self.telemetry):
+                backfill = self.schedules.get_backfill(schedule.id, backfill_id)
+                backfills += [backfill] if backfill is not None else []
+        following = self._next_occurrence(schedule, definition)
+        return ScheduleView(schedule, definition, following, tuple(backfills))
 
     def _next_occurrence(
         self, schedule: Schedule, definition: ScheduleDefinition

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.model import Job, JobMessage, Priority
 from hourhand.domain.moves import unmark
 from hourhand.domain.times import floor_seconds
 from hourhand.domain.timings import SQS_MAX_DELAY
 from hourhand.ports import Clock, JobStore, Outgoing, Queues, Telemetry
+from hourhand.services.newer import tell_newer
 from hourhand.services.writing import make_move
 
 
@@ -87,6 +88,8 @@ class Sender:
                 job,
                 lambda current: unmark(current, now=now, actor=actor, reason=failure),
             )
+        except WrittenByNewer as newer:
+            tell_newer(self.telemetry, newer)
         except Unavailable as error:
             self.telemetry.warning(
                 "A failed send could not be noted; the sweep will miss the message.",

@@ -181,6 +181,8 @@ class Sweep:
                     self.recovery.finish_job(job)
                 case KeepPayload():
                     self.recovery.renew_payload(job)
+        except WrittenByNewer as newer:
+            tell_newer(self.telemetry, newer)
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
 

@@ -11,6 +11,7 @@ from hourhand.domain.moves import cancel_waiting
 from hourhand.domain.schedule_changes import put_back, withdrawn
 from hourhand.domain.schedules import Schedule, SkipReason
 from hourhand.ports import Applied, Chance, Clock, JobStore, Telemetry
+from hourhand.services.newer import leaving_newer, read_known
 from hourhand.services.recording import Recording
 from hourhand.services.writing import make_move
 
@@ -28,20 +29,21 @@ class Withdrawal:
     def cancel(self, before: Schedule, after: Schedule, reason: SkipReason, actor: str) -> None:
         """Cancel what ``before`` had made, ``after`` does not know, and nobody started.
 
-        What somebody started meanwhile is put back on record. Raises `Unavailable` where the
-        table of jobs does not answer.
+        What somebody started meanwhile is put back on record. What a newer version wrote is left
+        to its claim. Raises `Unavailable` where the table of jobs does not answer.
         """
         times = {
             occurrence_job_id(before.id, nominal): nominal for nominal in withdrawn(before, after)
         }
         begun = []
-        for job in self.jobs.get_many(list(times)).values():
+        for job in read_known(self.telemetry, list(times), self.jobs.get_many).values():
             revision = job.schedule_revision
             if revision is None or revision >= after.revision:
                 continue
-            left = self._cancel(job, reason, self.clock.now(), actor)
-            if left is not None and left.token > 0:
-                begun.append(times[job.id])
+            with leaving_newer(self.telemetry):
+                left = self._cancel(job, reason, self.clock.now(), actor)
+                if left is not None and left.token > 0:
+                    begun.append(times[job.id])
         if begun:
             self._put_back(before, after, begun)
 

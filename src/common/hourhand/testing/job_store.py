@@ -18,6 +18,7 @@ from hourhand.ports import (
     Clock,
     IndexPage,
     JobDetails,
+    LeftToNewer,
     ListedJob,
     ListingPage,
     ListingPosition,
@@ -95,7 +96,7 @@ class MemoryJobStore:
                 return Applied(after)
             return Applied(current) if move.made_by_me(current) else Refused(current)
 
-    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult]:
+    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult | LeftToNewer]:
         """Make many, each under its own condition; results in the order of ``moves``."""
         return [self.transition(move) for move in moves]
 

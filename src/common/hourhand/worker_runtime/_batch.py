@@ -104,12 +104,21 @@ class WorkerRuntime:
             limits=self.limits,
         )
 
-    def import_handlers_early(self, seconds: float) -> None:
-        """Import the handlers before there is a batch, for at most ``seconds``.
+    def import_handlers_early(self) -> None:
+        """Import the handlers before there is a batch, in the thread that calls.
 
-        What takes longer goes on, and what failed is tried again, while a batch waits for it.
+        An import that fails is logged, and tried again by the first batch, which has the attempts
+        that can be told. One that takes longer than ``limits.load`` ends the process: nothing
+        can interrupt it without leaving half of its work behind.
         """
-        self._tools.handlers.load_early(seconds)
+        limit = self.limits.load
+        watch = threading.Timer(limit, self._end_import, (limit,))
+        watch.daemon = True
+        watch.start()
+        try:
+            self._import_handlers()
+        finally:
+            watch.cancel()
 
     def process_batch(self, event: Mapping[str, Any], context: InvocationContext) -> BatchResponse:
         """Work off the messages of one SQS event; name those that shall come again.
@@ -129,13 +138,30 @@ class WorkerRuntime:
         self._tools.handlers.forget_failure()
         started = [self._start(work_off, index) for index in range(min(len(records), MAX_RECORDS))]
         # Here, in the process's first thread, while the records are being claimed.
-        self._tools.handlers.load()
+        has_failed = self._import_handlers()
         for thread in filter(None, started):
             thread.join()
         self._tell_left_out(len(records))
+        if has_failed and self._tools.handlers.failures > 1:
+            # What the failed imports left behind may be all that is wrong by now.
+            self._end()
         self.telemetry.flush()
         kept = [record for record, keep in zip(records, is_kept, strict=True) if keep]
         return {"batchItemFailures": [{"itemIdentifier": record["messageId"]} for record in kept]}
+
+    def _import_handlers(self) -> bool:
+        """Import the handlers, unless that is done; whether that failed now."""
+        error = self._tools.handlers.load()
+        if error is None:
+            return False
+        self._tell_failure(
+            "The handlers could not be imported.", error, failures=self._tools.handlers.failures
+        )
+        return True
+
+    def _end_import(self, limit: float) -> None:
+        self.telemetry.warning("Importing the handlers takes too long.", limit_seconds=limit)
+        self._end()
 
     def _start(
         self, work_off: Callable[[int, Record], None], index: int
@@ -182,7 +208,7 @@ class WorkerRuntime:
             return True
         return disposition is Disposition.KEEP
 
-    def _tell_failure(self, sentence: str, error: Exception, **fields: Any) -> None:
+    def _tell_failure(self, sentence: str, error: BaseException, **fields: Any) -> None:
         reason = shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
         self.telemetry.warning(sentence, reason=reason, **fields)
 
@@ -196,8 +222,10 @@ class WorkerRuntime:
 
     def _leave(self, record: Record) -> None:
         """End with a record; the last one out ends the process, if that must be."""
-        if not self._tools.process.leave(record):
-            return
+        if self._tools.process.leave(record):
+            self._end()
+
+    def _end(self) -> None:
         self.telemetry.warning("The process ends.", exit_code=STUCK_EXIT_CODE)
         self._flush_in_time()
         self.end_process(STUCK_EXIT_CODE)

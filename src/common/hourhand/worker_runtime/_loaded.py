@@ -12,7 +12,8 @@ class LoadedHandlers:
     """Imports the handlers in the thread that calls `load`; the others wait for it.
 
     That thread is the process's first one: modules may do at import what only that one may, such
-    as setting a signal handler. A failed import is told by every attempt until it is tried again.
+    as setting a signal handler. An import that failed may have left half of its work behind (a
+    metric's name that is taken now), so what is told is what the *first* one raised.
     """
 
     def __init__(self, load: Callable[[], Registry]) -> None:
@@ -22,53 +23,43 @@ class LoadedHandlers:
         self._is_settled = threading.Event()
         self._registry: Registry | None = None
         self._error: BaseException | None = None
+        self._failures = 0
+
+    @property
+    def failures(self) -> int:
+        """How many imports failed in this process."""
+        return self._failures
 
     def forget_failure(self) -> None:
-        """Let the next `load` try again, and waiters wait for it."""
+        """Let waiters wait for the next `load`, which tries again."""
         if self._registry is None:
-            self._error = None
             self._is_settled.clear()
 
-    def load(self) -> None:
-        """Import the handlers, unless that is done. Raises nothing but `KeyboardInterrupt`."""
+    def load(self) -> BaseException | None:
+        """Import the handlers, unless that is done; return what the import raised now.
+
+        Raises nothing but `KeyboardInterrupt`.
+        """
         try:
             with self._importing:
                 if self._registry is None:
                     self._registry = self._import()
         except BaseException as error:
-            self._error = error
+            self._failures += 1
+            self._error = self._error or error
             if isinstance(error, KeyboardInterrupt):
                 raise
+            return error
         finally:
             self._is_settled.set()
-
-    def load_early(self, seconds: float) -> None:
-        """Import the handlers before anybody waits for them; return after ``seconds`` at most.
-
-        An import that takes longer goes on, and `load` waits for it. One that fails is left to
-        `load`, too: in the first thread it may succeed, and if not, the attempts are there to
-        be told.
-        """
-        ended = threading.Event()
-
-        def load() -> None:
-            try:
-                with self._importing:
-                    self._registry = self._import()
-            except BaseException:  # noqa: BLE001 - see above
-                return
-            finally:
-                ended.set()
-
-        threading.Thread(target=load, name="handlers", daemon=True).start()
-        ended.wait(seconds)
+        return None
 
     def wait(self, seconds: float) -> bool:
         """Wait until the import has ended well or badly; whether it has."""
         return self._is_settled.wait(seconds)
 
     def registry(self) -> Registry:
-        """Return the handlers; raise what their import raised."""
+        """Return the handlers; raise what their first import raised."""
         if self._registry is not None:
             return self._registry
         raise self._error or HandlersNotLoaded("The handlers are still being imported.")

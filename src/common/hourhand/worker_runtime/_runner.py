@@ -121,7 +121,12 @@ class ThreadRunner:
         )
         if wait is None:
             return Finished(outcome=Outcome.FAILED, error=error)
-        return Finished(outcome=Outcome.SNOOZED, error=error, retry_after=wait)
+        return Finished(
+            outcome=Outcome.SNOOZED,
+            error=error,
+            retry_after=wait.duration,
+            reason=wait.reason,
+        )
 
     def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
         clock = self._tools.clock
