@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from hourhand.domain.journal import job_times
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import Move
 from hourhand.domain.overlap import OverlapPolicy
@@ -297,8 +298,17 @@ class BookedJobStore(MemoryJobStore):
             self._books.violate("a job of a paused schedule started", **facts)
         elif schedule.deleted_at is not None and nominal > schedule.deleted_at:
             self._books.violate("a job of a deleted schedule started", **facts)
-        elif job.schedule_revision != schedule.revision and nominal >= schedule.effective_from:
+        elif (
+            job.schedule_revision != schedule.revision
+            and nominal >= schedule.effective_from
+            and not self._was_noted_by_the_change(schedule, nominal)
+        ):
             self._books.violate("a job of an older revision started", **facts)
+
+    def _was_noted_by_the_change(self, schedule: Schedule, nominal: datetime) -> bool:
+        """Whether the change that opened the revision found the job of a visit that had died."""
+        opened_at, opened = self._books.lives[schedule.id].states[-1]
+        return nominal <= opened_at and nominal in job_times(opened.journal)
 
     def _check_cancel(self, before: Job, after: Job) -> None:
         reason, overlap = after.history[-1].reason, after.overlap

@@ -120,6 +120,19 @@ def test_a_job_that_no_revision_has_on_record_does_not_run(changes: dict[str, An
     assert judge_occurrence(_job(occurrence=moment), schedule) is SkipReason.REPLACED
 
 
+def test_a_job_that_a_change_found_and_noted_is_the_schedules_own() -> None:
+    """A visit died after it had made the job; the change that came next decided the time."""
+    own = JournalEntry(first=NOMINAL, last=NOMINAL)
+    by_hand = replace(own, salt="trigger")
+    assert judge_occurrence(_job(), replace(PASSED, journal=(own,))) is Verdict.RUN
+    assert judge_occurrence(_job(), PASSED, paged=[own]) is Verdict.RUN
+    assert judge_occurrence(_job(), replace(PASSED, journal=(by_hand,))) is SkipReason.REPLACED
+
+    paused = replace(PASSED, journal=(own,), paused_at=NOMINAL)
+    assert judge_occurrence(_job(due_at=NOMINAL), paused) is Verdict.RUN
+    assert judge_occurrence(_job(due_at=NOMINAL + SECOND), paused) is SkipReason.PAUSED
+
+
 def test_a_job_from_before_all_that_the_journal_still_tells_runs() -> None:
     moment = PASSED.effective_from - SECOND
     by_hand = JournalEntry(first=moment - SECOND, last=moment - SECOND, salt="trigger")
@@ -153,6 +166,7 @@ def test_the_pages_are_asked_only_for_what_lies_before_the_ring() -> None:
     assert not must_ask_pages(replace(old, schedule_revision=2), PAUSED)
     assert not must_ask_pages(replace(old, token=1), PAUSED)
     assert not must_ask_pages(_job(), PAUSED)
+    assert must_ask_pages(_job(), PASSED)
 
 
 @pytest.mark.parametrize("schedule", [PAUSED, PASSED], ids=["paused", "replaced"])

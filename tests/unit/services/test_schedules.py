@@ -209,6 +209,9 @@ def test_jobs_of_a_visit_that_died_are_on_record_when_the_definition_changes(wor
     # Those at 4 and 5 were due, and not claimed, when their schedule was replaced.
     jobs = [(m, 1, "job") for m in (1, 2, 3, 4, 5)]
     assert told(world) == [*jobs, (6, 4, "replaced"), (10, 1, "replaced")]
+    # What is on record as a job does run.
+    world.settle()
+    assert [statuses(world)[minute] for minute in (4, 5)] == ["SUCCEEDED", "SUCCEEDED"]
 
 
 def test_a_put_that_cannot_be_is_refused_and_nothing_is_stored(world: World) -> None:

@@ -6,7 +6,7 @@ as well as that goes; whatever was left meets this judgement before it begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -50,14 +50,14 @@ def _judge_older(
     job: Job, schedule: Schedule, paged: Iterable[JournalEntry]
 ) -> Verdict | SkipReason:
     """Judge a job that was made before the schedule changed last."""
-    was_due_before = _was_due_before(job, schedule)
-    if schedule.paused_at is not None and not (
-        was_due_before and _was_due(job, schedule.paused_at)
-    ):
+    entries = [entry for entry in (*schedule.journal, *paged) if not entry.salt]
+    # A visit may die before it notes what it made: then the change that came next has noted it.
+    is_own = _was_due_before(job, schedule) or _is_noted(job, entries)
+    if schedule.paused_at is not None and not (is_own and _was_due(job, schedule.paused_at)):
         return SkipReason.PAUSED
-    if was_due_before:
+    if is_own:
         # Of the revisions since, one may have passed over what an older one was about to make.
-        return SkipReason.REPLACED if _is_unknown(job, schedule, paged) else Verdict.RUN
+        return SkipReason.REPLACED if _is_unknown(job, entries) else Verdict.RUN
     # The visit under the new revision adopts what still holds before the cursor passes it.
     return Verdict.WAIT if _is_visit_to_come(schedule, nominal_of(job)) else SkipReason.REPLACED
 
@@ -103,7 +103,8 @@ def must_ask_pages(job: Job, schedule: Schedule | None) -> bool:
         return False
     own = [entry for entry in schedule.journal if not entry.salt]
     is_in_ring = bool(own) and own[0].first <= nominal_of(job)
-    return _was_due_before(job, schedule) and not is_in_ring
+    is_decided = _was_due_before(job, schedule) or nominal_of(job) <= schedule.cursor
+    return is_decided and not is_in_ring
 
 
 def _is_withdrawable(job: Job) -> bool:
@@ -126,15 +127,18 @@ def _was_due(job: Job, instant: datetime) -> bool:
     return job.due_at is not None and job.due_at <= instant
 
 
-def _is_unknown(job: Job, schedule: Schedule, paged: Iterable[JournalEntry]) -> bool:
+def _is_noted(job: Job, entries: Iterable[JournalEntry]) -> bool:
+    """Whether the journal says that this job was made."""
+    return any(entry.first == nominal_of(job) and entry.reason is None for entry in entries)
+
+
+def _is_unknown(job: Job, entries: Sequence[JournalEntry]) -> bool:
     """Whether the journal reaches back to this job's time and does not say that it was made.
 
     What lies before all that is kept may have been forgotten: then nothing speaks against it.
     """
-    own = [entry for entry in (*schedule.journal, *paged) if not entry.salt]
-    if not any(entry.first <= nominal_of(job) for entry in own):
-        return False
-    return not any(entry.first == nominal_of(job) and entry.reason is None for entry in own)
+    reaches_back = any(entry.first <= nominal_of(job) for entry in entries)
+    return reaches_back and not _is_noted(job, entries)
 
 
 def nominal_of(job: Job) -> datetime:
