@@ -18,7 +18,7 @@ class Figure:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Findings:
     """What one part of the proof came to.
 

@@ -1,8 +1,8 @@
 """The accountant of the virtual year: each nominal time is a job or a reason, exactly once.
 
-It knows when a schedule should fire from `tests.proof.nominal_times` and what was wanted from the
-requests, and compares with the journal (its pages and the ring of the hot item) and with every job
-that was ever put.
+It knows when a schedule should fire from `tests.proof.virtual_year.nominal_times` and what was
+wanted from the requests, and compares with the journal (its pages and the ring of the hot item)
+and with every job that was ever put.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from datetime import datetime
 from hourhand.domain.model import JobStatus
 from hourhand.domain.schedules import JournalEntry, Schedule
 from hourhand.testing import MemoryScheduleStore
-from tests.proof.books import Books, JobAccount, Life
-from tests.proof.in_force import Nominal, Pause, Span, pauses_of, spans_of
-from tests.proof.nominal_times import Clockwork, Cron, FireTable, nominal_times
-from tests.proof.reasons import Reasons
+from tests.proof.virtual_year.books import Books, JobAccount, Life
+from tests.proof.virtual_year.in_force import Nominal, Pause, Span, pauses_of, spans_of
+from tests.proof.virtual_year.nominal_times import Clockwork, Cron, FireTable, nominal_times
+from tests.proof.virtual_year.reasons import Reasons
 
 MAX_PAGES = 100_000
 ENDS = {JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED}

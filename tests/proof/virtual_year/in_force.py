@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from hourhand.domain.schedules import Schedule, ScheduleDefinition
-from tests.proof.books import Books, Life
-from tests.proof.nominal_times import Beat
+from tests.proof.virtual_year.books import Books, Life
+from tests.proof.virtual_year.nominal_times import Beat
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 The stores of the world are wrapped: each applied write of a schedule, a calendar or a job is noted
 with its time. What must hold at the very moment of a write is checked there and then; all else is
-for `tests.proof.audit`.
+for `tests.proof.virtual_year.audit`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hourhand.domain.schedules import Calendar, JournalEntry, Schedule, Schedule
 from hourhand.ports import Applied, Clock, WriteResult
 from hourhand.schedule_ports import JournalPage, Outdated, Written
 from hourhand.testing import MemoryJobStore, MemoryScheduleStore, MemorySlotStore
-from tests.proof.nominal_times import Excluded
-from tests.proof.schedule_mix import Wish
+from tests.proof.virtual_year.nominal_times import Excluded
+from tests.proof.virtual_year.schedule_mix import Wish
 
 TICK = timedelta(milliseconds=1)
 NEAR = timedelta(minutes=7)

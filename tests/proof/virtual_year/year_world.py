@@ -15,9 +15,9 @@ from hourhand.domain.model import ErrorInfo, Job, Outcome
 from hourhand.ports import Clock, Delivery, Finished, Pulse
 from hourhand.services.execution import Disposition
 from hourhand.testing import MemorySlotStore
-from tests.proof.books import BookedJobStore, BookedScheduleStore, Books
-from tests.proof.schedule_mix import HANDLERS
-from tests.proof.slow_runs import SlowRun, sleep_with_beats
+from tests.proof.virtual_year.books import BookedJobStore, BookedScheduleStore, Books
+from tests.proof.virtual_year.schedule_mix import HANDLERS
+from tests.proof.virtual_year.slow_runs import SlowRun, sleep_with_beats
 from tests.world.runs import HandlerKilled, make_error
 from tests.world.world import FUNCTION_SECONDS, World
 

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hourhand.bootstrap import ApiServices
-from tests.proof.nominal_times import DAY, SECOND
-from tests.proof.schedule_mix import CALENDARS, Wish, make_calendar, make_wish, vary
-from tests.proof.troubles import BY_API
+from tests.proof.virtual_year.nominal_times import DAY, SECOND
+from tests.proof.virtual_year.schedule_mix import CALENDARS, Wish, make_calendar, make_wish, vary
+from tests.proof.virtual_year.troubles import BY_API
 
 if TYPE_CHECKING:
-    from tests.proof.year import Year
+    from tests.proof.virtual_year.year import Year
 
 AIMS = (-250.0, -100.0, -1.0, -0.001, 0.0, 0.001, 1.0, 30.0, 61.0)
 """Seconds from a nominal time at which people act who aim."""

@@ -19,12 +19,12 @@ from hourhand.domain.model import Priority
 from hourhand.domain.recurrence import TZDATA_VERSION
 from hourhand.ports import Delivery
 from hourhand.testing import Crash
-from tests.proof.books import NEAR
-from tests.proof.nominal_times import DAY, SECOND
-from tests.proof.people import People
-from tests.proof.slow_runs import SlowRun
-from tests.proof.troubles import AT_TICK, BY_WORKER, make_trouble
-from tests.proof.year_world import ChanceRunner, YearWorld
+from tests.proof.virtual_year.books import NEAR
+from tests.proof.virtual_year.nominal_times import DAY, SECOND
+from tests.proof.virtual_year.people import People
+from tests.proof.virtual_year.slow_runs import SlowRun
+from tests.proof.virtual_year.troubles import AT_TICK, BY_WORKER, make_trouble
+from tests.proof.virtual_year.year_world import ChanceRunner, YearWorld
 from tests.world.runs import HandlerKilled
 from tests.world.world import MAX_BATCHES, Process
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.proof.nominal_times import DAY, Beat, Clockwork, Cron, Excluded
+from tests.proof.virtual_year.nominal_times import DAY, Beat, Clockwork, Cron, Excluded
 from tests.properties.recurrence_cases import FOLDS, GAPS, ZONES
 
 CALENDARS = ("holidays", "maintenance", "freeze", "nights")

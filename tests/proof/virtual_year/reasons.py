@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tests.proof.books import Books
-from tests.proof.in_force import Nominal, Pause
-from tests.proof.nominal_times import Excluded, FireTable, is_excluded
-from tests.proof.schedule_mix import join
+from tests.proof.virtual_year.books import Books
+from tests.proof.virtual_year.in_force import Nominal, Pause
+from tests.proof.virtual_year.nominal_times import Excluded, FireTable, is_excluded
+from tests.proof.virtual_year.schedule_mix import join
 
 GRACE = timedelta(seconds=60)
 """A nominal time decided later than this was missed."""

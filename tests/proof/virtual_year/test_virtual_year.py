@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
-from tests.proof.audit import Audit
-from tests.proof.books import JobAccount
-from tests.proof.virtual_year import live
-from tests.proof.year import Plan, Year
+from tests.proof.virtual_year.audit import Audit
+from tests.proof.virtual_year.books import JobAccount
+from tests.proof.virtual_year.live import live
+from tests.proof.virtual_year.year import Plan, Year
 
 FORTY_DAYS = Plan(
     schedules=40,
