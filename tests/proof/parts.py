@@ -1,0 +1,107 @@
+"""The parts of the proof: what each shows, the command that runs it, and what it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One part. ``name`` is its package under `tests.proof`.
+
+    ``about`` says in a sentence or two what it does and what would break it. ``minutes``: how long
+    it may take beside the others on two cores; ``cores``: what it keeps busy of them.
+    """
+
+    name: str
+    title: str
+    about: str
+    arguments: tuple[str, ...] = ()
+    minutes: float
+    cores: float = 1.0
+
+    @property
+    def module(self) -> str:
+        """The module that ``python -m`` runs."""
+        return f"tests.proof.{self.name}"
+
+
+PARTS = (
+    Part(
+        name="soak",
+        title="A long run",
+        about="A steady mix of jobs through the functions of one process each: no memory, thread,"
+        " file or connection may be left behind.",
+        arguments=("--minutes", "30"),
+        minutes=33,
+        cores=0.5,
+    ),
+    Part(
+        name="explorer",
+        title="Every crash point and interleaving of the real services",
+        about="The shipped services over the in-memory stores, one call at a time: every order of"
+        " actors, with crashes, expiries, lost answers, throttles and stale reads, exhaustively"
+        " at stated bounds and by seeded walks far beyond them.",
+        minutes=15,
+        cores=2.0,
+    ),
+    Part(
+        name="mutants",
+        title="Mutants of the shipped code",
+        about="One rule of the real code broken at a time; each must be noticed, or be shown to be"
+        " equivalent.",
+        minutes=15,
+        cores=2.0,
+    ),
+    Part(
+        name="chaos",
+        title="Real processes, killed at random",
+        about="The local cloud with its scheduler and workers as processes that are killed, paused"
+        " and given wrong clocks, and queues that are purged; handlers keep a ledger of their own.",
+        minutes=20,
+    ),
+    Part(
+        name="wire",
+        title="Faults on the wire",
+        about="Every AWS call that we make, throttled, failed, timed out, applied with its answer"
+        " lost, and slow: all jobs end as they should.",
+        minutes=12,
+    ),
+    Part(
+        name="api",
+        title="The API under attack",
+        about="Generated requests against the running server and its OpenAPI document, and a list"
+        " of hostile ones: no 5xx, each answer as documented.",
+        minutes=12,
+    ),
+    Part(
+        name="rehearsals",
+        title="Rehearsals of the runbook",
+        about="Each failure of [the runbook](runbook.md), brought about on the local cloud and"
+        " mended as the runbook says.",
+        arguments=("--all",),
+        minutes=12,
+    ),
+    Part(
+        name="virtual_year",
+        title="A virtual year of schedules",
+        about="Two hundred schedules through a year of outages, deaths, changes and clocks put"
+        " back and forward: each nominal time is exactly once a job or a reason.",
+        arguments=("--seed", "1"),
+        minutes=10,
+    ),
+    Part(
+        name="reference",
+        title="Against a reference model",
+        about="Whatever is done in whatever order, the API answers what a tiny model of it says.",
+        minutes=6,
+    ),
+    Part(
+        name="model",
+        title="A model of the protocol, independent of the code",
+        about="[A specification in Promela](model.md) of leader, dispatch, claim, expiry and"
+        " recovery, checked completely at stated bounds; its variants without a rule fail.",
+        minutes=6,
+    ),
+)
+"""In the order in which they are started: the longest first, so that none is left for the end."""
