@@ -14,7 +14,7 @@ EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test bench emulator synth bootstrap deploy diff destroy e2e lint types layers format clean
+.PHONY: help setup demo dev test prove rehearse spin bench emulator synth bootstrap deploy diff destroy e2e lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,20 @@ test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
 e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, update and destroy it; first without IAM, then with it
 	$(BIN)/python -m pytest tests/deployed -x -v --tb=short --show-capture=no \
 	  -o log_cli=true -o log_cli_level=INFO -o log_cli_format='%(asctime)s %(message)s' -o log_cli_date_format=%H:%M:%S
+
+prove: setup emulator spin ## Run the whole proof, up to an hour, and write docs/reliability.md; ONLY="wire model" runs some of it
+	$(BIN)/python -m tests.proof $(ONLY)
+
+rehearse: setup ## Rehearse a failure of docs/runbook.md on the local cloud: NAME=...; without it, list them
+	@$(BIN)/python -m tests.proof.rehearsals $(NAME)
+
+# The model of the protocol is checked by a program that is made for it.
+spin: ## Install Spin and a C compiler, if they are missing (Debian, as root)
+	@if ! { command -v spin && command -v gcc; } >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "spin: installing Spin and a C compiler"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends spin gcc libc6-dev >/dev/null; \
+	  else echo "spin: install Spin and a C compiler first (Debian, Ubuntu: apt-get install spin gcc libc6-dev)" >&2; exit 1; fi; fi
 
 bench: setup emulator ## Run the benchmarks; results go to bench/results/
 	$(BIN)/python -m bench

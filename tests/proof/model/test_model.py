@@ -1,0 +1,60 @@
+"""The model at its smallest bounds holds, and spoiled variants of it are found to fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.proof.model.__main__ import main
+from tests.proof.model.checks import FAILS, FAST, Check
+from tests.proof.model.spin import missing_tool, run_check
+
+IN_CI = "HOURHAND_CI"
+FOUND_SOON = [one for one in FAILS if one.spoiled in {"NO_FENCE", "NO_SWEEP"}]
+
+
+@pytest.fixture
+def tools() -> None:
+    missing = missing_tool()
+    if missing is None:
+        return
+    if os.environ.get(IN_CI) == "1":
+        pytest.fail(f"{missing}, and in CI this may not be skipped.")
+    pytest.skip(f"{missing}.")
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("check", FAST, ids=lambda check: check.name)
+def test_the_model_holds(check: Check) -> None:
+    assert run_check(check).violation is None
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("check", FOUND_SOON, ids=lambda check: check.name)
+def test_a_variant_fails_with_its_story(check: Check) -> None:
+    result = run_check(check)
+    assert result.violation is None
+    assert result.errors > 0
+    assert any(check.story_shows in line for line in result.story)
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_rule_that_is_dropped_from_the_model_is_a_violation() -> None:
+    unaware = replace(FOUND_SOON[0], source="job.pml", spoiled=None)
+    spoiled = replace(unaware, bounds={**unaware.bounds, "NO_FENCE": 1})
+    violation = run_check(spoiled).violation
+    assert violation is not None
+    assert "holder==me" in violation
+
+
+def test_a_missing_tool_is_told_with_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert main(["--fast", "--figures", str(tmp_path / "figures.json")]) == 1
+    assert "apt-get install spin" in capsys.readouterr().err
+    assert (tmp_path / "figures.json").exists()

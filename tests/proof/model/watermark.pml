@@ -1,0 +1,177 @@
+/*
+ * How far back the sweep reads: the watermark's rule from DESIGN.md, section 5, with time in steps.
+ *
+ * A step of `now` is a bucket's length. Writers read their clock, stand still up to the stall bound,
+ * write; the index shows a write within the lag; two sweepers read it and write the watermark.
+ */
+
+#ifndef END
+#define END 6             /* steps of time */
+#endif
+#ifndef WRITERS
+#define WRITERS 2
+#endif
+#ifndef SWEEPERS
+#define SWEEPERS 2
+#endif
+#define SKEW 1            /* between any two clocks: DESIGN's "2 x skew" */
+#define STALL 1
+#define LAG 1
+#ifdef SHORT_TRAIL
+#define TRAIL (SKEW + STALL)
+#else
+#define TRAIL (SKEW + STALL + LAG)
+#endif
+#define GAP (LAG + SKEW)
+
+#define BIT(number) (1 << (number))
+#define HAS(set, number) ((set) & BIT(number))
+
+byte now;
+
+/* The index. */
+bool filed[WRITERS], shown[WRITERS];
+byte bucket[WRITERS], filed_at[WRITERS];
+
+/* The writers that read their clock and have not written yet. */
+bool stands[WRITERS];
+byte read_at[WRITERS];
+
+/* The sweep's record. `empty_since`: plus one; 0 where the bucket was not seen empty. */
+byte low, version;
+short open;
+byte empty_since[END + 3];
+
+#define READ(number) ((number) >= low || HAS(open, number))
+#define NOT_LOST ((!filed[0] || READ(bucket[0])) && (!filed[WRITERS - 1] || READ(bucket[WRITERS - 1])))
+
+#define MAY_PASS(one) (!filed[one] || shown[one] || now < filed_at[one] + LAG)
+#ifdef LATE_PUT
+#define IN_TIME(one) true
+#else
+#define IN_TIME(one) (!stands[one] || now < read_at[one] + STALL)
+#endif
+
+active proctype clock() {
+end_over:
+	do
+	:: d_step { now < END && MAY_PASS(0) && MAY_PASS(WRITERS - 1) && IN_TIME(0) && IN_TIME(WRITERS - 1) ->
+		now++;
+		printf("Clock: %d\n", now) }
+	od
+}
+
+/* Submits a job, retries it once or not, and ends it, or leaves it as it is. */
+active [WRITERS] proctype writer() {
+	byte me = _pid - 1, off, target, moves;
+	if
+	:: off = 0
+	:: off = SKEW
+	fi;
+again:
+	atomic { stands[me] = true; read_at[me] = now; target = now + off };
+	if
+	:: skip
+	:: target++
+	fi;
+	d_step {
+		stands[me] = false;
+		read_at[me] = 0;
+		target = (filed[me] && bucket[me] > target -> bucket[me] : target);
+		filed[me] = true;
+		shown[me] = false;
+		bucket[me] = target;
+		filed_at[me] = now;
+		printf("Writer %d: files its job in bucket %d\n", me, target);
+		target = 0
+	};
+	assert(NOT_LOST);
+	d_step { shown[me] = true; filed_at[me] = 0; printf("Index: shows the job of writer %d\n", me) };
+	if
+	:: moves == 0 -> moves++; goto again
+	:: skip
+	:: goto done
+	fi;
+	d_step { filed[me] = false; shown[me] = false; bucket[me] = 0; filed_at[me] = 0; printf("Writer %d: its job is final\n", me) };
+done:	skip
+}
+
+#define IS_OVER(number) ((number) + 1 + TRAIL <= began)
+#ifdef ONE_LOOK
+#define IS_CONFIRMED(number) true
+#else
+#define IS_CONFIRMED(number) (empty_since[number] > 0 && began + 1 - empty_since[number] >= GAP)
+#endif
+#ifdef PAST_OPEN
+#define JOIN(number) skip
+#else
+#define JOIN(number) open = open | BIT(number)
+#endif
+#ifdef ANY_VERSION
+#define AS_READ true
+#else
+#define AS_READ (version == my_version)
+#endif
+
+/* One bucket as the sweep saw it; it counts as first seen empty when the look had ended. */
+inline judge(number) {
+	if
+	:: HAS(seen, number) -> empty_since[number] = 0
+	:: !HAS(seen, number) && IS_CONFIRMED(number) && HAS(open, number) ->
+		open = open & ~BIT(number);
+		empty_since[number] = 0
+	:: !HAS(seen, number) && !HAS(open, number) && IS_CONFIRMED(number) && low == number && IS_OVER(number) ->
+		low++;
+		empty_since[number] = 0
+	:: else ->
+		empty_since[number] = (empty_since[number] == 0 && number < began -> ended + 1 : empty_since[number])
+	fi;
+	if
+	:: HAS(seen, number) && low == number && IS_OVER(number) ->
+		JOIN(number);
+		low++
+	:: else
+	fi
+}
+
+active [SWEEPERS] proctype sweeper() {
+	byte off, began, ended, my_version, next, one;
+	short seen;
+	if
+	:: off = 0
+	:: off = SKEW
+	fi;
+end_idle:
+	do
+	:: d_step { next <= now -> began = now + off; my_version = version; next = now + 1 };
+		d_step {
+			one = 0;
+			seen = 0;
+			do
+			:: one < WRITERS ->
+				seen = (filed[one] && shown[one] && READ(bucket[one]) -> seen | BIT(bucket[one]) : seen);
+				one++
+			:: else -> break
+			od;
+			ended = now + off
+		};
+		d_step {
+			one = 0;
+			do
+			:: AS_READ && one <= END ->
+				if
+				:: one >= low || HAS(open, one) -> judge(one)
+				:: else
+				fi;
+				one++
+			:: else -> break
+			od;
+	#if SWEEPERS > 1
+		version = (AS_READ -> version + 1 : version);
+#endif
+			began = 0; ended = 0; my_version = 0; seen = 0; one = 0;
+			printf("Sweep: the watermark is %d, open are %d\n", low, open)
+		};
+		assert(NOT_LOST)
+	od
+}
