@@ -12,10 +12,10 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Content, EventKind, Job, JobStatus, OnLost, RetryPolicy
 from hourhand.domain.moves import heartbeat
-from hourhand.ports import Refused
+from hourhand.ports import Finished, Pulse, Refused
 from hourhand.services.recovery import RecoveryService
 from hourhand.testing import START, Faults, make_job
-from tests.world.runs import fail_for_good
+from tests.world.runs import fail_for_good, snooze, succeed
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
@@ -94,6 +94,36 @@ def test_a_sign_of_life_keeps_a_job_from_being_recovered(
     world.store.transition(heartbeat(job, lease_until=START + 60 * SECOND, progress=None))
     assert not recovery.recover_lost(job, ACTOR)
     assert world.job(job).status is JobStatus.RUNNING
+
+
+def test_a_recovery_that_another_made_first_ends_nothing_that_went_on_since(world: World) -> None:
+    key = "payload/job-1/x"
+    world.objects.put(key, IN_BUCKET)
+    job = _lost(world, payload=Content(size_bytes=len(IN_BUCKET), key=key))
+    faults = Faults()
+
+    def another_is_first() -> None:
+        # In the same millisecond, and under the same name: its event is ours.
+        world.scheduler.scheduling.recovery.recover_lost(job, ACTOR)
+        world.deliver(snooze(60))
+
+    faults.interrupt("jobs.transition", another_is_first)
+    world.process(faults).scheduler.scheduling.recovery.recover_lost(job, ACTOR)
+    assert world.job(job).status is JobStatus.RETRYING
+    assert not world.objects.finished()
+
+
+def test_a_recovery_that_another_made_first_leaves_its_next_attempt_alone(world: World) -> None:
+    job = _lost(world)
+    late = world.process().scheduler.scheduling.recovery
+    assert world.scheduler.scheduling.recovery.recover_lost(job, ACTOR)
+
+    def meanwhile(running: Job, pulse: Pulse) -> Finished:
+        late.recover_lost(job, ACTOR)
+        return succeed(running, pulse)
+
+    world.deliver(meanwhile)
+    assert world.job(job).status is JobStatus.SUCCEEDED
 
 
 def test_a_recovery_whose_writer_stalled_moves_the_job(world: World) -> None:

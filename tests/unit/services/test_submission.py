@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from hourhand.domain.errors import (
@@ -13,6 +15,7 @@ from hourhand.domain.errors import (
 )
 from hourhand.domain.ids import job_id_for_key
 from hourhand.domain.model import EventKind, Job, JobStatus, Priority
+from hourhand.domain.times import rfc3339
 from hourhand.ports import Refused, WriteResult
 from hourhand.schemas import JobSubmission
 from hourhand.services.submission import Submitted
@@ -199,6 +202,21 @@ def test_a_repeated_submission_of_a_job_that_ended_is_answered_with_its_end(worl
     again = _submit(world, idempotency_key="k")
     assert (again.created, again.job.status) == (False, JobStatus.SUCCEEDED)
     assert not world.queues.messages()
+
+
+@pytest.mark.parametrize("name", [{"id": "mine"}, {"idempotency_key": "mine"}])
+def test_a_submission_repeated_when_its_times_are_over_is_answered_with_the_first_job(
+    world: World, name: dict[str, str]
+) -> None:
+    times = {"run_at": rfc3339(START), "expires_at": rfc3339(START + timedelta(hours=1))}
+    first = _submit(world, **name, **times).job
+    world.advance(2 * 86_400)
+    again = _submit(world, **name, **times)
+    assert (again.created, again.job.id) == (False, first.id)
+    with pytest.raises(IdempotencyConflict):
+        _submit(world, **name, **times, payload="another")
+    with pytest.raises(InvalidInput):
+        _submit(world, **times)
 
 
 def test_a_repeated_submission_whose_job_was_passed_by_is_filed_and_sent_anew(world: World) -> None:

@@ -102,7 +102,13 @@ class RecoveryService:
         return True
 
     def settle_end(self, job: Job, actor: str) -> None:
-        """See to what follows the end of ``job``: who waits for its place, and what is owed."""
+        """See to what follows the end of ``job``: who waits for its place, and what is owed.
+
+        Does nothing for a job that is not final: it went on since.
+        """
+        if not job.status.is_final:
+            # Another wrote the same end in the same millisecond, under our name, and was first.
+            return
         overlap = job.overlap
         # Under `skip` nobody waits, but for a few that are caught up: they come by themselves.
         if self.line is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:

@@ -119,7 +119,14 @@ class SubmissionService:
             existing = self.jobs.get(job_id)
             if existing is not None:
                 return self._repeated(request, existing, now, actor)
-        draft = self._draft(request, handler, job_id, now, actor, trace_id)
+        try:
+            draft = self._draft(request, handler, job_id, now, actor, trace_id)
+        except InvalidInput:
+            # Its times may be over by now: who repeats a submission is still told of its job.
+            existing = self.jobs.get(job_id) if has_callers_name(request) else None
+            if existing is None:
+                raise
+            return self._repeated(request, existing, now, actor)
         job = build_job(request, draft)
         result = self.jobs.put(job)
         if isinstance(result, Applied) or _is_same_put(job, result.current):
