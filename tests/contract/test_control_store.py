@@ -77,6 +77,23 @@ def test_a_lease_is_taken_once_it_is_over_by_more_than_the_margin(
     assert control_store.read_lease("leader") == lease
 
 
+def test_a_lease_is_not_taken_from_a_holder_whose_clock_is_ahead_by_the_margin(
+    control_store: ControlStore, now: datetime
+) -> None:
+    lease = acquired(control_store, "ahead", now + MARGIN)
+    assert acquire(control_store, "two", now) == LeaseHeld("ahead", 1, now + MARGIN + LEASE)
+    assert control_store.read_lease("leader") == lease
+
+
+def test_a_lease_from_a_clock_that_was_further_ahead_locks_nobody_out(
+    control_store: ControlStore, now: datetime
+) -> None:
+    acquired(control_store, "ahead", now + MARGIN + MILLISECOND)
+    lease = acquired(control_store, "two", now)
+    assert (lease.epoch, lease.until, lease.taken_from) == (2, now + LEASE, "ahead")
+    assert control_store.read_lease("leader") == lease
+
+
 def test_the_holder_takes_its_own_lease_again_in_the_same_epoch(
     control_store: ControlStore, now: datetime
 ) -> None:

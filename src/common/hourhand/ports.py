@@ -176,7 +176,7 @@ class JobStore(Protocol):
         """Read a text kept beside a job, or ``None`` where it is gone."""
 
     def extend_text(self, job_id: str, item: str, keep_until: datetime) -> None:
-        """Keep it longer. Does nothing where it is gone."""
+        """Keep it longer. Does nothing where it is gone, or kept so long already."""
 
     def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
         """Keep a failed attempt with its error beside its job, under its fencing token."""
@@ -298,6 +298,8 @@ class ControlStore(Protocol):
     ) -> Lease | LeaseHeld:
         """Take a lease if it is free, expired by more than ``margin``, or ``holder``'s own.
 
+        So too one that lasts longer than ``until`` by more than ``margin``: its holder's clock was
+        ahead, and if it died, nobody could lead for as long. That costs duplicates at worst.
         The epoch rises with each change of holder.
         """
 

@@ -74,7 +74,7 @@ class DynamoControlStore:
     def acquire_lease(
         self, name: str, holder: str, *, now: datetime, until: datetime, margin: timedelta
     ) -> Lease | LeaseHeld:
-        """Take a lease if it is free, expired by more than ``margin``, or ``holder``'s own.
+        """Take a lease that may be taken; see `hourhand.ports.ControlStore`.
 
         Raises `Unavailable` where others change it again and again.
         """
@@ -85,14 +85,10 @@ class DynamoControlStore:
                 # Also after a lost answer of our own: the lease is ours, under its epoch.
                 lease = replace(held, until=until)
             elif held is None or held.until < now - margin:
-                lease = Lease(
-                    name=name,
-                    holder=holder,
-                    epoch=_epoch_of(item) + 1,
-                    until=until,
-                    acquired_at=now,
-                    taken_from=held.holder if held is not None else None,
-                )
+                lease = _next_lease(name, holder, _epoch_of(item), now, until, held)
+            elif held.until > until + margin:
+                # No clock that is right made it so long, and its holder may be dead.
+                lease = _next_lease(name, holder, _epoch_of(item), now, until, held)
             else:
                 return LeaseHeld(held.holder, held.epoch, held.until)
             refused = self._take(lease, item)
@@ -311,6 +307,20 @@ def _lease_of(name: str, item: Item | None) -> Lease | None:
         until=read_time(item["until_ms"]),
         acquired_at=read_time(item["acquired_ms"]),
         taken_from=read_text(item["taken_from"]) if "taken_from" in item else None,
+    )
+
+
+def _next_lease(
+    name: str, holder: str, epoch: int, now: datetime, until: datetime, held: Lease | None
+) -> Lease:
+    """Return the lease of a new holder, after ``epoch`` and from ``held``, if anybody held it."""
+    return Lease(
+        name=name,
+        holder=holder,
+        epoch=epoch + 1,
+        until=until,
+        acquired_at=now,
+        taken_from=held.holder if held is not None else None,
     )
 
 

@@ -55,9 +55,9 @@ def main() -> None:
     while True:
         write_line(replies, _tick(handler, options.name))
         # Ticks that a long one ran over are skipped, as EventBridge's second try would find it.
-        next_tick += options.tick_seconds
-        next_tick = max(next_tick, time.monotonic())
-        time.sleep(next_tick - time.monotonic())
+        next_tick = max(next_tick + options.tick_seconds, time.monotonic())
+        # That moment may have passed since it was read.
+        time.sleep(max(0.0, next_tick - time.monotonic()))
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -35,25 +35,32 @@ class MemoryControlStore:
     def acquire_lease(
         self, name: str, holder: str, *, now: datetime, until: datetime, margin: timedelta
     ) -> Lease | LeaseHeld:
-        """Take a lease if it is free, expired by more than ``margin``, or ``holder``'s own."""
+        """Take a lease that may be taken; see `hourhand.ports.ControlStore`."""
         with self._lock:
             tenure = self._tenures.get(name, _Tenure(0, None))
             held = tenure.lease
             if held is not None and held.holder == holder:
                 lease = replace(held, until=until)
             elif held is None or held.until < now - margin:
-                lease = Lease(
-                    name=name,
-                    holder=holder,
-                    epoch=tenure.epoch + 1,
-                    until=until,
-                    acquired_at=now,
-                    taken_from=held.holder if held is not None else None,
-                )
+                lease = self._next_lease(name, holder, now, until)
+            elif held.until > until + margin:
+                # No clock that is right made it so long, and its holder may be dead.
+                lease = self._next_lease(name, holder, now, until)
             else:
                 return LeaseHeld(held.holder, held.epoch, held.until)
             self._tenures[name] = _Tenure(lease.epoch, lease)
             return lease
+
+    def _next_lease(self, name: str, holder: str, now: datetime, until: datetime) -> Lease:
+        tenure = self._tenures.get(name, _Tenure(0, None))
+        return Lease(
+            name=name,
+            holder=holder,
+            epoch=tenure.epoch + 1,
+            until=until,
+            acquired_at=now,
+            taken_from=tenure.lease.holder if tenure.lease is not None else None,
+        )
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
         """Extend it, if holder and epoch still stand; ``None``: it is lost."""
