@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
+    ChecksumError,
     ClientError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    FlexibleChecksumError,
+    IncompleteReadError,
     NoCredentialsError,
     NoRegionError,
     ReadTimeoutError,
@@ -25,6 +28,7 @@ from hourhand.aws.failures import (
     ask_conditionally,
     ask_expecting,
     ask_or_reason,
+    told,
 )
 from hourhand.domain.errors import TooLarge, Unavailable
 from tests.unit.aws.conftest import Stubbed
@@ -68,6 +72,12 @@ def test_what_may_pass_is_unavailable_and_says_what_to_do(
         (EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), "may have been done or not"),
         (ConnectTimeoutError(endpoint_url="http://127.0.0.1:1"), "had no answer"),
         (ReadTimeoutError(endpoint_url="http://127.0.0.1:1"), "had no answer"),
+        (FlexibleChecksumError(error_msg="not the checksum"), "cannot be read"),
+        (
+            ChecksumError(checksum_type="crc32", expected_checksum="1", actual_checksum="2"),
+            "cannot be",
+        ),
+        (IncompleteReadError(actual_bytes=1, expected_bytes=2), "may have been done or not"),
         (NoCredentialsError(), "give this process AWS credentials"),
         (NoRegionError(), "set AWS_REGION"),
         (WaiterError(name="TableExists", reason="", last_response={}), "shows no change yet"),
@@ -143,3 +153,9 @@ def test_one_of_many_gets_its_reason_as_a_value() -> None:
     mistake = ask_or_reason(CALL, _raising(error))
     assert isinstance(mistake, NotDone)
     assert "InvalidMessageContents" in mistake.reason
+
+
+def test_an_answer_without_what_was_asked_for_is_unavailable() -> None:
+    assert told(CALL, {"Item": {}}, "Item") == {}
+    with pytest.raises(Unavailable, match="GetItem on table jobs was answered without Item"):
+        told(CALL, {}, "Item")

@@ -40,6 +40,13 @@ def test_a_claim_whose_answer_was_lost_is_known_by_its_own_id(stubbed: Stub) -> 
     assert store.transition(mine) == Applied(mine.apply(job))
 
 
+def test_a_move_whose_answer_was_damaged_on_its_way_is_unavailable(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("update_item", {})
+    with pytest.raises(Unavailable, match="UpdateItem on table jobs was answered without"):
+        DynamoJobStore(stub.client, "jobs").transition(claim_of(make_job(), "claim-mine"))
+
+
 def test_a_claim_that_lost_the_race_shows_the_winner_s(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
     job = make_job(status=JobStatus.ENQUEUED, trace_id=None)

@@ -47,3 +47,10 @@ def test_cloudwatch_without_an_answer_is_unavailable(stubbed: Stub) -> None:
     stub.script.add_client_error("get_metric_data", "Throttling")
     with pytest.raises(Unavailable, match="GetMetricData on CloudWatch was throttled"):
         CloudWatchQueueAges(stub.client, NAMES, FakeClock())()
+
+
+def test_figures_that_were_damaged_on_their_way_are_unavailable(stubbed: Stub) -> None:
+    stub = stubbed("cloudwatch")
+    stub.script.add_response("get_metric_data", {})
+    with pytest.raises(Unavailable, match="answered without MetricDataResults"):
+        CloudWatchQueueAges(stub.client, NAMES, FakeClock())()

@@ -248,6 +248,13 @@ def test_counts_are_visible_in_flight_and_delayed(stubbed: Stub) -> None:
     assert queues_of(stub).counts() == dict.fromkeys(Priority, (3, 2, 1))
 
 
+def test_counts_that_were_damaged_on_their_way_are_unavailable(stubbed: Stub) -> None:
+    stub = stubbed("sqs")
+    stub.script.add_response("get_queue_attributes", {})
+    with pytest.raises(Unavailable, match="answered without Attributes"):
+        queues_of(stub).counts()
+
+
 # --- the time ---
 
 
@@ -305,6 +312,21 @@ def test_another_scheduler_s_probe_stays_visible_to_it(stubbed: Stub) -> None:
     )
     stub.script.add_response("delete_message", {})
     assert queues_of(stub).probe_time() is not None
+
+
+def test_a_probe_counts_though_another_scheduler_received_it_since(stubbed: Stub) -> None:
+    stub = stubbed("sqs")
+    stub.script.add_response("send_message", {"MessageId": "mine"})
+    stub.script.add_response("receive_message", {"Messages": [received("mine", START)]})
+    stub.script.add_client_error("delete_message", "ReceiptHandleIsInvalid", http_status_code=404)
+    assert queues_of(stub).probe_time() is not None
+
+
+def test_a_probe_whose_answer_was_damaged_on_its_way_is_unavailable(stubbed: Stub) -> None:
+    stub = stubbed("sqs")
+    stub.script.add_response("send_message", {})
+    with pytest.raises(Unavailable, match="answered without MessageId"):
+        queues_of(stub).probe_time()
 
 
 def test_a_probe_that_never_arrives_has_no_answer(stubbed: Stub) -> None:

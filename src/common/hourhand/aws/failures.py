@@ -1,9 +1,10 @@
 """The one place that reads AWS's errors: a lost race becomes a value, the rest one sentence.
 
-Whatever may pass (throttling, a server error, a timeout, credentials that ran out, a table that
-is not there yet) is raised as `Unavailable` with which call failed on what, and what to do. An
-item that is too large is raised as `TooLarge`. Any other answer is a mistake in our own request:
-it is left as botocore raised it, since it says best what was wrong.
+Whatever may pass (throttling, a server error, a timeout, an answer that was damaged on its way,
+credentials that ran out, a table that is not there yet) is raised as `Unavailable` with which
+call failed on what, and what to do. An item that is too large is raised as `TooLarge`. Any other
+answer is a mistake in our own request: it is left as botocore raised it, since it says best what
+was wrong.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import (
     BotoCoreError,
+    ChecksumError,
     ClientError,
     ConnectionError,  # noqa: A004 (botocore's own, and it is what we mean)
     CredentialRetrievalError,
+    FlexibleChecksumError,
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     NoRegionError,
     PartialCredentialsError,
@@ -80,6 +84,8 @@ _NO_CREDENTIALS = (
     SSOError,
     TokenRetrievalError,
 )
+_UNREADABLE = (ChecksumError, FlexibleChecksumError, IncompleteReadError)
+"""What arrived is not what AWS sent, which it sent the length or a checksum of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +166,19 @@ def ask_or_reason(call: Call, method: Callable[..., T], **arguments: Any) -> T |
         return NotDone(str(translated(error, call)))
 
 
+def told(call: Call, answer: Mapping[str, Any], name: str) -> Any:
+    """Return what ``answer`` tells under ``name``; raise `Unavailable` where it does not.
+
+    botocore takes a body that it cannot read for an answer that tells nothing.
+    """
+    if name not in answer:
+        raise Unavailable(
+            f"{call} was answered without {name}: it may have been done or not; try again in a "
+            "moment."
+        )
+    return answer[name]
+
+
 def error_code(error: ClientError) -> str:
     """Return the code of AWS's error, such as ``ThrottlingException``."""
     return str(error.response.get("Error", {}).get("Code", ""))
@@ -208,6 +227,11 @@ def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:
         return Unavailable(
             f"{call} had no answer {said}: it may have been done or not; check that the endpoint "
             "can be reached, and try again."
+        )
+    if isinstance(error, _UNREADABLE):
+        return Unavailable(
+            f"{call} was answered in a way that cannot be read {said}: it may have been done or "
+            "not; try again in a moment."
         )
     if isinstance(error, WaiterError):
         return Unavailable(f"{call} shows no change yet {said}: try again in a moment.")

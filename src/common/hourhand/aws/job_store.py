@@ -18,7 +18,7 @@ from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
 from hourhand.aws.batch_reads import read_in_batches
 from hourhand.aws.conditions import compile_move
 from hourhand.aws.expressions import update_arguments
-from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally, told
 from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
@@ -99,7 +99,7 @@ class DynamoJobStore:
         answer = in_its_version(Kind.JOB, lambda version: self._update(move, version))
         if isinstance(answer, ConditionRefused):
             return self._refused(move, self._current(move.job_id, answer.item))
-        return Applied(job_from_item(answer["Attributes"]))
+        return Applied(job_from_item(told(self._call("UpdateItem"), answer, "Attributes")))
 
     def _update(self, move: Move, version: int) -> Any | ConditionRefused:
         return ask_conditionally(

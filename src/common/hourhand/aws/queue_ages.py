@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.aws.failures import Call, ask
+from hourhand.aws.failures import Call, ask, told
 from hourhand.domain.model import Priority
 from hourhand.ports import Clock
 
@@ -35,8 +35,9 @@ class CloudWatchQueueAges:
     def __call__(self) -> dict[Priority, datetime]:
         """Return it of each queue that has a figure; raise `Unavailable` without an answer."""
         now = self.clock.now()
+        call = Call("GetMetricData", "CloudWatch")
         answer = ask(
-            Call("GetMetricData", "CloudWatch"),
+            call,
             self.client.get_metric_data,
             MetricDataQueries=[self._query(p, name) for p, name in self.names.items()],
             StartTime=now - LOOK_BACK,
@@ -44,7 +45,7 @@ class CloudWatchQueueAges:
             ScanBy="TimestampDescending",
         )
         oldest: dict[Priority, datetime] = {}
-        for result in answer["MetricDataResults"]:
+        for result in told(call, answer, "MetricDataResults"):
             if result["Values"]:
                 age = timedelta(seconds=result["Values"][0])
                 oldest[Priority(result["Id"])] = result["Timestamps"][0] - age

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hourhand.aws.clock import SystemClock
-from hourhand.aws.failures import Call, Expected, NotDone, ask, ask_expecting, ask_or_reason
+from hourhand.aws.failures import Call, Expected, NotDone, ask, ask_expecting, ask_or_reason, told
 from hourhand.aws.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.retrying import wait_seconds
 from hourhand.domain.actions import QueueView
@@ -233,13 +233,14 @@ class SqsQueues:
         return {priority: self._count(url) for priority, url in self._urls.items()}
 
     def _count(self, url: str) -> tuple[int, int, int]:
+        call = Call("GetQueueAttributes", f"queue {queue_name(url)}")
         answer = ask(
-            Call("GetQueueAttributes", f"queue {queue_name(url)}"),
+            call,
             self._client.get_queue_attributes,
             QueueUrl=url,
             AttributeNames=[_VISIBLE, _IN_FLIGHT, _DELAYED],
         )
-        counts = answer["Attributes"]
+        counts = told(call, answer, "Attributes")
         return int(counts[_VISIBLE]), int(counts[_IN_FLIGHT]), int(counts[_DELAYED])
 
     def _oldest(self) -> Mapping[Priority, datetime]:
@@ -260,7 +261,7 @@ class SqsQueues:
         sent = ask(call, self._client.send_message, QueueUrl=self._clock_url, MessageBody="time")
         # SQS stamped it before it answered; our clock shows whole milliseconds, rounded down.
         received_at = self._clock.now() + _MILLISECOND
-        stamped_at = self._find_probe(sent["MessageId"])
+        stamped_at = self._find_probe(told(call, sent, "MessageId"))
         if stamped_at is None:
             return None
         return TimeSample(
@@ -289,7 +290,10 @@ class SqsQueues:
         return None
 
     def _forget(self, receipt: str) -> None:
-        ask(
+        # Another scheduler may have received it since, and only the newest receipt is sure to
+        # count. What stays is gone by its retention of a minute.
+        ask_expecting(
+            _INVALID_RECEIPT,
             Call("DeleteMessage", f"queue {queue_name(self._clock_url)}"),
             self._client.delete_message,
             QueueUrl=self._clock_url,
