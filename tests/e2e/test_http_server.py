@@ -231,6 +231,10 @@ def test_a_malformed_request_is_refused_and_its_connection_closed(
         ("GET http://127.0.0.1/v1/health HTTP/1.1", 400),
         ("OPTIONS * HTTP/1.1", 400),
         ("nonsense", 400),
+        ("nonsense " * 5000, 400),
+        ("GET /v1/health", 400),
+        ("GET /v1/health HTTP/0.9", 400),
+        ("GET /v1/health HTTP/-1.1", 400),
         ("GET /v1/health HTTP/9.9", 505),
         ("GET /" + "x" * 70_000 + " HTTP/1.1", 414),
         ("BREW /v1/health HTTP/1.1", 405),
@@ -241,7 +245,9 @@ def test_an_odd_request_line_is_a_problem(
     server: RunningServer, request_line: str, status: int
 ) -> None:
     answer = say(server, head(server, request=request_line))
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
     assert json.loads(answer[answer.index(b"{") :])["status"] == status
+    assert len(answer) < 1000
 
 
 def test_head_answers_what_get_would_without_the_body(server: RunningServer) -> None:

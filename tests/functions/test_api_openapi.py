@@ -75,6 +75,26 @@ def test_every_field_of_a_request_is_explained(model: Any) -> None:
     assert set(FIELD_TEXTS[model.__name__]) == fields
 
 
+def may_be_null(model: str, field: str) -> bool:
+    schema = openapi_document()["components"]["schemas"][model]["properties"][field]
+    return {"type": "null"} in schema.get("anyOf", [])
+
+
+def test_null_tags_are_taken_and_described(api: ApiClient) -> None:
+    assert api.submit(tags=None)["tags"] == {}
+    assert may_be_null("JobSubmission", "tags")
+    assert may_be_null("ScheduleInput", "tags")
+
+
+def test_what_a_patch_refuses_as_null_is_not_described_as_such(api: ApiClient) -> None:
+    api.submit(id="mine", delay_seconds=3600)
+    for name in ("run_at", "delay_seconds", "priority"):
+        assert api.patch("/v1/jobs/mine", {name: None}).status == 422
+        assert not may_be_null("JobPatch", name)
+    assert api.patch("/v1/jobs/mine", {"expires_at": None}).status == 200
+    assert may_be_null("JobPatch", "expires_at")
+
+
 def test_every_failure_is_a_problem() -> None:
     for operations in openapi_document()["paths"].values():
         for operation in operations.values():
@@ -126,7 +146,7 @@ def test_addresses_name_the_stage() -> None:
 def test_limits_of_the_api_are_in_the_document() -> None:
     fields = openapi_document()["components"]["schemas"]["JobSubmission"]["properties"]
     assert fields["handler"]["maxLength"] == 64
-    assert fields["tags"]["maxProperties"] == 20
+    assert fields["tags"]["anyOf"][0]["maxProperties"] == 20
     assert fields["timeout_seconds"]["anyOf"][0]["maximum"] == 840
     assert fields["run_at"]["anyOf"][0]["format"] == "date-time"
     fields = openapi_document()["components"]["schemas"]["ScheduleInput"]["properties"]

@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 from hourhand.http_api.openapi_routes import DESCRIPTIONS, Description
 from hourhand.http_api.openapi_texts import FIELD_TEXTS, INFO_TEXT
-from hourhand.schemas import BatchRequest, JobSubmission, responses
+from hourhand.schemas import NEVER_NULL, BatchRequest, JobPatch, JobSubmission, responses
 
 API_VERSION = "1"
 _REFERENCE = "#/components/schemas/"
@@ -130,6 +130,8 @@ def _schemas() -> dict[str, Any]:
     }
     submitted = {"$ref": _REFERENCE + JobSubmission.__name__}
     schemas[BatchRequest.__name__]["properties"]["jobs"]["items"] = submitted
+    changed = schemas[JobPatch.__name__]["properties"]
+    changed.update({name: _without_null(changed[name]) for name in NEVER_NULL})
     return schemas
 
 
@@ -150,7 +152,7 @@ def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a query's field: absent, but never null."""
+    """Return the schema of a field that may be absent, but never null."""
     schema.pop("title", None)
     choices = [s for s in schema.pop("anyOf", []) if s != {"type": "null"}]
     if schema.get("default", ...) is None:

@@ -25,6 +25,7 @@ from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.http_api.problems import PROBLEM_JSON
 from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.lambda_context import LocalContext
+from hourhand.schemas import quoted
 
 HOME = "/v1/docs"
 HTTP_PORT = 80
@@ -47,6 +48,9 @@ API_SECONDS = 29.0
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DISCARD_STEP_BYTES = 65_536
+_NO_HEADERS = "HTTP/0.9"
+"""Its answers are a body alone, which tells of no failure."""
+
 _TOO_LARGE = frozenset({HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_URI_TOO_LONG})
 
 _log = logging.getLogger(__name__)
@@ -202,6 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _check(self) -> int:
         """Return the length of the body; raise `_Refusal` for what must not be answered."""
         self._check_addressee()
+        if self.request_version == _NO_HEADERS:
+            raise _Refusal(HTTPStatus.BAD_REQUEST, "HTTP/1.0 is the oldest that is answered.")
         if not self.path.startswith("/"):
             raise _Refusal(HTTPStatus.BAD_REQUEST, "The request target must be a path.")
         if self.headers.get_all("transfer-encoding"):
@@ -270,6 +276,8 @@ class _Handler(BaseHTTPRequestHandler):
         if refusal.errors:
             problem["errors"] = refusal.errors
         self.close_connection = True
+        # Else a request line that cannot be read, or of HTTP/0.9, gets an answer without a status.
+        self.request_version = self.protocol_version
         headers = {"content-type": PROBLEM_JSON, "connection": "close"}
         self._send(refusal.status, headers, json.dumps(problem).encode())
         self._discard()
@@ -304,7 +312,8 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> None:
         """Tell of a request that is no HTTP, or whose head is too long."""
         status = HTTPStatus(code)
-        self._refuse(_Refusal(status, message or status.phrase))
+        # The base class repeats what was sent, however long it is.
+        self._refuse(_Refusal(status, quoted(message or status.phrase)))
 
     def version_string(self) -> str:
         """Name the server, not the Python that runs it."""

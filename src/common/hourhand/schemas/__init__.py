@@ -10,6 +10,7 @@ from hourhand.schemas._limits import MAX_BATCH_BYTES, MAX_BATCH_JOBS, MAX_NESTIN
 from hourhand.schemas._times import parse_instant
 from hourhand.schemas.filters import BulkRequest, JobFilters, ListRequest
 from hourhand.schemas.requests import (
+    NEVER_NULL,
     BatchRequest,
     JobPatch,
     JobSubmission,
@@ -30,6 +31,7 @@ __all__ = [
     "MAX_BATCH_JOBS",
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
+    "NEVER_NULL",
     "BackfillInput",
     "BatchRequest",
     "BulkRequest",

@@ -40,11 +40,11 @@ TagKey = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_TAG_KEY_CHARACTERS, pattern="^[^:]*$")
 ]
 TagValue = Annotated[str, Field(max_length=limits.MAX_TAG_VALUE_CHARACTERS)]
+_Tags = Annotated[dict[TagKey, TagValue], Field(max_length=limits.MAX_TAGS)]
 Tags = Annotated[
-    dict[TagKey, TagValue],
-    Field(max_length=limits.MAX_TAGS),
+    _Tags,
     # Null means: not given, as it does for every other field.
-    BeforeValidator(lambda tags: {} if tags is None else tags),
+    BeforeValidator(lambda tags: {} if tags is None else tags, json_schema_input_type=_Tags | None),
 ]
 RetrySeconds = Annotated[
     float, Field(ge=0, le=limits.MAX_RETRY_SECONDS), AfterValidator(_at_least_a_millisecond)
@@ -137,6 +137,10 @@ class BatchRequest(BaseModel):
         return [_submission_or_error(job) for job in validate(cls, raw, what="batch").jobs]
 
 
+NEVER_NULL = ("run_at", "delay_seconds", "priority")
+"""The fields of a `JobPatch` that may be left out, but not given as null."""
+
+
 class JobPatch(BaseModel):
     """What changes of a job that is not yet running. ``given`` names the fields that were sent.
 
@@ -166,7 +170,7 @@ class JobPatch(BaseModel):
             raise invalid("change", [FieldError("body", f"must have at least one of {known}")])
         nulls = [
             FieldError(name, "must not be null: leave it out to keep it as it is")
-            for name in ("run_at", "delay_seconds", "priority")
+            for name in NEVER_NULL
             if name in patch.given and getattr(patch, name) is None
         ]
         if nulls:
