@@ -1,0 +1,78 @@
+"""What schemathesis adds to the document before it calls the API: links, and that no more may come.
+
+Loaded by schemathesis itself (`hooks` in ``schemathesis.toml``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import schemathesis
+from hypothesis import strategies as st
+
+_MAKERS = {
+    ("post", "/v1/jobs"): "/v1/jobs/{id}",
+    ("post", "/v1/schedules/{id}/trigger"): "/v1/jobs/{id}",
+    ("put", "/v1/schedules/{id}"): "/v1/schedules/{id}",
+    ("put", "/v1/calendars/{name}"): "/v1/calendars/{name}",
+}
+"""Which route's answer names a thing, and under which path there is more to do with it."""
+
+_EITHER_OR = (("run_at", "delay_seconds"), ("id", "idempotency_key"), ("run_at", "expires_at"))
+"""No schema says so: of each of these only one is taken, or both only in the right order."""
+
+
+@schemathesis.hook
+def before_load_schema(_context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
+    """Prepare the document."""
+    close_shapes(raw_schema)
+    add_links(raw_schema)
+
+
+@schemathesis.hook
+def before_generate_case(
+    _context: schemathesis.HookContext, strategy: st.SearchStrategy[schemathesis.Case[Any]]
+) -> st.SearchStrategy[schemathesis.Case[Any]]:
+    """Make two of three bodies that are right by their schema such that they also make sense."""
+    return st.builds(_maybe_sensible, strategy, st.sampled_from((True, True, False)))
+
+
+def _maybe_sensible(case: schemathesis.Case[Any], is_wanted: bool) -> schemathesis.Case[Any]:
+    is_right = case.meta is not None and case.meta.generation.mode.is_positive
+    if is_wanted and is_right and isinstance(case.body, dict):
+        case.body = sensible(case.body)
+    return case
+
+
+def sensible(body: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is null, and of fields that exclude one another all but the first."""
+    kept = {name: value for name, value in body.items() if value is not None}
+    for first, second in _EITHER_OR:
+        if first in kept:
+            kept.pop(second, None)
+    return kept
+
+
+def close_shapes(document: dict[str, Any]) -> None:
+    """Let each shape allow only the fields that it names."""
+    for shape in document["components"]["schemas"].values():
+        if "properties" in shape:
+            shape["additionalProperties"] = False
+
+
+def add_links(document: dict[str, Any]) -> None:
+    """Tell which calls take the id that an answer names, so that calls meet things that exist."""
+    for (method, path), home in _MAKERS.items():
+        name = home.partition("{")[2].rstrip("}")
+        links = {
+            operation["operationId"]: {
+                "operationId": operation["operationId"],
+                "parameters": {name: f"$response.body#/{name}"},
+            }
+            for target, operations in document["paths"].items()
+            if target == home or target.startswith(f"{home}/")
+            for operation in operations.values()
+        }
+        for status, response in document["paths"][path][method]["responses"].items():
+            if status.startswith("2"):
+                response["links"] = links
