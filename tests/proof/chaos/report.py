@@ -1,0 +1,153 @@
+"""The figures of the chaos."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from hourhand.domain.model import EventKind
+from hourhand.domain.skew import SkewVerdict
+from hourhand.services.queries import percentile
+from tests.proof.chaos.course import Outcome
+from tests.proof.chaos.evidence import Ending, Evidence, Fault, Trouble, Violation
+from tests.proof.chaos.ledger import End
+from tests.proof.chaos.plan import TIME_SCALE
+from tests.proof.chaos.rules_of_runs import overlaps
+from tests.proof.figures import Findings
+
+PART = "chaos"
+
+
+EXCUSES = {
+    "paused": "runs side by side: the owner was paused past its lease",
+    "clock": "runs side by side: a clock was wrong",
+}
+PROMISED = {
+    "lost": "jobs lost",
+    "ending": "jobs with a final state that they should not have",
+    "commit": "attempts or jobs committed by two, or by who was not the owner",
+    "overlap": "runs side by side though nobody was paused and no clock was wrong",
+    "early": "runs before their time, beyond what the worker's clock was ahead",
+    "repeat": "runs again without a recorded expiry or failed attempt",
+}
+"""What the product promises, by the name of the rule: shown also where nothing broke it."""
+
+
+def findings_of(
+    command: str, stormy: Outcome, quiet: Outcome | None, violations: Sequence[Violation]
+) -> Findings:
+    """Return what was found, as `make prove` takes it."""
+    evidence = stormy.evidence
+    findings = Findings(part=PART, command=command)
+    findings.count("jobs accepted", len(evidence.promises))
+    findings.count("of them of schedules", stormy.occurrences)
+    _count_faults(findings, evidence.faults)
+    _count_consequences(findings, stormy)
+    broken = Counter(violation.rule for violation in violations)
+    for rule, told in PROMISED.items():
+        findings.count(told, broken.pop(rule, 0))
+    for rule, number in sorted(broken.items()):
+        findings.count(f"other rules broken: {rule}", number)
+    findings.count("minutes with faults", f"{stormy.seconds / 60:.1f}")
+    if quiet is not None:
+        findings.count("minutes without", f"{quiet.seconds / 60:.1f}")
+    findings.violations.extend(str(violation) for violation in violations)
+    findings.notes.append(_lateness_table(stormy, quiet))
+    findings.notes.append(
+        "The seed decides the jobs and the plan of the faults; the timing of processes has none."
+        f" All durations of the protocol are {TIME_SCALE:g} of the product's: the lease is 9 s, a"
+        " tick 12 s, the look-ahead 60 s. Only the wait of 2 s before a claim stays, and what was"
+        " sent is sent again after a minute at most, for no CloudWatch tells the age of a queue."
+        " Lateness is what the handlers' own ledger says: the first line of the first run minus"
+        " `run_at`."
+    )
+    return findings
+
+
+def _count_consequences(findings: Findings, stormy: Outcome) -> None:
+    evidence, totals = stormy.evidence, stormy.ear.totals
+    lost = sum(e.kind is EventKind.LOST for j in evidence.endings.values() for e in j.history)
+    letters = stormy.dead_letters_sent
+    found = Counter(excuse for *_, excuse in overlaps(evidence))
+    findings.count("runs of handlers", len(evidence.runs))
+    died = sum(run.how is End.DIED for run in evidence.runs)
+    findings.count("runs that died with their process", died)
+    findings.count("attempts on record as lost", lost)
+    for excuse, told in EXCUSES.items():
+        findings.count(told, found[excuse])
+    findings.count("commits refused to who had lost the lease", totals["commits_refused"])
+    findings.count("messages dropped as duplicates", totals["duplicates_dropped"])
+    refused = sum(tick.verdict == SkewVerdict.REFUSE for tick in evidence.ticks)
+    findings.count("ticks that refused to lead for their clock", refused)
+    findings.count("dead letters", letters)
+    findings.count("dead letters beyond one a job", letters - len(evidence.dead_letters))
+
+
+def summary(findings: Findings) -> str:
+    """Return the findings for a terminal."""
+    width = max(len(figure.name) for figure in findings.figures)
+    lines = [f"{figure.name:<{width}}  {figure.value}" for figure in findings.figures]
+    verdict = "holds" if not findings.violations else f"{len(findings.violations)} VIOLATIONS"
+    return "\n".join(["", *lines, "", findings.notes[0], "", f"chaos: {verdict}"])
+
+
+def _count_faults(findings: Findings, faults: Sequence[Fault]) -> None:
+    kills = [fault for fault in faults if fault.trouble is Trouble.KILL]
+    pauses = [fault for fault in faults if fault.trouble is Trouble.PAUSE]
+    findings.count("processes killed (kill -9)", len(kills))
+    findings.count("of them schedulers", sum(_is_scheduler(fault) for fault in kills))
+    findings.count("of them holding the leader's lease", sum(fault.is_leader for fault in kills))
+    findings.count("leaders paused past their lease", sum(fault.is_leader for fault in pauses))
+    findings.count("workers paused past their lease", sum(not _is_scheduler(f) for f in pauses))
+    clocks = [fault for fault in faults if fault.trouble is Trouble.CLOCK]
+    findings.count("clocks stepped and set right again", len(clocks))
+    worst = max((abs(fault.seconds) for fault in clocks), default=0.0)
+    findings.count("furthest that a clock was off, s", f"{worst:.0f}")
+    findings.count("purges of all queues", sum(f.trouble is Trouble.PURGE for f in faults))
+
+
+def _is_scheduler(fault: Fault) -> bool:
+    return fault.name.startswith("scheduler")
+
+
+def _lateness_table(stormy: Outcome, quiet: Outcome | None) -> str:
+    evidence = stormy.evidence
+    late = lateness(evidence)
+    again = {job_id for job_id in late if _was_sent_again(evidence.endings[job_id])}
+    rows = [] if quiet is None else [("without faults", list(lateness(quiet.evidence).values()))]
+    rows += [
+        ("with faults", list(late.values())),
+        ("· their message arrived", [v for i, v in late.items() if i not in again]),
+        (
+            "· purged, or with a worker that died: sent again",
+            [v for i, v in late.items() if i in again],
+        ),
+    ]
+    head = "| lateness of first runs | jobs | p50 | p90 | p99 | latest |\n" + "|---" * 6 + "|"
+    return "\n".join([head, *(_row(name, values) for name, values in rows)])
+
+
+def lateness(evidence: Evidence) -> dict[str, float]:
+    """Return in seconds how late each job first ran, by the ledger; those that ran at all."""
+    return {
+        job_id: runs[0].began_at - evidence.promises[job_id].run_at
+        for job_id, runs in evidence.runs_by_job().items()
+        if job_id in evidence.promises
+    }
+
+
+def _was_sent_again(ending: Ending) -> bool:
+    return any(event.kind is EventKind.DISPATCHED_AGAIN for event in ending.history)
+
+
+def _row(name: str, seconds: Iterable[float]) -> str:
+    late = sorted(round(1000 * one) for one in seconds)
+    shares = [percentile(late, share) for share in (50, 90, 99)]
+    told = [_told(one) for one in (*shares, late[-1] if late else None)]
+    return f"| {name} | {len(late):,} | " + " | ".join(told) + " |"
+
+
+def _told(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
