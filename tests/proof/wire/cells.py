@@ -1,0 +1,159 @@
+"""One cell of the table: a scene is played while a fault befalls a call, and judged at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from hourhand.domain.model import EventKind, Job, JobStatus
+from tests.proof.wire.handlers import ledger
+from tests.proof.wire.scenes import Scene, Stage
+from tests.proof.wire.wire import Plan
+from tests.proof.wire.world import NOT_WORKED_OFF, UNFORESEEN, NotAtRest, World
+from tests.world.checks import SWEEP_FAILURES, check_end
+
+INTERVAL = timedelta(minutes=2)
+"""Between the nominal times of the schedules that are looked at."""
+
+BETWEEN_PLAYS_SECONDS = 120
+
+REPEATS = frozenset(
+    {EventKind.LOST, EventKind.TIMED_OUT, EventKind.HANDED_BACK, EventKind.REDRIVEN}
+)
+"""What stands in the history of a job that may have been run to its end more than once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What became of one play. ``injected``: the sends that the fault befell."""
+
+    injected: int
+    unavailable: int = 0
+    ticks_failed: int = 0
+    kept: int = 0
+    minutes: int = 0
+    retried: bool = False
+    violations: list[str] = field(default_factory=list)
+
+
+def play(world: World, scene: Scene, number: int, *plans: Plan) -> Outcome:
+    """Play a scene under ``plans``; judge it."""
+    stage = Stage(world, number)
+    # What the functions keep in mind (the shard map) they must ask for again.
+    world.advance(BETWEEN_PLAYS_SECONDS)
+    world.begin()
+    ledger.begin()
+    before = {job.id for job in world.all_jobs()}
+    world.wire.arm(*plans)
+    violations: list[str] = []
+    try:
+        scene.play(stage)
+        world.settle()
+    except NotAtRest as error:
+        violations.append(str(error))
+    world.wire.settle()
+    injected = sum(world.wire.injected.values())
+    retried = world.wire.made_after_fault
+    world.wire.disarm()
+    jobs = [job for job in world.all_jobs() if job.id not in before]
+    violations += world.events.wrong
+    violations += judge(stage, jobs)
+    events = world.events
+    return Outcome(
+        injected=injected,
+        unavailable=events.unavailable,
+        ticks_failed=events.ticks_failed,
+        kept=events.kept,
+        minutes=events.minutes,
+        retried=retried,
+        violations=violations,
+    )
+
+
+def judge(stage: Stage, jobs: list[Job]) -> list[str]:
+    """Return each rule that is broken, in words."""
+    found: list[str] = []
+    by_id = {job.id: job for job in jobs}
+    for job_id, end in stage.ends.items():
+        job = by_id.get(job_id)
+        if job is None:
+            found.append(f"{job_id} was accepted and is lost")
+        elif job.status.value != end:
+            found.append(f"{job_id} ended {job.status}, not {end}: {_history(job)}")
+    letters = stage.world.dead_letters()
+    runs = Counter(run.job_id for run in ledger.runs)
+    for job in jobs:
+        found += _judge_job(job, runs[job.id], letters)
+    found += _judge_windows(stage)
+    return found + _judge_logs(stage.world)
+
+
+def _judge_job(job: Job, runs: int, letters: Counter[tuple[str, int]]) -> list[str]:
+    found = []
+    try:
+        check_end(job)
+    except AssertionError as error:
+        found.append(f"{job.id}: {error}")
+    if runs > job.token:
+        found.append(f"{job.id} was run {runs} times under {job.token} claims: {_history(job)}")
+    returned = sum(run.job_id == job.id and run.returned for run in ledger.runs)
+    repeats = sum(event.kind in REPEATS for event in job.history)
+    if returned > 1 + repeats:
+        found.append(f"{job.id} was run to its end {returned} times: {_history(job)}")
+    if job.status is JobStatus.SUCCEEDED and returned == 0:
+        found.append(f"{job.id} succeeded and never ran: {_history(job)}")
+    if job.status is JobStatus.DEAD and not letters[job.id, job.round]:
+        found.append(f"{job.id} is dead without a dead letter: {_history(job)}")
+    return found
+
+
+def _judge_windows(stage: Stage) -> list[str]:
+    """Every nominal time of a schedule is there once, without a gap."""
+    found = []
+    for schedule, answer in stage.windows:
+        times = sorted(
+            datetime.fromisoformat(one["at"])
+            for one in answer["occurrences"]
+            if one["kind"] == "schedule"
+        )
+        gaps = [str(one) for one, following in pairwise(times) if following - one != INTERVAL]
+        if gaps or not times:
+            found.append(f"{schedule}: nominal times missing or twice after {gaps} in {times}")
+    return found
+
+
+def _judge_logs(world: World) -> list[str]:
+    """Whatever was told is a call without an answer, and no mistake of ours."""
+    found = []
+    for line in world.telemetry.warnings:
+        reason = str(line.fields.get("reason", ""))
+        is_wrong = line.sentence == UNFORESEEN or (
+            line.sentence in {NOT_WORKED_OFF, *SWEEP_FAILURES}
+            and not reason.startswith("Unavailable")
+        )
+        if is_wrong:
+            found.append(f"{line.sentence} {dict(line.fields)}")
+    return found
+
+
+def _history(job: Job) -> str:
+    return ", ".join(f"{event.kind.name.lower()}({event.reason})" for event in job.history)
+
+
+def how(outcome: Outcome, baseline: Outcome) -> str:
+    """Return in a word how a cell ended: see `tests.proof.wire.table`."""
+    if outcome.violations:
+        return "**broken**"
+    if outcome.injected == 0:
+        return "-"
+    if outcome.unavailable > baseline.unavailable:
+        return "told"
+    if outcome.ticks_failed > baseline.ticks_failed:
+        return "tick"
+    if outcome.kept > baseline.kept:
+        return "message"
+    if outcome.minutes > baseline.minutes:
+        return "sweep"
+    return "retried" if outcome.retried else "as ever"

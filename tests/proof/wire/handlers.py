@@ -1,0 +1,86 @@
+"""Handlers that end in every way, and note each run in a book of their own."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from hourhand import JobContext, NotRetryable, Retry, job
+
+SECONDS_TO_A_HEARTBEAT = 3.0
+"""Real ones: the heartbeat is beaten by a thread. A beat that a fault befell is made up for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of a handler. ``returned``: it did not raise."""
+
+    job_id: str
+    attempt: int
+    returned: bool
+
+
+class Ledger:
+    """What really ran."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.beaten = threading.Event()
+        self._lock = threading.Lock()
+        self._hides = 0
+
+    def begin(self) -> None:
+        """Nobody has run, and no message was hidden."""
+        self.runs.clear()
+        self.beaten.clear()
+        self._hides = 0
+
+    def note_hidden(self) -> None:
+        """A message was hidden: first before its claim, then with each heartbeat."""
+        self._hides += 1
+        if self._hides > 1:
+            self.beaten.set()
+
+    def note(self, ctx: JobContext, *, returned: bool) -> None:
+        with self._lock:
+            self.runs.append(Run(ctx.job_id, ctx.attempt, returned))
+
+
+ledger = Ledger()
+
+
+@job("greet", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+def greet(ctx: JobContext, payload: Any) -> Any:
+    ledger.note(ctx, returned=True)
+    return payload
+
+
+@job("answer-at-length", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+def answer_at_length(ctx: JobContext, payload: int) -> str:
+    ledger.note(ctx, returned=True)
+    return "x" * payload
+
+
+@job("take-long", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+def take_long(ctx: JobContext, payload: Any) -> None:
+    ledger.beaten.wait(SECONDS_TO_A_HEARTBEAT)
+    ledger.note(ctx, returned=True)
+
+
+@job("fail", retry=Retry(max_attempts=2, backoff="fixed", base_seconds=1))
+def fail(ctx: JobContext, payload: Any) -> None:
+    ledger.note(ctx, returned=False)
+    raise LookupError("always")
+
+
+@job("fail-slowly", retry=Retry(max_attempts=3, backoff="fixed", base_seconds=30))
+def fail_slowly(ctx: JobContext, payload: Any) -> None:
+    ledger.note(ctx, returned=False)
+    raise LookupError("always")
+
+
+@job("give-up")
+def give_up(ctx: JobContext, payload: Any) -> None:
+    ledger.note(ctx, returned=False)
+    raise NotRetryable("for good")

@@ -1,0 +1,154 @@
+"""The list of calls: every call that the deployed functions make, and why others are not in it.
+
+`test_calls` proves that it is complete: against the rights of the functions' roles, which are
+themselves proven against the calls that are recorded; against the operations that the source
+names; and against the calls that the scenes make.
+"""
+
+from __future__ import annotations
+
+from tests.proof.wire.calls import Call
+
+_OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
+    "api": {
+        ("dynamodb", "BatchGetItem"): (
+            "jobs",
+            "schedules",
+        ),
+        ("dynamodb", "DeleteItem"): ("schedules",),
+        ("dynamodb", "GetItem"): (
+            "control",
+            "jobs",
+            "schedules",
+        ),
+        ("dynamodb", "PutItem"): ("jobs",),
+        ("dynamodb", "Query"): (
+            "jobs",
+            "jobs (dead)",
+            "jobs (listing)",
+            "schedules",
+            "schedules (names)",
+        ),
+        ("dynamodb", "UpdateItem"): (
+            "jobs",
+            "schedules",
+        ),
+        ("s3", "CopyObject"): ("contents",),
+        ("s3", "GetObject"): ("contents",),
+        ("s3", "PutObject"): ("contents",),
+        ("s3", "PutObjectTagging"): ("contents",),
+        ("sqs", "GetQueueAttributes"): ("queues",),
+        ("sqs", "SendMessage"): (
+            "dead-letters",
+            "queues",
+        ),
+        ("sqs", "SendMessageBatch"): ("queues",),
+    },
+    "scheduler": {
+        ("cloudwatch", "GetMetricData"): ("metrics",),
+        ("dynamodb", "BatchExecuteStatement"): ("jobs",),
+        ("dynamodb", "BatchGetItem"): (
+            "jobs",
+            "schedules",
+        ),
+        ("dynamodb", "DeleteItem"): ("schedules",),
+        ("dynamodb", "GetItem"): (
+            "control",
+            "jobs",
+            "schedules",
+        ),
+        ("dynamodb", "PutItem"): ("jobs",),
+        ("dynamodb", "Query"): (
+            "jobs",
+            "jobs (dead)",
+            "jobs (run_at)",
+            "schedules",
+            "schedules (due)",
+            "schedules (names)",
+        ),
+        ("dynamodb", "UpdateItem"): (
+            "control",
+            "jobs",
+            "schedules",
+        ),
+        ("lambda", "Invoke"): ("scheduler",),
+        ("s3", "CopyObject"): ("contents",),
+        ("sqs", "DeleteMessage"): ("clock",),
+        ("sqs", "GetQueueAttributes"): ("queues",),
+        ("sqs", "ReceiveMessage"): ("clock",),
+        ("sqs", "SendMessage"): (
+            "clock",
+            "dead-letters",
+            "queues",
+        ),
+        ("sqs", "SendMessageBatch"): ("queues",),
+    },
+    "worker": {
+        ("dynamodb", "BatchGetItem"): ("jobs",),
+        ("dynamodb", "GetItem"): (
+            "control",
+            "jobs",
+            "schedules",
+        ),
+        ("dynamodb", "PutItem"): (
+            "idempotency",
+            "jobs",
+        ),
+        ("dynamodb", "Query"): ("jobs",),
+        ("dynamodb", "UpdateItem"): (
+            "idempotency",
+            "jobs",
+        ),
+        ("s3", "CopyObject"): ("contents",),
+        ("s3", "GetObject"): ("contents",),
+        ("s3", "PutObject"): ("contents",),
+        ("sqs", "ChangeMessageVisibility"): ("queues",),
+        ("sqs", "SendMessage"): (
+            "dead-letters",
+            "queues",
+        ),
+        ("sqs", "SendMessageBatch"): ("queues",),
+    },
+}
+"""By function: service and operation, and what it is called on; indexes in brackets."""
+
+CALLS = frozenset(
+    Call(function, service, operation, resource)
+    for function, operations in _OPERATIONS.items()
+    for (service, operation), resources in operations.items()
+    for resource in resources
+)
+
+RARE = {
+    Call("worker", "dynamodb", "GetItem", "idempotency"): (
+        "Read only where DynamoDB did not tell which record refused a write, which it always does."
+    ),
+}
+"""Calls in the code that no scene can bring about, each with its reason."""
+
+BY_HAND = "Called by hand, when an installation is made, moved or looked over: run again."
+BY_LOCAL_CLOUD = "Only the local cloud does what Lambda's event sources do when deployed."
+
+NOT_LISTED = {
+    **dict.fromkeys(
+        (
+            "CreateBucket",
+            "CreateQueue",
+            "CreateTable",
+            "DeleteBucket",
+            "DeleteObjects",
+            "DeleteQueue",
+            "DeleteTable",
+            "DescribeTimeToLive",
+            "GetQueueUrl",
+            "ListObjectsV2",
+            "PutBucketLifecycleConfiguration",
+            "Scan",
+            "SetQueueAttributes",
+            "UpdateTimeToLive",
+        ),
+        BY_HAND,
+    ),
+    **dict.fromkeys(("DeleteMessageBatch", "PurgeQueue"), BY_LOCAL_CLOUD),
+}
+"""Operations in the source that no deployed function calls, each with its reason."""

@@ -1,0 +1,264 @@
+"""Watches the functions' clients, and lets befall a call what a cell says.
+
+What befalls a send is decided here; it is brought about on the wire by the proxy, which is told by
+a header, or in this process, around moto.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from moto.core.botocore_stubber import BotocoreStubber
+
+from tests.proof.wire import partial
+from tests.proof.wire.calls import Call, resource_of, shape_of
+from tests.proof.wire.faults import (
+    HEADER,
+    HELD_SECONDS,
+    Applied,
+    Fault,
+    Span,
+    is_beyond_the_proxy,
+)
+from tests.proof.wire.handlers import ledger
+from tests.proof.wire.partial import PartialFault, Taken
+from tests.proof.wire.timeline import Timeline
+
+LATE_MARGIN_SECONDS = 0.1
+"""What the proxy needs to hand on what it held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What befalls which call: each shape of it once, or all shapes where none are given."""
+
+    call: Call
+    fault: Fault | PartialFault
+    span: Span
+    shapes: frozenset[str] | None = None
+
+    def meets(self, call: Call, shape: str) -> bool:
+        return call == self.call and (self.shapes is None or shape in self.shapes)
+
+
+@dataclass(slots=True)
+class Sending:
+    """One call of a client, from its parameters to its answer."""
+
+    call: Call
+    shape: str
+    fault: Fault | None = None
+    partial: PartialFault | None = None
+    taken: Taken | None = None
+    sends: int = 0
+    is_always: bool = False
+
+
+class Wire:
+    """Between the functions and AWS. ``seen``: the calls of this play and their shapes."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.function = ""
+        self.prefix = ""
+        self.seen: dict[tuple[Call, str], None] = {}
+        self.sent = 0
+        self.injected: Counter[str] = Counter()
+        self.invocations: list[dict[str, Any]] = []
+        self.made_after_fault = False
+        self.timeline = timeline
+        self._plans: tuple[Plan, ...] = ()
+        self._hit: set[tuple[Call, str]] = set()
+        self._lock = threading.Lock()
+        self._mine = threading.local()
+        self._late: list[Callable[[], object]] = []
+        self._late_until = 0.0
+        self._is_in_process = False
+
+    def watch(self, client: Any) -> Any:
+        """Stand before everything that ``client`` asks."""
+        events = client.meta.events
+        events.register_first("before-parameter-build", self._begin)
+        events.register_first("before-call", self._answer_instead)
+        events.register_first("before-send", functools.partial(self._mark, client))
+        events.register_last("after-call", self._end)
+        return client
+
+    def arm(self, *plans: Plan) -> None:
+        """From now on, let it befall."""
+        self._plans = plans
+        self._hit.clear()
+        self.injected.clear()
+        self.seen.clear()
+        self.invocations.clear()
+        self.made_after_fault = False
+
+    def disarm(self) -> None:
+        """From now on nothing befalls anything."""
+        self._plans = ()
+
+    def settle(self) -> None:
+        """Let everything arrive that is late."""
+        for apply in self._late:
+            apply()
+        self._late.clear()
+        time.sleep(max(0.0, self._late_until - time.monotonic()))
+        self._late_until = 0.0
+
+    def take_invocations(self) -> list[dict[str, Any]]:
+        """Take the events of the invocations that reached Lambda."""
+        taken, self.invocations = self.invocations, []
+        return taken
+
+    # --- one call ---
+
+    def _begin(self, params: dict[str, Any], model: Any, **_: Any) -> None:
+        service, operation = model.service_model.service_name, model.name
+        resource = resource_of(service, params, self.prefix)
+        call = Call(self.function, service, operation, resource)
+        sending = Sending(call, shape_of(params))
+        with self._lock:
+            self.seen.setdefault((call, sending.shape))
+            self._plan(sending)
+        self._mine.sending = sending
+        if sending.partial is not None:
+            sending.taken = partial.take_out(sending.partial, operation, params)
+
+    def _plan(self, sending: Sending) -> None:
+        for plan in self._plans:
+            if not plan.meets(sending.call, sending.shape):
+                continue
+            key = (sending.call, sending.shape)
+            is_partial = isinstance(plan.fault, PartialFault)
+            # What is put off again and again is put off in every call.
+            lasts = plan.span is Span.OUTLASTING and (is_partial or plan.fault.name == "slow")
+            most = plan.fault.most if isinstance(plan.fault, PartialFault) else math.inf
+            if self.injected[plan.fault.name] >= most:
+                continue
+            if key in self._hit and not lasts:
+                continue
+            self._hit.add(key)
+            if isinstance(plan.fault, PartialFault):
+                sending.partial = plan.fault
+                self.injected[plan.fault.name] += 1
+            else:
+                sending.fault = plan.fault
+                sending.is_always = plan.span is Span.OUTLASTING
+
+    def _answer_instead(self, model: Any, **_: Any) -> Any:
+        sending: Sending = self._mine.sending
+        return None if sending.taken is None else partial.whole_answer(model.name, sending.taken)
+
+    def _end(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        sending: Sending = self._mine.sending
+        if sending.partial is not None and sending.taken is not None:
+            partial.put_back(sending.partial, model.name, sending.taken, parsed)
+        if sending.fault is not None and sending.sends > 1:
+            self.made_after_fault = True
+        if sending.call.operation == "ChangeMessageVisibility":
+            ledger.note_hidden()
+
+    # --- one send ---
+
+    def _take(self, request: AWSPreparedRequest) -> Fault | None:
+        """Return what befalls this send, its time having passed."""
+        sending: Sending = self._mine.sending
+        with self._lock:
+            self.sent += 1
+        sending.sends += 1
+        fault = sending.fault
+        is_met = fault is not None and (sending.sends == 1 or sending.is_always)
+        is_applied = fault is None or not is_met or fault.applied is not Applied.NEVER
+        if is_applied and sending.call.operation == "Invoke":
+            self.invocations.append(json.loads(cast("bytes", request.body)))
+        if fault is None or not is_met:
+            return None
+        with self._lock:
+            self.injected[fault.name] += 1
+        self.timeline.advance(fault.seconds)
+        return fault
+
+    def _mark(self, client: Any, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
+        """Tell whoever brings it about: the proxy, or `in_process`."""
+        fault = self._take(request)
+        if self._is_in_process:
+            self._mine.fault = fault
+            return None
+        if fault is None:
+            return None
+        call: Call = self._mine.sending.call
+        if is_beyond_the_proxy(fault, call.service, call.operation):
+            send = client._endpoint.http_session.send
+            return self._befall(fault, request, functools.partial(send, request))
+        request.headers[HEADER] = fault.name
+        if fault.applied is Applied.LATE:
+            self._late_until = time.monotonic() + HELD_SECONDS + LATE_MARGIN_SECONDS
+        return None
+
+    @contextmanager
+    def in_process(self) -> Iterator[None]:
+        """Bring it about in this process, around moto, which answers instead of AWS."""
+        original = BotocoreStubber.__call__
+
+        def answer(
+            stubber: BotocoreStubber, event_name: str, request: AWSPreparedRequest, **rest: Any
+        ) -> AWSResponse | None:
+            # Taken back: the next send of this thread may be one of a client that is not watched.
+            fault, self._mine.fault = getattr(self._mine, "fault", None), None
+            apply = functools.partial(original, stubber, event_name, request, **rest)
+            return apply() if fault is None else self._befall(fault, request, apply)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(BotocoreStubber, "__call__", answer)
+            self._is_in_process = True
+            try:
+                yield
+            finally:
+                self._is_in_process = False
+
+    def _befall(
+        self, fault: Fault, request: AWSPreparedRequest, apply: Callable[[], AWSResponse | None]
+    ) -> AWSResponse | None:
+        sending: Sending = self._mine.sending
+        error = fault.error_of(sending.call.service)
+        if error is not None:
+            return _error_answer(sending.call.service, request, *error)
+        if fault.applied is Applied.LATE:
+            self._late.append(apply)
+        if fault.is_timeout:
+            raise ReadTimeoutError(endpoint_url=request.url)
+        answer = apply() if fault.applied is Applied.AT_ONCE else None
+        if fault.is_reset or fault.breaks_off:
+            raise ConnectionClosedError(endpoint_url=request.url)
+        assert answer is not None
+        if fault.keeps is not None:
+            body = answer.content
+            kept = _Raw(body[: int(len(body) * fault.keeps)])
+            return AWSResponse(request.url, answer.status_code, cast("Any", answer.headers), kept)
+        return answer
+
+
+def _error_answer(service: str, request: AWSPreparedRequest, code: str, status: int) -> AWSResponse:
+    if service == "s3":
+        body = f"<Error><Code>{code}</Code><Message>It was injected.</Message></Error>"
+    else:
+        body = json.dumps({"__type": code, "message": "It was injected."})
+    headers: Any = {"content-type": "application/json"}
+    return AWSResponse(request.url, status, headers, _Raw(body.encode()))
+
+
+class _Raw(io.BytesIO):
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.read()
