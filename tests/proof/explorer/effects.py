@@ -1,0 +1,176 @@
+"""What a call does to the world: worked out once by the memory adapters, then looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.domain.buckets import bucket_of
+from hourhand.domain.model import Job
+from hourhand.ports import IndexPage
+from hourhand.testing import READS, START, FakeClock
+from tests.proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
+from tests.proof.explorer.script import MILLISECOND, Answer, Call
+from tests.proof.explorer.values import Interner
+from tests.proof.explorer.world_parts import PORTS, fill, fill_jobs, name_messages, read_part
+
+JOBS, CONTROL, QUEUES, KEYS = (PORTS.index(p) for p in ("jobs", "control", "queues", "keys"))
+HANDLER = PORTS.index("handler")
+INVOKER = PORTS.index("invoker")
+NOBODY = Writer("", timedelta(0))
+
+_QUIET_PORTS = frozenset({"schedules", "slots", "objects", "keys"})
+"""Ports that many scenarios never write: then their reads need no turn of their own."""
+
+_TIMED = frozenset({"queues"})
+
+
+class Widened(Exception):
+    """Something was written that was taken for still: the exploration begins anew without that."""
+
+
+def true_time(now_ms: int) -> datetime:
+    """Return the true time, so many ms after `START`."""
+    return START + now_ms * MILLISECOND
+
+
+class Effects:
+    """Makes calls on parts of the world, each distinct one once.
+
+    ``moving`` holds what was found to change: ports, buckets with their shards, the shard map.
+    All else is still, so that a read of it has one answer, whoever does what: it needs no turn.
+    """
+
+    def __init__(
+        self, answers: Callable[[], Interner], parts: tuple[Any, ...], bounds: Bounds
+    ) -> None:
+        """Take the numbers of answers, and the parts of the world at the beginning."""
+        self.calls = Interner()
+        self.parts = tuple(Interner() for _ in PORTS)
+        self.first = tuple(
+            numbers.number(part) for numbers, part in zip(self.parts, parts, strict=True)
+        )
+        self.moving: set[Any] = set()
+        self.applied = 0
+        self._answers = answers
+        self._bounds = bounds
+        self._memo: dict[tuple[Any, ...], tuple[int, int, tuple[str, ...]]] = {}
+
+    def forget(self) -> None:
+        """Forget what was looked up: before another exploration with more that moves."""
+        self._memo.clear()
+
+    def fixed(self, call: Call) -> Answer | None:
+        """Return the answer of a call that nobody's doings can change."""
+        if call.port == "control" and call.method in {"read_tick", "write_tick"}:
+            # The record of the last tick is for people; no decision rests on it.
+            return Answer(None)
+        if call.port == "jobs" and call.method == "read_bucket":
+            place = tuple(call.args)
+            return None if place in self.moving else Answer(IndexPage(()))
+        if call.method not in READS:
+            return None
+        is_still = call.port in _QUIET_PORTS and call.port not in self.moving
+        if call.method == "read_shard_map" and "shard_map" not in self.moving:
+            is_still = True
+        if not is_still:
+            return None
+        port = PORTS.index(call.port)
+        adapter = self._fill(port, self.first[port], self.first[port], 0)
+        return self._make(adapter, call)
+
+    def apply(
+        self,
+        call_number: int,
+        port: int,
+        part: int,
+        shown: int,
+        now_ms: int,
+        writer: Writer,
+        label: str,
+    ) -> tuple[int, int, tuple[str, ...]]:
+        """Make a call; return its answer, the part as it is then, and what that broke."""
+        call: Call = self.calls.value(call_number)
+        key: tuple[Any, ...]
+        if call.method in READS:
+            key = (call_number, port, part, shown, now_ms if call.port in _TIMED else 0)
+        else:
+            key = (call_number, port, part, now_ms, writer.worker)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._apply(call, port, part, shown, now_ms, writer, label)
+            self._memo[key] = found
+        return found
+
+    def value(self, port: int, part: int) -> Any:
+        """Return a part of the world."""
+        return self.parts[port].value(part)
+
+    def jobs(self, part: int) -> tuple[Job, ...]:
+        """Return the jobs of a part of the world."""
+        jobs: tuple[Job, ...] = self.parts[JOBS].value(part)[0]
+        return jobs
+
+    def _apply(
+        self,
+        call: Call,
+        port: int,
+        part: int,
+        shown: int,
+        now_ms: int,
+        writer: Writer,
+        label: str,
+    ) -> tuple[int, int, tuple[str, ...]]:
+        self.applied += 1
+        adapter = self._fill(port, part, shown, now_ms)
+        if call.method == "send":
+            name_messages(adapter, label)
+        answer = self._answers().number(self._make(adapter, call))
+        if call.method in READS:
+            return answer, part, ()
+        after = self.parts[port].number(read_part(PORTS[port], adapter))
+        if after == part:
+            return answer, part, ()
+        self._widen(port, after)
+        told = tuple(self._judge(part, after, now_ms, writer)) if port == JOBS else ()
+        return answer, after, told
+
+    def _fill(self, port: int, part: int, shown: int, now_ms: int) -> Any:
+        value = self.parts[port].value(part)
+        if port == JOBS:
+            return fill_jobs(value, self.parts[port].value(shown))
+        return fill(PORTS[port], value, FakeClock(true_time(now_ms)))
+
+    def _make(self, adapter: Any, call: Call) -> Answer:
+        try:
+            return Answer(getattr(adapter, call.method)(*call.args, **dict(call.kwargs)))
+        except Exception as error:  # noqa: BLE001 - it is the caller's to deal with
+            return Answer(error=error)
+
+    def _judge(self, part: int, after: int, now_ms: int, writer: Writer) -> list[str]:
+        before_by_id = {job.id: job for job in self.jobs(part)}
+        after_by_id = {job.id: job for job in self.jobs(after)}
+        told = list(judge_jobs(self.jobs(after)))
+        for job_id in before_by_id.keys() | after_by_id.keys():
+            before, new = before_by_id.get(job_id), after_by_id.get(job_id)
+            if before is not new:
+                judged = judge_write(before, new, writer, true_time(now_ms), self._bounds)
+                told += [f"job {job_id}: {sentence}" for sentence in judged]
+        return told
+
+    def _widen(self, port: int, after: int) -> None:
+        """Take note of what moves; begin anew if that is news."""
+        moving: set[Any] = set()
+        if port == JOBS:
+            for job in self.jobs(after):
+                if job.due_at is not None:
+                    moving.add((bucket_of(job.due_at), job.shard))
+        elif port == CONTROL:
+            if self.value(port, after)[1] != self.value(port, self.first[port])[1]:
+                moving.add("shard_map")
+        elif PORTS[port] in _QUIET_PORTS:
+            moving.add(PORTS[port])
+        if not moving <= self.moving:
+            self.moving |= moving
+            raise Widened

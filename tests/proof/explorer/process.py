@@ -1,0 +1,193 @@
+"""A process of the shipped code: wired by the real composition root over scripted ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, cast
+
+from hourhand.bootstrap import (
+    Adapters,
+    ApiServices,
+    SchedulerServices,
+    WorkerServices,
+    wire_api,
+    wire_scheduler,
+    wire_worker,
+)
+from hourhand.domain.buckets import bucket_of
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.model import ErrorInfo, Job
+from hourhand.domain.watermark import Watermark
+from hourhand.ports import Delivery, Finished, Lease, Pulse
+from hourhand.services.execution import Disposition
+from hourhand.services.scheduling import TickReport
+from hourhand.settings import Settings
+from hourhand.testing import START, FakeChance, MemoryHandlerDirectory
+from tests.proof.explorer.scenario import Scenario
+from tests.proof.explorer.script import (
+    Call,
+    Script,
+    ScriptedClock,
+    ScriptedJobs,
+    ScriptedPort,
+    ScriptedQueues,
+)
+from tests.world.checks import SWEEP_FAILURES
+
+FUNCTION_SECONDS = 900.0
+TICK_SECONDS = 55.0
+CALLER = "caller"
+NOT_VISITED = "A schedule could not be visited; the next tick tries again."
+
+
+class Complaints:
+    """Telemetry that keeps only what tells of a mistake of ours: no call was left unanswered."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def warning(self, sentence: str, **fields: Any) -> None:
+        reason = str(fields.get("reason", ""))
+        if sentence in SWEEP_FAILURES and not reason.startswith("Unavailable: "):
+            self._script.complaints.append(f"{sentence} {reason}")
+        error = fields.get("error")
+        if sentence == NOT_VISITED and error != "Unavailable":
+            self._script.complaints.append(f"{sentence} {error}: {reason}")
+
+    def info(self, sentence: str, **fields: Any) -> None:
+        return
+
+    def count(self, metric: str, value: float = 1) -> None:
+        return
+
+    def observe(self, metric: str, value: float, unit: str = "") -> None:
+        return
+
+    def flush(self) -> None:
+        return
+
+
+class FreeLeases(ScriptedPort):
+    """A control table that lets everybody lead."""
+
+    def acquire_lease(self, name: str, holder: str, **times: Any) -> Lease:
+        return Lease(
+            name=name, holder=holder, epoch=1, until=times["until"], acquired_at=times["now"]
+        )
+
+    def renew_lease(self, lease: Lease, _until: Any) -> Lease:
+        return lease
+
+    def release_lease(self, _lease: Lease) -> bool:
+        return True
+
+
+class StillWatermark(FreeLeases):
+    """One whose watermark nobody moves: every bucket stays open."""
+
+    def read_watermark(self) -> Watermark:
+        return Watermark(low=bucket_of(START))
+
+    def write_watermark(self, _state: Watermark, **_previous: Any) -> bool:
+        return True
+
+
+class TellingRunner:
+    """Runs a handler; its start and its end are calls, and so is each of its heartbeats."""
+
+    def __init__(self, script: Script, scenario: Scenario) -> None:
+        self._script = script
+        self._handlers = scenario.handlers
+
+    def run(
+        self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
+    ) -> Finished:
+        chosen = self._script.ask(Call("handler", "start", (job,)))
+        finished = self._handlers[chosen](job, pulse)
+        self._script.ask(Call("handler", "end", (job.id, job.token, finished.outcome)))
+        return finished
+
+
+@dataclass
+class ScriptedProcess:
+    """One process in the middle of one operation. ``number`` tells it apart from all others."""
+
+    scenario: Scenario
+    script: Script
+    label: str
+    number: int
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What it is told by its environment."""
+        return Settings(
+            timings=self.scenario.timings, fan_out_entries=self.scenario.fan_out_entries
+        )
+
+    @cached_property
+    def adapters(self) -> Adapters:
+        """Its ports, all of them scripted."""
+        script = self.script
+        skew = self.scenario.skews.get(self.label.split()[0], self.scenario.timings.tick * 0)
+        clock = ScriptedClock(script, self.scenario.skews.get(self.label, skew))
+        control = _CONTROLS[self.scenario.control]
+        ports: dict[str, Any] = {
+            "jobs": ScriptedJobs("jobs", script),
+            "control": control("control", script),
+            "queues": ScriptedQueues(script, clock, answers_probes=self.scenario.audits),
+            "clock": clock,
+            "chance": FakeChance(self.number),
+            "telemetry": Complaints(script),
+            "calendars": ScriptedPort("schedules", script),
+            "idempotency": ScriptedPort("keys", script),
+            "handlers": MemoryHandlerDirectory("greet"),
+        }
+        for name in ("objects", "schedules", "slots", "invoker"):
+            ports[name] = ScriptedPort(name, script)
+        return Adapters(**cast("Any", ports))
+
+    @cached_property
+    def api(self) -> ApiServices:
+        """The services of the API function."""
+        return wire_api(self.settings, self.adapters)
+
+    @cached_property
+    def scheduler(self) -> SchedulerServices:
+        """The services of the scheduler function."""
+        return wire_scheduler(self.settings, self.adapters)
+
+    @cached_property
+    def worker(self) -> WorkerServices:
+        """The services of the worker function."""
+        return wire_worker(self.settings, self.adapters)
+
+    def tick(self) -> TickReport:
+        """Be invoked by EventBridge."""
+        return self.scheduler.scheduling.tick(self.label, lambda: TICK_SECONDS)
+
+    def sweep_shards(self, shards: tuple[int, ...], epoch: int, tick_at: Any) -> TickReport:
+        """Be invoked by a leader that hands shards over."""
+        return self.scheduler.scheduling.sweep_shards(
+            shards, epoch, tick_at, self.label, lambda: TICK_SECONDS
+        )
+
+    def work(self, delivery: Delivery) -> str:
+        """Work off a message, as the event source has it done, and delete it if it is done with."""
+        runner = TellingRunner(self.script, self.scenario)
+        try:
+            disposition = self.worker.execution.handle(delivery, runner, lambda: FUNCTION_SECONDS)
+        except Unavailable:
+            return Disposition.KEEP
+        if disposition is Disposition.DONE:
+            cast("Any", self.adapters.queues).delete(delivery)
+        return disposition
+
+
+_CONTROLS = {"real": ScriptedPort, "all lead": FreeLeases, "still": StillWatermark}
+
+
+@cache
+def worker_name(number: int) -> str:
+    """Return what a process of this number calls itself in leases and histories."""
+    return "w-" + FakeChance(number).nonce()[:8]

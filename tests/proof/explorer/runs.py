@@ -1,0 +1,43 @@
+"""What `make prove` explores, and how far; the tests explore less of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tests.proof.explorer.scenario import Limits
+from tests.proof.explorer.scenarios import ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """One scenario under one set of limits. ``must_end``: it is wrong not to see every state."""
+
+    scenario: str
+    limits: Limits
+    must_end: bool = False
+
+
+FAST: tuple[Exploration, ...] = (
+    Exploration("one-job", Limits(crashes=1, expiries=1)),
+    *(
+        Exploration(name, ALL[name].limits)
+        for name in (
+            *("cancel", "ahead", "batch", "change", "key", "fan-out", "messages-alone"),
+            *("visits", "paused", "replaced", "withdrawn", "overlap-skip", "overlap-buffer-all"),
+        )
+    ),
+)
+"""In the ordinary tests."""
+
+MOST_STATES = 600_000
+"""Of a scenario that is not explored to its end: half a minute of one core."""
+
+RUNS: tuple[Exploration, ...] = (
+    Exploration("one-job", Limits(crashes=1, expiries=2, max_states=10_000_000), must_end=True),
+    *(
+        Exploration(name, replace(scenario.limits, max_states=MOST_STATES))
+        for name, scenario in ALL.items()
+        if name != "one-job"
+    ),
+)
+"""In `make prove`."""

@@ -1,0 +1,152 @@
+"""Breadth first through every state: the first violation found has the shortest trace."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.proof.explorer.continuation import Continuation
+from tests.proof.explorer.effects import Widened
+from tests.proof.explorer.machine import Machine, State
+from tests.proof.explorer.scenario import Limits, Scenario
+
+PROGRESS_EVERY = 100_000
+MAX_WIDENINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that was broken, and the choices that lead there."""
+
+    sentence: str
+    choices: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Result:
+    """What an exploration came to. ``is_complete``: every state within the limits was seen."""
+
+    name: str
+    limits: Limits
+    states: int = 0
+    steps: int = 0
+    histories: int = 0
+    runs: int = 0
+    worlds: int = 0
+    seconds: float = 0.0
+    is_complete: bool = False
+    violations: list[Violation] = field(default_factory=list)
+    endings: set[tuple[object, ...]] = field(default_factory=set)
+
+    def summary(self) -> str:
+        """Return one line for people."""
+        ended = "all" if self.is_complete else "NOT ALL"
+        found = f", {len(self.violations)} VIOLATIONS" if self.violations else ""
+        return (
+            f"{self.name}: {ended} {self.states:,} states, {self.steps:,} steps, "
+            f"{self.worlds:,} worlds run on, {self.seconds:.0f} s{found}"
+        )
+
+
+class Search:
+    """The states that were seen, each with the one it came from."""
+
+    def __init__(self, machine: Machine) -> None:
+        """Begin at the first state."""
+        first = machine.first()
+        self.numbers: dict[State, int] = {first: 0}
+        self.parents: list[int] = [-1]
+        self.choices: list[str] = [""]
+        self.queue: deque[State] = deque([first])
+
+    def add(self, parent: int, choice: str, state: State) -> bool:
+        """Note a state; whether it is new."""
+        if state in self.numbers:
+            return False
+        self.numbers[state] = len(self.parents)
+        self.parents.append(parent)
+        self.choices.append(choice)
+        self.queue.append(state)
+        return True
+
+    def trace(self, number: int, *last: str) -> tuple[str, ...]:
+        """Return the choices that lead to a state, and one more."""
+        choices: list[str] = []
+        while number > 0:
+            choices.append(self.choices[number])
+            number = self.parents[number]
+        return (*reversed(choices), *last)
+
+
+def explore(
+    scenario: Scenario,
+    limits: Limits | None = None,
+    *,
+    reduced: bool = True,
+    stop_at_first: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Result:
+    """Look at every state of ``scenario`` within ``limits`` (its own, if none are given).
+
+    Stops at the first violation, unless told to collect one of each kind.
+    """
+    began = time.process_time()
+    limits = limits or scenario.limits
+    machine = Machine(scenario, limits, reduced=reduced)
+    for _ in range(MAX_WIDENINGS):
+        try:
+            result = _explore(machine, limits, stop_at_first, progress)
+        except Widened:
+            machine.begin_anew()
+            continue
+        result.seconds = time.process_time() - began
+        return result
+    raise AssertionError("the world moves in more and more places")
+
+
+def _explore(
+    machine: Machine,
+    limits: Limits,
+    stop_at_first: bool,
+    progress: Callable[[str], None] | None,
+) -> Result:
+    result = Result(machine.scenario.name, limits)
+    search = Search(machine)
+    settled = Continuation(machine)
+    told: set[str] = set()
+
+    def violate(sentence: str, number: int, *last: str) -> None:
+        if sentence not in told:
+            told.add(sentence)
+            result.violations.append(Violation(sentence, search.trace(number, *last)))
+
+    while search.queue and len(search.parents) < limits.max_states:
+        state = search.queue.popleft()
+        number = search.numbers[state]
+        is_end = True
+        for step in machine.steps(state):
+            is_end = False
+            result.steps += 1
+            for sentence in step.broke:
+                violate(sentence, number, step.choice)
+            is_new = not step.broke and search.add(number, step.choice, step.state)
+            if is_new and progress and len(search.parents) % PROGRESS_EVERY == 0:
+                progress(f"{machine.scenario.name}: {len(search.parents):,} states")
+        if is_end:
+            result.endings.add(_essence(machine, state))
+        for sentence in settled.judge(state):
+            violate(sentence, number)
+        if result.violations and stop_at_first:
+            break
+    result.states = len(search.parents)
+    result.histories, result.runs = len(machine.histories), machine.histories.runs
+    result.worlds = settled.worlds
+    result.is_complete = not search.queue and not result.violations
+    return result
+
+
+def _essence(machine: Machine, state: State) -> tuple[object, ...]:
+    jobs = machine.effects.jobs(state.parts[0])
+    return tuple((job.id, job.status, job.token, job.generation) for job in jobs)
