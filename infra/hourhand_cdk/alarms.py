@@ -15,7 +15,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from hourhand.aws.table_schema import TABLES
 from hourhand_cdk.metrics import API, FIVE_MINUTES, SCHEDULER, WORKER, Metrics
 
-RUNBOOK = "docs/deploy.md#alarms"
+RUNBOOK = "docs/runbook.md"
+"""It has a section for each alarm, under the alarm's name."""
 
 _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 _AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
@@ -55,7 +56,7 @@ class Rule:
     @property
     def description(self) -> str:
         """What the alarm tells whoever it wakes."""
-        return f"{self.says} First: {self.first} See {RUNBOOK}."
+        return f"{self.says} First: {self.first} See {RUNBOOK}#{self.name}."
 
 
 def alarm_rules(metrics: Metrics) -> Sequence[Rule]:

@@ -56,7 +56,7 @@ def _header(config: Config, alarms: Sequence[cloudwatch.IAlarm]) -> Row:
     text = (
         f"## Hourhand: {config.prefix}\n"
         "Each section answers its question in its first line. Something red? "
-        f"Its alarm says what to do first; the table is in `{RUNBOOK}`. "
+        f"Its alarm says what to do first; more is in `{RUNBOOK}`. "
         "Not sure? Run `hourhand doctor`.\n\n"
         "[Alarms](#alarmsV2:) · [Logs](#logsV2:log-groups) · "
         "[Logs Insights](#logsV2:logs-insights)"

@@ -219,10 +219,10 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_the_urgent_ones_when_the
 
 
 def test_every_alarm_says_what_it_means_and_what_to_do_first(dev: Deployment) -> None:
-    for alarm in alarms(dev).values():
+    for name, alarm in alarms(dev).items():
         meaning, first = alarm["AlarmDescription"].split(" First: ")
         assert meaning.endswith(".")
-        assert first.endswith("See docs/deploy.md#alarms.")
+        assert first.endswith(f"See docs/runbook.md#{name}.")
         assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
 
 
