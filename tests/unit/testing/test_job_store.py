@@ -153,6 +153,13 @@ def test_a_text_kept_longer_expires_later() -> None:
     assert store.get_text("job-1", "payload.a1") is None
 
 
+def test_a_text_is_never_kept_shorter() -> None:
+    store = MemoryJobStore()
+    store.put_text("job-1", "payload.a1", "1", START + 5 * DAY)
+    store.extend_text("job-1", "payload.a1", START + DAY)
+    assert store.kept_texts("job-1") == {"payload.a1": KeptText("1", START + 5 * DAY)}
+
+
 CET = timezone(timedelta(hours=1))
 
 

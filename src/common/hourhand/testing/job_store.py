@@ -145,11 +145,11 @@ class MemoryJobStore:
             return kept.text if kept is not None else None
 
     def extend_text(self, job_id: str, item: str, keep_until: datetime) -> None:
-        """Keep it longer. Does nothing where it is gone."""
+        """Keep it longer. Does nothing where it is gone, or kept so long already."""
         require_storable_time("keep_until", keep_until)
         with self._lock:
             kept = self._texts[job_id].get(item)
-            if kept is not None:
+            if kept is not None and kept.keep_until < keep_until:
                 self._texts[job_id][item] = replace(kept, keep_until=keep_until)
 
     def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:

@@ -1,0 +1,322 @@
+"""Mutants of the watermark, of clocks, and of who leads."""
+
+from __future__ import annotations
+
+from tests.proof.mutants.mutant import Mutant, Patch
+
+_CONTROL = "hourhand.testing.control_store"
+_LEADERSHIP = "hourhand.services.leadership"
+_SCHEDULING = "hourhand.services.scheduling"
+_TIMINGS = "hourhand.domain.timings"
+_WATERMARK = "hourhand.domain.watermark"
+
+WATERMARK = (
+    Mutant(
+        name="the watermark passes an open bucket",
+        rule="DESIGN 5, watermark: shows no entry at all, or joins the open set in that write.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "        if seen[bucket] and not _open(bucket, now, opened):\n            break\n"
+                "        bucket += 1",
+                "        bucket += 1",
+            ),
+            Patch(
+                _WATERMARK,
+                "        if seen[low] and not _open(low, now, opened):\n            break\n"
+                "        low += 1",
+                "        low += 1",
+            ),
+        ),
+        killers=("sweep: stuck jobs stay in sight",),
+    ),
+    Mutant(
+        name="the sweep sees no bucket as full",
+        rule="DESIGN 5, watermark: shows no entry at all.",
+        patches=(
+            Patch(_SCHEDULING, "seen[bucket] = True in shows", "seen[bucket] = False in shows"),
+        ),
+        killers=("sweep: stuck jobs stay in sight",),
+    ),
+    Mutant(
+        name="no trail",
+        rule="DESIGN 5, watermark: every bucket before b ended more than TRAIL ago.",
+        patches=(
+            Patch(
+                _TIMINGS,
+                "trail: timedelta = _seconds(60)",
+                "trail: timedelta = _seconds(0)",
+            ),
+        ),
+        killers=("sweep: a writer is late and the index lags",),
+    ),
+    Mutant(
+        name="one look is enough",
+        rule="DESIGN 5, watermark: and showed none at least lag + 2 x skew before.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "if now - state.candidate_at < timings.confirm_gap:",
+                "if timings.confirm_gap < timings.index_lag:",
+            ),
+        ),
+        killers=("sweep: an index lags longer than is stated",),
+    ),
+    Mutant(
+        name="a candidate that was never looked at",
+        rule="DESIGN 5, watermark: shown empty twice; a bucket joins the candidate by a look.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "    while bucket < limit and bucket in seen:\n"
+                "        if seen[bucket] and not _open(bucket, now, opened):",
+                "    while bucket < limit:\n"
+                "        if seen.get(bucket, False) and not _open(bucket, now, opened):",
+            ),
+            Patch(
+                _WATERMARK,
+                "        if low not in seen:\n            break\n        if seen[low] and",
+                "        if seen.get(low, False) and",
+            ),
+        ),
+        killers=("sweep: a bucket cannot be read",),
+    ),
+    Mutant(
+        name="an open bucket leaves while it shows entries",
+        rule="DESIGN 5, watermark: leaves the open set by the same test.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "        elif seen[bucket]:\n            opened[bucket] = OpenBucket(now)\n",
+                "        elif seen[bucket]:\n            pass\n",
+            ),
+        ),
+        killers=("sweep: stuck jobs stay in sight",),
+    ),
+    Mutant(
+        name="an open bucket leaves when it was not read",
+        rule="DESIGN 5, watermark: leaves the open set by the same test.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "        if bucket not in seen:\n            opened[bucket] = was\n",
+                "        if bucket not in seen:\n            pass\n",
+            ),
+        ),
+        killers=("sweep: stuck jobs stay in sight",),
+    ),
+    Mutant(
+        name="an open bucket leaves at its first empty look",
+        rule="DESIGN 5, watermark: leaves the open set by the same test, two looks.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "            opened[bucket] = OpenBucket(now, read_until)\n",
+                "            pass\n",
+            ),
+        ),
+        equivalent="A bucket in the open set ended more than a trail ago: by then whatever a "
+        "writer filed in it within the stall bound shows (the trail covers stall, lag and twice "
+        "the skew), and nothing enters a bucket that is over. The second look is a second line "
+        "for an index that lags longer than is stated.",
+    ),
+    Mutant(
+        name="open buckets are never closed",
+        rule="DESIGN 5, watermark: leaves the open set once it is empty.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "        elif now - was.empty_since < timings.confirm_gap or bucket >= state.low:",
+                "        elif was.empty_since:",
+            ),
+        ),
+        killers=("sweep: open buckets are closed once they are empty",),
+    ),
+    Mutant(
+        name="an outage is not made good in one sweep",
+        rule="DESIGN 5, tick 3: an outage of a week is simply a longer sweep.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "backlog = tuple(range(state.low, backlog_end))",
+                "backlog = tuple(range(max(state.low, backlog_end - 5), backlog_end))",
+            ),
+        ),
+        killers=("sweep: an installation waits a day for its first tick",),
+    ),
+    Mutant(
+        name="a leader overwrites the watermark of its successor",
+        rule="DESIGN 5, watermark: written only over the record that was read.",
+        patches=(
+            Patch(
+                _CONTROL,
+                "            if self._watermark != previous:\n                return False\n",
+                "",
+            ),
+            Patch(
+                _CONTROL,
+                "            if previous is not None and state.low < previous.low:\n"
+                "                return False\n",
+                "",
+            ),
+        ),
+        killers=("leaders: two leaders write the watermark",),
+    ),
+    Mutant(
+        name="a watermark under a map of yesterday",
+        rule="DESIGN 5, watermark: shard map version = :v.",
+        patches=(
+            Patch(
+                _SCHEDULING,
+                "moved = replace(moved, shard_map_version=shard_map_version)",
+                "moved = replace(\n"
+                "            moved, shard_map_version=self.control.read_shard_map().version\n"
+                "        )",
+            ),
+        ),
+        killers=("filing: the map changes while a leader sweeps",),
+    ),
+)
+
+
+CLOCKS = (
+    Mutant(
+        name="a clock of which nothing is known closes buckets",
+        rule="DESIGN 5, watermark: never while the skew is beyond its threshold.",
+        patches=(
+            Patch(
+                _SCHEDULING,
+                "if audit.skew is not None and audit.verdict is SkewVerdict.FINE:",
+                "if audit.verdict is SkewVerdict.FINE:",
+            ),
+        ),
+        killers=("leaders: a fast leader cannot ask for the time",),
+    ),
+    Mutant(
+        name="a clock that is off closes buckets",
+        rule="DESIGN 5, watermark: never while the skew is beyond its threshold.",
+        patches=(
+            Patch(
+                _SCHEDULING,
+                "if audit.skew is not None and audit.verdict is SkewVerdict.FINE:",
+                "if audit.skew is not None:",
+            ),
+        ),
+        killers=("leaders: a leader whose clock is off",),
+    ),
+    Mutant(
+        name="the windows are not widened",
+        rule="DESIGN 5, tick 2: beyond a threshold widen the windows.",
+        patches=(
+            Patch(
+                _SCHEDULING,
+                "audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)",
+                "timedelta(0)",
+            ),
+        ),
+        killers=("leaders: a leader whose clock is off",),
+    ),
+    Mutant(
+        name="whoever's clock is far off leads",
+        rule="DESIGN 5, tick 2: then refuse to lead.",
+        patches=(
+            Patch(
+                "hourhand.domain.skew",
+                "        return SkewVerdict.REFUSE\n",
+                "        return SkewVerdict.WIDEN\n",
+            ),
+        ),
+        killers=("leaders: a leader whose clock is off",),
+    ),
+)
+
+
+LEADERS = (
+    Mutant(
+        name="a lease is taken without the margin",
+        rule="DESIGN 5, leader: acquire what expired *by m*.",
+        patches=(
+            Patch(
+                _LEADERSHIP, "margin=self.timings.clock_margin,", "margin=0 * self.timings.tick,"
+            ),
+        ),
+        killers=("leaders: a leaders clock is behind",),
+    ),
+    Mutant(
+        name="a lease is taken from whoever holds it",
+        rule="DESIGN 5, leader: acquire: none, expired by m, or mine.",
+        patches=(
+            Patch(
+                _CONTROL,
+                "elif held is None or held.until < now - margin:",
+                "elif held is None or held.until:",
+            ),
+        ),
+        killers=("leaders: two ticks at once",),
+    ),
+    Mutant(
+        name="a lease is renewed by whoever had it",
+        rule="DESIGN 5, leader: renew and release: holder and epoch mine.",
+        patches=(
+            Patch(
+                _CONTROL,
+                "return (tenure.lease.holder, tenure.lease.epoch) == (lease.holder, lease.epoch)",
+                "return tenure.lease.name == lease.name",
+            ),
+        ),
+        killers=("leaders: a leader that lost its lease goes on",),
+    ),
+    Mutant(
+        name="a leader never looks whether it leads",
+        rule="DESIGN 5, tick 1: renewed between pages; a leader that lost it stops.",
+        patches=(
+            Patch(
+                _LEADERSHIP,
+                "if lease.until - now > self.timings.leader_lease * 2 / 3:",
+                "if lease.until or now:",
+            ),
+        ),
+        killers=("leaders: a leader that lost its lease goes on",),
+    ),
+    Mutant(
+        name="a lease is not given up",
+        rule="`Leadership.release`: so that the next tick need not wait for its end.",
+        patches=(
+            Patch(
+                _LEADERSHIP,
+                "        self.control.release_lease(lease)\n",
+                "",
+            ),
+        ),
+        killers=("leaders: a leader ends and another comes at once",),
+    ),
+    Mutant(
+        name="who lost its lease gives it up",
+        rule="`SchedulingService.tick`: a leader that lost its lease leaves it alone.",
+        patches=(
+            Patch(
+                _SCHEDULING,
+                "            if not stint.is_lost:\n                self.leadership.release"
+                "(stint.lease)\n\n    def sweep_shards",
+                "            self.leadership.release(stint.lease)\n\n    def sweep_shards",
+            ),
+        ),
+        equivalent="The release names holder and epoch, and is refused: one request for nothing.",
+    ),
+    Mutant(
+        name="shards are swept without a lease",
+        rule="DESIGN 5, tick 4: each shard is guarded by its own lease.",
+        patches=(
+            Patch(
+                _SCHEDULING,
+                "lease = self.leadership.acquire(shard_lease_name(shard), invocation_id)",
+                "lease = self.leadership.acquire(\n"
+                "                shard_lease_name(shard) + invocation_id, invocation_id\n"
+                "            )",
+            ),
+        ),
+        killers=("leaders: two invocations sweep one shard",),
+    ),
+)
+
+MUTANTS = (*WATERMARK, *CLOCKS, *LEADERS)
