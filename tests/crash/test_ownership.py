@@ -50,7 +50,7 @@ def test_a_completion_after_a_lost_lease_is_refused(world: World, ending: Behavi
         assert world.job(running).token == 2
         return ending(running, pulse)
 
-    assert world.handle(delivery, behave, zombie) is Disposition.DONE
+    assert world.handle(delivery, behave, zombie) is Disposition.KEEP
     after = world.job(job)
     assert (after.status, after.token) == (JobStatus.RUNNING, 2)
     assert world.telemetry.total("commits_refused") == 1
@@ -119,7 +119,7 @@ def test_a_zombie_does_not_strike_out_the_attempt_that_took_over_in_its_own_proc
         assert world.worker.execution.hand_back(running.id, "the process must end")
         return succeed(running, pulse)
 
-    assert world.handle(second, be_the_successor) is Disposition.DONE
+    assert world.handle(second, be_the_successor) is Disposition.KEEP
     assert world.job(job).status is JobStatus.RETRYING
     assert world.telemetry.total("commits_refused") == 2
     world.settle()

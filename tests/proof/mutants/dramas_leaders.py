@@ -103,6 +103,19 @@ def two_invocations_sweep_one_shard() -> None:
     assert len(messages) == len(set(messages)), "a shard was swept twice at once"
 
 
+def a_leader_dies_whose_clock_had_run_ahead() -> None:
+    """Nobody waits for as long as its clock was ahead."""
+    world = World()
+    job = world.submit(delay_seconds=400)
+    ahead = world.clock.now() + timedelta(minutes=5)
+    until = ahead + world.timings.leader_lease
+    margin = world.timings.clock_margin
+    world.control.acquire_lease("leader", "dead", now=ahead, until=until, margin=margin)
+    world.advance(180)
+    assert world.tick().led, "nobody leads while a dead leader's lease lasts"
+    assert world.job(job).is_sent
+
+
 def a_leader_that_lost_its_lease_goes_on() -> None:
     """It stops at the next page, and leaves its successor's lease alone."""
     world = World()

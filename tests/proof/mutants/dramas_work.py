@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.times import rfc3339
-from hourhand.ports import Delivery, Finished, Pulse
+from hourhand.ports import Delivery, Finished, Outgoing, Pulse
 from hourhand.services.execution import Disposition
 from hourhand.testing import START, Faults, When
 from tests.crash.steps import IN_BUCKET
@@ -24,6 +24,28 @@ from tests.world.runs import (
     succeed,
 )
 from tests.world.world import Process, World
+
+
+def a_worker_loses_its_job_to_one_who_dies() -> None:
+    """The message of the first is the recovery of the second, without any tick."""
+    world = World()
+    job = world.submit()
+    (delivery,) = world.receive()
+
+    def be_taken_over(running: Job, pulse: Pulse) -> Finished:
+        world.advance(50)
+        again = Outgoing(message=delivery.message, queue=delivery.queue, delay_seconds=0)
+        world.queues.send([again])
+        (another,) = world.receive()
+        with suppress(HandlerKilled):
+            world.handle(another, kill_process)
+        world.queues.delete(another)
+        return succeed(running, pulse)
+
+    world.handle(delivery, be_taken_over, world.process().worker)
+    world.advance(60)
+    world.deliver()
+    assert world.job(job).status is JobStatus.SUCCEEDED, "no message was left for it"
 
 
 def a_zombie_beats() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.proof.mutants.mutant import Mutant, Patch
 
 _CONTROL = "hourhand.testing.control_store"
+_LEASES = "hourhand.domain.leases"
 _LEADERSHIP = "hourhand.services.leadership"
 _SCHEDULING = "hourhand.services.scheduling"
 _TIMINGS = "hourhand.domain.timings"
@@ -245,14 +246,14 @@ LEADERS = (
     Mutant(
         name="a lease is taken from whoever holds it",
         rule="DESIGN 5, leader: acquire: none, expired by m, or mine.",
-        patches=(
-            Patch(
-                _CONTROL,
-                "elif held is None or held.until < now - margin:",
-                "elif held is None or held.until:",
-            ),
-        ),
+        patches=(Patch(_LEASES, "return is_expired or is_too_long", "return True or is_too_long"),),
         killers=("leaders: two ticks at once",),
+    ),
+    Mutant(
+        name="a lease that no right clock made is waited for",
+        rule="ADR 14: a lease that lasts longer than one's own would, by the margin, may be taken.",
+        patches=(Patch(_LEASES, "return is_expired or is_too_long", "return is_expired"),),
+        killers=("leaders: a leader dies whose clock had run ahead",),
     ),
     Mutant(
         name="a lease is renewed by whoever had it",

@@ -22,6 +22,18 @@ _OPERATING = "hourhand.domain.moves._operating"
 
 MESSAGES = (
     Mutant(
+        name="who lost its job deletes the message",
+        rule="DESIGN 5: a message of a job that another owns is that owner's crash recovery.",
+        patches=(
+            Patch(
+                _EXECUTION,
+                "return Disposition.DONE if is_ours else Disposition.KEEP",
+                "return Disposition.DONE",
+            ),
+        ),
+        killers=("work: a worker loses its job to one who dies",),
+    ),
+    Mutant(
         name="a refused message is deleted",
         rule="DESIGN 5: a message refused because a live lease exists is not deleted but hidden "
         "until that lease's end: it is the crash recovery.",

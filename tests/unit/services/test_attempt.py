@@ -8,7 +8,7 @@ import pytest
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import EventKind, Job, JobStatus, Outcome, Progress
-from hourhand.ports import Finished, Pulse
+from hourhand.ports import Finished, Outgoing, Pulse
 from hourhand.services.attempt import HAND_BACK_DELAY, MAX_TRIES
 from hourhand.services.contents import INLINE_RESULT_BYTES, ITEM_BYTES
 from hourhand.services.execution import Disposition
@@ -260,10 +260,32 @@ def test_an_attempt_that_lost_its_job_commits_nothing(world: World, behaviour: B
             world.deliver(kill_process)
         return behaviour(running, pulse)
 
-    assert world.handle(delivery, be_taken_over, world.process().worker) is Disposition.DONE
+    assert world.handle(delivery, be_taken_over, world.process().worker) is Disposition.KEEP
     after = world.job(job)
     assert (after.status, after.token, after.attempt) == (JobStatus.RUNNING, 2, 2)
     assert world.telemetry.total("commits_refused") == 1
+
+
+def test_the_message_of_an_attempt_that_lost_its_job_is_the_recovery_of_who_took_it_over(
+    world: World,
+) -> None:
+    job = world.submit()
+    (delivery,) = world.receive()
+
+    def be_taken_over(running: Job, pulse: Pulse) -> Finished:
+        world.advance(50)
+        again = Outgoing(message=delivery.message, queue=delivery.queue, delay_seconds=0)
+        world.queues.send([again])
+        (another,) = world.receive()
+        with pytest.raises(HandlerKilled):
+            world.handle(another, kill_process)
+        world.queues.delete(another)
+        return succeed(running, pulse)
+
+    world.handle(delivery, be_taken_over, world.process().worker)
+    world.advance(60)
+    world.deliver()
+    assert world.job(job).status is JobStatus.SUCCEEDED
 
 
 # --- commits without an answer ------------------------------------------------------------------

@@ -212,7 +212,7 @@ def test_a_zombie_in_this_process_does_not_strike_out_the_attempt_that_took_over
         inner.append(world.worker.execution.hand_back(running.id, "the process must end"))
         return succeed(running, pulse)
 
-    assert world.handle(first, be_taken_over) is Disposition.DONE
+    assert world.handle(first, be_taken_over) is Disposition.KEEP
     assert inner == [False], "the newer attempt ended, and the older one is nobody's"
     assert world.job(job).attempt == 2
 

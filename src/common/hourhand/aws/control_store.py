@@ -47,6 +47,7 @@ from hourhand.aws.versions import (
 from hourhand.domain.buckets import ShardMap
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
+from hourhand.domain.leases import may_be_taken
 from hourhand.domain.watermark import Watermark
 from hourhand.ports import Lease, LeaseHeld, TickRecord
 
@@ -84,10 +85,7 @@ class DynamoControlStore:
             if held is not None and held.holder == holder:
                 # Also after a lost answer of our own: the lease is ours, under its epoch.
                 lease = replace(held, until=until)
-            elif held is None or held.until < now - margin:
-                lease = _next_lease(name, holder, _epoch_of(item), now, until, held)
-            elif held.until > until + margin:
-                # No clock that is right made it so long, and its holder may be dead.
+            elif held is None or may_be_taken(held.until, now=now, until=until, margin=margin):
                 lease = _next_lease(name, holder, _epoch_of(item), now, until, held)
             else:
                 return LeaseHeld(held.holder, held.epoch, held.until)

@@ -77,7 +77,7 @@ class ExecutionService:
     ) -> Disposition:
         """Work off one message to its end.
 
-        `Disposition.DONE`: delete it. `Disposition.KEEP`: report it as failed; it was hidden for
+        `Disposition.DONE`: delete it. `Disposition.KEEP`: report it as failed; it is hidden for
         as long as it makes sense. Raises `Unavailable` where AWS did not answer: keep it, too.
         """
         message = delivery.message
@@ -100,12 +100,13 @@ class ExecutionService:
         attempt = RunningAttempt(self.tools, claimed, delivery, self.worker)
         self._running[claimed.id] = attempt
         try:
-            self._run(attempt, runner, remaining_seconds)
+            is_ours = self._run(attempt, runner, remaining_seconds)
         finally:
             # A zombie must not strike out the attempt that took its job over in this process.
             if self._running.get(claimed.id) is attempt:
                 del self._running[claimed.id]
-        return Disposition.DONE
+        # Whoever took the job over may have come by another message: then this one is its recovery.
+        return Disposition.DONE if is_ours else Disposition.KEEP
 
     def hand_back(self, job_id: str, reason: str) -> bool:
         """Return a job whose handler still runs here, at no attempt; whether it was possible.
@@ -220,7 +221,8 @@ class ExecutionService:
         attempt: RunningAttempt,
         runner: HandlerRunner,
         remaining_seconds: Callable[[], float],
-    ) -> None:
+    ) -> bool:
+        """Run the handler and commit its outcome; whether the job was ours until then."""
         tools, job = self.tools, attempt.job
         try:
             found = self._look_up(job)
@@ -228,26 +230,21 @@ class ExecutionService:
             tell_newer(tools.telemetry, newer)
             found = _left_to_newer(job)
         if isinstance(found, Finished):
-            self._commit(attempt, found, "")
-            return
+            return self._commit(attempt, found, "")
         payload_text, check = found.payload_text, found.check
         if check.state is KeyState.REPLAY:
             tools.telemetry.count("idempotent_replays")
-            committed = attempt.replay(check.result)
-            self._tell_if_lost(attempt, committed)
-            return
+            return self._told_if_lost(attempt, attempt.replay(check.result))
         if check.state is not KeyState.RUN:
-            self._commit(attempt, _key_refused(check.state), payload_text)
-            return
+            return self._commit(attempt, _key_refused(check.state), payload_text)
         if not attempt.is_fit_to_start():
-            self._tell_if_lost(attempt, committed=False)
-            return
+            return self._told_if_lost(attempt, committed=False)
         if can_end_in_time(job, remaining_seconds()):
             finished = runner.run(attempt.job, payload_text, found.last_error, attempt)
         else:
             self._tell_no_time(job.id, job.timeout_seconds)
             finished = NOT_BEGUN
-        self._commit(attempt, finished, payload_text)
+        return self._commit(attempt, finished, payload_text)
 
     def _look_up(self, job: Job) -> _Found | Finished:
         """Read what the handler is given, or say how the attempt ends without it."""
@@ -268,10 +265,14 @@ class ExecutionService:
         )
         self.tools.telemetry.count("not_begun_for_time")
 
-    def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> None:
-        committed = attempt.finish(finished, payload_text)
-        self._tell_if_lost(attempt, committed)
-        if not committed or attempt.job.started_at is None:
+    def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> bool:
+        committed = self._told_if_lost(attempt, attempt.finish(finished, payload_text))
+        if committed:
+            self._tell_end(attempt, finished)
+        return committed
+
+    def _tell_end(self, attempt: RunningAttempt, finished: Finished) -> None:
+        if attempt.job.started_at is None:
             return
         took = self.tools.clock.now() - attempt.job.started_at
         self.tools.telemetry.observe("time_to_finish_ms", took / timedelta(milliseconds=1))
@@ -288,7 +289,7 @@ class ExecutionService:
             **occurrence_fields(attempt.job),
         )
 
-    def _tell_if_lost(self, attempt: RunningAttempt, committed: bool) -> None:
+    def _told_if_lost(self, attempt: RunningAttempt, committed: bool) -> bool:
         if not committed:
             self.tools.telemetry.warning(
                 "An outcome was not committed: the attempt no longer owned its job.",
@@ -296,6 +297,7 @@ class ExecutionService:
                 attempt=attempt.job.attempt,
             )
             self.tools.telemetry.count("commits_refused")
+        return committed
 
     def _last_error(self, job: Job) -> ErrorInfo | None:
         """Tell a later attempt how the one before it failed."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.buckets import ShardMap
+from hourhand.domain.leases import may_be_taken
 from hourhand.domain.watermark import Watermark
 from hourhand.ports import Lease, LeaseHeld, TickRecord
 
@@ -41,10 +42,7 @@ class MemoryControlStore:
             held = tenure.lease
             if held is not None and held.holder == holder:
                 lease = replace(held, until=until)
-            elif held is None or held.until < now - margin:
-                lease = self._next_lease(name, holder, now, until)
-            elif held.until > until + margin:
-                # No clock that is right made it so long, and its holder may be dead.
+            elif held is None or may_be_taken(held.until, now=now, until=until, margin=margin):
                 lease = self._next_lease(name, holder, now, until)
             else:
                 return LeaseHeld(held.holder, held.epoch, held.until)
