@@ -28,6 +28,7 @@ FORTY_DAYS = Plan(
 THREE_DAYS = replace(FORTY_DAYS, schedules=12, days=3, acts_per_schedule=2, outages=2)
 
 
+@pytest.mark.timeout(400)  # some 20 s on a free core, and many times that on busy ones
 @pytest.mark.parametrize("seed", [2])
 def test_each_nominal_time_is_exactly_once_a_job_or_a_reason(seed: int) -> None:
     _, verdict = live(replace(FORTY_DAYS, seed=seed))
