@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from hourhand.domain.model import EventKind, Job, JobStatus
+from tests.proof.wire.calls import Call
 from tests.proof.wire.handlers import ledger
 from tests.proof.wire.scenes import Scene, Stage
 from tests.proof.wire.wire import Plan
@@ -19,6 +21,9 @@ INTERVAL = timedelta(minutes=2)
 
 BETWEEN_PLAYS_SECONDS = 120
 
+BROKEN, SWEEP, RETRIED, AS_EVER, NOT_MET = "**broken**", "sweep", "retried", "as ever", "-"
+"""How a play ended; all words: `tests.proof.wire.table.WORDS`."""
+
 REPEATS = frozenset(
     {EventKind.LOST, EventKind.TIMED_OUT, EventKind.HANDED_BACK, EventKind.REDRIVEN}
 )
@@ -27,14 +32,19 @@ REPEATS = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What became of one play. ``injected``: the sends that the fault befell."""
+    """What became of one play.
+
+    ``injected``: the sends that a fault befell, ``befallen`` the same by call; ``retried``: the
+    calls that the client's own retry did.
+    """
 
     injected: int
+    befallen: Mapping[Call, int] = field(default_factory=dict)
     unavailable: int = 0
     ticks_failed: int = 0
     kept: int = 0
     minutes: int = 0
-    retried: bool = False
+    retried: frozenset[Call] = frozenset()
     violations: list[str] = field(default_factory=list)
 
 
@@ -54,15 +64,18 @@ def play(world: World, scene: Scene, number: int, *plans: Plan) -> Outcome:
     except NotAtRest as error:
         violations.append(str(error))
     world.wire.settle()
-    injected = sum(world.wire.injected.values())
-    retried = world.wire.made_after_fault
+    befallen: Counter[Call] = Counter()
+    for (call, _), count in world.wire.injected.items():
+        befallen[call] += count
+    retried = frozenset(world.wire.retried)
     world.wire.disarm()
     jobs = [job for job in world.all_jobs() if job.id not in before]
     violations += world.events.wrong
     violations += judge(stage, jobs)
     events = world.events
     return Outcome(
-        injected=injected,
+        injected=befallen.total(),
+        befallen=dict(befallen),
         unavailable=events.unavailable,
         ticks_failed=events.ticks_failed,
         kept=events.kept,
@@ -145,9 +158,9 @@ def _history(job: Job) -> str:
 def how(outcome: Outcome, baseline: Outcome) -> str:
     """Return in a word how a cell ended: see `tests.proof.wire.table`."""
     if outcome.violations:
-        return "**broken**"
+        return BROKEN
     if outcome.injected == 0:
-        return "-"
+        return NOT_MET
     if outcome.unavailable > baseline.unavailable:
         return "told"
     if outcome.ticks_failed > baseline.ticks_failed:
@@ -155,5 +168,18 @@ def how(outcome: Outcome, baseline: Outcome) -> str:
     if outcome.kept > baseline.kept:
         return "message"
     if outcome.minutes > baseline.minutes:
-        return "sweep"
-    return "retried" if outcome.retried else "as ever"
+        return SWEEP
+    return RETRIED if outcome.retried else AS_EVER
+
+
+def how_together(outcome: Outcome, baseline: Outcome, call: Call) -> str | None:
+    """Return how it ended for one of many calls; ``None`` where it must be played by itself.
+
+    That is where it was not met, or where somebody felt more of it than that it took longer.
+    """
+    word = how(outcome, baseline)
+    if call not in outcome.befallen or word not in {SWEEP, RETRIED, AS_EVER}:
+        return None
+    if call in outcome.retried:
+        return RETRIED
+    return None if word == SWEEP else AS_EVER

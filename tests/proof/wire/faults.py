@@ -141,6 +141,11 @@ OUTLASTING_FAULTS = (INTERNAL, LATE, LOST, SLOW)
 """One for each way in which a call ends that no retry helps: not applied, applied late, applied."""
 
 
+READS = frozenset(
+    {"BatchGetItem", "GetItem", "GetMetricData", "GetObject", "GetQueueAttributes", "Query"}
+)
+"""Operations that change nothing."""
+
 WITHOUT_BODY = frozenset(
     {"ChangeMessageVisibility", "DeleteMessage", "Invoke", "PutObject", "PutObjectTagging"}
 )
@@ -152,6 +157,14 @@ def can_befall(fault: Fault, service: str, operation: str) -> bool:
     if fault.keeps and operation in WITHOUT_BODY:
         return False
     return fault.error is None or fault.error_of(service) is not None
+
+
+def can_outlast(fault: Fault, operation: str) -> bool:
+    """Whether it is worth a cell where it lasts as long as the client tries.
+
+    A read that is done after the client gave up is to everybody as one whose answer was lost.
+    """
+    return fault in OUTLASTING_FAULTS and not (fault is LATE and operation in READS)
 
 
 def is_beyond_the_proxy(fault: Fault, service: str, operation: str) -> bool:

@@ -50,37 +50,37 @@ class Ledger:
 ledger = Ledger()
 
 
-@job("greet", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+@job("wire-greet", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
 def greet(ctx: JobContext, payload: Any) -> Any:
     ledger.note(ctx, returned=True)
     return payload
 
 
-@job("answer-at-length", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+@job("wire-answer-at-length", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
 def answer_at_length(ctx: JobContext, payload: int) -> str:
     ledger.note(ctx, returned=True)
     return "x" * payload
 
 
-@job("take-long", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+@job("wire-take-long", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
 def take_long(ctx: JobContext, payload: Any) -> None:
     ledger.beaten.wait(SECONDS_TO_A_HEARTBEAT)
     ledger.note(ctx, returned=True)
 
 
-@job("fail", retry=Retry(max_attempts=2, backoff="fixed", base_seconds=1))
+@job("wire-fail", retry=Retry(max_attempts=2, backoff="fixed", base_seconds=1))
 def fail(ctx: JobContext, payload: Any) -> None:
     ledger.note(ctx, returned=False)
     raise LookupError("always")
 
 
-@job("fail-slowly", retry=Retry(max_attempts=3, backoff="fixed", base_seconds=30))
+@job("wire-fail-slowly", retry=Retry(max_attempts=3, backoff="fixed", base_seconds=30))
 def fail_slowly(ctx: JobContext, payload: Any) -> None:
     ledger.note(ctx, returned=False)
     raise LookupError("always")
 
 
-@job("give-up")
+@job("wire-give-up")
 def give_up(ctx: JobContext, payload: Any) -> None:
     ledger.note(ctx, returned=False)
     raise NotRetryable("for good")

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tests.proof.wire.calls import QUEUES, Call
-from tests.proof.wire.faults import FAULTS, OUTLASTING_FAULTS, Fault, Span, can_befall
+from tests.proof.wire.faults import FAULTS, Fault, Span, can_befall, can_outlast
 from tests.proof.wire.partial import ALL_REFUSED, PARTIAL_FAULTS, PartialFault
 from tests.proof.wire.scenes import SCENES, Scene
 from tests.proof.wire.wire import Plan
 
 SEND_ALONE = {"api": "a job", "worker": "failures", "scheduler": "later"}
 """Where a message is sent alone, since its entry in a batch was refused."""
+
+MOST_SECONDS_AT_ONCE = 40.0
+"""More, and what befalls the first calls is felt in the last: a job's lease is 45 s."""
 
 Shapes = dict[Call, frozenset[str]]
 """The kinds of requests that a scene makes, by call."""
@@ -36,6 +39,11 @@ class Cell:
     @property
     def plans(self) -> tuple[Plan, ...]:
         return (Plan(self.call, self.fault, self.span, self.shapes), *self.companions)
+
+    @property
+    def seconds(self) -> float:
+        """What passes on every clock while it befalls each kind of request once."""
+        return self.fault.seconds * len(self.shapes) if isinstance(self.fault, Fault) else 0.0
 
     @property
     def is_timeout(self) -> bool:
@@ -89,12 +97,31 @@ def befalling(call: Call) -> Iterator[tuple[Fault | PartialFault, Span]]:
         if not can_befall(fault, call.service, call.operation):
             continue
         yield fault, Span.ONCE
-        if fault in OUTLASTING_FAULTS:
+        if can_outlast(fault, call.operation):
             yield fault, Span.OUTLASTING
     for partial in PARTIAL_FAULTS:
         if call.operation in partial.operations:
             yield partial, Span.ONCE
             yield partial, Span.OUTLASTING
+
+
+def together(cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
+    """Yield what is played at once: a fault of one send on as many of a scene's calls as may be.
+
+    Each of them the client's next try makes good. What lasts, and what befalls members of batches,
+    is played by itself.
+    """
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if not isinstance(cell.fault, Fault) or cell.span is not Span.ONCE or cell.companions:
+            yield (cell,)
+            continue
+        group = groups[cell.fault.name]
+        if sum(one.seconds for one in (*group, cell)) > MOST_SECONDS_AT_ONCE and group:
+            yield tuple(group)
+            group.clear()
+        group.append(cell)
+    yield from (tuple(group) for group in groups.values() if group)
 
 
 def scenes(*, can_batch: bool, names: Sequence[str] = ()) -> list[Scene]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-import random
-import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ import pytest
 
 from hourhand.aws import clients
 from tests.proof.wire.calls import Call
-from tests.proof.wire.cells import Outcome, how, play
+from tests.proof.wire.cells import Outcome, how, how_together, play
 from tests.proof.wire.faults import SHORT_TIMEOUT_SECONDS
 from tests.proof.wire.matrix import (
     SEND_ALONE,
@@ -24,17 +22,15 @@ from tests.proof.wire.matrix import (
     companions_of,
     new_shapes,
     send_alone,
+    together,
 )
 from tests.proof.wire.scenes import Scene
 from tests.proof.wire.timeline import Timeline
-from tests.proof.wire.wire import Wire
+from tests.proof.wire.wire import Plan, Wire
 from tests.proof.wire.world import Cloud, World, installation
 
 PLAYS_OF_AN_INSTALLATION = 40
 """The emulator slows down as its tables grow."""
-
-SHARE_WITHOUT_TIMEOUTS = 0.7
-"""Of a scene's time, where it is bounded: the rest is for the cells of timeouts."""
 
 REHEARSALS = 3
 """The first play in a new installation asks some things that no later one does; what the last two
@@ -43,61 +39,61 @@ both ask, every later one does."""
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a cell ended: a word of `tests.proof.wire.cells.how`, and what was broken."""
+    """How a cell ended: a word of `tests.proof.wire.table.WORDS`, and what was broken.
+
+    ``injected``: the sends of its call that its fault befell.
+    """
 
     cell: Cell
     word: str
-    outcome: Outcome
+    injected: int = 0
+    violations: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Run:
-    """A run over a cloud. ``calls``: what was called without a fault."""
+    """A run over a cloud. ``calls``: what was called without a fault; ``made``: at all.
+
+    ``broken_together``: what was broken where a fault befell many calls in one play.
+    """
 
     cloud: Cloud
     timeline: Timeline
     wire: Wire
     folder: Path
     calls: set[Call] = field(default_factory=set)
+    made: set[Call] = field(default_factory=set)
     known: set[tuple[Call, str]] = field(default_factory=set)
-    left_out: int = 0
+    plays: int = 0
+    broken_together: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def play(
-        self,
-        scenes: Sequence[Scene],
-        wanted: Callable[[Cell], bool] = lambda _: True,
-        seconds: float = math.inf,
+        self, scenes: Sequence[Scene], wanted: Callable[[Cell], bool] = lambda _: True
     ) -> Iterator[Result]:
-        """Yield what becomes of each cell of ``scenes``, as it is played.
-
-        What there is no time for in ``seconds`` is left out, and counted: each scene has an equal
-        share of what is left, and its cells are drawn in an order that is always the same.
-        """
-        ends_at = time.monotonic() + seconds
-        for scenes_left, scene in zip(range(len(scenes), 0, -1), scenes, strict=True):
-            begun = time.monotonic()
-            share = (ends_at - begun) / scenes_left
+        """Yield what becomes of each cell of ``scenes``, as it is played."""
+        for scene in scenes:
             baseline, cells = self.rehearse(scene)
-            chosen = [cell for cell in cells if wanted(cell)]
-            random.Random(scene.name).shuffle(chosen)
+            groups = sorted(
+                together(cell for cell in cells if wanted(cell)),
+                key=lambda group: group[0].is_timeout,
+            )
             # The clients of one installation wait for one length of time.
-            chosen.sort(key=lambda cell: cell.is_timeout)
-            for is_timeout, group in itertools.groupby(chosen, lambda cell: cell.is_timeout):
-                until = begun + share * (1 if is_timeout else SHARE_WITHOUT_TIMEOUTS)
-                for batch in _batched(list(group), PLAYS_OF_AN_INSTALLATION):
-                    yield from self._play_batch(scene, batch, baseline, until)
+            for is_timeout, chosen in itertools.groupby(groups, lambda g: g[0].is_timeout):
+                left = deque(chosen)
+                while left:
+                    yield from self._play_some(scene, left, baseline, is_timeout=is_timeout)
 
     def rehearse(self, scene: Scene) -> tuple[Outcome, list[Cell]]:
         """Play a scene without a fault; return how it goes, and its cells."""
         with self._installation() as world:
             plays, seen = [], []
             for _ in range(REHEARSALS):
-                plays.append(play(world, scene, next(self._numbers)))
+                plays.append(self._play(world, scene))
                 seen.append(list(self.wire.seen))
             for function, name in SEND_ALONE.items():
                 if name == scene.name:
-                    play(world, scene, next(self._numbers), *companions_of(function))
+                    self._play(world, scene, *companions_of(function))
                     self.calls |= {send_alone(function)} & {call for call, _ in self.wire.seen}
         for outcome in plays:
             if outcome.violations:
@@ -107,21 +103,55 @@ class Run:
         self.calls |= set(shapes)
         return plays[-1], list(cells_of(scene, shapes))
 
-    def _play_batch(
-        self, scene: Scene, cells: Sequence[Cell], baseline: Outcome, until: float
+    def _play_some(
+        self,
+        scene: Scene,
+        left: deque[tuple[Cell, ...]],
+        baseline: Outcome,
+        *,
+        is_timeout: bool,
     ) -> Iterator[Result]:
-        left = list(cells)
-        while left and time.monotonic() < until:
-            with self._installation(is_timeout=left[0].is_timeout) as world:
-                play(world, scene, next(self._numbers))
-                while left and time.monotonic() < until:
-                    cell = left.pop(0)
-                    outcome = play(world, scene, next(self._numbers), *cell.plans)
-                    yield Result(cell, how(outcome, baseline), outcome)
-                    if outcome.violations:
-                        # What is broken here must not be blamed on the next fault.
-                        break
-        self.left_out += len(left)
+        """Play what is ``left`` in one installation, as far as it serves."""
+        with self._installation(is_timeout=is_timeout) as world:
+            self._play(world, scene)
+            for _ in range(PLAYS_OF_AN_INSTALLATION):
+                if not left:
+                    return
+                group = left.popleft()
+                outcome = self._play(world, scene, *(plan for cell in group for plan in cell.plans))
+                if len(group) == 1:
+                    yield _result(group[0], how(outcome, baseline), outcome)
+                else:
+                    yield from self._share_out(group, outcome, baseline, left)
+                if outcome.violations:
+                    # What is broken here must not be blamed on the next fault.
+                    return
+
+    def _share_out(
+        self,
+        group: tuple[Cell, ...],
+        outcome: Outcome,
+        baseline: Outcome,
+        left: deque[tuple[Cell, ...]],
+    ) -> Iterator[Result]:
+        """Yield how each of many cells ended; what must be played by itself is ``left``."""
+        first = group[0]
+        self.broken_together += [
+            f"{first.fault.told}, {first.span}, on {len(group)} calls of {first.scene.name}: {told}"
+            for told in outcome.violations
+        ]
+        for cell in group:
+            word = how_together(outcome, baseline, cell.call)
+            if word is None:
+                left.appendleft((cell,))
+            else:
+                yield _result(cell, word, outcome)
+
+    def _play(self, world: World, scene: Scene, *plans: Plan) -> Outcome:
+        outcome = play(world, scene, next(self._numbers), *plans)
+        self.plays += 1
+        self.made |= {call for call, _ in self.wire.seen}
+        return outcome
 
     @contextmanager
     def _installation(self, *, is_timeout: bool = False) -> Iterator[World]:
@@ -133,6 +163,5 @@ class Run:
                 yield world
 
 
-def _batched(cells: list[Cell], size: int) -> Iterator[list[Cell]]:
-    for start in range(0, len(cells), size):
-        yield cells[start : start + size]
+def _result(cell: Cell, word: str, outcome: Outcome) -> Result:
+    return Result(cell, word, outcome.befallen.get(cell.call, 0), tuple(outcome.violations))

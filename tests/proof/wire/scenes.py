@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from hourhand.domain.journal import RING_ENTRIES
 from hourhand.domain.model import EventKind, JobStatus, OnLost
 from hourhand.domain.schedules import JournalEntry
 from hourhand.schedule_ports import JournalPage
@@ -22,7 +23,7 @@ from tests.proof.wire.world import World
 ITEM_BYTES = 2_000
 OBJECT_BYTES = 300_000
 OLD_PAGES = 4
-OFTEN = {"expression": "*/2 * * * *", "handler": "greet", "payload": "x" * 300}
+OFTEN = {"expression": "*/2 * * * *", "handler": "wire-greet", "payload": "x" * 300}
 SHARD_COUNTS = 2
 MOST_REPEATS = 12
 """Of a request for many jobs, each of which does what it has time for."""
@@ -40,7 +41,7 @@ class Stage:
     def name(self, name: str) -> str:
         return f"{name}-{self.number}"
 
-    def submit(self, name: str, end: str, handler: str = "greet", **body: Any) -> str:
+    def submit(self, name: str, end: str, handler: str = "wire-greet", **body: Any) -> str:
         """Submit a job under an id of its own, so that it can be repeated; it shall end so."""
         job_id = self.name(name)
         self.world.api("POST", "/v1/jobs", {"id": job_id, "handler": handler, **body})
@@ -50,7 +51,7 @@ class Stage:
     def put(self, name: str, end: str, **fields: Any) -> str:
         """Put a job as somebody left it who died."""
         job_id = self.name(name)
-        self.world.jobs.put(make_job(id=job_id, handler="greet", **fields))
+        self.world.jobs.put(make_job(id=job_id, handler="wire-greet", **fields))
         self.ends[job_id] = end
         return job_id
 
@@ -59,11 +60,11 @@ def a_job(stage: Stage) -> None:
     stage.submit("at-once", "SUCCEEDED")
     stage.submit("at-once", "SUCCEEDED")
     key = stage.name("key")
-    keyed = {"handler": "greet", "idempotency_key": key, "tenant": "a"}
+    keyed = {"handler": "wire-greet", "idempotency_key": key, "tenant": "a"}
     for _ in range(2):
         answer = stage.world.api("POST", "/v1/jobs", keyed)
         stage.ends[answer["id"]] = "SUCCEEDED"
-    batch = [{"handler": "greet", "id": stage.name(f"batch-{n}")} for n in range(2)]
+    batch = [{"handler": "wire-greet", "id": stage.name(f"batch-{n}")} for n in range(2)]
     stage.world.api("POST", "/v1/jobs/batch", {"jobs": batch})
     stage.ends.update({str(one["id"]): "SUCCEEDED" for one in batch})
     stage.world.deliver()
@@ -72,14 +73,16 @@ def a_job(stage: Stage) -> None:
 def contents(stage: Stage) -> None:
     for name, size in (("text", ITEM_BYTES), ("object", OBJECT_BYTES)):
         stage.submit(name, "SUCCEEDED", payload="x" * size)
-        stage.submit(f"long-{name}", "SUCCEEDED", "answer-at-length", payload=size)
+        stage.submit(f"long-{name}", "SUCCEEDED", "wire-answer-at-length", payload=size)
     stage.world.deliver()
 
 
 def failures(stage: Stage) -> None:
-    stage.submit("failing", "DEAD", "fail", payload="x" * ITEM_BYTES)
-    stage.submit("hopeless", "DEAD", "give-up", payload="x" * OBJECT_BYTES, idempotency_key=None)
-    stage.submit("keyed", "DEAD", "give-up", tags={"a": "b"})
+    stage.submit("failing", "DEAD", "wire-fail", payload="x" * ITEM_BYTES)
+    stage.submit(
+        "hopeless", "DEAD", "wire-give-up", payload="x" * OBJECT_BYTES, idempotency_key=None
+    )
+    stage.submit("keyed", "DEAD", "wire-give-up", tags={"a": "b"})
     for _ in range(2):
         stage.world.deliver()
         stage.world.advance(2)
@@ -87,7 +90,7 @@ def failures(stage: Stage) -> None:
 
 def a_heartbeat(stage: Stage) -> None:
     ledger.begin()
-    stage.submit("long", "SUCCEEDED", "take-long")
+    stage.submit("long", "SUCCEEDED", "wire-take-long")
     stage.world.deliver()
 
 
@@ -175,20 +178,20 @@ def many_at_once(stage: Stage) -> None:
     tags, tag = {"play": str(stage.number)}, f"play:{stage.number}"
     for n in range(2):
         stage.submit(f"unwanted-{n}", "CANCELLED", delay_seconds=4_000, tags=tags)
-    stage.submit("dead", "DEAD", "give-up", tags=tags)
+    stage.submit("dead", "DEAD", "wire-give-up", tags=tags)
     world.deliver()
     for _ in range(MOST_REPEATS):
         # What failed, or what there was no time for, is left as it was; it is asked for again.
-        asked = {"handler": "greet", "status": "PENDING", "tag": tag}
+        asked = {"handler": "wire-greet", "status": "PENDING", "tag": tag}
         world.api("POST", "/v1/jobs/cancel", asked)
         if not any(job_id in stage.ends for job_id in world.pending()):
             break
-    world.api("POST", "/v1/jobs/redrive", {"handler": "give-up", "tag": tag})
+    world.api("POST", "/v1/jobs/redrive", {"handler": "wire-give-up", "tag": tag})
     world.deliver()
 
 
 def questions(stage: Stage) -> None:
-    job_id = stage.submit("asked-of", "DEAD", "give-up", payload="x" * OBJECT_BYTES)
+    job_id = stage.submit("asked-of", "DEAD", "wire-give-up", payload="x" * OBJECT_BYTES)
     stage.world.deliver()
     for target in (
         f"jobs/{job_id}",
@@ -224,16 +227,51 @@ def a_schedule(stage: Stage) -> None:
 def a_long_history(stage: Stage) -> None:
     """More nominal times than a schedule's own item tells of, and pages of long ago."""
     world, schedule = stage.world, stage.name("dense")
-    dense = {**OFTEN, "expression": "*/12 * * * * *", "keep": {"succeeded": 1, "failed": 1}}
-    world.api("PUT", f"/v1/schedules/{schedule}", dense)
+    keep = {"succeeded": 1, "failed": 1}
+    world.api("PUT", f"/v1/schedules/{schedule}", {**OFTEN, "keep": keep})
     for days in range(1, OLD_PAGES + 1):
         then = world.now() - timedelta(days=days)
         page = JournalPage(entries=(JournalEntry(first=then, last=then),))
         world.schedules.put_journal_page(schedule, page)
-    # Only what is past goes onto a page, once there is too much of it.
-    for seconds in (300, 60):
-        world.advance(seconds)
-        world.tick()
+    stored = world.schedules.get(schedule)
+    assert stored is not None
+    past = [world.now() - timedelta(hours=1, minutes=n) for n in range(RING_ENTRIES + 1, 0, -1)]
+    written = replace(
+        stored,
+        sequence=stored.sequence + 1,
+        journal=tuple(JournalEntry(first=then, last=then) for then in past),
+    )
+    world.schedules.write(written, previous=stored.sequence)
+    world.advance(240)
+    world.tick()
+    world.api("DELETE", f"/v1/schedules/{schedule}")
+
+
+def from_long_ago(stage: Stage) -> None:
+    """Jobs from before a schedule's change, of which only the pages of its journal tell."""
+    world, schedule = stage.world, stage.name("changed")
+    world.api("PUT", f"/v1/schedules/{schedule}", {**OFTEN, "expression": "0 0 1 1 *"})
+    noted = world.now().replace(microsecond=0) - timedelta(days=1)
+    page = JournalPage(entries=(JournalEntry(first=noted, last=noted),))
+    world.schedules.put_journal_page(schedule, page)
+    then = world.now() - timedelta(minutes=2)
+    for name, end, nominal in (
+        ("noted", "SUCCEEDED", noted),
+        ("passed-over", "CANCELLED", noted + timedelta(hours=1)),
+    ):
+        stage.put(
+            name,
+            end,
+            status=JobStatus.ENQUEUED,
+            created_at=then,
+            schedule_id=schedule,
+            schedule_revision=0,
+            occurrence=nominal,
+        )
+    world.tick()
+    world.deliver()
+    # A job whose message is still to come again would be withdrawn with its schedule.
+    world.settle()
     world.api("DELETE", f"/v1/schedules/{schedule}")
 
 
@@ -259,10 +297,10 @@ def overlaps(stage: Stage) -> None:
     world = stage.world
     names = {overlap: stage.name(overlap) for overlap in ("buffer_all", "cancel_other")}
     for overlap, schedule in names.items():
-        slow = {**OFTEN, "handler": "fail-slowly", "overlap": overlap}
+        slow = {**OFTEN, "handler": "wire-fail-slowly", "overlap": overlap}
         world.api("PUT", f"/v1/schedules/{schedule}", slow)
     failing = stage.name("pausing")
-    once = {**OFTEN, "handler": "give-up", "pause_on_failure": True}
+    once = {**OFTEN, "handler": "wire-give-up", "pause_on_failure": True}
     world.api("PUT", f"/v1/schedules/{failing}", once)
     for _ in range(4):
         world.minute()
@@ -319,6 +357,7 @@ SCENES = (
     Scene("questions", questions),
     Scene("later", later),
     Scene("lost and owed", lost_and_owed),
+    Scene("from long ago", from_long_ago),
     Scene("extra runs", extra_runs),
     Scene("a long history", a_long_history),
     Scene("a schedule", a_schedule),

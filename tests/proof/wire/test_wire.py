@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from hourhand.aws import failures
+from hourhand.aws import clients, failures
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.queues import SqsQueues
 from hourhand.domain.errors import Unavailable
@@ -32,6 +32,7 @@ from tests.proof.wire.faults import (
 from tests.proof.wire.listed import CALLS
 from tests.proof.wire.matrix import companions_of, scenes, send_alone
 from tests.proof.wire.partial import ALL_REFUSED, ONE_DOUBTED, ONE_REFUSED, PartialFault
+from tests.proof.wire.running import REHEARSALS, Run
 from tests.proof.wire.scenes import Scene
 from tests.proof.wire.timeline import Timeline
 from tests.proof.wire.wire import Plan, Wire
@@ -129,20 +130,47 @@ def test_the_scenes_go_well_without_faults_and_make_no_call_beyond_the_list(worl
         assert {call for call, _ in world.wire.seen} <= CALLS
 
 
+def test_a_fault_that_retries_make_good_befalls_all_calls_of_a_scene_in_one_play(
+    wire: Wire, tmp_path: Path
+) -> None:
+    run = Run(Cloud(), wire.timeline, wire, tmp_path, _numbers=_NUMBERS)
+    results = list(run.play([A_JOB], lambda cell: cell.fault is RESET and not cell.companions))
+    assert {result.word for result in results} == {"retried"}
+    assert {result.cell.call for result in results} == run.calls - {send_alone("api")}
+    assert run.plays == REHEARSALS + 1 + 1 + 1
+    assert run.broken_together == []
+
+
 # --- the faults that are planted here must be found ---
+
+
+def test_what_is_broken_under_faults_at_once_is_told_and_its_cells_are_played_again(
+    wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "MAX_ATTEMPTS", 1)
+    monkeypatch.setattr(DynamoJobStore, "put", put_and_hope)
+    run = Run(Cloud(), wire.timeline, wire, tmp_path, _numbers=_NUMBERS)
+    results = list(
+        run.play([FAILURES], lambda cell: cell.fault is RESET and cell.call in {PUT, HIDE})
+    )
+    assert len(run.broken_together) > 0
+    assert {result.cell.call for result in results if result.violations} == {PUT}
+    assert {result.cell.call for result in results} == {PUT, HIDE}
+
+
+_PUT = DynamoJobStore.put
+
+
+def put_and_hope(store: DynamoJobStore, job: Any) -> Any:
+    try:
+        return _PUT(store, job)
+    except Unavailable:
+        return Applied(job)
 
 
 def test_a_put_that_is_taken_for_done_is_found(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = DynamoJobStore.put
-
-    def put_and_hope(store: DynamoJobStore, job: Any) -> Any:
-        try:
-            return put(store, job)
-        except Unavailable:
-            return Applied(job)
-
     monkeypatch.setattr(DynamoJobStore, "put", put_and_hope)
     ended, outcome = outcome_of(world, FAILURES, Plan(PUT, INTERNAL, OUTLASTING))
     assert ended == "**broken**"

@@ -68,16 +68,20 @@ class Sending:
 
 
 class Wire:
-    """Between the functions and AWS. ``seen``: the calls of this play and their shapes."""
+    """Between the functions and AWS.
+
+    Of this play: ``seen``, the calls and their shapes; ``injected``, the sends that a fault befell;
+    ``retried``, the calls that were then tried again.
+    """
 
     def __init__(self, timeline: Timeline) -> None:
         self.function = ""
         self.prefix = ""
         self.seen: dict[tuple[Call, str], None] = {}
         self.sent = 0
-        self.injected: Counter[str] = Counter()
+        self.injected: Counter[tuple[Call, str]] = Counter()
         self.invocations: list[dict[str, Any]] = []
-        self.made_after_fault = False
+        self.retried: set[Call] = set()
         self.timeline = timeline
         self._plans: tuple[Plan, ...] = ()
         self._hit: set[tuple[Call, str]] = set()
@@ -103,7 +107,7 @@ class Wire:
         self.injected.clear()
         self.seen.clear()
         self.invocations.clear()
-        self.made_after_fault = False
+        self.retried.clear()
 
     def disarm(self) -> None:
         """From now on nothing befalls anything."""
@@ -145,14 +149,14 @@ class Wire:
             # What is put off again and again is put off in every call.
             lasts = plan.span is Span.OUTLASTING and (is_partial or plan.fault.name == "slow")
             most = plan.fault.most if isinstance(plan.fault, PartialFault) else math.inf
-            if self.injected[plan.fault.name] >= most:
+            if self.injected[plan.call, plan.fault.name] >= most:
                 continue
             if key in self._hit and not lasts:
                 continue
             self._hit.add(key)
             if isinstance(plan.fault, PartialFault):
                 sending.partial = plan.fault
-                self.injected[plan.fault.name] += 1
+                self.injected[plan.call, plan.fault.name] += 1
             else:
                 sending.fault = plan.fault
                 sending.is_always = plan.span is Span.OUTLASTING
@@ -165,8 +169,8 @@ class Wire:
         sending: Sending = self._mine.sending
         if sending.partial is not None and sending.taken is not None:
             partial.put_back(sending.partial, model.name, sending.taken, parsed)
-        if sending.fault is not None and sending.sends > 1:
-            self.made_after_fault = True
+        if sending.fault is not None and sending.sends > 1 and not sending.is_always:
+            self.retried.add(sending.call)
         if sending.call.operation == "ChangeMessageVisibility":
             ledger.note_hidden()
 
@@ -186,7 +190,7 @@ class Wire:
         if fault is None or not is_met:
             return None
         with self._lock:
-            self.injected[fault.name] += 1
+            self.injected[sending.call, fault.name] += 1
         self.timeline.advance(fault.seconds)
         return fault
 

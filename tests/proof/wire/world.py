@@ -33,10 +33,11 @@ from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.local.gateway_events import gateway_event
 from hourhand.local.lambda_context import LocalContext
 from hourhand.local.scheduler_process import scheduled_event
-from hourhand.local.sqs_events import done_messages, sqs_event
+from hourhand.local.sqs_events import sqs_event
 from hourhand.services.contents import ContentKeeper
 from hourhand.settings import SELF, Settings, settings_environment
 from hourhand.testing import RecordingTelemetry
+from tests.proof.wire.pollers import MOST_MESSAGES, Pollers
 from tests.proof.wire.servers import STUB
 from tests.proof.wire.timeline import Timeline
 from tests.proof.wire.wire import Wire
@@ -106,6 +107,7 @@ class World:
         objects = S3ObjectStore(cloud.client("s3"), settings.bucket, now=timeline.now)
         self.contents = ContentKeeper(self.jobs, objects)
         self.telemetry = RecordingTelemetry()
+        self.pollers = Pollers(wire, settings.queues)
         self._numbers = itertools.count(1)
         self._busy: Handler | None = None
         self._functions = {name: self.function(name) for name in ("api", "scheduler", "worker")}
@@ -190,14 +192,15 @@ class World:
             self.events.wrong.append(f"a tick raised {type(error).__name__}: {error}")
 
     def deliver(self) -> None:
-        """Let the event sources hand over what is visible, message by message."""
-        for url in self.settings.queues.values():
+        """Let the event sources hand over what is visible, to the worker message by message."""
+        for priority, url in self.settings.queues.items():
             arn = f"arn:aws:sqs:eu-central-1:000000000000:{url.rpartition('/')[2]}"
-            for message in self._receive(url):
-                answer = self.work(message, arn)
-                self.events.kept += len(answer["batchItemFailures"])
-                for done in done_messages([message], answer):
-                    self.sqs.delete_message(QueueUrl=url, ReceiptHandle=done["ReceiptHandle"])
+            for messages in self._receive(url):
+                answers = [self.work(message, arn) for message in messages]
+                kept = [failure for each in answers for failure in each["batchItemFailures"]]
+                failed_before = self.pollers.failed
+                self.pollers.finish(priority, messages, {"batchItemFailures": kept})
+                self.events.kept += len(kept) + self.pollers.failed - failed_before
 
     def work(self, message: Mapping[str, Any], arn: str) -> dict[str, Any]:
         """Let the worker have one message; return its answer."""
@@ -218,15 +221,17 @@ class World:
             self.advance(HALF_A_MINUTE)
         self.events.minutes += 1
 
-    def _receive(self, url: str) -> Iterator[Any]:
+    def _receive(self, url: str) -> Iterator[list[Any]]:
         for _ in range(MAX_RECEIVES):
             answer = self.sqs.receive_message(
-                QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
+                QueueUrl=url,
+                MaxNumberOfMessages=MOST_MESSAGES,
+                MessageSystemAttributeNames=["All"],
             )
             messages = answer.get("Messages", [])
             if not messages:
                 return
-            yield from messages
+            yield messages
 
     # --- what became of it ---
 
@@ -283,7 +288,7 @@ class World:
         """Take all dead letters; return how many there are of each job and round."""
         found: Counter[tuple[str, int]] = Counter()
         url = self.settings.dead_letter_queue
-        for letter in self._receive(url):
+        for letter in itertools.chain.from_iterable(self._receive(url)):
             job = json.loads(letter["Body"])["job"]
             found[job["id"], job["round"]] += 1
             self.sqs.delete_message(QueueUrl=url, ReceiptHandle=letter["ReceiptHandle"])
