@@ -137,9 +137,10 @@ def _tell(results: Sequence[Result | WalkResult], findings: Findings) -> None:
         findings.count("steps of walks", sum(result.steps for result in walked))
     if explored:
         findings.notes.append(_table(explored))
-    must_end = {run.scenario for run in RUNS if run.must_end}
+    must_end = {(run.scenario, run.limits) for run in RUNS if run.must_end}
     for result in results:
-        if isinstance(result, Result) and result.name in must_end and not _is_told(result):
+        must = (result.name, result.limits) in must_end
+        if isinstance(result, Result) and must and not _is_told(result):
             findings.violations.append(f"{result.name}: not explored to its end")
         for violation in result.violations:
             findings.violations.append(_violation(result.name, result.limits, violation))

@@ -22,9 +22,17 @@ from hourhand.testing import (
     RecordingTelemetry,
 )
 from tests.proof.explorer.effects import HANDLER, true_time
-from tests.proof.explorer.machine import Machine, State
+from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.rules import letters_owed
+from tests.proof.explorer.rules_of_schedules import (
+    is_outdated,
+    is_withdrawn,
+    judge_journal,
+    pauses_owed,
+    untold,
+)
 from tests.proof.explorer.script import MILLISECOND
+from tests.proof.explorer.states import State
 from tests.proof.explorer.world_parts import PORTS, fill
 from tests.world.checks import SWEEP_FAILURES, check_end
 from tests.world.function_telemetry import FunctionTelemetry
@@ -34,6 +42,9 @@ FUNCTION_SECONDS, TICK_SECONDS = 900.0, 55.0
 MAX_DELIVERIES_A_TICK = 200
 JITTER = timedelta(seconds=20)
 """How late EventBridge may fire."""
+
+VISITED_WITHIN = timedelta(minutes=3)
+"""A schedule is visited and what it made has run so long after its last time, or after now."""
 
 FIRST_NUMBER = 1000
 
@@ -95,6 +106,19 @@ class _Run:
                 self._sweep_shards()
             self._work_until(self.began + (minute + 1) * self.scenario.timings.tick)
         yield from self._left()
+        schedules = self.ports["schedules"]._schedules
+        for schedule in schedules.values():
+            yield from untold(schedule, self.scenario.nominals, self._jobs())
+            yield from judge_journal(schedule, self._jobs())
+        yield from pauses_owed(self._jobs(), schedules)
+        for run in self.runs:
+            schedule = schedules.get(run.job.schedule_id or "")
+            if run.job.schedule_id is None:
+                continue
+            if is_withdrawn(run.job, schedule):
+                yield f"job {run.job.id} ran for a time that its schedule took back"
+            if schedule is not None and is_outdated(run.job, schedule):
+                yield f"job {run.job.id} ran as its schedule was before it changed"
         yield from self._late()
 
     def _adapters(self, function: str, number: int) -> Adapters:
@@ -147,6 +171,9 @@ class _Run:
         return list(self.ports["jobs"].jobs().values())
 
     def _is_quiet(self) -> bool:
+        nominals = self.scenario.nominals
+        if nominals and self.clock.now() < max(self.began, *nominals) + VISITED_WITHIN:
+            return False
         return all(job.status.is_final and job.due_at is None for job in self._jobs())
 
     def _left(self) -> Iterator[str]:
@@ -172,6 +199,10 @@ class _Run:
             return
         seen_by = self.began + self.scenario.timings.tick + JITTER
         for run in self.runs:
+            nominal = run.job.occurrence
+            is_first = nominal is not None and run.job.token == 1 and nominal >= seen_by
+            if nominal and is_first and run.started_at > nominal + allowed:
+                yield f"the occurrence of {nominal:%H:%M:%S} starts late for a crash"
             before = self.waiting.get(run.job.id)
             if before is None or before.due_at is None or run.job.generation != before.generation:
                 continue

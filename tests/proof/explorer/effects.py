@@ -11,11 +11,15 @@ from hourhand.domain.model import Job
 from hourhand.ports import IndexPage
 from hourhand.testing import READS, START, FakeClock
 from tests.proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
+from tests.proof.explorer.rules_of_records import judge_keys
+from tests.proof.explorer.rules_of_schedules import judge_changes
 from tests.proof.explorer.script import MILLISECOND, Answer, Call
 from tests.proof.explorer.values import Interner
 from tests.proof.explorer.world_parts import PORTS, fill, fill_jobs, name_messages, read_part
 
-JOBS, CONTROL, QUEUES, KEYS = (PORTS.index(p) for p in ("jobs", "control", "queues", "keys"))
+JOBS, CONTROL, QUEUES, KEYS, SCHEDULES, OBJECTS = (
+    PORTS.index(port) for port in ("jobs", "control", "queues", "keys", "schedules", "objects")
+)
 HANDLER = PORTS.index("handler")
 INVOKER = PORTS.index("invoker")
 NOBODY = Writer("", timedelta(0))
@@ -133,8 +137,7 @@ class Effects:
         if after == part:
             return answer, part, ()
         self._widen(port, after)
-        told = tuple(self._judge(part, after, now_ms, writer)) if port == JOBS else ()
-        return answer, after, told
+        return answer, after, tuple(self._judge(call, port, part, after, now_ms, writer))
 
     def _fill(self, port: int, part: int, shown: int, now_ms: int) -> Any:
         value = self.parts[port].value(part)
@@ -148,14 +151,27 @@ class Effects:
         except Exception as error:  # noqa: BLE001 - it is the caller's to deal with
             return Answer(error=error)
 
-    def _judge(self, part: int, after: int, now_ms: int, writer: Writer) -> list[str]:
+    def _judge(
+        self, call: Call, port: int, part: int, after: int, now_ms: int, writer: Writer
+    ) -> list[str]:
+        if port == KEYS:
+            return list(judge_keys(self.value(KEYS, part)[0], self.value(KEYS, after)[0]))
+        if port == SCHEDULES:
+            old, new = (self.value(SCHEDULES, number)[0] for number in (part, after))
+            changed = [(old[name], new[name]) for name in old if name in new]
+            now = true_time(now_ms)
+            return [told for pair in changed for told in judge_changes(*pair, now)]
+        if port != JOBS:
+            return []
+        move = call.args[0].name if call.method == "transition" else call.method
+        now = true_time(now_ms)
         before_by_id = {job.id: job for job in self.jobs(part)}
         after_by_id = {job.id: job for job in self.jobs(after)}
-        told = list(judge_jobs(self.jobs(after)))
+        told = list(judge_jobs(self.jobs(after), now))
         for job_id in before_by_id.keys() | after_by_id.keys():
             before, new = before_by_id.get(job_id), after_by_id.get(job_id)
-            if before is not new:
-                judged = judge_write(before, new, writer, true_time(now_ms), self._bounds)
+            if before != new:
+                judged = judge_write(before, new, writer, now, self._bounds, move)
                 told += [f"job {job_id}: {sentence}" for sentence in judged]
         return told
 

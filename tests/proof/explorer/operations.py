@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion
@@ -27,6 +27,16 @@ def submits(name: str = "submitter", job_id: str | None = JOB, **body: Any) -> O
 
     def act(process: ScriptedProcess) -> object:
         return process.api.submission.submit(request, actor=CALLER)
+
+    return Operation(name=name, act=act)
+
+
+def submits_around(name: str, job_ids: tuple[str, ...], **body: Any) -> Operation:
+    """Return submissions one after the other by one process: what it keeps meanwhile is warm."""
+    requests = [JobSubmission.parse({"handler": "greet", "id": i, **body}) for i in job_ids]
+
+    def act(process: ScriptedProcess) -> object:
+        return [process.api.submission.submit(request, actor=CALLER) for request in requests]
 
     return Operation(name=name, act=act)
 
@@ -60,6 +70,16 @@ def changes(name: str, job_id: str = JOB, **body: Any) -> Operation:
     return Operation(name=name, act=act)
 
 
+def refiles(name: str = "refiler", job_id: str = JOB) -> Operation:
+    """Return what a writer does that stalled: it files the job's entry anew."""
+
+    def act(process: ScriptedProcess) -> object:
+        job = process.adapters.jobs.get(job_id)
+        return job and process.api.submission.filing.move_to_current_bucket(job, name)
+
+    return Operation(name=name, act=act)
+
+
 def resizes(count: int) -> Operation:
     """Return a change of the number of shards."""
     return Operation(name="operator", act=lambda process: process.scheduler.sharding.resize(count))
@@ -67,8 +87,19 @@ def resizes(count: int) -> Operation:
 
 def in_two_shards(world: World) -> None:
     """Let three jobs lie in two shards, seen ahead of time."""
+    _file_in_two_shards(world, {"a": 400, "b": 400, "c": 400})
+    world.advance(200)
+
+
+def in_two_buckets(world: World) -> None:
+    """Let the first bucket make the sweep share, and what it gives away hold the second's job."""
+    _file_in_two_shards(world, {"a": 350, "b": 361})
+    world.advance(200)
+
+
+def _file_in_two_shards(world: World, delays: Mapping[str, int]) -> None:
+    """Of these names `a` and `b` fall into the first shard, `c` into the second."""
     world.control.write_shard_map(_TWO_SHARDS, expected_version=1)
     fresh = world.process().api
-    for job_id in ("a", "b", "c"):
-        world.submit(by=fresh, id=job_id, delay_seconds=400)
-    world.advance(200)
+    for job_id, seconds in delays.items():
+        world.submit(by=fresh, id=job_id, delay_seconds=seconds)

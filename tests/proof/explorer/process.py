@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, cast
@@ -17,9 +18,9 @@ from hourhand.bootstrap import (
 )
 from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import ErrorInfo, Job
+from hourhand.domain.model import ErrorInfo, Job, Progress
 from hourhand.domain.watermark import Watermark
-from hourhand.ports import Delivery, Finished, Lease, Pulse
+from hourhand.ports import Applied, Delivery, Finished, Lease, Pulse, Refused
 from hourhand.services.execution import Disposition
 from hourhand.services.scheduling import TickReport
 from hourhand.settings import Settings
@@ -38,6 +39,9 @@ from tests.world.checks import SWEEP_FAILURES
 FUNCTION_SECONDS = 900.0
 TICK_SECONDS = 55.0
 CALLER = "caller"
+PROCESS_ENDS = "its process ends"
+"""The end of a handler that was handed back, after somebody else may have it."""
+
 NOT_VISITED = "A schedule could not be visited; the next tick tries again."
 
 
@@ -93,18 +97,56 @@ class StillWatermark(FreeLeases):
         return True
 
 
-class TellingRunner:
-    """Runs a handler; its start and its end are calls, and so is each of its heartbeats."""
+class ProcessMustEnd(BaseException):
+    """The process ends for another job's sake. Not an `Exception`: no service catches it."""
 
-    def __init__(self, script: Script, scenario: Scenario) -> None:
+
+def hand_back(_job: Job, _pulse: Pulse) -> Finished:
+    """Be a handler whose process ends while it runs."""
+    raise ProcessMustEnd
+
+
+@dataclass(frozen=True, slots=True)
+class HonestPulse:
+    """Complains where a handler is told something else than its heartbeat learnt."""
+
+    pulse: Pulse
+    script: Script
+
+    def beat(self, progress: Progress | None) -> str:
+        told = self.pulse.beat(progress)
+        learnt = self.script.last.value
+        if told == "alive" and isinstance(learnt, Refused):
+            self.script.complaints.append("a zombie was told that it lives")
+        asked = isinstance(learnt, Applied) and learnt.job.cancel_requested_at is not None
+        if told == "alive" and asked:
+            self.script.complaints.append("a handler was not told that it should stop")
+        return told
+
+
+class TellingRunner:
+    """Runs a handler; its start and its end are calls, and so is each of its heartbeats.
+
+    ``hands_back`` is called for a job whose process must end while it runs.
+    """
+
+    def __init__(
+        self, script: Script, scenario: Scenario, hands_back: Callable[[str, str], object]
+    ) -> None:
         self._script = script
         self._handlers = scenario.handlers
+        self._hands_back = hands_back
 
     def run(
         self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
     ) -> Finished:
         chosen = self._script.ask(Call("handler", "start", (job,)))
-        finished = self._handlers[chosen](job, pulse)
+        try:
+            finished = self._handlers[chosen](job, HonestPulse(pulse, self._script))
+        except ProcessMustEnd:
+            self._hands_back(job.id, "The process ends.")
+            self._script.ask(Call("handler", "end", (job.id, job.token, PROCESS_ENDS)))
+            raise
         self._script.ask(Call("handler", "end", (job.id, job.token, finished.outcome)))
         return finished
 
@@ -174,10 +216,11 @@ class ScriptedProcess:
 
     def work(self, delivery: Delivery) -> str:
         """Work off a message, as the event source has it done, and delete it if it is done with."""
-        runner = TellingRunner(self.script, self.scenario)
+        execution = self.worker.execution
+        runner = TellingRunner(self.script, self.scenario, execution.hand_back)
         try:
-            disposition = self.worker.execution.handle(delivery, runner, lambda: FUNCTION_SECONDS)
-        except Unavailable:
+            disposition = execution.handle(delivery, runner, lambda: FUNCTION_SECONDS)
+        except (Unavailable, ProcessMustEnd):
             return Disposition.KEEP
         if disposition is Disposition.DONE:
             cast("Any", self.adapters.queues).delete(delivery)

@@ -12,6 +12,8 @@ from typing import Any
 from hourhand.domain.buckets import ShardMap, bucket_of
 from hourhand.domain.model import ATTEMPT_ENDS, EventKind, Job, JobStatus, OnLost
 from hourhand.domain.watermark import Watermark
+from tests.proof.explorer.rules_of_records import judge_record
+from tests.proof.explorer.rules_of_schedules import judge_groups
 
 ZERO = timedelta(0)
 
@@ -50,14 +52,20 @@ class Run:
 
 
 def judge_write(
-    before: Job | None, after: Job | None, writer: Writer, now: datetime, bounds: Bounds
+    before: Job | None,
+    after: Job | None,
+    writer: Writer,
+    now: datetime,
+    bounds: Bounds,
+    move: str = "",
 ) -> Iterator[str]:
-    """Yield what a write on a job broke; ``now`` is the true time."""
+    """Yield what a write on a job broke; ``now`` is the true time, ``move`` what was written."""
     if after is None:
         yield "an accepted job vanished"
         return
     if before is not None:
         yield from _never_fall(before, after)
+        yield from judge_record(before, after, move)
         yield from _final_is_final(before, after)
         yield from _owner_is_respected(before, after, writer, now, bounds)
         if after.token > before.token:
@@ -170,8 +178,9 @@ def judge_start(
         yield "a handler started that does not own its job"
 
 
-def judge_jobs(jobs: Sequence[Job]) -> Iterator[str]:
+def judge_jobs(jobs: Sequence[Job], now: datetime) -> Iterator[str]:
     """Yield what all jobs together break."""
+    yield from judge_groups(jobs, now)
     counted = Counter((j.schedule_id, j.occurrence) for j in jobs if j.occurrence is not None)
     for (schedule_id, occurrence), times in counted.items():
         if times > 1:
@@ -188,7 +197,9 @@ def out_of_sight(
         bucket = bucket_of(job.due_at)
         if watermark is not None and bucket < watermark.low and bucket not in watermark.open:
             yield job.id, f"{job.id} is {job.status} in a bucket that the sweep has closed"
-        if job.shard >= shard_map.count_for_readers(bucket):
+        # The largest of all that cover the bucket: counted here, not asked of the map.
+        counts = [each.count for each in shard_map.versions if each.from_bucket <= bucket]
+        if job.shard >= max(counts, default=shard_map.versions[0].count):
             yield job.id, f"{job.id} is {job.status} in shard {job.shard}, which nobody reads"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.timings import Timings
@@ -61,13 +61,15 @@ class Scenario:
     ``handlers``: what a handler may do, by name; in the fair continuation it does the first.
     ``control``: ``real``; ``all lead``: the leader's lease counts for nothing, as if each took the
     other for dead (safety must not depend on it); ``still``: and no bucket is ever closed.
+    ``rests``: whether time moves only while nobody is in the middle of something.
     ``stalls``: whether somebody may stand still between its start and its first call.
     ``skews``: how far the clock of an actor is ahead, by its label or the first word of it.
     ``audits``: whether schedulers are told the true time. ``bounded``: whether clocks are within
     the margin; beyond it somebody may take over early, and nothing else may happen.
     ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
-    ``offsets``: instants around the end of a lease at which time may stop.
+    ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
+    end. ``offsets``: instants around the end of a lease at which time may stop.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Scenario:
     workers: int = 2
     handlers: Mapping[str, Behaviour] = field(default_factory=lambda: {"succeed": succeed})
     control: str = "still"
+    rests: bool = False
     stalls: bool = False
     audits: bool = True
     bounded: bool = True
@@ -88,6 +91,7 @@ class Scenario:
     fan_out_entries: int = 0
     sweeps: bool = True
     punctual: timedelta | None = None
+    nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()

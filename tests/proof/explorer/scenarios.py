@@ -8,15 +8,15 @@ from datetime import timedelta
 from tests.crash.steps import after, passed, purged
 from tests.proof.explorer.operations import (
     changes,
-    in_two_shards,
     operates,
-    resizes,
     submits,
     submits_two,
     submitted,
 )
-from tests.proof.explorer.scenario import TIMINGS, Limits, Scenario
+from tests.proof.explorer.record_scenarios import RECORDED
+from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.schedule_scenarios import SCHEDULED
+from tests.proof.explorer.shard_scenarios import SHARDED
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 
 SECOND = timedelta(seconds=1)
@@ -190,16 +190,6 @@ KEY = Scenario(
     limits=Limits(crashes=1, expiries=1),
 )
 
-LEADERS = Scenario(
-    name="leaders",
-    about="a leader that is paused past its lease, and its successor",
-    arrange=after(submitted(delay_seconds=FAR), passed(FAR - 200)),
-    ticks=3,
-    control="real",
-    punctual=SECOND,
-    limits=Limits(crashes=1, expiries=2),
-)
-
 WATERMARK = Scenario(
     name="watermark",
     about="a writer that stands still until its bucket is closed",
@@ -221,27 +211,6 @@ WATERMARK_RETRY = replace(
     deliveries=1,
     handlers={"fail": fail, "succeed": succeed},
     limits=Limits(crashes=0, expiries=2),
-)
-
-SHARDS = Scenario(
-    name="shards",
-    about="the shard map grows while a submitter writes and a sweep runs",
-    operations=(resizes(2), submits("submitter", "a", delay_seconds=150), submits("late", "b")),
-    ticks=2,
-    control="real",
-    timings=replace(TIMINGS, control_cache=timedelta(0)),
-    instants=(150 * SECOND,),
-    limits=Limits(crashes=1, expiries=1),
-)
-
-FAN_OUT = Scenario(
-    name="fan-out",
-    about="a leader that hands a shard to another invocation, which may die or come twice",
-    arrange=in_two_shards,
-    ticks=2,
-    control="real",
-    fan_out_entries=1,
-    limits=Limits(crashes=1, expiries=0),
 )
 
 SKEWED = Scenario(
@@ -285,13 +254,12 @@ _ALL = (
     AGING,
     MISSED,
     KEY,
-    LEADERS,
     WATERMARK,
     WATERMARK_RETRY,
-    SHARDS,
-    FAN_OUT,
     SKEWED,
     WILD_CLOCKS,
+    *RECORDED,
+    *SHARDED,
     *SCHEDULED,
 )
 

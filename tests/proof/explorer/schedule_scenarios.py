@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
 from hourhand.schemas import ScheduleInput
+from hourhand.testing import START
 from tests.crash.occurrence_scenarios import due, replaced, scheduled
-from tests.crash.steps import after
+from tests.crash.steps import after, delivered, passed
 from tests.proof.explorer.process import CALLER, ScriptedProcess
 from tests.proof.explorer.scenario import Limits, Operation, Scenario
-from tests.world.runs import fail, succeed
+from tests.world.occurrences import let_failures_pause
+from tests.world.runs import fail, fail_for_good, succeed
 from tests.world.world import World
 
 SCHEDULE = "daily"
+SECOND = timedelta(seconds=1)
 
 
-def _put_daily(world: World) -> None:
-    """Put a schedule whose next time comes into sight only after that."""
-    world.put_schedule(SCHEDULE, expression="10 9 * * *")
-    world.advance(400)
+def daily(expression: str) -> Callable[[World], object]:
+    """Let there be a schedule whose first time comes into sight only after that."""
+
+    def arrange(world: World) -> None:
+        world.put_schedule(SCHEDULE, expression=expression)
+        world.advance(400)
+
+    return arrange
+
+
+def _at(minute: int) -> datetime:
+    return START + timedelta(minutes=minute)
 
 
 def _pauses() -> Operation:
@@ -26,8 +41,18 @@ def _pauses() -> Operation:
     return Operation(name="pauser", act=act)
 
 
-def _replaces() -> Operation:
-    request = ScheduleInput.parse({"handler": "greet", "expression": "11 9 * * *"})
+def _deletes() -> Operation:
+    def act(process: ScriptedProcess) -> object:
+        process.api.schedules.delete(SCHEDULE, actor=CALLER)
+        return None
+
+    return Operation(name="deleter", act=act)
+
+
+def _replaces(expression: str) -> Operation:
+    request = ScheduleInput.parse(
+        {"handler": "greet", "expression": expression, "payload": "another"}
+    )
 
     def act(process: ScriptedProcess) -> object:
         return process.api.schedules.put(SCHEDULE, request, actor=CALLER)
@@ -38,30 +63,67 @@ def _replaces() -> Operation:
 VISITS = Scenario(
     name="visits",
     about="a schedule that two schedulers visit at once, one of which may die in between",
-    arrange=_put_daily,
+    arrange=daily("10 9 * * *"),
     ticks=2,
+    punctual=SECOND,
+    nominals=(_at(10),),
     settle_ticks=20,
     limits=Limits(crashes=1, expiries=0),
+)
+
+VISITS_APART = replace(
+    VISITS,
+    name="visits-apart",
+    about="a schedule with a time that only a later visit sees, and visits that die",
+    arrange=daily("10,13 9 * * *"),
+    nominals=(_at(10), _at(13)),
+    instants=(520 * SECOND,),
+    limits=Limits(crashes=1, expiries=1),
+)
+
+VISITS_MISSED = replace(
+    VISITS,
+    name="visits-missed",
+    about="a visit dies, and the next one comes when its times were missed",
+    arrange=daily("10,11 9 * * *"),
+    nominals=(_at(10), _at(11)),
+    punctual=None,
+    # Nobody lives on for a quarter of an hour: a function is ended long before.
+    rests=True,
+    instants=(1300 * SECOND,),
+    limits=Limits(crashes=1, expiries=1),
 )
 
 PAUSED = Scenario(
     name="paused",
     about="a schedule that is paused while it is visited, and its job",
-    arrange=_put_daily,
+    arrange=daily("10 9 * * *"),
     operations=(_pauses(),),
     ticks=1,
     settle_ticks=20,
     limits=Limits(crashes=1, expiries=0),
 )
 
-REPLACED = Scenario(
+DELETED = replace(
+    PAUSED,
+    name="deleted",
+    about="a schedule that is deleted while it is visited, and its job",
+    operations=(_deletes(),),
+)
+
+REPLACED = replace(
+    PAUSED,
     name="replaced",
     about="a schedule that is replaced while it is visited",
-    arrange=_put_daily,
-    operations=(_replaces(),),
-    ticks=1,
-    settle_ticks=20,
-    limits=Limits(crashes=1, expiries=0),
+    operations=(_replaces("11 9 * * *"),),
+)
+
+ADOPTED = replace(
+    PAUSED,
+    name="adopted",
+    about="a schedule that is replaced by one for the same time while it is visited",
+    operations=(_replaces("10 9 * * *"),),
+    nominals=(_at(10),),
 )
 
 OVERLAPS = tuple(
@@ -76,6 +138,41 @@ OVERLAPS = tuple(
     for policy in ("skip", "buffer_all", "cancel_other")
 )
 
+OVERLAP_WAITING = Scenario(
+    name="overlap-waiting",
+    about="two occurrences for one place, of which the first waits for its retry",
+    arrange=after(
+        scheduled, due(0, "buffer_all"), delivered(fail), due(1, "buffer_all"), passed(5)
+    ),
+    deliveries=3,
+    limits=Limits(crashes=1, expiries=0),
+)
+
+FAILURES = Scenario(
+    name="pause-on-failure",
+    about="an occurrence whose failure pauses its schedule, and the next one",
+    arrange=after(
+        scheduled,
+        let_failures_pause,
+        due(0, None, pauses_schedule=True),
+        due(1, None, pauses_schedule=True),
+    ),
+    ticks=1,
+    deliveries=2,
+    workers=1,
+    handlers={"succeed": succeed, "fail for good": fail_for_good},
+    limits=Limits(crashes=1, expiries=0),
+)
+
+FAILURES_SEEN = replace(
+    FAILURES,
+    name="pause-on-failure-late",
+    about="an occurrence whose failure pauses its schedule, and the next one, seconds later",
+    ticks=0,
+    instants=(5 * SECOND,),
+    limits=Limits(crashes=1, expiries=1),
+)
+
 WITHDRAWN = Scenario(
     name="withdrawn",
     about="an occurrence of a schedule that was replaced since: its job is withdrawn, not run",
@@ -85,4 +182,17 @@ WITHDRAWN = Scenario(
 )
 
 
-SCHEDULED = (VISITS, PAUSED, REPLACED, *OVERLAPS, WITHDRAWN)
+SCHEDULED = (
+    VISITS,
+    VISITS_APART,
+    VISITS_MISSED,
+    PAUSED,
+    DELETED,
+    REPLACED,
+    ADOPTED,
+    *OVERLAPS,
+    OVERLAP_WAITING,
+    FAILURES,
+    FAILURES_SEEN,
+    WITHDRAWN,
+)

@@ -48,6 +48,7 @@ class Script:
 
     ``steps``: the answers so far, each with the instant (in ms since `START`) at which its caller
     went on. ``fixed``: returns the answer of a call that nobody's doings can change, or ``None``.
+    ``last``: what the jobs table answered last, or that a port did not.
     """
 
     began_ms: int
@@ -56,6 +57,7 @@ class Script:
     now_ms: int = field(init=False)
     next_call: Call | None = None
     reads_clock: bool = False
+    last: Answer = Answer()
     complaints: list[str] = field(default_factory=list)
     _position: int = 0
 
@@ -73,6 +75,8 @@ class Script:
                 raise Pending
             answer, self.now_ms = self.steps[self._position]
             self._position += 1
+        if call.port == "jobs" or answer.error is not None:
+            self.last = answer
         if answer.error is not None:
             raise answer.error
         return answer.value

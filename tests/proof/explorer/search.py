@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from tests.proof.explorer.continuation import Continuation
 from tests.proof.explorer.effects import Widened
-from tests.proof.explorer.machine import Machine, State
+from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.scenario import Limits, Scenario
+from tests.proof.explorer.states import State
 
 PROGRESS_EVERY = 100_000
 MAX_WIDENINGS = 200

@@ -12,9 +12,10 @@ from hourhand.domain.moves import Move
 from hourhand.ports import Applied, Delivery, IndexPage, Outgoing, Refused
 from tests.proof.explorer.effects import JOBS, Widened
 from tests.proof.explorer.histories import History
-from tests.proof.explorer.machine import Machine, State, Step
+from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.script import Answer, Call
+from tests.proof.explorer.states import State, Step
 
 MAX_WORDS = 160
 

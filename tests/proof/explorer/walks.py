@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from tests.proof.explorer.continuation import Continuation
 from tests.proof.explorer.effects import Widened
-from tests.proof.explorer.machine import Machine, State, Step
+from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.search import Violation
+from tests.proof.explorer.states import State, Step
 
 MAX_STEPS = 400
 

@@ -150,7 +150,10 @@ RECOVERY = (
     Mutant(
         name="a redriven job's payload expires",
         rule="DESIGN 4: S3 expires only objects marked finished.",
-        patches=(Patch(_OPERATIONS, "            self.contents.mark_live(job)\n", ""),),
+        patches=(
+            Patch(_OPERATIONS, "            self.contents.mark_live(job)\n", ""),
+            Patch(_OPERATIONS, "                self.contents.mark_live(redriven)\n", ""),
+        ),
         killers=("work: objects expire once their job ended",),
     ),
     Mutant(

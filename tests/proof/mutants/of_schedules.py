@@ -87,7 +87,7 @@ VISITS = (
         patches=(
             Patch(
                 _JOBS,
-                "return job.status.is_waiting and len(job.history) == 1",
+                "return job.status.is_waiting and all(e.kind is EventKind.REFILED for e in job.history[1:])",
                 "return job.status.is_waiting and not job.history",
             ),
         ),

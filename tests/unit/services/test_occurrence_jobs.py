@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Job, JobStatus, OnLost, Priority, RetryPolicy
+from hourhand.domain.model import EventKind, Job, JobStatus, OnLost, Priority, RetryPolicy
 from hourhand.domain.moves import cancel_waiting
 from hourhand.domain.occurrences import OccurrenceOrder
 from hourhand.domain.overlap import Overlap
@@ -17,7 +17,7 @@ from hourhand.domain.schedules import RetryChanges, Schedule, ScheduleDefinition
 from hourhand.ports import HandlerInfo, Refused
 from hourhand.services import occurrence_jobs as module
 from hourhand.services.occurrence_jobs import OccurrenceJobs, is_adoptable, is_standing
-from hourhand.testing import START, Faults, MemoryHandlerDirectory, make_event, make_job
+from hourhand.testing import START, Crash, Faults, MemoryHandlerDirectory, make_event, make_job
 from tests.unit.services.schedule_bench import define
 from tests.unit.services.schedule_views import at, job_at, reason_of
 from tests.world.world import World
@@ -161,6 +161,20 @@ def test_a_job_to_which_something_happened_was_sent_and_is_not_sent_again(world:
     sent = len(world.queues.messages())
     make(world, order(1))
     assert len(world.queues.messages()) == sent
+
+
+def test_a_job_whose_maker_stalled_and_died_is_sent_again(world: World) -> None:
+    def die() -> None:
+        raise Crash
+
+    faults = Faults()
+    faults.interrupt("jobs.put", lambda: world.advance(100))
+    faults.interrupt("queues.send", die)
+    with pytest.raises(Crash):
+        make(world, order(4), faults=faults)
+    assert job_at(world, 4).history[-1].kind is EventKind.REFILED
+    make(world, order(4))
+    assert [m.message.job_id for m in world.queues.messages()] == [job_at(world, 4).id]
 
 
 def test_jobs_come_in_the_order_of_their_orders(world: World) -> None:

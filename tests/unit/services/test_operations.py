@@ -292,6 +292,19 @@ def test_a_job_that_ended_meanwhile_keeps_no_object_for_ever(world: World) -> No
     assert len(world.objects.keys()) == 2
 
 
+def test_an_object_that_was_marked_for_the_last_round_is_kept_for_the_new_one(world: World) -> None:
+    job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
+    world.api.operations.cancel(job.id, actor="caller")
+    faults = Faults()
+    # Whoever cancelled it was slow: it marks the object when the redriver has looked already.
+    key = job.payload.key
+    assert key is not None
+    faults.interrupt("jobs.transition", lambda: world.objects.mark_finished(key, START))
+    world.process(faults).api.operations.redrive(job.id, actor="caller")
+    assert world.job(job).status is JobStatus.ENQUEUED
+    assert not world.objects.finished()
+
+
 def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
     world: World,
 ) -> None:

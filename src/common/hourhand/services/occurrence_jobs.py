@@ -280,9 +280,10 @@ def is_standing(job: Job, schedule: Schedule) -> bool:
 def may_lack_message(job: Job) -> bool:
     """Whether nothing happened to a waiting job since its put: its maker may have died then.
 
-    A second message costs a refused claim; none at all would make the job a minute late.
+    That a maker which stalled filed it anew is part of the put. A second message costs a refused
+    claim; none at all would make the job a minute late.
     """
-    return job.status.is_waiting and len(job.history) == 1
+    return job.status.is_waiting and all(e.kind is EventKind.REFILED for e in job.history[1:])
 
 
 def is_adoptable(current: Job, wanted: Job) -> bool:

@@ -139,7 +139,10 @@ class OperationsService:
             moved, job = self._try(job, _redrives(placement, now, actor, reason, sets))
             if moved:
                 self.telemetry.count("jobs_redriven")
-                return self._announce(job, clock_read_at, actor)
+                redriven = self._announce(job, clock_read_at, actor)
+                # Who saw to the end of the last round may have marked its objects since.
+                self.contents.mark_live(redriven)
+                return redriven
         raise _lost_too_often(job_id)
 
     def _try_cancel(self, job: Job, actor: str, reason: str) -> tuple[bool, Job]:
