@@ -267,14 +267,12 @@ class ExecutionService:
 
     def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> bool:
         committed = self._told_if_lost(attempt, attempt.finish(finished, payload_text))
-        if committed:
-            self._tell_end(attempt, finished)
+        started_at = attempt.job.started_at
+        if committed and started_at is not None:
+            self._tell_end(attempt, finished, self.tools.clock.now() - started_at)
         return committed
 
-    def _tell_end(self, attempt: RunningAttempt, finished: Finished) -> None:
-        if attempt.job.started_at is None:
-            return
-        took = self.tools.clock.now() - attempt.job.started_at
+    def _tell_end(self, attempt: RunningAttempt, finished: Finished, took: timedelta) -> None:
         self.tools.telemetry.observe("time_to_finish_ms", took / timedelta(milliseconds=1))
         self.tools.telemetry.info(
             "An attempt ended.",
