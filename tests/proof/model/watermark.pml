@@ -107,11 +107,7 @@ done:	skip
 #else
 #define JOIN(number) open = open | BIT(number)
 #endif
-#ifdef ANY_VERSION
-#define AS_READ true
-#else
 #define AS_READ (version == my_version)
-#endif
 
 /* One bucket as the sweep saw it; it counts as first seen empty when the look had ended. */
 inline judge(number) {

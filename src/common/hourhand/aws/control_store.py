@@ -86,7 +86,14 @@ class DynamoControlStore:
                 # Also after a lost answer of our own: the lease is ours, under its epoch.
                 lease = replace(held, until=until)
             elif held is None or may_be_taken(held.until, now=now, until=until, margin=margin):
-                lease = _next_lease(name, holder, _epoch_of(item), now, until, held)
+                lease = Lease(
+                    name=name,
+                    holder=holder,
+                    epoch=_epoch_of(item) + 1,
+                    until=until,
+                    acquired_at=now,
+                    taken_from=held.holder if held is not None else None,
+                )
             else:
                 return LeaseHeld(held.holder, held.epoch, held.until)
             refused = self._take(lease, item)
@@ -305,20 +312,6 @@ def _lease_of(name: str, item: Item | None) -> Lease | None:
         until=read_time(item["until_ms"]),
         acquired_at=read_time(item["acquired_ms"]),
         taken_from=read_text(item["taken_from"]) if "taken_from" in item else None,
-    )
-
-
-def _next_lease(
-    name: str, holder: str, epoch: int, now: datetime, until: datetime, held: Lease | None
-) -> Lease:
-    """Return the lease of a new holder, after ``epoch`` and from ``held``, if anybody held it."""
-    return Lease(
-        name=name,
-        holder=holder,
-        epoch=epoch + 1,
-        until=until,
-        acquired_at=now,
-        taken_from=held.holder if held is not None else None,
     )
 
 

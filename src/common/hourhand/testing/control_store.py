@@ -43,22 +43,18 @@ class MemoryControlStore:
             if held is not None and held.holder == holder:
                 lease = replace(held, until=until)
             elif held is None or may_be_taken(held.until, now=now, until=until, margin=margin):
-                lease = self._next_lease(name, holder, now, until)
+                lease = Lease(
+                    name=name,
+                    holder=holder,
+                    epoch=tenure.epoch + 1,
+                    until=until,
+                    acquired_at=now,
+                    taken_from=held.holder if held is not None else None,
+                )
             else:
                 return LeaseHeld(held.holder, held.epoch, held.until)
             self._tenures[name] = _Tenure(lease.epoch, lease)
             return lease
-
-    def _next_lease(self, name: str, holder: str, now: datetime, until: datetime) -> Lease:
-        tenure = self._tenures.get(name, _Tenure(0, None))
-        return Lease(
-            name=name,
-            holder=holder,
-            epoch=tenure.epoch + 1,
-            until=until,
-            acquired_at=now,
-            taken_from=tenure.lease.holder if tenure.lease is not None else None,
-        )
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
         """Extend it, if holder and epoch still stand; ``None``: it is lost."""
