@@ -189,3 +189,12 @@ def hands_back(world: World, process: Process) -> None:
 def the_job(world: World) -> Job:
     (job,) = world.store.jobs().values()
     return job
+
+
+def world_with_jobs_to_dispatch() -> World:
+    """Return a world with three jobs that the next tick sees ahead of their time."""
+    world = World()
+    for _ in range(3):
+        world.submit(delay_seconds=400)
+    world.advance(200)
+    return world

@@ -14,6 +14,7 @@ from hourhand.domain.timings import Timings
 from hourhand.services.leadership import LEADER
 from hourhand.services.scheduling import TickReport
 from hourhand.testing import Crash, Faults
+from tests.crash.steps import world_with_jobs_to_dispatch
 from tests.world.checks import check_world
 from tests.world.runs import HandlerKilled, kill_process
 from tests.world.world import World
@@ -25,16 +26,8 @@ def _die(faults: Faults) -> None:
     raise Crash
 
 
-def _world_with_jobs_to_dispatch() -> World:
-    world = World()
-    for _ in range(3):
-        world.submit(delay_seconds=400)
-    world.advance(200)
-    return world
-
-
 def test_two_leaders_at_once_send_twice_and_every_job_runs_once() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     slow = world.process(faults).scheduler
 
@@ -56,7 +49,7 @@ def test_two_leaders_at_once_send_twice_and_every_job_runs_once() -> None:
 
 
 def test_a_follower_steps_back_and_says_who_leads() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     reports: list[TickReport] = []
     faults.interrupt("jobs.read_bucket", lambda: reports.append(world.tick()))
@@ -68,7 +61,7 @@ def test_a_follower_steps_back_and_says_who_leads() -> None:
 
 
 def test_a_leader_that_lost_its_lease_stops_and_leaves_its_successors_work_alone() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     late = world.process(faults).scheduler
     successor: list[TickReport] = []
@@ -89,7 +82,7 @@ def test_a_leader_that_lost_its_lease_stops_and_leaves_its_successors_work_alone
 
 
 def test_a_leader_that_lost_its_lease_does_not_give_up_the_lease_of_another() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     faults, holding = Faults(), Faults()
     late, second = world.process(faults).scheduler, world.process(holding).scheduler
     holding.interrupt("jobs.read_bucket", partial(_die, holding))
@@ -107,7 +100,7 @@ def test_a_leader_that_lost_its_lease_does_not_give_up_the_lease_of_another() ->
 
 
 def test_a_dead_leaders_lease_is_taken_over_by_the_next_tick() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     faults.interrupt("jobs.read_bucket", partial(_die, faults))
     with suppress(Crash):
@@ -120,7 +113,7 @@ def test_a_dead_leaders_lease_is_taken_over_by_the_next_tick() -> None:
 
 
 def test_a_hand_off_is_measured_from_the_last_tick_that_ended() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     world.tick()
     world.advance(60)
     assert [m for m in world.telemetry.metrics if m.metric == "hand_off_ms"] == []
@@ -136,7 +129,7 @@ def test_a_hand_off_is_measured_from_the_last_tick_that_ended() -> None:
 
 
 def test_a_leader_gives_its_lease_up_where_a_table_does_not_answer() -> None:
-    world = _world_with_jobs_to_dispatch()
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     faults.throttle("control.read_watermark")
     with pytest.raises(Unavailable):

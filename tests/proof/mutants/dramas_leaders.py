@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.testing import START, Faults
+from tests.crash.steps import world_with_jobs_to_dispatch
 from tests.proof.mutants.dramas_sweep import low_of, ticks
 from tests.proof.mutants.rules import check_rules
 from tests.world.checks import assert_nothing_is_out_of_sight
@@ -118,10 +119,7 @@ def a_leader_dies_whose_clock_had_run_ahead() -> None:
 
 def a_leader_that_lost_its_lease_goes_on() -> None:
     """It stops at the next page, and leaves its successor's lease alone."""
-    world = World()
-    for _ in range(3):
-        world.submit(delay_seconds=400)
-    world.advance(200)
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     late = world.process(faults).scheduler
 
@@ -187,10 +185,7 @@ def a_dead_leader_is_followed_by_the_next_tick() -> None:
 
 def two_ticks_at_once() -> None:
     """The second steps back: one leader at a time, for the sake of what it costs."""
-    world = World()
-    for _ in range(3):
-        world.submit(delay_seconds=400)
-    world.advance(200)
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     led: list[bool] = []
     faults.interrupt("jobs.read_bucket", lambda: led.append(world.tick().led))

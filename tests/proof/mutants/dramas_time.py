@@ -8,6 +8,7 @@ from datetime import timedelta
 from hourhand.domain.model import Job, JobStatus
 from hourhand.ports import Finished, Outgoing, Pulse
 from hourhand.testing import START, Crash, Faults, When
+from tests.crash.steps import world_with_jobs_to_dispatch
 from tests.proof.mutants.rules import check_rules
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
@@ -256,7 +257,7 @@ def the_answer_to_a_failure_is_lost() -> None:
 def a_scheduler_dies_as_it_dispatches() -> None:
     """Whatever it did by then, the next tick makes good before the jobs are due."""
     for number in range(1, _calls_of_a_dispatch() + 1):
-        world = _world_with_jobs_ahead()
+        world = world_with_jobs_to_dispatch()
         faults = Faults()
         faults.crash(number, When.AFTER)
         with suppress(Crash):
@@ -268,16 +269,8 @@ def a_scheduler_dies_as_it_dispatches() -> None:
         assert late <= 10, f"killed after call {number}: a job began {late} s late"
 
 
-def _world_with_jobs_ahead() -> World:
-    world = World()
-    for _ in range(3):
-        world.submit(delay_seconds=400)
-    world.advance(200)
-    return world
-
-
 def _calls_of_a_dispatch() -> int:
-    world = _world_with_jobs_ahead()
+    world = world_with_jobs_to_dispatch()
     faults = Faults()
     world.tick(world.process(faults).scheduler)
     return len(faults.calls)
