@@ -65,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--walks", type=int, metavar="N", help="random walks with many faults")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the walks")
     parser.add_argument("--replay", metavar="CHOICES", help="tell the story of these choices")
+    parser.add_argument(
+        "--moving", metavar="PLACES", default="", help="what was known to change then"
+    )
     parser.add_argument("--processes", type=int, default=2, metavar="N")
     add_figures_flag(parser)
     return parser
@@ -178,17 +181,20 @@ def told_limits(limits: Limits) -> str:
 
 def _violation(name: str, limits: Limits, violation: Violation) -> str:
     flags = " ".join(f"--{flag.replace('_', '-')} {getattr(limits, flag)}" for flag in LIMIT_FLAGS)
-    story = "\n".join(tell(ALL[name], limits, violation.choices))
-    again = f"{COMMAND} --scenario {name} {flags} --replay '{'; '.join(violation.choices)}'"
+    story = "\n".join(tell(ALL[name], limits, violation.choices, violation.moving))
+    moving = f"--moving '{'; '.join(violation.moving)}'"
+    choices = f"--replay '{'; '.join(violation.choices)}'"
+    again = f"{COMMAND} --scenario {name} {flags} {moving} {choices}"
     return f"{name}: {violation.sentence}\n{story}\nreplay: {again}"
 
 
 def _replay(options: argparse.Namespace) -> int:
     scenario: Scenario = ALL[options.scenario[0]]
     limits = _limits(options, scenario.limits)
-    choices = [choice.strip() for choice in options.replay.split(";") if choice.strip()]
-    _say("\n".join(tell(scenario, limits, choices)))
+    choices, moving = _parts(options.replay), _parts(options.moving)
+    _say("\n".join(tell(scenario, limits, choices, moving)))
     machine = Machine(scenario, limits)
+    machine.learn(moving)
     steps = replay(machine, choices)
     last = steps[-1][1].state if steps else machine.first()
     broke = [sentence for _, step in steps for sentence in step.broke]
@@ -196,3 +202,7 @@ def _replay(options: argparse.Namespace) -> int:
     for sentence in broke:
         _say(f"broken: {sentence}")
     return 1 if broke else 0
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";") if part.strip()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -62,6 +62,15 @@ class Machine:
         self._deliveries = Deliveries(ground, sight, self._beginnings)
         self._times = Times(ground)
 
+    def moving(self) -> tuple[str, ...]:
+        """Return what is known to change, in words."""
+        return tuple(sorted(map(_told, self.effects.moving)))
+
+    def learn(self, moving: Iterable[str]) -> None:
+        """Take it for known that this changes, in the words of `moving`."""
+        self.effects.moving |= set(map(_understood, moving))
+        self.begin_anew()
+
     def first(self) -> State:
         """Return the state in which nothing has begun."""
         limits = self.limits
@@ -100,6 +109,15 @@ class Machine:
         for job in self.effects.jobs(self.effects.first[JOBS]):
             if job.due_at is not None:
                 self.effects.moving.add(((job.due_at - _EPOCH) // timedelta(minutes=1), job.shard))
+
+
+def _told(place: Any) -> str:
+    return place if isinstance(place, str) else "/".join(map(str, place))
+
+
+def _understood(told: str) -> Any:
+    bucket, slash, shard = told.partition("/")
+    return (int(bucket), int(shard)) if slash else told
 
 
 def _never_fixed(_call: Call) -> Answer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from hourhand.schemas import ScheduleInput
 from hourhand.testing import START
@@ -20,11 +21,11 @@ SCHEDULE = "daily"
 SECOND = timedelta(seconds=1)
 
 
-def daily(expression: str) -> Callable[[World], object]:
+def daily(expression: str, **fields: Any) -> Callable[[World], object]:
     """Let there be a schedule whose first time comes into sight only after that."""
 
     def arrange(world: World) -> None:
-        world.put_schedule(SCHEDULE, expression=expression)
+        world.put_schedule(SCHEDULE, expression=expression, **fields)
         world.advance(400)
 
     return arrange
@@ -88,10 +89,19 @@ VISITS_MISSED = replace(
     arrange=daily("10,11 9 * * *"),
     nominals=(_at(10), _at(11)),
     punctual=None,
-    # Nobody lives on for a quarter of an hour: a function is ended long before.
     rests=True,
     instants=(1300 * SECOND,),
     limits=Limits(crashes=1, expiries=1),
+)
+
+VISITS_STALLED = replace(
+    VISITS_MISSED,
+    name="visits-stalled",
+    about="a visit stands still for so long that another counts its times as missed",
+    arrange=daily("10,11 9 * * *", overlap="allow"),
+    rests=False,
+    deliveries=1,
+    limits=Limits(crashes=0, expiries=1),
 )
 
 PAUSED = Scenario(
@@ -186,6 +196,7 @@ SCHEDULED = (
     VISITS,
     VISITS_APART,
     VISITS_MISSED,
+    VISITS_STALLED,
     PAUSED,
     DELETED,
     REPLACED,

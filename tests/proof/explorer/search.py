@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from tests.proof.explorer.continuation import Continuation
@@ -15,14 +16,20 @@ from tests.proof.explorer.states import State
 
 PROGRESS_EVERY = 100_000
 MAX_WIDENINGS = 200
+KEY_BITS = 40
+"""More than there can be different values of a field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that was broken, and the choices that lead there."""
+    """A rule that was broken, and the choices that lead there.
+
+    ``moving``: what was known to change when it was found; the choices are read with that.
+    """
 
     sentence: str
     choices: tuple[str, ...]
+    moving: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -52,33 +59,52 @@ class Result:
 
 
 class Search:
-    """The states that were seen, each with the one it came from."""
+    """The states that were seen, each with the one it came from.
+
+    Of a state that was seen its key alone is kept: tens of millions of them must fit into memory.
+    """
 
     def __init__(self, machine: Machine) -> None:
         """Begin at the first state."""
         first = machine.first()
-        self.numbers: dict[State, int] = {first: 0}
-        self.parents: list[int] = [-1]
-        self.choices: list[str] = [""]
-        self.queue: deque[State] = deque([first])
+        self._keys: dict[Hashable, int] = {}
+        self._seen = {self._key(first)}
+        self._parents = array("q", [-1])
+        self._choices = array("q", [0])
+        self._names: dict[str, int] = {"": 0}
+        self.queue: deque[tuple[int, State]] = deque([(0, first)])
+
+    def __len__(self) -> int:
+        """Return how many states were seen."""
+        return len(self._parents)
 
     def add(self, parent: int, choice: str, state: State) -> bool:
         """Note a state; whether it is new."""
-        if state in self.numbers:
+        key = self._key(state)
+        if key in self._seen:
             return False
-        self.numbers[state] = len(self.parents)
-        self.parents.append(parent)
-        self.choices.append(choice)
-        self.queue.append(state)
+        self._seen.add(key)
+        self.queue.append((len(self._parents), state))
+        self._parents.append(parent)
+        self._choices.append(self._names.setdefault(choice, len(self._names)))
         return True
 
     def trace(self, number: int, *last: str) -> tuple[str, ...]:
         """Return the choices that lead to a state, and one more."""
+        names = list(self._names)
         choices: list[str] = []
         while number > 0:
-            choices.append(self.choices[number])
-            number = self.parents[number]
+            choices.append(names[self._choices[number]])
+            number = self._parents[number]
         return (*reversed(choices), *last)
+
+    def _key(self, state: State) -> int:
+        """Return a number that no other state has: those of its fields, side by side."""
+        numbers = self._keys
+        key = 0
+        for value in state:
+            key = key << KEY_BITS | numbers.setdefault(value, len(numbers))
+        return key
 
 
 def explore(
@@ -121,11 +147,11 @@ def _explore(
     def violate(sentence: str, number: int, *last: str) -> None:
         if sentence not in told:
             told.add(sentence)
-            result.violations.append(Violation(sentence, search.trace(number, *last)))
+            choices = search.trace(number, *last)
+            result.violations.append(Violation(sentence, choices, machine.moving()))
 
-    while search.queue and len(search.parents) < limits.max_states:
-        state = search.queue.popleft()
-        number = search.numbers[state]
+    while search.queue and len(search) < limits.max_states:
+        number, state = search.queue.popleft()
         is_end = True
         for step in machine.steps(state):
             is_end = False
@@ -133,15 +159,15 @@ def _explore(
             for sentence in step.broke:
                 violate(sentence, number, step.choice)
             is_new = not step.broke and search.add(number, step.choice, step.state)
-            if is_new and progress and len(search.parents) % PROGRESS_EVERY == 0:
-                progress(f"{machine.scenario.name}: {len(search.parents):,} states")
+            if is_new and progress and len(search) % PROGRESS_EVERY == 0:
+                progress(f"{machine.scenario.name}: {len(search):,} states")
         if is_end:
             result.endings.add(_essence(machine, state))
         for sentence in settled.judge(state):
             violate(sentence, number)
         if result.violations and stop_at_first:
             break
-    result.states = len(search.parents)
+    result.states = len(search)
     result.histories, result.runs = len(machine.histories), machine.histories.runs
     result.worlds = settled.worlds
     result.is_complete = not search.queue and not result.violations

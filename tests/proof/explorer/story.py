@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -46,9 +46,12 @@ def _replay(machine: Machine, choices: Sequence[str]) -> list[tuple[State, Step]
     return told
 
 
-def tell(scenario: Scenario, limits: Limits, choices: Sequence[str]) -> list[str]:
-    """Return the story of a trace, a line for each choice."""
+def tell(
+    scenario: Scenario, limits: Limits, choices: Sequence[str], moving: Iterable[str] = ()
+) -> list[str]:
+    """Return the story of a trace, a line for each choice; ``moving`` as when it was found."""
     machine = Machine(scenario, limits)
+    machine.learn(moving)
     lines = []
     for before, step in replay(machine, choices):
         seconds = step.state.now_ms / 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_every_scenario_is_explored_by_some_run() -> None:
 
 def _story(result: Result) -> str:
     violation = result.violations[0]
-    lines = tell(ALL[result.name], result.limits, violation.choices)
+    lines = tell(ALL[result.name], result.limits, violation.choices, violation.moving)
     return "\n".join([violation.sentence, *lines])
 
 
@@ -93,9 +94,11 @@ def test_a_planted_fault_is_found_and_its_trace_replays(
     plant(monkeypatch)
     result = explore(ALL[name], limits)
     (violation,) = result.violations[:1]
-    steps = replay(Machine(ALL[name], limits), violation.choices)
+    machine = Machine(ALL[name], limits)
+    machine.learn(violation.moving)
+    steps = replay(machine, violation.choices)
     assert len(steps) == len(violation.choices)
-    story = tell(ALL[name], limits, violation.choices)
+    story = tell(ALL[name], limits, violation.choices, violation.moving)
     assert len(story) >= len(steps)
 
 
@@ -177,4 +180,7 @@ def test_the_command_tells_the_story_of_what_was_broken(
     assert main(["--scenario", "one-job", *flags]) == 1
     told = capsys.readouterr().out
     assert "VIOLATION" in told
-    assert "--replay 'start submitter" in told
+    again, *_ = (line for line in told.splitlines() if line.startswith("replay: "))
+    assert "--replay 'start submitter" in again
+    assert main(shlex.split(again)[4:]) == 1
+    assert "broken: " in capsys.readouterr().out

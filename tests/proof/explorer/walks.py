@@ -87,10 +87,10 @@ def _walk(
         choices.append(step.choice)
         result.steps += 1
         if step.broke:
-            return Violation(step.broke[0], tuple(choices))
+            return Violation(step.broke[0], tuple(choices), machine.moving())
         state = step.state
     broke = settled.judge(state)
-    return Violation(broke[0], tuple(choices)) if broke else None
+    return Violation(broke[0], tuple(choices), machine.moving()) if broke else None
 
 
 def _weight(step: Step) -> float:
@@ -100,6 +100,7 @@ def _weight(step: Step) -> float:
 def shortened(scenario: Scenario, limits: Limits, violation: Violation) -> Violation:
     """Leave out choice after choice, as long as the same rule is broken."""
     machine = Machine(scenario, limits)
+    machine.learn(violation.moving)
     settled = Continuation(machine)
     choices = list(violation.choices)
     place = len(choices) - 1
@@ -109,7 +110,7 @@ def shortened(scenario: Scenario, limits: Limits, violation: Violation) -> Viola
         if kept is not None and len(kept) < len(choices):
             choices = kept
         place = min(place, len(choices)) - 1
-    return Violation(violation.sentence, tuple(choices))
+    return Violation(violation.sentence, tuple(choices), machine.moving())
 
 
 def _kept(

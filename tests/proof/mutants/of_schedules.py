@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.proof.mutants.mutant import Mutant, Patch
+from tests.proof.mutants.mutant import EXPLORER, Mutant, Patch
 
 _MATERIALISATION = "hourhand.services.materialisation"
 _JOBS = "hourhand.services.occurrence_jobs"
@@ -179,9 +179,9 @@ CHANGES = (
         patches=(
             Patch(
                 _ADMISSION,
-                "    return _judge_older(job, schedule, paged) if _is_older(job, schedule) else "
-                "Verdict.RUN",
-                "    return Verdict.RUN",
+                "    if _is_older(job, schedule):\n"
+                "        return _judge_older(job, schedule, entries)\n",
+                "",
             ),
         ),
         killers=("withdraw what was replaced / undisturbed",),
@@ -330,6 +330,31 @@ PLACES = (
             ),
         ),
         killers=("schedules: a job comes while its schedule is still to be paused",),
+    ),
+    Mutant(
+        name="a job runs for a time that is on record as skipped",
+        rule="`judge_occurrence`: what another visit skipped while one stood still does not run.",
+        patches=(
+            Patch(
+                _ADMISSION,
+                "        if entry.reason is not None and entry.first <= nominal <= entry.last:\n"
+                "            return entry.reason\n",
+                "        del entry\n",
+            ),
+        ),
+        killers=(f"{EXPLORER}visits-stalled",),
+    ),
+    Mutant(
+        name="a late job runs before its time is on record",
+        rule="`judge_occurrence`: a visit may be about to note that its time was missed.",
+        patches=(
+            Patch(
+                _ADMISSION,
+                "Verdict.WAIT if is_late and _is_visit_to_come(schedule, nominal) else Verdict.RUN",
+                "Verdict.RUN",
+            ),
+        ),
+        killers=(f"{EXPLORER}visits-stalled",),
     ),
 )
 

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.admission import Verdict, is_pausing, judge_occurrence, must_ask_pages
+from hourhand.domain.admission import (
+    Verdict,
+    is_pausing,
+    judge_occurrence,
+    may_be_missed,
+    must_ask_pages,
+)
 from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
+from hourhand.domain.schedules import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
 from hourhand.testing import START, make_job
 
 SECOND = timedelta(seconds=1)
@@ -54,6 +60,41 @@ PASSED = _schedule(cursor=NOMINAL)
 
 def test_a_job_of_the_present_revision_runs() -> None:
     assert judge_occurrence(_job(schedule_revision=2), _schedule()) is Verdict.RUN
+
+
+def test_a_job_for_a_time_that_is_on_record_as_skipped_does_not_run() -> None:
+    """Its visit stood still until another had counted the time as missed."""
+    missed = JournalEntry(
+        first=NOMINAL - SECOND, last=NOMINAL + SECOND, count=3, reason=SkipReason.MISFIRE
+    )
+    elsewhere = replace(missed, first=NOMINAL + SECOND)
+    by_hand = replace(missed, salt="trigger")
+    noted = JournalEntry(first=NOMINAL, last=NOMINAL)
+    job = _job(schedule_revision=2)
+    for is_late in (False, True):
+        for journal in ((missed,), (elsewhere, missed)):
+            schedule = replace(PASSED, journal=journal)
+            assert judge_occurrence(job, schedule, is_late=is_late) is SkipReason.MISFIRE
+        for journal in ((), (elsewhere,), (by_hand,), (noted,)):
+            schedule = replace(PASSED, journal=journal)
+            assert judge_occurrence(job, schedule, is_late=is_late) is Verdict.RUN
+    told = judge_occurrence(job, PASSED, paged=[missed], is_late=True)
+    assert told is SkipReason.MISFIRE
+
+
+def test_a_late_job_that_is_not_on_record_waits_for_the_visit_that_notes_it() -> None:
+    job = _job(schedule_revision=2)
+    assert judge_occurrence(job, _schedule(), is_late=True) is Verdict.WAIT
+    assert judge_occurrence(job, _schedule(), is_late=False) is Verdict.RUN
+    assert judge_occurrence(job, _schedule(next_at=None), is_late=True) is Verdict.RUN
+    assert judge_occurrence(job, PASSED, is_late=True) is Verdict.RUN
+
+
+def test_a_job_may_be_missed_from_the_moment_when_a_visit_may_think_so() -> None:
+    job, margin = _job(run_at=NOMINAL + SECOND), 2 * SECOND
+    last = NOMINAL + SECOND + MISFIRE_GRACE - margin
+    assert not may_be_missed(job, last - timedelta(milliseconds=1), margin)
+    assert may_be_missed(job, last, margin)
 
 
 def test_a_job_of_an_older_revision_waits_until_the_new_one_decided_its_time() -> None:
@@ -167,6 +208,11 @@ def test_the_pages_are_asked_only_for_what_lies_before_the_ring() -> None:
     assert not must_ask_pages(replace(old, token=1), PAUSED)
     assert not must_ask_pages(_job(), PAUSED)
     assert must_ask_pages(_job(), PASSED)
+
+    present = replace(old, schedule_revision=2)
+    assert must_ask_pages(present, PASSED, is_late=True)
+    assert not must_ask_pages(present, replace(PASSED, journal=(ring,)), is_late=True)
+    assert not must_ask_pages(replace(present, schedule_revision=None), PASSED, is_late=True)
 
 
 @pytest.mark.parametrize("schedule", [PAUSED, PASSED], ids=["paused", "replaced"])

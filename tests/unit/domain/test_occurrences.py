@@ -11,7 +11,6 @@ from hourhand.domain import doubts, occurrences
 from hourhand.domain.occurrences import (
     CATCH_UP_BUFFER,
     MAX_CATCH_UP,
-    MISFIRE_GRACE,
     is_used_up,
     jitter_of,
     last_nominal,
@@ -28,6 +27,7 @@ from hourhand.domain.recurrence import (
 )
 from hourhand.domain.schedule_changes import delete, pause, resume
 from hourhand.domain.schedules import (
+    MISFIRE_GRACE,
     MisfirePolicy,
     Schedule,
     ScheduleDefinition,

@@ -7,11 +7,11 @@ as well as that goes; whatever was left meets this judgement before it begins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
+from hourhand.domain.schedules import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
 
 
 class Verdict(StrEnum):
@@ -26,11 +26,14 @@ def judge_occurrence(
     schedule: Schedule | None,
     earlier: Iterable[Job] = (),
     paged: Iterable[JournalEntry] = (),
+    *,
+    is_late: bool = False,
 ) -> Verdict | SkipReason:
     """Judge a schedule's job that waits for its start; a `SkipReason` says why it is cancelled.
 
     ``schedule`` is read after ``earlier``: the jobs that ran before this one, as far as they are
     known. ``paged``: entries of the journal's pages, where `must_ask_pages` asks for them.
+    ``is_late``: see `may_be_missed`.
     `Verdict.WAIT`: what the schedule decides is still to come; ask again soon.
     """
     if runs_in_any_case(job):
@@ -43,14 +46,40 @@ def judge_occurrence(
         after_failure = _judge_after_failure(schedule, earlier)
         if after_failure is not None:
             return after_failure
-    return _judge_older(job, schedule, paged) if _is_older(job, schedule) else Verdict.RUN
+    entries = [entry for entry in (*schedule.journal, *paged) if not entry.salt]
+    if _is_older(job, schedule):
+        return _judge_older(job, schedule, entries)
+    return _judge_present(job, schedule, entries, is_late=is_late)
+
+
+def may_be_missed(job: Job, now: datetime, margin: timedelta) -> bool:
+    """Whether a visit may by now have counted the time of this job as missed.
+
+    ``now`` is the worker's clock, ``margin`` by how much the visit's may be ahead of it. Who finds
+    a job before that need not ask: any visit that would skip its time finds the job, too.
+    """
+    return now + margin >= job.run_at + MISFIRE_GRACE
+
+
+def _judge_present(
+    job: Job, schedule: Schedule, entries: Sequence[JournalEntry], *, is_late: bool
+) -> Verdict | SkipReason:
+    """Judge a job that was made under the revision in force.
+
+    A visit that stood still between its decision and its put may make a job for a time that
+    another visit skipped meanwhile: what is on record holds, and nothing late runs without it.
+    """
+    nominal = nominal_of(job)
+    for entry in entries:
+        if entry.reason is not None and entry.first <= nominal <= entry.last:
+            return entry.reason
+    return Verdict.WAIT if is_late and _is_visit_to_come(schedule, nominal) else Verdict.RUN
 
 
 def _judge_older(
-    job: Job, schedule: Schedule, paged: Iterable[JournalEntry]
+    job: Job, schedule: Schedule, entries: Sequence[JournalEntry]
 ) -> Verdict | SkipReason:
     """Judge a job that was made before the schedule changed last."""
-    entries = [entry for entry in (*schedule.journal, *paged) if not entry.salt]
     # A visit may die before it notes what it made: then the change that came next has noted it.
     is_own = _was_due_before(job, schedule) or _is_noted(job, entries)
     if schedule.paused_at is not None and not (is_own and _was_due(job, schedule.paused_at)):
@@ -97,9 +126,14 @@ def _ended_by(job: Job, instant: datetime) -> bool:
     return job.finished_at is not None and job.finished_at <= instant
 
 
-def must_ask_pages(job: Job, schedule: Schedule | None) -> bool:
-    """Whether only the pages of the journal tell if a job from before a change was wanted."""
-    if schedule is None or runs_in_any_case(job) or not _is_older(job, schedule):
+def must_ask_pages(job: Job, schedule: Schedule | None, *, is_late: bool = False) -> bool:
+    """Whether only the pages of the journal tell if a job was wanted.
+
+    That is so of one from before a change, and of one that is late (`may_be_missed`).
+    """
+    if schedule is None or runs_in_any_case(job) or not _is_withdrawable(job):
+        return False
+    if not (is_late or _is_older(job, schedule)):
         return False
     own = [entry for entry in schedule.journal if not entry.salt]
     is_in_ring = bool(own) and own[0].first <= nominal_of(job)

@@ -17,6 +17,7 @@ from hourhand.domain.journal import MAX_FIRES_A_VISIT, Runs, merge_runs
 from hourhand.domain.overlap import Overlap, OverlapPolicy
 from hourhand.domain.recurrence import LATEST, GivenUp, Recurrence
 from hourhand.domain.schedules import (
+    MISFIRE_GRACE,
     MisfirePolicy,
     Schedule,
     ScheduleDefinition,
@@ -25,9 +26,6 @@ from hourhand.domain.schedules import (
 from hourhand.domain.times import floor_ms, to_ms
 
 _TICK = timedelta(milliseconds=1)
-
-MISFIRE_GRACE = timedelta(seconds=60)
-"""A nominal time decided later than this was missed: one tick may come late without harm."""
 
 MAX_JOBS_A_VISIT = 500
 """More than a look-ahead of one every second; the rest is made by the next visit."""

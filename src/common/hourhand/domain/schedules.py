@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hourhand.domain.model import Backoff, Jitter, OnLost, Priority
@@ -25,6 +25,10 @@ class MisfirePolicy(StrEnum):
     ALL = "all"
     EARLIEST = "earliest"
     SKIP = "skip"
+
+
+MISFIRE_GRACE = timedelta(seconds=60)
+"""A nominal time decided later than this was missed: one tick may come late without harm."""
 
 
 class SkipReason(StrEnum):

@@ -15,6 +15,7 @@ from typing import TypeVar
 from hourhand.domain.admission import (
     Verdict,
     judge_occurrence,
+    may_be_missed,
     must_ask_pages,
     nominal_of,
     runs_in_any_case,
@@ -142,14 +143,16 @@ class Gate:
     def _judge(self, job: Job, schedule_id: str, group: _Group) -> Verdict | SkipReason:
         schedule = self._insist(job.id, lambda: self.schedules.get(schedule_id))
         paged: list[JournalEntry] = []
-        if must_ask_pages(job, schedule):
+        # Asked after the schedule was read: what is on time now was so then.
+        is_late = may_be_missed(job, self.tools.clock.now(), self.tools.timings.clock_margin)
+        if must_ask_pages(job, schedule, is_late=is_late):
             before = nominal_of(job) + timedelta(milliseconds=1)
             pages = self._insist(
                 job.id,
                 lambda: self.schedules.read_journal(schedule_id, before=before, limit=PAGES_ASKED),
             )
             paged = [entry for page in pages if not page.tag for entry in page.entries]
-        verdict = judge_occurrence(job, schedule, group.jobs, paged)
+        verdict = judge_occurrence(job, schedule, group.jobs, paged, is_late=is_late)
         # It may have failed, and its schedule be still to be paused for it.
         return Verdict.WAIT if verdict is Verdict.RUN and group.hides_previous else verdict
 
