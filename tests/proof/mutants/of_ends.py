@@ -152,7 +152,7 @@ RECOVERY = (
         rule="DESIGN 4: S3 expires only objects marked finished.",
         patches=(
             Patch(_OPERATIONS, "            self.contents.mark_live(job)\n", ""),
-            Patch(_OPERATIONS, "                self.contents.mark_live(redriven)\n", ""),
+            Patch(_OPERATIONS, "                self._keep_objects(redriven)\n", ""),
         ),
         killers=("work: objects expire once their job ended",),
     ),
@@ -162,7 +162,7 @@ RECOVERY = (
         patches=(
             Patch(
                 _RECOVERY,
-                "            self.contents.mark_live(result.current)\n",
+                "            self.contents.keep_live(result.current)\n",
                 "            pass\n",
             ),
         ),

@@ -305,6 +305,30 @@ def test_an_object_that_was_marked_for_the_last_round_is_kept_for_the_new_one(wo
     assert not world.objects.finished()
 
 
+def test_the_object_of_a_job_that_ends_before_its_redriver_does_is_left_to_expire(
+    world: World,
+) -> None:
+    job = world.submit(payload=IN_BUCKET)
+    world.settle(fail_for_good, minutes=2)
+    faults = Faults()
+    # The worker is quicker than the redriver's second look at the object.
+    faults.interrupt("objects.mark_live", lambda: world.settle(succeed, minutes=2), nth=2)
+    world.process(faults).api.operations.redrive(job.id, actor="caller")
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    assert world.objects.finished() == {job.payload.key: world.job(job).keep_until}
+
+
+def test_a_redrive_stands_though_the_object_could_not_be_marked_again(world: World) -> None:
+    job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
+    world.api.operations.cancel(job.id, actor="caller")
+    faults = Faults()
+    faults.throttle("objects.mark_live", nth=2)
+    redriven = world.process(faults).api.operations.redrive(job.id, actor="caller")
+    assert redriven.status is JobStatus.ENQUEUED
+    told = "The objects of a redriven job could not be marked; they may expire."
+    assert told in world.telemetry.sentences
+
+
 def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
     world: World,
 ) -> None:

@@ -73,6 +73,19 @@ class ContentKeeper:
         for key in object_keys(job):
             self.objects.mark_live(key)
 
+    def keep_live(self, job: Job) -> None:
+        """Keep the objects of a job that was sent round again, unless it ended since.
+
+        Others may be marking them for its last end, or for its next. Whoever comes last marks
+        them for what the job is by then.
+        """
+        if not object_keys(job):
+            return
+        self.mark_live(job)
+        current = self.jobs.get(job.id)
+        if current is not None and current.keep_until is not None:
+            self.mark_finished(current, current.keep_until)
+
     def _keep(
         self, field: str, job_id: str, text: str, inline_bytes: int, keep_until: datetime
     ) -> Content:

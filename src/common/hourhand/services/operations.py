@@ -140,8 +140,7 @@ class OperationsService:
             if moved:
                 self.telemetry.count("jobs_redriven")
                 redriven = self._announce(job, clock_read_at, actor)
-                # Who saw to the end of the last round may have marked its objects since.
-                self.contents.mark_live(redriven)
+                self._keep_objects(redriven)
                 return redriven
         raise _lost_too_often(job_id)
 
@@ -203,6 +202,20 @@ class OperationsService:
             sets["payload_kept_until"] = renewed_until
         return sets
 
+    def _keep_objects(self, redriven: Job) -> None:
+        """See to it that no object of a redriven job expires that was marked for its last end.
+
+        The redrive holds, whatever fails here: they were marked live before it, too.
+        """
+        try:
+            self.contents.keep_live(redriven)
+        except Unavailable as error:
+            self.telemetry.warning(
+                "The objects of a redriven job could not be marked; they may expire.",
+                job_id=redriven.id,
+                reason=error.detail,
+            )
+
     def _settle_objects(self, job: Job, replaced: Content) -> None:
         """Let the object expire that a change of payload left behind.
 
@@ -217,7 +230,7 @@ class OperationsService:
             # time may bring back. Whoever comes last sees to what the job has now.
             current = self.jobs.get(job.id)
             if current is not None and not current.status.is_final:
-                self.contents.mark_live(current)
+                self.contents.keep_live(current)
         except Unavailable as error:
             self.telemetry.warning(
                 "A replaced payload could not be marked; its object stays.",

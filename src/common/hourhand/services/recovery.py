@@ -136,7 +136,7 @@ class RecoveryService:
         result = self.jobs.transition(finish(job))
         if isinstance(result, Refused) and result.current and not result.current.status.is_final:
             # Redriven meanwhile: what it needs must not expire.
-            self.contents.mark_live(result.current)
+            self.contents.keep_live(result.current)
         return isinstance(result, Applied)
 
     def renew_payload(self, job: Job) -> bool:
