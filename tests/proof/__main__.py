@@ -3,16 +3,14 @@
     make prove                      all of it, in up to an hour on two cores
     make prove ONLY="wire model"    some parts; the page is left as it is
 
-Ends with 1 where anything was violated, a part failed, or one took too long.
+Ends with 1 where anything was violated, a part failed, or one or all of them took too long.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import platform
-import signal
 import subprocess
 import sys
 import time
@@ -21,9 +19,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.proof.ending import end_group, unwind_on_sigterm
 from tests.proof.figures import FIGURES_FLAG, Findings
 from tests.proof.parts import PARTS, Part
-from tests.proof.report import Ended, page
+from tests.proof.report import TIMED_OUT, Ended, page, too_long
+from tests.proof.setting import setting
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
@@ -33,10 +33,7 @@ CORES = 2.5
 
 SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_BETWEEN_LINES = 30.0
-SECONDS_TO_END = 20.0
 LINES_SHOWN = 25
-TIMED_OUT = 124
-TERMINATED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +63,22 @@ class Running:
 def main() -> int:
     """Run the command."""
     given = _parse()
-    # Ended from outside, it takes its parts with it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    unwind_on_sigterm()
     parts = [part for part in PARTS if not given.only or part.name in given.only]
     SCRATCH.mkdir(parents=True, exist_ok=True)
+    # Before it begins: what is changed meanwhile is not what ran.
+    ran_on = setting()
     began = time.monotonic()
     ended = _run(parts)
     seconds = time.monotonic() - began
     _summarise(ended, seconds)
     if len(parts) == len(PARTS):
         day = datetime.now(UTC).strftime("%Y-%m-%d")
-        PAGE.write_text(page(ended, day=day, machine=_machine(), seconds=seconds))
+        PAGE.write_text(page(ended, day=day, machine=_machine(), seconds=seconds, setting=ran_on))
         _say(f"The figures are in {PAGE.relative_to(ROOT)}.")
+    if too_long(seconds):
+        _say(too_long(seconds))
+        return 1
     return 0 if all(one.holds for one in ended) else 1
 
 
@@ -125,7 +126,7 @@ def _run(parts: Sequence[Part]) -> list[Ended]:
                     _say(f"  {one.part.name:<13} {minutes:5.1f} min  {one.last_line()[:90]}")
     finally:
         for one in running:
-            _end(one.process)
+            end_group(one.process)
     return [ended[part.name] for part in parts]
 
 
@@ -154,7 +155,7 @@ def _look(one: Running) -> Ended | None:
     seconds = time.monotonic() - one.began
     exit_code = one.process.poll()
     if exit_code is None and seconds > one.part.minutes * 60:
-        _end(one.process)
+        end_group(one.process)
         exit_code = TIMED_OUT
     if exit_code is None:
         return None
@@ -166,16 +167,6 @@ def _look(one: Running) -> Ended | None:
         _say("\n".join(f"    | {line}" for line in lines))
         _say(f"    whole output: {one.log.relative_to(ROOT)}")
     return ended
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a part and all that it started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(SECONDS_TO_END)
-            return
 
 
 def _verdict(ended: Ended) -> str:

@@ -13,7 +13,9 @@ from tests.proof.api.assault import Assault
 from tests.proof.api.conformance import check_conformance
 from tests.proof.api.hostile_texts import ALL_WORDS, INJECTIONS
 from tests.proof.api.served import MEMORY, MOTO, Answered, served
+from tests.proof.api.texts_that_run import TRAPS
 from tests.proof.api.wire import Target
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 
 EXAMPLES_PER_OPERATION = 75
@@ -25,6 +27,7 @@ MOTO_PHASES = "fuzzing,stateful"
 
 def main() -> int:
     """Attack, tell, and return 1 where something did not hold."""
+    unwind_on_sigterm()
     options = _options()
     command = f"python -m tests.proof.api --examples {options.examples} --seed {options.seed}"
     findings = Findings(part="The API under attack", command=command)
@@ -83,7 +86,7 @@ def _conform_on_moto(findings: Findings, seed: int, folder: Path) -> None:
     """Do some of it over moto, where what is sent ends in DynamoDB's expressions and items."""
     answered = Answered()
     with served(MOTO, answered) as url:
-        _assail(findings, url, seed, INJECTIONS, "over moto")
+        _assail(findings, url, seed, INJECTIONS | {"an URL"}, "over moto")
         run = check_conformance(
             url,
             folder,
@@ -96,7 +99,9 @@ def _conform_on_moto(findings: Findings, seed: int, folder: Path) -> None:
 
 
 def _assail(findings: Findings, url: str, seed: int, words: frozenset[str], where: str) -> None:
-    assault = Assault(Target.of(url), seed, words, lambda text: _tell(f"{text}, {where}"))
+    assault = Assault(
+        Target.of(url), seed, words, lambda text: _tell(f"{text}, {where}"), running=TRAPS
+    )
     assault.run()
     for kind, count in assault.counts.items():
         findings.count(f"hostile requests, {where}: {kind}", count)

@@ -18,6 +18,7 @@ from tests.proof.api.hostile_heads import hostile_heads
 from tests.proof.api.hostile_paths import hostile_paths
 from tests.proof.api.hostile_texts import texts_against
 from tests.proof.api.slow_clients import slow_clients
+from tests.proof.api.texts_that_run import texts_that_run, unfinished
 from tests.proof.api.wire import Reply, Target
 
 MAX_PAGES = 10_000
@@ -50,8 +51,9 @@ def prepare(target: Target) -> None:
 class Assault:
     """One run of all attacks against a server that holds nothing yet.
 
-    ``words``: names of the texts that are sent. ``tell`` hears what is done. ``counts``: attacks by
-    kind, ``statuses``: answers by status.
+    ``words``: names of the texts that are sent. ``tell`` hears what is done. ``running``: names of
+    the texts that are sent in jobs which run, where there are workers. ``counts``: attacks by kind,
+    ``statuses``: answers by status.
     """
 
     target: Target
@@ -59,6 +61,7 @@ class Assault:
     words: frozenset[str]
     tell: Callable[[str], None]
     kinds: Sequence[str] = tuple(KINDS)
+    running: frozenset[str] = frozenset()
     counts: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
@@ -75,12 +78,22 @@ class Assault:
         self.tell("hostile texts")
         with trap() as (address, visitors):
             self._note_all("texts", texts_against(self.target, self.words, address))
+            self._run_texts(address)
             if visitors():
                 self.violations.append("an address in a text was called")
         self.tell("forged cursors and slow clients")
         self._note_all("cursors", forged_cursors(self.target, self.seed))
         self._note_all("slow clients", slow_clients(self.target))
         self._look_back()
+
+    def _run_texts(self, trap_address: str) -> None:
+        """Let jobs with texts in them run to their end: who calls the trap may be a worker."""
+        before = set(self.accepted)
+        texts = texts_that_run(self.target, self.running, trap_address)
+        self._note_all("texts in jobs that run", texts)
+        left = unfinished(self.target, self.accepted - before)
+        if left:
+            self.violations.append(f"{len(left)} jobs with texts in them never ended: {left[:5]}")
 
     def _strike(self, kind: str, attack: Attack) -> None:
         reply, faults = attack.strike(self.target)

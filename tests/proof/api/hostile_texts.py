@@ -207,14 +207,19 @@ def texts_against(
     for word in sorted(words):
         text = WORDS[word].replace("{trap}", trap)
         for field in FIELDS:
-            told, reply, faults = _send(target, field, word, text)
-            yield told, reply, faults
+            yield send_text(target, field, word, text)
 
 
-def _send(
-    target: Target, field: Field, word: str, text: str
+def send_text(
+    target: Target, field: Field, word: str, text: str, *, is_due: bool = False
 ) -> tuple[str, Reply | None, list[str]]:
+    """Send one text in one field; return what was sent, the answer and its faults.
+
+    ``is_due``: what is sent with it is to be run at once and not in a day.
+    """
     method, path, value = field.form(text)
+    if is_due and isinstance(value, dict):
+        value = {name: each for name, each in value.items() if name != "delay_seconds"}
     body = None if value is ... else json.dumps(value).encode()
     attack = request(
         "text", f"{word} as {field.name}", method, path, body, allowed=REFUSED | TAKEN | {414}

@@ -42,13 +42,16 @@ class Answered:
 
 
 @contextmanager
-def served(backend: str, answered: Answered) -> Iterator[str]:
-    """Run a local cloud with its scheduler and workers; yield its address."""
+def served(backend: str, answered: Answered, handlers: str = HANDLERS) -> Iterator[str]:
+    """Run a local cloud with its scheduler and workers; yield its address.
+
+    ``handlers``: the module of its handlers.
+    """
     cloud: LocalCloud | MemoryCloud
     if backend == MEMORY:
-        cloud = MemoryCloud(MemoryOptions(handlers=HANDLERS, port=0, workers=2), answered)
+        cloud = MemoryCloud(MemoryOptions(handlers=handlers, port=0, workers=2), answered)
     else:
-        options = CloudOptions(handlers=HANDLERS, port=0, backend=backend, workers=1)
+        options = CloudOptions(handlers=handlers, port=0, backend=backend, workers=1)
         cloud = LocalCloud(options, answered)
     cloud.start()
     try:

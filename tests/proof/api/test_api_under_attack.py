@@ -15,11 +15,16 @@ from typing import Any
 
 import pytest
 
+from hourhand import JobContext, job
+from hourhand.handlers import default_registry
 from hourhand.http_api import App, create_app
 from hourhand.local.http_server import EntryPoint, RunningServer, serve
 from tests.proof.api.assault import IDS, KINDS, Assault, prepare
 from tests.proof.api.conformance import check_conformance
 from tests.proof.api.hostile_texts import ALL_WORDS
+from tests.proof.api.served import MEMORY, Answered, served
+from tests.proof.api.texts_that_run import HANDLERS as RUN_BY
+from tests.proof.api.texts_that_run import TRAPS
 from tests.proof.api.wire import Target
 from tests.world.world import World
 
@@ -195,3 +200,31 @@ def changed_for_others(app: App, change: Any) -> EntryPoint:
         return app(event, context) if next(made) <= PREPARATIONS else faulty(event, context)
 
     return answer
+
+
+def follow(ctx: JobContext, payload: Any) -> None:
+    """Call the address in a payload, as no worker may."""
+    address = re.search(r"http://127\.0\.0\.1:(\d+)/", str(payload))
+    if address is not None:
+        socket.create_connection(("127.0.0.1", int(address[1]))).close()
+
+
+def do_nothing(ctx: JobContext, payload: Any) -> None:
+    """Take a payload for what it is: data."""
+
+
+@pytest.mark.parametrize("handler", [do_nothing, follow])
+def test_a_worker_that_calls_an_address_in_a_payload_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, handler: Any
+) -> None:
+    monkeypatch.setattr(default_registry, "_handlers", {})
+    for name in (*RUN_BY, "put-off"):
+        job(name)(handler)
+    with served(MEMORY, Answered(), __name__) as url:
+        assault = Assault(
+            Target.of(url), SEED, frozenset(), lambda _: None, kinds=(), running=TRAPS
+        )
+        assault.run()
+    assert assault.counts["texts in jobs that run"] > 50
+    called = ["an address in a text was called"] if handler is follow else []
+    assert assault.violations == called

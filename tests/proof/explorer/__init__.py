@@ -16,7 +16,7 @@ every state (`rules`), and runs on to the end what is left when faults stop (`co
 
 Without limits a scenario's own are taken: those in which it is explored quickly. It stops at the
 first violation, which has the shortest trace. A violation is told by
-`tests.proof.explorer.story.tell(scenario, limits, choices, moving)`, lines; the choices replay
+`tests.proof.explorer.story.tell(scenario, limits, violation)`, a list of lines; the choices replay
 it. A mutant runs in a process of its own, patched before anything of `hourhand` is imported:
 
     python -m tests.proof.explorer --scenario one-job [--crashes 1] [--expiries 1] ...

@@ -45,14 +45,14 @@ class Calls:
         A message that a worker holds is nobody else's while it is hidden; one that is being sent
         is nobody's yet (but for a look at how full the queues are, which nobody takes before
         messages can be missed); dead letters, and what is kept beside an attempt, are read by
-        nobody who decides. Handlers start within their leases while no time passes. One that was
-        handed back runs on beside whoever takes it, until its process ends.
+        nobody who decides. Handlers start and end within their leases while no time passes. One
+        that was handed back runs on beside whoever takes it, until its process ends.
         """
         call = self._ground.call(history)
         method = call.method
         if call.port == "handler":
             ends_process = method == "end" and call.args[2] == PROCESS_ENDS
-            return not ends_process and (method == "end" or state.budget.expiries == 0)
+            return not ends_process and state.budget.expiries == 0
         if method in {"hide", "delete"}:
             return state.budget.duplicates == 0
         if method == "send":
@@ -186,7 +186,8 @@ class Calls:
         label = history.root.label
         budget = state.budget._replace(crashes=state.budget.crashes - 1)
         dead = without_actor(self._without_run(state, label), place, history.root)
-        dead = dead._replace(budget=budget)
+        left = tuple(sorted({*state.left, *self._sight.written_by(history)}))
+        dead = dead._replace(budget=budget, left=left)
         return Step(f"kill {label}", dead, tuple(self._sight.look(dead)))
 
     def _handler(

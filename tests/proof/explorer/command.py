@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, fields, replace
 
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.explorer.continuation import Continuation
 from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.runs import RUNS
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.scenarios import ALL
-from tests.proof.explorer.search import Result, Violation, explore
+from tests.proof.explorer.search import Result, explore
+from tests.proof.explorer.states import Violation
 from tests.proof.explorer.story import replay, tell
 from tests.proof.explorer.walks import WalkResult, walk
 from tests.proof.figures import Findings, add_figures_flag
@@ -35,6 +37,7 @@ class Task:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 where a rule was broken."""
+    unwind_on_sigterm()
     options = _parser().parse_args(arguments)
     if options.list:
         for scenario in ALL.values():
@@ -60,13 +63,24 @@ def _parser() -> argparse.ArgumentParser:
     for name in LIMIT_FLAGS:
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=int, metavar="N", help=f"default: the scenario's own {name}")
+    parser.add_argument(
+        "--only-leases",
+        action="store_const",
+        const=True,
+        help="time moves to the ends of leases alone while somebody is in the middle of something",
+    )
     parser.add_argument("--liveness", choices=("none", "rest", "all"))
     parser.add_argument("--max-states", type=int, metavar="N")
     parser.add_argument("--walks", type=int, metavar="N", help="random walks with many faults")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the walks")
     parser.add_argument("--replay", metavar="CHOICES", help="tell the story of these choices")
     parser.add_argument(
-        "--moving", metavar="PLACES", default="", help="what was known to change then"
+        "--moving", metavar="PLACES", default="", help="of a replay: what was known to change then"
+    )
+    parser.add_argument(
+        "--unreduced",
+        action="store_true",
+        help="of a replay: every call took its turn, as in walks",
     )
     parser.add_argument("--processes", type=int, default=2, metavar="N")
     add_figures_flag(parser)
@@ -85,10 +99,10 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
     names = options.scenario or list(ALL)
     if options.walks is not None:
         return _walks(names, options.walks, options.seed)
-    tasks = [
-        Task(run.scenario, _limits(options, run.limits)) for run in RUNS if run.scenario in names
-    ]
-    if not options.scenario and _limits(options, Limits()) == Limits():
+    if _limits(options, Limits()) != Limits():
+        return [Task(name, _limits(options, ALL[name].limits)) for name in names]
+    tasks = [Task(run.scenario, run.limits) for run in RUNS if run.scenario in names]
+    if not options.scenario:
         tasks += _walks(names, WALKS, options.seed)
     return tasks
 
@@ -176,26 +190,28 @@ def told_limits(limits: Limits) -> str:
         for name in LIMIT_FLAGS
         if getattr(limits, name)
     ]
+    if limits.only_leases:
+        told.append("time to the ends of leases alone")
     return ", ".join(told) or "none"
 
 
 def _violation(name: str, limits: Limits, violation: Violation) -> str:
     flags = " ".join(f"--{flag.replace('_', '-')} {getattr(limits, flag)}" for flag in LIMIT_FLAGS)
-    story = "\n".join(tell(ALL[name], limits, violation.choices, violation.moving))
-    moving = f"--moving '{'; '.join(violation.moving)}'"
-    choices = f"--replay '{'; '.join(violation.choices)}'"
-    again = f"{COMMAND} --scenario {name} {flags} {moving} {choices}"
+    story = "\n".join(tell(ALL[name], limits, violation))
+    flags += " --only-leases" if limits.only_leases else ""
+    flags += "" if violation.reduced else " --unreduced"
+    flags += f" --moving '{'; '.join(violation.moving)}'"
+    again = f"{COMMAND} --scenario {name} {flags} --replay '{'; '.join(violation.choices)}'"
     return f"{name}: {violation.sentence}\n{story}\nreplay: {again}"
 
 
 def _replay(options: argparse.Namespace) -> int:
     scenario: Scenario = ALL[options.scenario[0]]
     limits = _limits(options, scenario.limits)
-    choices, moving = _parts(options.replay), _parts(options.moving)
-    _say("\n".join(tell(scenario, limits, choices, moving)))
-    machine = Machine(scenario, limits)
-    machine.learn(moving)
-    steps = replay(machine, choices)
+    violation = Violation("", _parts(options.replay), _parts(options.moving), not options.unreduced)
+    _say("\n".join(tell(scenario, limits, violation)))
+    machine = Machine.for_replay(scenario, limits, violation)
+    steps = replay(machine, violation.choices)
     last = steps[-1][1].state if steps else machine.first()
     broke = [sentence for _, step in steps for sentence in step.broke]
     broke += Continuation(machine).judge(last)
@@ -204,5 +220,5 @@ def _replay(options: argparse.Namespace) -> int:
     return 1 if broke else 0
 
 
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(";") if part.strip()]
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(";") if part.strip())

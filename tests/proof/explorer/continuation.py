@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hourhand.bootstrap import Adapters, wire_scheduler, wire_worker
-from hourhand.domain.model import Job, Priority
+from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.ports import Delivery
+from hourhand.services.contents import object_keys
 from hourhand.services.execution import Disposition
 from hourhand.settings import Settings
 from hourhand.testing import (
@@ -21,8 +22,9 @@ from hourhand.testing import (
     MemoryHandlerDirectory,
     RecordingTelemetry,
 )
-from tests.proof.explorer.effects import HANDLER, true_time
+from tests.proof.explorer.effects import HANDLER, JOBS, true_time
 from tests.proof.explorer.machine import Machine
+from tests.proof.explorer.process import hand_back
 from tests.proof.explorer.rules import letters_owed
 from tests.proof.explorer.rules_of_schedules import (
     is_outdated,
@@ -57,6 +59,8 @@ class Continuation:
         self.worlds = 0
         self._machine = machine
         self._known: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        first = machine.effects.jobs(machine.effects.first[JOBS])
+        self._began_whole = all(job.status is not JobStatus.RUNNING for job in first)
 
     def judge(self, state: State) -> tuple[str, ...]:
         """Return what does not come right from here on."""
@@ -68,7 +72,21 @@ class Continuation:
         if found is None:
             self.worlds += 1
             found = self._known[key] = tuple(_Run(self._machine, state).judge())
-        return found
+        return (*found, *self._left_undone(state))
+
+    def _left_undone(self, state: State) -> Iterator[str]:
+        """Yield what nobody is about to do any more, though nobody died and no time was lost."""
+        machine, budget = self._machine, state.budget
+        limits = machine.limits
+        is_whole = (budget.crashes, budget.expiries) == (limits.crashes, limits.expiries)
+        if state.actors or not is_whole or not self._began_whole:
+            return
+        jobs = machine.effects.jobs(state.parts[JOBS])
+        # Whoever hands back a job that must not run again leaves it to its lease.
+        if hand_back not in machine.scenario.handlers.values():
+            for job in jobs:
+                if job.status is JobStatus.RUNNING:
+                    yield f"the attempt of job {job.id} was given up, and nobody died"
 
 
 class _Run:
@@ -188,6 +206,11 @@ class _Run:
                 except AssertionError as error:
                     yield f"job {job.id} ended wrongly: {error}"
         yield from letters_owed(self._jobs(), self.ports["queues"].dead_letters)
+        # Whoever dies as it redrives may leave an object behind that costs its storage.
+        finished = {} if self.scenario.operations else self.ports["objects"]._finished
+        for job in () if self.scenario.operations else self._jobs():
+            if job.due_at is None and any(key not in finished for key in object_keys(job)):
+                yield f"job {job.id} ended, and what it has in the bucket never expires"
         for line in self.telemetry.warnings:
             if line.sentence in SWEEP_FAILURES:
                 yield f"{line.sentence} {line.fields['reason']}"

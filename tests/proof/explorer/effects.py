@@ -11,7 +11,8 @@ from hourhand.domain.model import Job
 from hourhand.ports import IndexPage
 from hourhand.testing import READS, START, FakeClock
 from tests.proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
-from tests.proof.explorer.rules_of_records import judge_keys
+from tests.proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
+from tests.proof.explorer.rules_of_records import judge_keys, judge_texts
 from tests.proof.explorer.rules_of_schedules import judge_changes
 from tests.proof.explorer.script import MILLISECOND, Answer, Call
 from tests.proof.explorer.values import Interner
@@ -59,6 +60,7 @@ class Effects:
         self.applied = 0
         self._answers = answers
         self._bounds = bounds
+        self._skews_of_holders: dict[str, timedelta] = {}
         self._memo: dict[tuple[Any, ...], tuple[int, int, tuple[str, ...]]] = {}
 
     def forget(self) -> None:
@@ -161,13 +163,37 @@ class Effects:
             changed = [(old[name], new[name]) for name in old if name in new]
             now = true_time(now_ms)
             return [told for pair in changed for told in judge_changes(*pair, now)]
-        if port != JOBS:
-            return []
+        if port == CONTROL:
+            return self._judge_control(call, part, after, now_ms, writer)
+        return self._judge_jobs(call, part, after, now_ms, writer) if port == JOBS else []
+
+    def _judge_control(
+        self, call: Call, part: int, after: int, now_ms: int, writer: Writer
+    ) -> list[str]:
+        leases, _, watermark, _ = self.value(CONTROL, part)
+        new_leases, _, new_watermark, _ = self.value(CONTROL, after)
+        told = list(judge_watermark(watermark, new_watermark))
+        if call.method.endswith("_lease"):
+            holder = call.args[1] if call.method == "acquire_lease" else call.args[0].holder
+            self._skews_of_holders[holder] = writer.skew
+            shown = true_time(now_ms) + writer.skew
+            # Who stood still since it read its clock takes every newer lease for one that lasts
+            # too long (ADR 14). Then two lead, which costs reads, and no more.
+            stood_still = shown - dict(call.kwargs).get("now", shown) > APART
+            is_judged = self._bounds.are_kept and not stood_still
+            skews = self._skews_of_holders if is_judged else None
+            told += judge_leases(leases, new_leases, holder, true_time(now_ms), skews)
+        return told
+
+    def _judge_jobs(
+        self, call: Call, part: int, after: int, now_ms: int, writer: Writer
+    ) -> list[str]:
         move = call.args[0].name if call.method == "transition" else call.method
         now = true_time(now_ms)
         before_by_id = {job.id: job for job in self.jobs(part)}
         after_by_id = {job.id: job for job in self.jobs(after)}
         told = list(judge_jobs(self.jobs(after), now))
+        told += judge_texts(self.jobs(after), self.value(JOBS, after)[1])
         for job_id in before_by_id.keys() | after_by_id.keys():
             before, new = before_by_id.get(job_id), after_by_id.get(job_id)
             if before != new:

@@ -15,7 +15,16 @@ from tests.proof.explorer.rules import Bounds
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.script import Answer, Call
 from tests.proof.explorer.sight import Sight
-from tests.proof.explorer.states import Budget, Counts, Ground, State, Step, ms_of, skews_of
+from tests.proof.explorer.states import (
+    Budget,
+    Counts,
+    Ground,
+    State,
+    Step,
+    Violation,
+    ms_of,
+    skews_of,
+)
 from tests.proof.explorer.times import Times
 from tests.proof.explorer.world_parts import PORTS, read_part
 from tests.world.world import World
@@ -62,14 +71,18 @@ class Machine:
         self._deliveries = Deliveries(ground, sight, self._beginnings)
         self._times = Times(ground)
 
-    def moving(self) -> tuple[str, ...]:
-        """Return what is known to change, in words."""
-        return tuple(sorted(map(_told, self.effects.moving)))
+    @classmethod
+    def for_replay(cls, scenario: Scenario, limits: Limits, violation: Violation) -> Machine:
+        """Return one that knows what was known when ``violation`` was found."""
+        machine = cls(scenario, limits, reduced=violation.reduced)
+        machine.effects.moving |= set(map(_understood, violation.moving))
+        machine.begin_anew()
+        return machine
 
-    def learn(self, moving: Iterable[str]) -> None:
-        """Take it for known that this changes, in the words of `moving`."""
-        self.effects.moving |= set(map(_understood, moving))
-        self.begin_anew()
+    def violation(self, sentence: str, choices: Iterable[str]) -> Violation:
+        """Return a violation found here."""
+        moving = tuple(sorted(map(_told, self.effects.moving)))
+        return Violation(sentence, tuple(choices), moving, self.reduced)
 
     def first(self) -> State:
         """Return the state in which nothing has begun."""

@@ -89,8 +89,16 @@ def _final_is_final(before: Job, after: Job) -> Iterator[str]:
         return
     if after.round == before.round and after.status is not before.status:
         yield f"a final state changed within its round, from {before.status} to {after.status}"
+    elif after.round == before.round and _outcome(after) != _outcome(before):
+        yield "what a job ended with changed within its round"
     if after.round == before.round and before.due_at is None and after.due_at is not None:
         yield "a job for which nothing is owed came back to the index"
+    elif after.round == before.round and after.due_at not in {before.due_at, None}:
+        yield "the entry of a job that ended was filed anew"
+
+
+def _outcome(job: Job) -> tuple[object, ...]:
+    return (job.result, job.finished_at, job.token, job.attempt)
 
 
 def _owner_is_respected(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hourhand.domain.model import Job, JobStatus, OnLost
 from hourhand.ports import IdempotencyRecord
+from hourhand.testing.job_store import KeptText
 
 OPENS_A_GENERATION = frozenset({"change", "redrive", "fail", "snooze", "hand_back"})
 """Moves after which no message that is out there may start the job."""
@@ -51,6 +52,19 @@ def _round_is_new(before: Job, after: Job) -> Iterator[str]:
     left = (after.cancel_requested_at, after.keep_until, after.finished_at, after.lease_until)
     if any(left):
         yield "a new round begins with what ended the old one"
+
+
+def judge_texts(jobs: Sequence[Job], texts: Mapping[str, Mapping[str, KeptText]]) -> Iterator[str]:
+    """Yield the jobs that are to run and whose payload beside them ends sooner than they say."""
+    for job in jobs:
+        until = job.payload_kept_until
+        if job.status.is_final or until is None or job.payload.item is None:
+            continue
+        kept = texts.get(job.id, {}).get(job.payload.item)
+        if kept is None or kept.keep_until < until:
+            yield f"job {job.id}: its payload ends sooner than it says"
+        if job.due_at is not None and until <= job.due_at:
+            yield f"job {job.id}: it is to run after its payload has ended, as it says"
 
 
 def judge_keys(

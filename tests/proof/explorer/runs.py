@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tests.proof.explorer.leader_scenarios import LED
+from tests.proof.explorer.other_scenarios import OTHERS
 from tests.proof.explorer.scenario import Limits
 from tests.proof.explorer.scenarios import ALL
+from tests.proof.explorer.soon_scenarios import SOON
+from tests.proof.explorer.tick_scenarios import TICKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,9 @@ class Exploration:
     limits: Limits
     must_end: bool = False
 
+
+LONGER = frozenset({"late-death", "stalls", "unreadable"})
+"""Of the small scenarios those that take more than a second."""
 
 FAST: tuple[Exploration, ...] = (
     Exploration("one-job", Limits(crashes=1, expiries=1)),
@@ -30,6 +37,7 @@ FAST: tuple[Exploration, ...] = (
             *("stopped-twice", "kept-back", "redriven-twice", "redriven-success"),
             *("in-the-bucket", "key-lost", "key-taken", "key-anew", "shards-shrink"),
             *("shards-warm", "fan-out-refused"),
+            *(each.name for each in (*LED, *TICKED, *SOON, *OTHERS) if each.name not in LONGER),
         )
     ),
 )
@@ -40,8 +48,9 @@ MOST_STATES = 600_000
 
 RUNS: tuple[Exploration, ...] = (
     Exploration("one-job", Limits(crashes=1, expiries=1), must_end=True),
-    # Over ten million states: a part of them.
-    Exploration("one-job", Limits(crashes=1, expiries=2, max_states=3_000_000)),
+    Exploration("one-job", Limits(crashes=1, expiries=2, only_leases=True), must_end=True),
+    # With time that stops at every instant that matters: over ten million states, a part of them.
+    Exploration("one-job", Limits(crashes=1, expiries=2, max_states=2_000_000)),
     *(
         Exploration(name, replace(scenario.limits, max_states=MOST_STATES))
         for name, scenario in ALL.items()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tests.crash.steps import after, passed, purged
+from tests.proof.explorer.leader_scenarios import LED
 from tests.proof.explorer.operations import (
     changes,
     operates,
@@ -13,10 +14,13 @@ from tests.proof.explorer.operations import (
     submits_two,
     submitted,
 )
+from tests.proof.explorer.other_scenarios import OTHERS
 from tests.proof.explorer.record_scenarios import RECORDED
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.schedule_scenarios import SCHEDULED
 from tests.proof.explorer.shard_scenarios import SHARDED
+from tests.proof.explorer.soon_scenarios import SOON
+from tests.proof.explorer.tick_scenarios import TICKED
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 
 SECOND = timedelta(seconds=1)
@@ -260,6 +264,10 @@ _ALL = (
     WILD_CLOCKS,
     *RECORDED,
     *SHARDED,
+    *LED,
+    *TICKED,
+    *SOON,
+    *OTHERS,
     *SCHEDULED,
 )
 

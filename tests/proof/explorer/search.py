@@ -12,24 +12,12 @@ from tests.proof.explorer.continuation import Continuation
 from tests.proof.explorer.effects import Widened
 from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.scenario import Limits, Scenario
-from tests.proof.explorer.states import State
+from tests.proof.explorer.states import State, Violation
 
 PROGRESS_EVERY = 100_000
 MAX_WIDENINGS = 200
 KEY_BITS = 40
 """More than there can be different values of a field."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that was broken, and the choices that lead there.
-
-    ``moving``: what was known to change when it was found; the choices are read with that.
-    """
-
-    sentence: str
-    choices: tuple[str, ...]
-    moving: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -147,8 +135,7 @@ def _explore(
     def violate(sentence: str, number: int, *last: str) -> None:
         if sentence not in told:
             told.add(sentence)
-            choices = search.trace(number, *last)
-            result.violations.append(Violation(sentence, choices, machine.moving()))
+            result.violations.append(machine.violation(sentence, search.trace(number, *last)))
 
     while search.queue and len(search) < limits.max_states:
         number, state = search.queue.popleft()

@@ -30,6 +30,7 @@ class Sight:
         """Nothing was looked at yet."""
         self._ground = ground
         self._looked: dict[tuple[int, ...], tuple[tuple[str, str], ...]] = {}
+        self._written: dict[int, frozenset[str]] = {}
 
     def look(self, state: State) -> Iterator[str]:
         """Yield what is wrong with a state."""
@@ -73,17 +74,23 @@ class Sight:
         """
         if not job_id:
             return False
-        if state.budget.crashes < self._ground.limits.crashes:
-            return True
         histories = self._ground.histories
-        for number in state.actors:
-            history: History | None = histories[number]
-            while history is not None and history.parent is not None:
-                value = histories.answers.value(history.answer).value
-                if getattr(getattr(value, "job", None), "id", None) == job_id:
-                    return True
-                history = history.parent
-        return False
+        return job_id in state.left or any(
+            job_id in self.written_by(histories[number]) for number in state.actors
+        )
+
+    def written_by(self, history: History) -> frozenset[str]:
+        """Return the jobs that an actor wrote so far."""
+        found = self._written.get(history.number)
+        if found is None:
+            ids = set()
+            node: History | None = history
+            while node is not None and node.parent is not None:
+                value = self._ground.histories.answers.value(node.answer).value
+                ids.add(getattr(getattr(value, "job", None), "id", ""))
+                node = node.parent
+            found = self._written[history.number] = frozenset(ids - {""})
+        return found
 
     def promises(self, state: State, history: History) -> Iterator[str]:
         """Yield what was promised to a caller and is not so."""

@@ -46,6 +46,7 @@ class State(NamedTuple):
     """One state of the whole. ``shown``: the jobs as the index shows them, and until when.
 
     ``actors``: the histories of those in the middle of an operation, in the order of their starts.
+    ``left``: the jobs that some wrote who died then, in the middle of an operation.
     """
 
     now_ms: int
@@ -54,6 +55,21 @@ class State(NamedTuple):
     actors: tuple[int, ...]
     counts: Counts
     budget: Budget
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that was broken, and the choices that lead there.
+
+    The choices are read with what was known to change (``moving``), and with whether calls that
+    nobody can change took a turn (``reduced``).
+    """
+
+    sentence: str
+    choices: tuple[str, ...]
+    moving: tuple[str, ...] = ()
+    reduced: bool = True
 
 
 class Step(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.proof.explorer.histories import History
 from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.script import Answer, Call
-from tests.proof.explorer.states import State, Step
+from tests.proof.explorer.states import State, Step, Violation
 
 MAX_WORDS = 160
 
@@ -46,14 +46,11 @@ def _replay(machine: Machine, choices: Sequence[str]) -> list[tuple[State, Step]
     return told
 
 
-def tell(
-    scenario: Scenario, limits: Limits, choices: Sequence[str], moving: Iterable[str] = ()
-) -> list[str]:
-    """Return the story of a trace, a line for each choice; ``moving`` as when it was found."""
-    machine = Machine(scenario, limits)
-    machine.learn(moving)
+def tell(scenario: Scenario, limits: Limits, violation: Violation) -> list[str]:
+    """Return the story of a trace, a line for each choice."""
+    machine = Machine.for_replay(scenario, limits, violation)
     lines = []
-    for before, step in replay(machine, choices):
+    for before, step in replay(machine, violation.choices):
         seconds = step.state.now_ms / 1000
         lines.append(f"{seconds:9.3f}  {step.choice:24} {_what(machine, before, step)}")
         changed = before.parts[JOBS] != step.state.parts[JOBS]

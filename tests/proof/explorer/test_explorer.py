@@ -44,7 +44,7 @@ def test_every_scenario_is_explored_by_some_run() -> None:
 
 def _story(result: Result) -> str:
     violation = result.violations[0]
-    lines = tell(ALL[result.name], result.limits, violation.choices, violation.moving)
+    lines = tell(ALL[result.name], result.limits, violation)
     return "\n".join([violation.sentence, *lines])
 
 
@@ -94,11 +94,9 @@ def test_a_planted_fault_is_found_and_its_trace_replays(
     plant(monkeypatch)
     result = explore(ALL[name], limits)
     (violation,) = result.violations[:1]
-    machine = Machine(ALL[name], limits)
-    machine.learn(violation.moving)
-    steps = replay(machine, violation.choices)
+    steps = replay(Machine.for_replay(ALL[name], limits, violation), violation.choices)
     assert len(steps) == len(violation.choices)
-    story = tell(ALL[name], limits, violation.choices, violation.moving)
+    story = tell(ALL[name], limits, violation)
     assert len(story) >= len(steps)
 
 
@@ -108,7 +106,7 @@ def test_the_shortest_trace_to_a_fault_is_told_step_by_step(
     _no_token(monkeypatch)
     limits = Limits(crashes=0, expiries=1)
     (violation,) = explore(ALL["one-job"], limits).violations
-    story = tell(ALL["one-job"], limits, violation.choices)
+    story = tell(ALL["one-job"], limits, violation)
     assert "jobs.put(one ENQUEUED" in story[0]
     assert violation.sentence in story[-1]
     assert any("time passes" in line for line in story)
@@ -158,7 +156,8 @@ def test_a_walk_that_finds_a_fault_is_shortened_and_replays(
     _entry_goes_first(monkeypatch)
     result = walk(ALL["dead"], 500, seed=1)
     (violation,) = result.violations
-    steps = replay(Machine(ALL["dead"], result.limits), violation.choices)
+    machine = Machine.for_replay(ALL["dead"], result.limits, violation)
+    steps = replay(machine, violation.choices)
     assert violation.sentence in steps[-1][1].broke
     assert len(violation.choices) < 25
 

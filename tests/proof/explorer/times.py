@@ -33,13 +33,21 @@ class Times:
         is_at_rest = not state.actors or not self._ground.scenario.rests
         if state.budget.expiries and is_at_rest:
             less = state.budget._replace(expiries=state.budget.expiries - 1)
-            for instant in self._next_instants(state):
+            is_in_midst = state.actors and self._ground.limits.only_leases
+            for instant in self._ends(state) if is_in_midst else self._next_instants(state):
                 if instant != free:
                     yield self._time(state._replace(budget=less), instant)
 
     def _time(self, state: State, now_ms: int) -> Step:
         shown = state.shown if state.shown is not None and now_ms <= state.shown[1] else None
         return Step(f"time {now_ms}", state._replace(now_ms=now_ms, shown=shown))
+
+    def _ends(self, state: State) -> list[int]:
+        """Return when the leases of jobs end, those that lie ahead."""
+        leases = [job.lease_until for job in self._ground.jobs(state) if job.lease_until]
+        offsets = self._ground.scenario.offsets
+        instants = {ms_of(until + offset) for until in leases for offset in offsets}
+        return sorted(instant for instant in instants if instant > state.now_ms)
 
     def _next_instants(self, state: State) -> list[int]:
         instants = set(self._instants_of(state.parts[JOBS]))

@@ -1,4 +1,7 @@
-"""Seeded random walks: many faults at once, far beyond what can be explored to its end."""
+"""Seeded random walks: many faults at once, far beyond what can be explored to its end.
+
+They are not reduced: every call takes its turn, and time may move at any of them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ from tests.proof.explorer.continuation import Continuation
 from tests.proof.explorer.effects import Widened
 from tests.proof.explorer.machine import Machine
 from tests.proof.explorer.scenario import Limits, Scenario
-from tests.proof.explorer.search import Violation
-from tests.proof.explorer.states import State, Step
+from tests.proof.explorer.states import State, Step, Violation
 
 MAX_STEPS = 400
 
@@ -56,7 +58,7 @@ class WalkResult:
 def walk(scenario: Scenario, walks: int, seed: int, limits: Limits = MANY) -> WalkResult:
     """Walk ``walks`` times from the beginning to an end, or to the first violation."""
     began = time.process_time()
-    machine = Machine(scenario, limits)
+    machine = Machine(scenario, limits, reduced=False)
     settled = Continuation(machine)
     result = WalkResult(scenario.name, seed, limits)
     for number in range(walks):
@@ -87,10 +89,10 @@ def _walk(
         choices.append(step.choice)
         result.steps += 1
         if step.broke:
-            return Violation(step.broke[0], tuple(choices), machine.moving())
+            return machine.violation(step.broke[0], choices)
         state = step.state
     broke = settled.judge(state)
-    return Violation(broke[0], tuple(choices), machine.moving()) if broke else None
+    return machine.violation(broke[0], choices) if broke else None
 
 
 def _weight(step: Step) -> float:
@@ -99,8 +101,7 @@ def _weight(step: Step) -> float:
 
 def shortened(scenario: Scenario, limits: Limits, violation: Violation) -> Violation:
     """Leave out choice after choice, as long as the same rule is broken."""
-    machine = Machine(scenario, limits)
-    machine.learn(violation.moving)
+    machine = Machine.for_replay(scenario, limits, violation)
     settled = Continuation(machine)
     choices = list(violation.choices)
     place = len(choices) - 1
@@ -110,7 +111,7 @@ def shortened(scenario: Scenario, limits: Limits, violation: Violation) -> Viola
         if kept is not None and len(kept) < len(choices):
             choices = kept
         place = min(place, len(choices)) - 1
-    return Violation(violation.sentence, tuple(choices), machine.moving())
+    return machine.violation(violation.sentence, choices)
 
 
 def _kept(

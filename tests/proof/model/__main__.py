@@ -11,6 +11,7 @@ import argparse
 import sys
 from dataclasses import dataclass, field
 
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 from tests.proof.model.checks import FAILS, FAST, HOLDS, Check
 from tests.proof.model.spin import Result, Unrunnable, run_check
@@ -27,6 +28,7 @@ class _Run:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run all checks and print a table of them."""
+    unwind_on_sigterm()
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("--fast", action="store_true", help="the smallest bounds only")
     parser.add_argument("--stories", action="store_true", help="print each counterexample")

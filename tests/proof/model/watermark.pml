@@ -2,7 +2,8 @@
  * How far back the sweep reads: the watermark's rule from DESIGN.md, section 5, with time in steps.
  *
  * A step of `now` is a bucket's length. Writers read their clock, stand still up to the stall bound,
- * write; the index shows a write within the lag; two sweepers read it and write the watermark.
+ * write; the index shows a write within the lag; a sweeper reads it and writes the watermark. Where
+ * there are more, the others look LOOKS times each, whenever they like, beside the first.
  */
 
 #ifndef END
@@ -13,6 +14,12 @@
 #endif
 #ifndef SWEEPERS
 #define SWEEPERS 2
+#endif
+#ifndef MOVES
+#define MOVES 1           /* how often a writer moves its job on */
+#endif
+#ifndef LOOKS
+#define LOOKS 1
 #endif
 #define SKEW 1            /* between any two clocks: DESIGN's "2 x skew" */
 #define STALL 1
@@ -38,9 +45,12 @@ bool stands[WRITERS];
 byte read_at[WRITERS];
 
 /* The sweep's record. `empty_since`: plus one; 0 where the bucket was not seen empty. */
-byte low, version;
+byte low;
 short open;
 byte empty_since[END + 3];
+#if SWEEPERS > 1
+bool outdated[SWEEPERS];  /* the record was written since this one read it */
+#endif
 
 #define READ(number) ((number) >= low || HAS(open, number))
 #define NOT_LOST ((!filed[0] || READ(bucket[0])) && (!filed[WRITERS - 1] || READ(bucket[WRITERS - 1])))
@@ -88,7 +98,7 @@ again:
 	assert(NOT_LOST);
 	d_step { shown[me] = true; filed_at[me] = 0; printf("Index: shows the job of writer %d\n", me) };
 	if
-	:: moves == 0 -> moves++; goto again
+	:: moves < MOVES -> moves++; goto again
 	:: skip
 	:: goto done
 	fi;
@@ -107,7 +117,69 @@ done:	skip
 #else
 #define JOIN(number) open = open | BIT(number)
 #endif
-#define AS_READ (version == my_version)
+
+/* The write names the record as it was read: who read another one writes nothing. */
+#if SWEEPERS > 1 && !defined(WRITE_UNREAD)
+#define AS_READ (!outdated[me])
+#else
+#define AS_READ true
+#endif
+#if SWEEPERS > 1
+#define HAS_LOOKS (me == 0 || looks < LOOKS)
+#else
+#define HAS_LOOKS true
+#endif
+
+#ifdef WRITE_UNREAD
+#define RECORDS (END + 3)
+#endif
+
+inline read_record() {
+#ifdef WRITE_UNREAD
+	my_low = low;
+	my_open = open;
+	one = 0;
+	do
+	:: one < RECORDS -> my_empty[one] = empty_since[one]; one++
+	:: else -> break
+	od;
+	one = 0;
+#endif
+#if SWEEPERS > 1
+	outdated[me] = false;
+	looks = (me == 0 -> 0 : looks + 1);
+#endif
+	next = now + 1
+}
+
+/* What is written follows from the record that was read, whatever stands there by now. */
+inline begin_write() {
+	was_low = low;
+#ifdef WRITE_UNREAD
+	low = my_low;
+	open = my_open;
+	one = 0;
+	do
+	:: one < RECORDS -> empty_since[one] = my_empty[one]; my_empty[one] = 0; one++
+	:: else -> break
+	od;
+	my_low = 0;
+	my_open = 0;
+#endif
+	one = 0
+}
+
+inline end_write() {
+#if SWEEPERS > 1
+	one = 0;
+	do
+	:: AS_READ && one < SWEEPERS -> outdated[one] = (one == me -> outdated[one] : true); one++
+	:: else -> break
+	od;
+	outdated[me] = false;
+#endif
+	one = 0
+}
 
 /* One bucket as the sweep saw it; it counts as first seen empty when the look had ended. */
 inline judge(number) {
@@ -131,15 +203,22 @@ inline judge(number) {
 }
 
 active [SWEEPERS] proctype sweeper() {
-	byte off, began, ended, my_version, next, one;
+	byte me = _pid - 1 - WRITERS, off, began, ended, next, one, was_low;
 	short seen;
+#if SWEEPERS > 1
+	byte looks;
+#endif
+#ifdef WRITE_UNREAD
+	byte my_low, my_empty[RECORDS];
+	short my_open;
+#endif
 	if
 	:: off = 0
 	:: off = SKEW
 	fi;
 end_idle:
 	do
-	:: d_step { next <= now -> began = now + off; my_version = version; next = now + 1 };
+	:: d_step { next <= now && HAS_LOOKS -> began = now + off; read_record() };
 		d_step {
 			one = 0;
 			seen = 0;
@@ -149,10 +228,11 @@ end_idle:
 				one++
 			:: else -> break
 			od;
+			one = 0;
 			ended = now + off
 		};
 		d_step {
-			one = 0;
+			begin_write();
 			do
 			:: AS_READ && one <= END ->
 				if
@@ -162,11 +242,11 @@ end_idle:
 				one++
 			:: else -> break
 			od;
-	#if SWEEPERS > 1
-		version = (AS_READ -> version + 1 : version);
-#endif
-			began = 0; ended = 0; my_version = 0; seen = 0; one = 0;
-			printf("Sweep: the watermark is %d, open are %d\n", low, open)
+			end_write();
+			began = 0; ended = 0; seen = 0;
+			printf("Sweeper %d: the watermark is %d, open are %d\n", me, low, open);
+			assert(low >= was_low);      /* the watermark never falls */
+			was_low = 0
 		};
 		assert(NOT_LOST)
 	od

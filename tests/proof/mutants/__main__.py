@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 from tests.proof.mutants.catalogue import THEMES, chosen
 from tests.proof.mutants.mutant import Mutant, is_explorer
@@ -18,6 +19,7 @@ PROGRESS_EVERY = 20
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 1 where a mutant lives on, or a killer is wrong about the code as it is."""
+    unwind_on_sigterm()
     options = _parser().parse_args(arguments)
     mutants = chosen(options.only)
     if options.list:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tests.proof.mutants import (
+    of_adapters,
     of_clauses,
     of_ends,
     of_schedules,
@@ -33,6 +34,7 @@ _BY_THEME: Mapping[str, tuple[Mutant, ...]] = {
     "attempts": of_work.MUTANTS,
     "recovery, letters, people, keys": of_ends.MUTANTS,
     "schedules and places": of_schedules.MUTANTS,
+    "adapters to AWS": of_adapters.MUTANTS,
 }
 
 THEMES: Mapping[str, tuple[Mutant, ...]] = {

@@ -1,4 +1,4 @@
-"""Which mutants the explorer kills too, and in which of its scenarios.
+"""Which mutants the explorer kills too, in which of its scenarios, and why not the others.
 
 It looks through every interleaving within the limits of a scenario; a mutant that it is to kill
 must be named here with the scenario that shows it, and with its limits where they are others.
@@ -7,6 +7,8 @@ must be named here with the scenario that shows it, and with its limits where th
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from tests.proof.mutants import of_adapters
 
 BY_EXPLORER: Mapping[str, str] = {
     "mark_enqueued without status": "batch",
@@ -123,4 +125,125 @@ BY_EXPLORER: Mapping[str, str] = {
     "one look is enough": "watermark",
     "what was handed over counts as empty": "fan-out-over",
     "shards that nobody took are left": "fan-out-refused",
+    "mark_enqueued without generation": "put-off-as-sent",
+    "refile without status": "refiled-final",
+    "refile without filed_as_read": "refiled",
+    "refile without history_as_read": "refiled-full",
+    "keep_payload without kept_as_read": "payload-put-off",
+    "claim without generation": "retry",
+    "die without status": "dead, crashes=0 expiries=0",
+    "die without token": "zombie-dies",
+    "no mark after a dispatch": "both-sent",
+    "a delay rounded up": "fractions",
+    "a failed send stays announced": "refused-soon",
+    "another body under the same key": "other-body",
+    "nothing is sent at submission": "sent-at-once",
+    "filed under a time that is over": "past",
+    "writers may stall": "stalls",
+    "a stalled writer gives up in silence": "stalls",
+    "a stalled writer files under the time that it read before": "watermark",
+    "due soon is not sent soon": "sent-at-once",
+    "a look-ahead of 180 s": "late-death",
+    "the bucket of the horizon is not read": "late-death",
+    "a leader's lease longer than a tick": "dead-leader",
+    "visibility shorter than the lease": "redelivered",
+    "a new installation looks back at nothing": "new-installation",
+    "no hard cap on what a backlog explains": "hard-cap",
+    "a backlog explains everything": "older-than-all",
+    "a backlog explains nothing": "backlog",
+    "the queues are never asked": "backlog",
+    "no back-off of what is sent again": "lost-again",
+    "nobody is raised": "raised",
+    "raised all the way at once": "raised-once",
+    "the sweep expires nothing": "expired-unseen",
+    "payloads are not kept longer": "payload-kept",
+    "only the first page of a shard is read": "pages",
+    "a shard that cannot be read counts as empty": "unreadable",
+    "a bucket counts as read though a shard is missing": "unreadable",
+    "the trailing re-read is forgotten": "missed-soon",
+    "no deep re-read": "behind",
+    "the deep re-read stays where it is": "behind",
+    "older open buckets are not read again": "old-open",
+    "the sweep sees no bucket as full": "unreadable",
+    "a candidate that was never looked at": "unreadable",
+    "an open bucket leaves while it shows entries": "open",
+    "an open bucket leaves when it was not read": "open",
+    "an outage is not made good in one sweep": "outage",
+    "a leader overwrites the watermark of its successor": "leases",
+    "a watermark under a map of yesterday": "old-map",
+    "a clock of which nothing is known closes buckets": "unknown-clocks",
+    "a clock that is off closes buckets": "clock-off",
+    "the windows are not widened": "slow-clock",
+    "whoever's clock is far off leads": "clock-far-off",
+    "a lease is taken without the margin": "leases-skewed",
+    "a lease is taken from whoever holds it": "leases",
+    "a lease that no right clock made is waited for": "dead-fast-leader",
+    "a lease is renewed by whoever had it": "leases",
+    "a leader never looks whether it leads": "lost-lease",
+    "a lease is not given up": "lease-given-up",
+    "shards are swept without a lease": "two-sweepers",
+    "who lost its job deletes the message": "zombie-deletes",
+    "visibility is left as the queue has it": "hidden-shortly",
+    "nobody waits out the fraction": "fractions",
+    "claimed before the fraction is waited out": "fractions",
+    "an early message is hidden for a second too long": "early",
+    "a single refusal costs the attempt": "insistent",
+    "a claim of one's own is not known again": "insistent",
+    "an outcome of one's own is not known again": "sent-at-once",
+    "whoever cannot beat goes on for ever": "beats",
+    "a heartbeat does not extend the lease": "beats",
+    "a retry is not sent": "sent-at-once",
+    "a failure of a job that was asked to stop is dropped": "stopped-as-it-fails",
+    "an error that no retry heals is retried": "not-healed",
+    "a recovered job is not sent": "recovered-soon",
+    "the debt of an object is forgotten": "bucket-ends",
+    "a payload is kept shorter": "payload-put-off",
+    "the result of other inputs": "other-inputs",
+    "who waits is not called": "called",
+    "what is missed leaves no reason": "visits-skipped",
 }
+"""By the names of mutants: the scenario that shows each."""
+
+_COSTS_READS = (
+    "It costs reads, which no rule of the explorer counts: nothing is lost, nothing is late."
+)
+_COSTS_RECEIVES = (
+    "It costs receives, which the explorer does not count: the claim refuses whoever gets the "
+    "message, and its job is as it should be."
+)
+_ALL_COUNTS_ARE_READ = (
+    "Readers look in the largest count that covers a bucket: a writer with another count is found "
+    "all the same, and new shards that nobody uses cost no job."
+)
+
+_NO_ADAPTERS = "The services are explored over the stores in memory: no adapter to AWS is in it."
+
+NOT_BY_EXPLORER: Mapping[str, str] = {
+    "all open buckets are read at every tick": _COSTS_READS,
+    "open buckets are never closed": _COSTS_READS,
+    "a refused message comes back every second": _COSTS_RECEIVES,
+    "a stale message goes round and round": _COSTS_RECEIVES,
+    "a heartbeat does not keep the message": _COSTS_RECEIVES,
+    "the shard map is never read again": _ALL_COUNTS_ARE_READ,
+    "writers use the oldest count": _ALL_COUNTS_ARE_READ,
+    "the map changes for buckets under way": "The service asks for a bucket in the future always: "
+    "the refusal is met only by who calls the map itself, which no actor of the explorer does.",
+    "claim without due": "A sleep that ends early is waited out again, up to five times, and a "
+    "worker comes to a claim before its time only after all of them.",
+    "cancel_waiting without generation": "An object that is never marked as finished costs its "
+    "storage. The explorer counts objects only where nobody changes a job: a change that is "
+    "refused leaves its own object behind, too.",
+    "a put of one's own is taken for another's": "A lost answer is told to the service as such; "
+    "that a client library sends a put twice happens below the ports.",
+    "a repeated submission moves nothing": "Once a writer died that stood still, the rule of sight "
+    "is silent until the deep re-read, which brings the job to its end here, too.",
+    "filed in an older bucket": "It takes a clock that is set back in the middle of an attempt; "
+    "here each clock is off by the same all the time.",
+    "a handler begins that cannot end": "Here every process has all of its function's time left.",
+    "the handler starts without a look at the lease": "A start after the end of a lease is "
+    "excused by the rule of starts, since its worker may have stood still just before it; that "
+    "this one read its clock in time to know is not looked at.",
+    "a job that died holds its key": "A job is deleted after a day, which no path here lasts.",
+    **dict.fromkeys((mutant.name for mutant in of_adapters.MUTANTS), _NO_ADAPTERS),
+}
+"""By the names of mutants that others kill: why no scenario of the explorer does."""

@@ -3,7 +3,8 @@
 Imported only once the mutant is in its place: all of this runs on the code as it then is. A
 killer's name is that of a piece of work and of what happens to it (``succeed / a death``), or of
 a simulation (``time: a message is lost`` is `dramas_time.a_message_is_lost`), or of a scenario of
-the explorer (``explorer: one-job``, or ``explorer: one-job, crashes=0`` with other limits).
+the explorer (``explorer: one-job``, or ``explorer: one-job, crashes=0`` with other limits), or of
+a test of the contract suite over moto (``contract:``, see `contract_killers`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ def killer_of(name: str) -> Killer:
     theme, _, what = name.partition(": ")
     if is_explorer(name):
         return partial(_explore, what)
+    if theme == "contract":
+        from tests.proof.mutants.contract_killers import contract_killer  # noqa: PLC0415 - moto is slow
+
+        return contract_killer(what)
     module = import_module(f"tests.proof.mutants.dramas_{theme}")
     killer: Killer | None = getattr(module, what.replace(" ", "_"), None)
     if killer is None:

@@ -9,7 +9,7 @@ import pytest
 from tests.proof.explorer.scenarios import ALL as SCENARIOS
 from tests.proof.mutants.catalogue import ALL, THEMES, chosen
 from tests.proof.mutants.clause_mutants import clause_pairs
-from tests.proof.mutants.explored import BY_EXPLORER
+from tests.proof.mutants.explored import BY_EXPLORER, NOT_BY_EXPLORER
 from tests.proof.mutants.mutant import (
     Mutant,
     Patch,
@@ -69,6 +69,13 @@ def test_each_scenario_of_the_explorer_is_one_and_kills_one_that_others_kill_too
     assert BY_EXPLORER.keys() <= killed.keys()
     assert {named.partition(", ")[0] for named in BY_EXPLORER.values()} <= SCENARIOS.keys()
     assert all(not is_explorer(killed[name].killers[0]) for name in BY_EXPLORER)
+
+
+def test_the_explorer_kills_each_mutant_that_others_kill_or_says_why_not() -> None:
+    by_others = {m.name for m in ALL if m.killers and not is_explorer(m.killers[0])}
+    assert by_others == BY_EXPLORER.keys() | NOT_BY_EXPLORER.keys()
+    assert not BY_EXPLORER.keys() & NOT_BY_EXPLORER.keys()
+    assert all(len(reason.split()) >= 10 for reason in NOT_BY_EXPLORER.values())
 
 
 def test_an_order_is_read_as_it_was_written() -> None:

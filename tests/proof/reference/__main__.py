@@ -9,6 +9,7 @@ import traceback
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 from tests.proof.reference.machine import ReferenceMachine
 
@@ -24,6 +25,7 @@ INVARIANTS = (
 
 def main() -> int:
     """Step, tell, and return 1 where an answer was not as the model says."""
+    unwind_on_sigterm()
     parser = argparse.ArgumentParser(prog="python -m tests.proof.reference", description=__doc__)
     parser.add_argument("--examples", type=int, default=1_000, help="lives of the system")
     parser.add_argument("--seed", type=int, default=1)

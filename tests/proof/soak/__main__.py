@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 from tests.proof.soak.load import SoakFailed
 from tests.proof.soak.run import Course, Record, run
@@ -26,6 +27,7 @@ _began = time.monotonic()
 
 
 def main() -> int:
+    unwind_on_sigterm()
     options = _parse()
     minutes = f" --minutes {options.minutes:g}"
     plant = f" --plant {options.plant}" if options.plant else ""

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 from tests.proof.virtual_year.live import Verdict, live, say
 from tests.proof.virtual_year.year import Plan, Year
@@ -31,6 +32,7 @@ TOLD = {
 
 def main() -> int:
     """Run the command."""
+    unwind_on_sigterm()
     parser = argparse.ArgumentParser(
         prog="python -m tests.proof.virtual_year",
         description="Let schedules live through virtual time with all that goes wrong, and audit.",
