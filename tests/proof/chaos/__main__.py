@@ -15,12 +15,13 @@ from pathlib import Path
 from bench.emulator import PROGRAM, emulator
 from hourhand.local.cloud import MOTO
 from tests.proof.chaos.course import Course, Outcome, run
-from tests.proof.chaos.evidence import Violation
-from tests.proof.chaos.plan import Size, plan_faults, plan_jobs
+from tests.proof.chaos.evidence import Demand, Violation
+from tests.proof.chaos.plan import Size, demand_of, plan_faults, plan_jobs
 from tests.proof.chaos.plants import PLANTS
 from tests.proof.chaos.report import findings_of, summary
 from tests.proof.chaos.rules import judge
 from tests.proof.chaos.story import story_of
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import add_figures_flag
 
 QUIET_SHARE = 3
@@ -33,6 +34,7 @@ Say = Callable[[str], None]
 
 def main() -> int:
     """Run it; 0: everything held."""
+    unwind_on_sigterm()
     options = _parse()
     began = time.monotonic()
 
@@ -95,6 +97,7 @@ def _run(
                 faults=plan_faults(size, options.seed) if with_faults else (),
                 folder=folder,
                 seed=options.seed,
+                demand=demand_of(size) if with_faults else Demand(jobs=size.jobs),
                 backend=backend,
                 plant=options.plant,
                 say=say,

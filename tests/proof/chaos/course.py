@@ -17,7 +17,7 @@ from hourhand.local.cloud import MOTO, CloudOptions
 from hourhand.local.demo.client import ApiClient
 from hourhand.ports import JobStore
 from tests.proof.chaos.cloud import ChaosCloud, Ear
-from tests.proof.chaos.evidence import Cancel, Ending, Evidence, Kind, Promise
+from tests.proof.chaos.evidence import Cancel, Demand, Ending, Evidence, Kind, Promise
 from tests.proof.chaos.gather import (
     IDS_A_READ,
     ChaosFailed,
@@ -45,7 +45,8 @@ DRAIN_SECONDS = 420.0
 class Course:
     """What to run. ``folder``: where ledger and logs go; ``say`` is told now and then.
 
-    ``plant``: the name of a fault in the product itself, of `tests.proof.chaos.plants`.
+    ``demand``: what of it must come about. ``plant``: the name of a fault in the product itself, of
+    `tests.proof.chaos.plants`.
     """
 
     size: Size
@@ -53,6 +54,7 @@ class Course:
     faults: Sequence[PlannedFault]
     folder: Path
     seed: int
+    demand: Demand = field(default_factory=Demand)
     backend: str = MOTO
     batch_size: int = 4
     plant: str | None = None
@@ -128,8 +130,9 @@ class _Run:
         start = datetime.now(UTC)
         schedules = Schedules(start, self.course.size.seconds)
         schedules.put(client)
-        saboteur.start()
+        # First of all, whatever ends the run: who is stopped cannot be ended in good order.
         self.stack.callback(saboteur.stop)
+        saboteur.start()
         self._take_steps(client, store, saboteur, start.timestamp())
         saboteur.finish()
         submitted_at = time.time()
@@ -204,7 +207,12 @@ class _Run:
     # --- looking ---
 
     def _look(self, store: JobStore, saboteur: Saboteur | None) -> None:
-        """See how those are that succeeded since the last look, and tell how far we are."""
+        """See how those are that succeeded since the last look, and tell how far we are.
+
+        Raises `SabotageFailed` once a fault could not be done.
+        """
+        if saboteur is not None:
+            saboteur.check()
         now = time.time()
         if now - self._looked_at < LOOK_SECONDS:
             return
@@ -263,4 +271,6 @@ class _Run:
             settled=self.settled,
             dead_letters=letters,
             other_problems=self.problems,
+            demand=self.course.demand,
+            dropped=saboteur.dropped,
         )

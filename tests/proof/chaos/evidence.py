@@ -98,6 +98,22 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Demand:
+    """What a run must have had to count: less of it shows less than it says.
+
+    ``troubles``: the kinds of faults of which there must be one at least. ``pauses`` and
+    ``audits``: whether so long a run must have had a process paused past its lease while it held
+    one, and a wrong clock that an audit was to find.
+    """
+
+    jobs: int = 0
+    kills: int = 0
+    troubles: frozenset[Trouble] = frozenset()
+    pauses: bool = False
+    audits: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Tick:
     """A scheduler's tick that came to its end."""
 
@@ -113,7 +129,8 @@ class Evidence:
     """Everything.
 
     ``names``: which place in the cloud a process had. ``settled``: how a job was when it was first
-    seen final. ``other_problems``: what is wrong with schedules, in words.
+    seen final. ``other_problems``: what is wrong with schedules, in words. ``dropped``: how many
+    faults of the plan found nobody to strike, by what they were.
     """
 
     timings: Timings
@@ -127,6 +144,8 @@ class Evidence:
     settled: Mapping[str, Ending] = field(default_factory=dict)
     dead_letters: Mapping[str, int] = field(default_factory=Counter)
     other_problems: Sequence[str] = ()
+    demand: Demand = field(default_factory=Demand)
+    dropped: Mapping[str, int] = field(default_factory=Counter)
 
     def runs_by_job(self) -> dict[str, list[Run]]:
         """Return the runs of each job, as they began."""
@@ -136,7 +155,7 @@ class Evidence:
         return by_job
 
     def clock_faults(self, begin: float, end: float) -> list[Fault]:
-        """Return the wrong clocks of any process between two instants."""
+        """Return the wrong clocks of any process between two instants, however little."""
         return [
             fault
             for fault in self.faults

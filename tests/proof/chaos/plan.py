@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from hourhand.domain.timings import Timings
-from tests.proof.chaos.evidence import Kind
+from tests.proof.chaos.evidence import Demand, Kind, Trouble
 
 TIME_SCALE = 0.2
 """All durations of the protocol are a fifth of the product's: a lease lasts 9 s, a tick 12 s."""
@@ -48,6 +48,12 @@ WARM_UP_SECONDS = 3.0
 CLOCKS_UNTIL = 0.45
 """Clocks are wrong in the first part of a run only, so that the rest is judged without them: the
 lease that a clock 5 minutes ahead gave lasts so long."""
+
+PAUSES_FROM_SECONDS = 120.0
+"""So long a run has several pauses planned: one of them finds a worker in a run, or a leader."""
+
+AUDITS_FROM_SECONDS = 240.0
+"""So long a run has several schedulers' clocks stepped: one ticks through while it is wrong."""
 
 MOST_SKEW_SECONDS = 300.0
 SMALL_SKEW_SECONDS = (1.0, 5.0)
@@ -164,6 +170,18 @@ def plan_faults(size: Size, seed: int) -> list[PlannedFault]:
         faults.append(PlannedFault(at_seconds=at, act=Act.PURGE, target=Target.QUEUES))
     faults += [_clock(chance, size) for _ in range(_times(end * CLOCKS_UNTIL, 12.0))]
     return sorted(faults, key=lambda fault: fault.at_seconds)
+
+
+def demand_of(size: Size) -> Demand:
+    """Return what a run of this size, by `plan_faults`, must have had."""
+    troubles = set(Trouble) if size.kills else set(Trouble) - {Trouble.KILL}
+    return Demand(
+        jobs=size.jobs,
+        kills=size.kills,
+        troubles=frozenset(troubles),
+        pauses=size.seconds >= PAUSES_FROM_SECONDS,
+        audits=size.seconds >= AUDITS_FROM_SECONDS,
+    )
 
 
 def _times(seconds: float, every: float) -> int:

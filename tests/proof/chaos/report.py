@@ -9,26 +9,27 @@ from hourhand.domain.model import EventKind
 from hourhand.domain.skew import SkewVerdict
 from hourhand.services.queries import percentile
 from tests.proof.chaos.course import Outcome
-from tests.proof.chaos.evidence import Ending, Evidence, Fault, Trouble, Violation
+from tests.proof.chaos.evidence import Ending, Evidence, Trouble, Violation
 from tests.proof.chaos.ledger import End
 from tests.proof.chaos.plan import TIME_SCALE
-from tests.proof.chaos.rules_of_runs import overlaps
+from tests.proof.chaos.rules_of_faults import audits, is_scheduler, pauses_past_a_lease
+from tests.proof.chaos.rules_of_runs import Verdict, losses, overlaps, repeats, returns
 from tests.proof.figures import Findings
 
 PART = "chaos"
 
 
-EXCUSES = {
-    "paused": "runs side by side: the owner was paused past its lease",
-    "clock": "runs side by side: a clock was wrong",
-}
+WHY_NOT = (Verdict.PAUSED, Verdict.CLOCK, Verdict.LOST, Verdict.CUT)
+"""Why a rule that looked at something did not judge it as it judges all else."""
+
 PROMISED = {
     "lost": "jobs lost",
     "ending": "jobs with a final state that they should not have",
     "commit": "attempts or jobs committed by two, or by who was not the owner",
-    "overlap": "runs side by side though nobody was paused and no clock was wrong",
+    "overlap": "runs side by side though neither was paused and no clock of theirs was wrong",
     "early": "runs before their time, beyond what the worker's clock was ahead",
     "repeat": "runs again without a recorded expiry or failed attempt",
+    "lease": "attempts called lost before their lease was over",
 }
 """What the product promises, by the name of the rule: shown also where nothing broke it."""
 
@@ -41,8 +42,9 @@ def findings_of(
     findings = Findings(part=PART, command=command)
     findings.count("jobs accepted", len(evidence.promises))
     findings.count("of them of schedules", stormy.occurrences)
-    _count_faults(findings, evidence.faults)
+    _count_faults(findings, evidence)
     _count_consequences(findings, stormy)
+    _count_judged(findings, evidence)
     broken = Counter(violation.rule for violation in violations)
     for rule, told in PROMISED.items():
         findings.count(told, broken.pop(rule, 0))
@@ -59,7 +61,7 @@ def findings_of(
         " tick 12 s, the look-ahead 60 s. Only the wait of 2 s before a claim stays, and what was"
         " sent is sent again after a minute at most, for no CloudWatch tells the age of a queue."
         " Lateness is what the handlers' own ledger says: the first line of the first run minus"
-        " `run_at`."
+        " `run_at`. The API runs in the driver's own process and is not killed."
     )
     return findings
 
@@ -68,13 +70,10 @@ def _count_consequences(findings: Findings, stormy: Outcome) -> None:
     evidence, totals = stormy.evidence, stormy.ear.totals
     lost = sum(e.kind is EventKind.LOST for j in evidence.endings.values() for e in j.history)
     letters = stormy.dead_letters_sent
-    found = Counter(excuse for *_, excuse in overlaps(evidence))
     findings.count("runs of handlers", len(evidence.runs))
     died = sum(run.how is End.DIED for run in evidence.runs)
     findings.count("runs that died with their process", died)
     findings.count("attempts on record as lost", lost)
-    for excuse, told in EXCUSES.items():
-        findings.count(told, found[excuse])
     findings.count("commits refused to who had lost the lease", totals["commits_refused"])
     findings.count("messages dropped as duplicates", totals["duplicates_dropped"])
     refused = sum(tick.verdict == SkewVerdict.REFUSE for tick in evidence.ticks)
@@ -91,23 +90,44 @@ def summary(findings: Findings) -> str:
     return "\n".join(["", *lines, "", findings.notes[0], "", f"chaos: {verdict}"])
 
 
-def _count_faults(findings: Findings, faults: Sequence[Fault]) -> None:
+def _count_faults(findings: Findings, evidence: Evidence) -> None:
+    faults = evidence.faults
     kills = [fault for fault in faults if fault.trouble is Trouble.KILL]
-    pauses = [fault for fault in faults if fault.trouble is Trouble.PAUSE]
     findings.count("processes killed (kill -9)", len(kills))
-    findings.count("of them schedulers", sum(_is_scheduler(fault) for fault in kills))
+    findings.count("of them schedulers", sum(is_scheduler(fault) for fault in kills))
     findings.count("of them holding the leader's lease", sum(fault.is_leader for fault in kills))
-    findings.count("leaders paused past their lease", sum(fault.is_leader for fault in pauses))
-    findings.count("workers paused past their lease", sum(not _is_scheduler(f) for f in pauses))
+    past = pauses_past_a_lease(evidence)
+    pauses = sum(fault.trouble is Trouble.PAUSE for fault in faults)
+    findings.count("processes paused", pauses)
+    leaders = sum(is_scheduler(fault) for fault in past)
+    findings.count("of them leaders, past their lease", leaders)
+    findings.count("of them workers in a run, past its lease", len(past) - leaders)
     clocks = [fault for fault in faults if fault.trouble is Trouble.CLOCK]
     findings.count("clocks stepped and set right again", len(clocks))
     worst = max((abs(fault.seconds) for fault in clocks), default=0.0)
     findings.count("furthest that a clock was off, s", f"{worst:.0f}")
     findings.count("purges of all queues", sum(f.trouble is Trouble.PURGE for f in faults))
+    findings.count(
+        "faults of the plan not done, for nobody was there", sum(evidence.dropped.values())
+    )
 
 
-def _is_scheduler(fault: Fault) -> bool:
-    return fault.name.startswith("scheduler")
+def _count_judged(findings: Findings, evidence: Evidence) -> None:
+    """Say how much was judged, and how much let through and why: a rule may look at nothing."""
+    for what, judged in (
+        ("runs side by side", overlaps(evidence)),
+        ("runs again after a snooze", returns(evidence)),
+        ("repeats", repeats(evidence)),
+        ("attempts lost that had begun", losses(evidence)),
+    ):
+        found = Counter(one.verdict for one in judged)
+        findings.count(what, found.total())
+        for verdict in WHY_NOT:
+            if found[verdict]:
+                findings.count(f"· {what}, {verdict}", found[verdict])
+    verdicts = Counter(verdict for _, verdict, _ in audits(evidence))
+    findings.count("clocks of schedulers stepped", verdicts.total())
+    findings.count("· their audits judged", verdicts.total() - verdicts[None])
 
 
 def _lateness_table(stormy: Outcome, quiet: Outcome | None) -> str:

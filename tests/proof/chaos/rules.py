@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from hourhand.domain.model import ATTEMPT_ENDS, EventKind, JobStatus, Outcome
 from tests.proof.chaos.evidence import Ending, Evidence, Kind, Promise, Violation, has, is_whole
 from tests.proof.chaos.ledger import End
+from tests.proof.chaos.rules_of_faults import as_much_was_done_as_asked, clocks_are_audited
 from tests.proof.chaos.rules_of_runs import (
     leases_are_honoured,
     never_early,
@@ -169,33 +170,6 @@ def nobody_else_runs(evidence: Evidence) -> Iterator[Violation]:
         yield Violation("stranger", "it ran, and was never submitted", job_id)
 
 
-def clocks_are_audited(evidence: Evidence) -> Iterator[Violation]:
-    """The first whole tick of a scheduler whose clock was stepped finds it, and acts by it."""
-    refuses = evidence.timings.skew_refuses.total_seconds()
-    for fault in evidence.clock_faults(0.0, float("inf")):
-        ticks = [
-            tick
-            for tick in evidence.ticks
-            if tick.name == fault.name
-            and fault.began_at <= tick.began_at
-            and tick.ended_at <= fault.ended_at
-        ]
-        first = min(ticks, key=lambda tick: tick.began_at, default=None)
-        if first is None or _was_paused(evidence, first.name, first.began_at, first.ended_at):
-            continue
-        expected = "refuse" if abs(fault.seconds) > refuses else "widen"
-        if expected == "widen" and not first.led:
-            # Who finds another leader tells no verdict: it would not have acted by it.
-            continue
-        if first.verdict != expected or (expected == "refuse" and first.led):
-            did = "led" if first.led else "did not lead"
-            text = (
-                f"{fault.name}, its clock off by {fault.seconds:.1f} s, judged"
-                f" '{first.verdict}', not '{expected}', and {did}"
-            )
-            yield Violation("audit", text)
-
-
 def schedules_keep_their_times(evidence: Evidence) -> Iterator[Violation]:
     """Each nominal time of a schedule became one job."""
     for problem in evidence.other_problems:
@@ -218,6 +192,7 @@ RULES: tuple[Rule, ...] = (
     nobody_else_runs,
     clocks_are_audited,
     schedules_keep_their_times,
+    as_much_was_done_as_asked,
 )
 
 
@@ -227,11 +202,6 @@ def _judged(evidence: Evidence) -> Iterator[tuple[Promise, Ending]]:
         ending = evidence.endings.get(job_id)
         if ending is not None and ending.status.is_final:
             yield promise, ending
-
-
-def _was_paused(evidence: Evidence, name: str, begin: float, end: float) -> bool:
-    pids = [pid for pid, owner in evidence.names.items() if owner == name]
-    return any(evidence.paused_seconds(pid, begin, end) > 0 for pid in pids)
 
 
 def _outcome(ending: Ending) -> tuple[JobStatus, float | None, str | None]:

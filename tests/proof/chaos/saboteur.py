@@ -9,6 +9,7 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,19 +25,28 @@ HUNT_SECONDS = 20.0
 """Longer than a tick: by then somebody was in the midst of one."""
 
 MOST_TRIES = 4
+IDLE_SECONDS = 0.05
 REPLACED_SECONDS = 0.25
 DEEPEST_SECONDS = 0.15
 """How far into a tick a leader is struck, at most; one takes some 0.1 to 0.5 s."""
 
 
+class SabotageFailed(Exception):
+    """A fault could not be done: what comes after it was not done either."""
+
+
 class Saboteur:
-    """Two threads: one does what is due, the other hunts for leaders in the midst of a tick."""
+    """Two threads: one does what is due, the other hunts for leaders in the midst of a tick.
+
+    ``dropped``: how many faults found nobody to strike, by what they were.
+    """
 
     def __init__(
         self, cloud: ChaosCloud, control: ControlStore, plan: Sequence[PlannedFault], seed: int
     ) -> None:
         """Take whom to strike, and when; `start` begins."""
         self.faults: list[Fault] = []
+        self.dropped: Counter[str] = Counter()
         self._cloud = cloud
         self._control = control
         self._chance = random.Random(f"saboteur {seed}")
@@ -48,10 +58,12 @@ class Saboteur:
         self._clocks: dict[str, tuple[float, float]] = {}
         self._killed: set[int] = set()
         self._stopping = threading.Event()
+        self._hunted_all = threading.Event()
+        self._failure: BaseException | None = None
         self._lock = threading.RLock()
         self._threads = [
-            threading.Thread(target=self._strike, name="saboteur", daemon=True),
-            threading.Thread(target=self._hunt, name="hunter", daemon=True),
+            threading.Thread(target=self._guard, args=(act,), name=name, daemon=True)
+            for act, name in ((self._strike, "saboteur"), (self._hunt, "hunter"))
         ]
 
     @property
@@ -64,29 +76,52 @@ class Saboteur:
         began = time.time()
         for fault in self._plan:
             self._later(began + fault.at_seconds, partial(self._do, fault))
+        # Behind the last of the plan: then there is nothing more to hunt.
+        last = max((fault.at_seconds for fault in self._plan), default=0.0)
+        self._later(began + last, lambda: self._hunts.put(None))
         for thread in self._threads:
             thread.start()
 
+    def check(self) -> None:
+        """Raise `SabotageFailed` if a fault could not be done: nothing follows it."""
+        if self._failure is not None:
+            raise SabotageFailed("a fault could not be done") from self._failure
+
     def finish(self) -> None:
-        """Do what is left of the plan, then let everybody go on, with right clocks."""
-        self._threads[0].join()
-        self._hunts.put(None)
-        self._threads[1].join()
+        """Do what is left of the plan, then let everybody go on, with right clocks.
+
+        Raises `SabotageFailed` as `check` does.
+        """
+        for thread in self._threads:
+            thread.join()
+        self._let_go()
+        self.check()
+
+    def stop(self) -> None:
+        """Give up: whoever is paused goes on."""
         self._stopping.set()
+        # The hunter may wait for what to hunt.
+        self._hunts.put(None)
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        self._let_go()
+
+    def _let_go(self) -> None:
         with self._lock:
             for name in list(self._paused):
                 self._resume(name)
             for name in list(self._clocks):
                 self._set_right(name)
 
-    def stop(self) -> None:
-        """Give up: whoever is paused goes on."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
-        with self._lock:
-            for name in list(self._paused):
-                self._resume(name)
+    def _guard(self, work: Callable[[], None]) -> None:
+        """Do the work of a thread; what ends it early ends the other, and is kept for `check`."""
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised in `check`
+            self._failure = self._failure or error
+            self._stopping.set()
+            self._hunts.put(None)
 
     # --- time ---
 
@@ -96,15 +131,19 @@ class Saboteur:
 
     def _strike(self) -> None:
         while not self._stopping.is_set():
+            wait = IDLE_SECONDS
             with self._lock:
-                if not self._due:
+                if self._due:
+                    at, _, act = self._due[0]
+                    if at <= time.time():
+                        heapq.heappop(self._due)
+                        act()
+                        continue
+                    wait = min(wait, max(0.0, at - time.time()))
+                elif self._hunted_all.is_set():
+                    # Until then a hunt may have left something to be done later.
                     return
-                at, _, act = self._due[0]
-                if at <= time.time():
-                    heapq.heappop(self._due)
-                    act()
-                    continue
-            self._stopping.wait(min(0.05, max(0.0, at - time.time())))
+            self._stopping.wait(wait)
 
     def _do(self, fault: PlannedFault) -> None:
         if fault.target is Target.LEADER:
@@ -143,12 +182,19 @@ class Saboteur:
         self._end_pause(name)
         self._note(Trouble.KILL, name, pid, began, began)
 
-    def _pause(self, name: str, seconds: float, *, is_leader: bool = False) -> None:
+    def _pause(self, name: str, seconds: float) -> None:
         if name in self._paused:
+            self.dropped[f"{Act.PAUSE} of who was paused already"] += 1
             return
+        self._go_on_after(seconds, name, self._halt(name, is_leader=False))
+
+    def _halt(self, name: str, *, is_leader: bool) -> float:
         began = time.time()
         pid = self._cloud.signal(name, signal.SIGSTOP)
         self._paused[name] = (pid, began, is_leader)
+        return began
+
+    def _go_on_after(self, seconds: float, name: str, began: float) -> None:
         self._later(began + seconds, lambda: self._resume(name, began))
 
     def _resume(self, name: str, began: float | None = None) -> None:
@@ -168,6 +214,7 @@ class Saboteur:
 
     def _shift(self, name: str, fault: PlannedFault) -> None:
         if name in self._clocks:
+            self.dropped[f"{Act.CLOCK} of whose was wrong already"] += 1
             return
         began = time.time()
         self._clocks[name] = (began, fault.offset)
@@ -205,21 +252,28 @@ class Saboteur:
     # --- leaders ---
 
     def _hunt(self) -> None:
-        while (fault := self._hunts.get()) is not None:
-            for _ in range(MOST_TRIES):
-                name = self._somebody_ticking()
-                if self._stopping.is_set():
-                    return
-                if name is None:
-                    self._strike_anybody(fault)
-                    break
-                if self._strike_leader(name, fault):
-                    break
+        while (fault := self._hunts.get()) is not None and not self._stopping.is_set():
+            if not self._strike_a_leader(fault) and not self._stopping.is_set():
+                self._strike_anybody(fault)
+        self._hunted_all.set()
+
+    def _strike_a_leader(self, fault: PlannedFault) -> bool:
+        """Try a few times; whether the fault is done with."""
+        for _ in range(MOST_TRIES):
+            name = self._somebody_ticking()
+            if name is None:
+                return False
+            if self._strike_leader(name, fault):
+                return True
+        return False
 
     def _strike_anybody(self, fault: PlannedFault) -> None:
-        if fault.act is Act.KILL:
-            with self._lock:
+        """Nobody led when he was looked for: any scheduler is killed instead, and none paused."""
+        with self._lock:
+            if fault.act is Act.KILL:
                 self._kill(self._cloud.scheduler_names[0])
+            else:
+                self.dropped[f"{fault.act} of a leader, for none was found"] += 1
 
     def _somebody_ticking(self) -> str | None:
         """Wait until a scheduler is in the midst of a tick; ``None``: none was for long."""
@@ -249,8 +303,9 @@ class Saboteur:
                 if self._is_leader(name, since):
                     self.faults[-1] = replace(self.faults[-1], is_leader=True)
                 return True
-            self._pause(name, fault.seconds, is_leader=True)
+            began = self._halt(name, is_leader=True)
             if self._is_leader(name, since):
+                self._go_on_after(fault.seconds, name, began)
                 return True
             self._paused.pop(name)
             self._cloud.signal(name, signal.SIGCONT)

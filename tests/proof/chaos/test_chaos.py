@@ -15,7 +15,14 @@ import pytest
 from tests.proof.chaos.board import Board
 from tests.proof.chaos.course import Course, run
 from tests.proof.chaos.evidence import Kind, Trouble
-from tests.proof.chaos.plan import Act, Size, chaos_timings, plan_faults, plan_jobs
+from tests.proof.chaos.plan import (
+    Act,
+    Size,
+    chaos_timings,
+    demand_of,
+    plan_faults,
+    plan_jobs,
+)
 from tests.proof.chaos.report import findings_of, summary
 from tests.proof.chaos.rules import judge
 from tests.proof.chaos.story import story_of
@@ -37,7 +44,15 @@ def test_nothing_is_lost_or_run_twice_at_once_where_processes_are_killed(tmp_pat
     jobs = plan_jobs(SMALL, SEED)
 
     outcome = run(
-        Course(size=SMALL, jobs=jobs, faults=faults, folder=tmp_path, seed=SEED, say=lambda _: None)
+        Course(
+            size=SMALL,
+            jobs=jobs,
+            faults=faults,
+            folder=tmp_path,
+            seed=SEED,
+            demand=replace(demand_of(SMALL), troubles=frozenset({Trouble.KILL, Trouble.PURGE})),
+            say=lambda _: None,
+        )
     )
 
     evidence = outcome.evidence

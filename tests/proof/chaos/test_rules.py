@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hourhand.domain.model import EventKind, HistoryEvent, JobStatus
+from tests.proof.chaos.clocks import SWEEP
 from tests.proof.chaos.evidence import (
     Cancel,
     Commit,
@@ -23,13 +24,19 @@ from tests.proof.chaos.evidence import (
 from tests.proof.chaos.ledger import End, Run, read_runs
 from tests.proof.chaos.plan import chaos_timings
 from tests.proof.chaos.rules import judge
-from tests.proof.chaos.rules_of_runs import overlaps
+from tests.proof.chaos.rules_of_runs import Verdict, overlaps
 from tests.proof.chaos.story import story_of
 
 DUE = 1_800_000_000.0
 TIMINGS = chaos_timings()
 LEASE = TIMINGS.job_lease.total_seconds()
-PID, OTHER_PID = 101, 102
+PID, OTHER_PID, THIRD_PID, SCHEDULER_PID = 101, 102, 103, 104
+NAMES = {
+    PID: "worker-1",
+    OTHER_PID: "worker-2",
+    THIRD_PID: "worker-3",
+    SCHEDULER_PID: "scheduler-1",
+}
 
 
 def at(seconds: float) -> datetime:
@@ -38,7 +45,12 @@ def at(seconds: float) -> datetime:
 
 def event(kind: EventKind, seconds: float, attempt: int, status: JobStatus) -> HistoryEvent:
     return HistoryEvent(
-        kind=kind, at=at(seconds), status=status, actor="w", attempt=attempt, token=attempt
+        kind=kind,
+        at=at(seconds),
+        status=status,
+        actor=f"w-{attempt}",
+        attempt=attempt,
+        token=attempt,
     )
 
 
@@ -47,7 +59,7 @@ def claimed(seconds: float, attempt: int) -> HistoryEvent:
 
 
 def lost(seconds: float, attempt: int) -> HistoryEvent:
-    return event(EventKind.LOST, seconds, attempt, JobStatus.RETRYING)
+    return replace(event(EventKind.LOST, seconds, attempt, JobStatus.RETRYING), actor=SWEEP)
 
 
 def succeeded(seconds: float, attempt: int) -> HistoryEvent:
@@ -93,7 +105,7 @@ def good() -> Evidence:
         ],
         commits=[Commit(job_id="j", attempt=2, outcome="SUCCEEDED", worker="worker-2")],
         faults=[kill(1.0)],
-        names={PID: "worker-1", OTHER_PID: "worker-2"},
+        names=NAMES,
         settled={"j": ending},
     )
 
@@ -298,7 +310,7 @@ def test_an_owner_that_was_paused_past_its_lease_may_overlap_with_the_next() -> 
     evidence = with_runs(a_run(1, 0.1, LEASE + 4, End.RAISED), SECOND)(good())
     evidence = replace(evidence, faults=[pause(0.5, LEASE + 3)])
 
-    assert [excuse for *_, excuse in overlaps(evidence)] == ["paused"]
+    assert [one.verdict for one in overlaps(evidence)] == [Verdict.PAUSED]
     assert judge(evidence) == []
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 
 from hourhand.domain.errors import HourhandError
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
 from tests.proof.rehearsals.all_of_them import run_all
 from tests.proof.rehearsals.catalogue import REHEARSALS
@@ -22,6 +23,7 @@ NO_SUCH = 2
 
 
 def main() -> int:
+    unwind_on_sigterm()
     options = _parse()
     if options.all:
         findings = Findings(PART, "python -m tests.proof.rehearsals --all")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.timings import Timings
+from hourhand.local.child_process import ChildProcess
 from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
 from hourhand.local.demo.client import Answer, ApiClient
 from hourhand.local.news import Logged, Measured, News, Ticked
@@ -96,6 +98,7 @@ class Stage:
         self.cloud, self.news, self.folder = cloud, news, folder
         self.jobs: list[str] = []
         self.backend: ThrottlingBackend | None = None
+        self._halted: list[ChildProcess] = []
         self._mends, self._wait_seconds = mends, WAIT_SECONDS
         self._began = time.monotonic()
 
@@ -103,6 +106,16 @@ class Stage:
         """Take up the work, once the cloud runs."""
         address = urlsplit(self.cloud.url)
         self.client = ApiClient(str(address.hostname), int(address.port or 0))
+
+    def halt(self, child: ChildProcess) -> None:
+        """Stop a process where it is: SIGSTOP."""
+        self._halted.append(child)
+        child.signal(signal.SIGSTOP)
+
+    def let_go(self) -> None:
+        """Let whoever is stopped go on: it could not end in good order."""
+        for child in self._halted:
+            child.signal(signal.SIGCONT)
 
     # --- telling ---
 
@@ -161,8 +174,21 @@ class Stage:
 
     def submit(self, count: int, handler: str, payload: Any, **others: Any) -> list[str]:
         """Submit ``count`` equal jobs at once; return their ids."""
-        one = {"handler": handler, "payload": payload, **others}
-        answer = self.ask("POST", "/v1/jobs/batch", {"jobs": [one] * count})
+        return self._submit([{"handler": handler, "payload": payload, **others}] * count)
+
+    def submit_apart(
+        self, count: int, handler: str, payload: Any, *, first: float, apart: float
+    ) -> list[str]:
+        """Submit ``count`` jobs at once, due ``first`` seconds from now and ``apart`` seconds each.
+
+        So far apart that none has to wait for another's worker.
+        """
+        one = {"handler": handler, "payload": payload}
+        delays = [round(first + number * apart, 3) for number in range(count)]
+        return self._submit([{**one, "delay_seconds": delay} for delay in delays])
+
+    def _submit(self, bodies: Sequence[Mapping[str, Any]]) -> list[str]:
+        answer = self.ask("POST", "/v1/jobs/batch", {"jobs": list(bodies)})
         made = [result["job"]["id"] for result in answer.body["results"]]
         self.jobs.extend(made)
         return made
@@ -227,6 +253,7 @@ def staged(scene: Scene, *, mends: bool) -> Iterator[Stage]:
         stage.tell("starts", f"the local cloud: {_described(scene)}")
         cloud.start()
         stack.callback(cloud.stop)
+        stack.callback(stage.let_go)
         stage.open()
         yield stage
 

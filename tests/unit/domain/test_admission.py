@@ -72,11 +72,11 @@ def test_a_job_for_a_time_that_is_on_record_as_skipped_does_not_run() -> None:
     noted = JournalEntry(first=NOMINAL, last=NOMINAL)
     job = _job(schedule_revision=2)
     for is_late in (False, True):
-        for journal in ((missed,), (elsewhere, missed)):
-            schedule = replace(PASSED, journal=journal)
+        for skipped in ([missed], [elsewhere, missed]):
+            schedule = replace(PASSED, journal=tuple(skipped))
             assert judge_occurrence(job, schedule, is_late=is_late) is SkipReason.MISFIRE
-        for journal in ((), (elsewhere,), (by_hand,), (noted,)):
-            schedule = replace(PASSED, journal=journal)
+        for wanted in ([], [elsewhere], [by_hand], [noted]):
+            schedule = replace(PASSED, journal=tuple(wanted))
             assert judge_occurrence(job, schedule, is_late=is_late) is Verdict.RUN
     told = judge_occurrence(job, PASSED, paged=[missed], is_late=True)
     assert told is SkipReason.MISFIRE
