@@ -48,7 +48,7 @@ PARTS = (
         covers="nothing accepted is lost; one live owner of a job, by its fencing token;"
         " no early run; final stays final; every dead letter is sent; a place of a"
         " group has one holder; each nominal time is once a job or a reason",
-        minutes=15,
+        minutes=22,
         cores=2.0,
     ),
     Part(

@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tests.conftest  # noqa: F401 (no real AWS account can be reached)
+from tests.proof.ending import unwind_on_sigterm
 from tests.proof.figures import Findings, add_figures_flag
+from tests.proof.wire.calls import Call
 from tests.proof.wire.cells import NOT_MET
 from tests.proof.wire.completeness import gaps
+from tests.proof.wire.faults import Span
 from tests.proof.wire.matrix import Cell, scenes
 from tests.proof.wire.running import Result, Run
 from tests.proof.wire.servers import running_servers
@@ -43,6 +46,10 @@ NOTES = (
     "one by one. What lasts, and what befalls members of batches, is played one by one; of reads, "
     "which change nothing, lasting *applied late* is left out beside *answer lost*. "
     "The rows of the *pollers* are the local cloud's; in AWS Lambda itself deletes messages.",
+    "Only a fault that the client saw counts: the status, code and text of an error, the end of "
+    "the connection, an answer that cannot be read, the proxy's mark on a slow one (the time that "
+    "it takes passes on the clocks), and of a batch that AWS did just what was left of it. What "
+    "was not seen is played once more, and is then a violation.",
     "After each cell: every accepted job ended as it does without the fault, its history tells of "
     "one end, it was never run twice under one claim nor to its end twice without an attempt on "
     "record as lost, nothing is filed or queued any more, every DEAD job has its dead letter, "
@@ -53,6 +60,7 @@ NOTES = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play all cells, or those that are asked for; return the exit code."""
+    unwind_on_sigterm()
     asked = _parser().parse_args(arguments)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
@@ -64,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 Cloud(servers.direct, servers.proxied, can_batch=True), timeline, wire, folder
             )
             results = _play(run, asked.scene, asked.only)
-    missing = [] if asked.scene or asked.only else list(gaps(run.made, results))
+    missing = [] if asked.scene or asked.only else list(gaps(run.made, run.shapes, results))
     findings = _findings(run, results, missing, time.monotonic() - started)
     findings.write(asked.figures)
     _summarise(findings)
@@ -105,13 +113,22 @@ def _findings(
     findings = Findings(part="Faults on the wire", command=COMMAND)
     words = Counter(result.word for result in results)
     findings.count("calls (function, operation, resource)", len(run.made))
-    findings.count("kinds of requests", len(run.known))
-    findings.count("cells: kinds of requests of a call x fault", len(results))
+    findings.count("kinds of requests that meet every fault", len(run.shapes))
+    findings.count(
+        "kinds of requests beside these, made after a fault or once in an installation",
+        len(run.shapes_made - run.shapes),
+    )
+    findings.count("cells: call x fault x how long it lasts x scene", len(_cells(results)))
+    findings.count(
+        "kinds of requests x fault x how long it lasts, seen to be met",
+        sum(len(result.met) for result in results),
+    )
     findings.count("plays", run.plays)
-    findings.count("faults injected", sum(result.injected for result in results))
+    findings.count("plays repeated, as a kind of request had not met its fault", run.repeated)
+    findings.count("faults that the clients saw arrive", sum(result.injected for result in results))
     findings.count("sends", run.wire.sent)
     findings.count("cells whose fault was not met", words[NOT_MET])
-    findings.count("calls not listed, and pairs of call and fault never met", len(missing))
+    findings.count("calls not listed, and kinds of requests that a fault never met", len(missing))
     findings.count("seconds", round(seconds))
     for result in results:
         for violation in result.violations:
@@ -120,6 +137,11 @@ def _findings(
     findings.violations.extend([*run.broken_together, *missing])
     findings.notes.extend([*NOTES, *_not_met(results), *matrix(results)])
     return findings
+
+
+def _cells(results: Sequence[Result]) -> set[tuple[str, Call, str, Span]]:
+    cells = [result.cell for result in results if result.word != NOT_MET]
+    return {(cell.scene.name, cell.call, cell.fault.name, cell.span) for cell in cells}
 
 
 def _not_met(results: Sequence[Result]) -> list[str]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from hourhand.domain.model import EventKind, Job, JobStatus
+from tests.proof.wire.arrival import Key
 from tests.proof.wire.calls import Call
 from tests.proof.wire.handlers import ledger
 from tests.proof.wire.scenes import Scene, Stage
@@ -34,18 +35,40 @@ REPEATS = frozenset(
 class Outcome:
     """What became of one play.
 
-    ``injected``: the sends that a fault befell, ``befallen`` the same by call; ``retried``: the
-    calls that the client's own retry did.
+    ``befallen``: the sends that a fault was seen to befall, by call, kind of request and fault;
+    ``untraced``: those that it should have, without a trace at the client; ``retried``: the calls
+    that the client's own retry did.
     """
 
-    injected: int
-    befallen: Mapping[Call, int] = field(default_factory=dict)
+    befallen: Mapping[Key, int] = field(default_factory=dict)
+    untraced: Mapping[Key, int] = field(default_factory=dict)
     unavailable: int = 0
     ticks_failed: int = 0
     kept: int = 0
     minutes: int = 0
     retried: frozenset[Call] = frozenset()
     violations: list[str] = field(default_factory=list)
+
+    @property
+    def injected(self) -> int:
+        """How many sends a fault was seen to befall."""
+        return sum(self.befallen.values())
+
+    def met(self, call: Call, fault: str) -> frozenset[str]:
+        """Return the kinds of requests of a call that were seen to meet a fault, in every send."""
+        return frozenset(
+            shape
+            for key in self.befallen.keys() - self.untraced.keys()
+            for met, shape, name in (key,)
+            if (met, name) == (call, fault)
+        )
+
+    def without_trace(self) -> list[str]:
+        """Tell each fault that should have come, and did not."""
+        return [
+            f"{name} left no trace at the client of {call} ({shape or 'one kind'}): {count} times"
+            for (call, shape, name), count in self.untraced.items()
+        ]
 
 
 def play(world: World, scene: Scene, number: int, *plans: Plan) -> Outcome:
@@ -64,9 +87,9 @@ def play(world: World, scene: Scene, number: int, *plans: Plan) -> Outcome:
     except NotAtRest as error:
         violations.append(str(error))
     world.wire.settle()
-    befallen: Counter[Call] = Counter()
-    for (call, _), count in world.wire.injected.items():
-        befallen[call] += count
+    befallen, untraced = Counter[Key](), Counter[Key]()
+    for injection in world.wire.injections:
+        (befallen if injection.has_arrived else untraced)[injection.key] += 1
     retried = frozenset(world.wire.retried)
     world.wire.disarm()
     jobs = [job for job in world.all_jobs() if job.id not in before]
@@ -74,8 +97,8 @@ def play(world: World, scene: Scene, number: int, *plans: Plan) -> Outcome:
     violations += judge(stage, jobs)
     events = world.events
     return Outcome(
-        injected=befallen.total(),
         befallen=dict(befallen),
+        untraced=dict(untraced),
         unavailable=events.unavailable,
         ticks_failed=events.ticks_failed,
         kept=events.kept,
@@ -159,7 +182,7 @@ def how(outcome: Outcome, baseline: Outcome) -> str:
     """Return in a word how a cell ended: see `tests.proof.wire.table`."""
     if outcome.violations:
         return BROKEN
-    if outcome.injected == 0:
+    if not outcome.befallen:
         return NOT_MET
     if outcome.unavailable > baseline.unavailable:
         return "told"
@@ -172,13 +195,13 @@ def how(outcome: Outcome, baseline: Outcome) -> str:
     return RETRIED if outcome.retried else AS_EVER
 
 
-def how_together(outcome: Outcome, baseline: Outcome, call: Call) -> str | None:
+def how_together(outcome: Outcome, baseline: Outcome, call: Call, fault: str) -> str | None:
     """Return how it ended for one of many calls; ``None`` where it must be played by itself.
 
     That is where it was not met, or where somebody felt more of it than that it took longer.
     """
     word = how(outcome, baseline)
-    if call not in outcome.befallen or word not in {SWEEP, RETRIED, AS_EVER}:
+    if not outcome.met(call, fault) or word not in {SWEEP, RETRIED, AS_EVER}:
         return None
     if call in outcome.retried:
         return RETRIED

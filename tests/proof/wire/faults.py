@@ -178,7 +178,10 @@ def is_beyond_the_proxy(fault: Fault, service: str, operation: str) -> bool:
 
 
 HEADER = "x-hourhand-fault"
-"""By it the proxy knows what a request is to suffer."""
+"""By it the proxy knows what a request is to suffer, and says that it was slow."""
+
+INJECTED = "It was injected."
+"""What errors say that AWS never said."""
 
 
 def proxy_rules() -> list[dict[str, Any]]:
@@ -197,7 +200,7 @@ def proxy_rules() -> list[dict[str, Any]]:
 def _effect(fault: Fault, service: str) -> dict[str, Any]:
     error = fault.error_of(service)
     if error is not None:
-        return {"error": {"code": error[0], "status": error[1], "message": "It was injected."}}
+        return {"error": {"code": error[0], "status": error[1], "message": INJECTED}}
     if fault.is_reset:
         return {"reset": True}
     if fault.is_timeout:
@@ -206,4 +209,4 @@ def _effect(fault: Fault, service: str) -> dict[str, Any]:
     if fault.keeps is not None:
         kind = "abort_frac" if fault.breaks_off else "truncate_frac"
         return {"response": {kind: fault.keeps}}
-    return {"latency": 1}
+    return {"latency": 1, "response": {"set_headers": {HEADER: fault.name}}}

@@ -26,7 +26,8 @@ Shapes = dict[Call, frozenset[str]]
 class Cell:
     """``call`` meets ``fault`` in ``scene``, each of its ``shapes`` for ``span``.
 
-    ``companions`` befall as well: without them, the call would not be made.
+    ``companions`` befall as well: without them, the call would not be made. ``vain``: how often it
+    was played, and these kinds of requests did not meet it.
     """
 
     scene: Scene
@@ -35,6 +36,7 @@ class Cell:
     fault: Fault | PartialFault
     span: Span
     companions: tuple[Plan, ...] = ()
+    vain: int = 0
 
     @property
     def plans(self) -> tuple[Plan, ...]:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hourhand.aws.batch_reads import MAX_BATCH_TRIES
+from tests.proof.wire.faults import INJECTED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,11 +65,12 @@ _LISTS = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken out of a call. ``is_whole``: nothing is left to be sent."""
+    """What was taken out of a call; ``sent``: how much is sent, ``is_whole``: nothing."""
 
     members: Any
     count: int
     is_whole: bool
+    sent: int
 
 
 def take_out(fault: PartialFault, operation: str, params: dict[str, Any]) -> Taken:
@@ -83,14 +85,15 @@ def take_out(fault: PartialFault, operation: str, params: dict[str, Any]) -> Tak
         is_whole = count == len(keys)
         if not is_whole:
             params["RequestItems"] = {table: {**asked, "Keys": keys[count:]}}
-        return Taken({table: {**asked, "Keys": keys[:count]}}, count, is_whole)
+        return Taken({table: {**asked, "Keys": keys[:count]}}, count, is_whole, len(keys) - count)
     name = _LISTS[operation]
     members = list(params[name])
     count = len(members) if fault.takes_all else 1
     is_whole = count == len(members) and not fault.is_applied
     if not is_whole and not fault.is_applied:
         params[name] = members[count:]
-    return Taken(members[:count], count, is_whole)
+    sent = len(members) if fault.is_applied else len(members) - count
+    return Taken(members[:count], count, is_whole, sent)
 
 
 def whole_answer(operation: str, taken: Taken) -> Any:
@@ -108,7 +111,7 @@ def put_back(fault: PartialFault, operation: str, taken: Taken, parsed: dict[str
     if operation == "BatchGetItem":
         parsed["UnprocessedKeys"] = taken.members
     elif operation == "BatchExecuteStatement":
-        error = {"Error": {"Code": "ThrottlingError", "Message": "It was injected."}}
+        error = {"Error": {"Code": "ThrottlingError", "Message": INJECTED}}
         done = parsed.get("Responses", [])[taken.count if fault.is_applied else 0 :]
         parsed["Responses"] = [error] * taken.count + done
     else:
@@ -117,10 +120,27 @@ def put_back(fault: PartialFault, operation: str, taken: Taken, parsed: dict[str
         parsed["Failed"] = [_failed(one) for one in ids]
 
 
+def is_done_in_part(
+    fault: PartialFault, operation: str, taken: Taken, parsed: Mapping[str, Any]
+) -> bool:
+    """Whether AWS itself answers as if it had been asked for just what was left to be sent."""
+    if taken.is_whole:
+        return True
+    if operation == "BatchGetItem":
+        ((table, asked),) = taken.members.items()
+        items = parsed.get("Responses", {}).get(table, [])
+        return not any(key.items() <= item.items() for key in asked["Keys"] for item in items)
+    if operation == "BatchExecuteStatement":
+        return len(parsed.get("Responses", [])) == taken.sent
+    done = {success["Id"] for success in parsed.get("Successful", [])}
+    ids = {member["Id"] for member in taken.members}
+    return ids <= done if fault.is_applied else not ids & done
+
+
 def _failed(identifier: str) -> Mapping[str, Any]:
     return {
         "Id": identifier,
         "SenderFault": False,
         "Code": "InternalError",
-        "Message": "It was injected.",
+        "Message": INJECTED,
     }

@@ -6,14 +6,14 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from hourhand.aws import clients
 from tests.proof.wire.calls import Call
-from tests.proof.wire.cells import Outcome, how, how_together, play
+from tests.proof.wire.cells import NOT_MET, Outcome, how, how_together, play
 from tests.proof.wire.faults import SHORT_TIMEOUT_SECONDS
 from tests.proof.wire.matrix import (
     SEND_ALONE,
@@ -32,6 +32,9 @@ from tests.proof.wire.world import Cloud, World, installation
 PLAYS_OF_AN_INSTALLATION = 40
 """The emulator slows down as its tables grow."""
 
+MOST_VAIN = 1
+"""How often a cell is played again that was not met."""
+
 REHEARSALS = 3
 """The first play in a new installation asks some things that no later one does; what the last two
 both ask, every later one does."""
@@ -41,11 +44,12 @@ both ask, every later one does."""
 class Result:
     """How a cell ended: a word of `tests.proof.wire.table.WORDS`, and what was broken.
 
-    ``injected``: the sends of its call that its fault befell.
+    ``met``: the kinds of its requests whose clients saw its fault; ``injected``: in how many sends.
     """
 
     cell: Cell
     word: str
+    met: frozenset[str] = frozenset()
     injected: int = 0
     violations: tuple[str, ...] = ()
 
@@ -54,7 +58,9 @@ class Result:
 class Run:
     """A run over a cloud. ``calls``: what was called without a fault; ``made``: at all.
 
-    ``broken_together``: what was broken where a fault befell many calls in one play.
+    ``shapes``: what must meet every fault, ``shapes_made``: all that was asked; ``repeated``: plays
+    that were repeated since a fault was not met or left no trace. ``broken_together``: what was
+    broken where a fault befell many calls in one play.
     """
 
     cloud: Cloud
@@ -64,7 +70,10 @@ class Run:
     calls: set[Call] = field(default_factory=set)
     made: set[Call] = field(default_factory=set)
     known: set[tuple[Call, str]] = field(default_factory=set)
+    shapes: set[tuple[Call, str]] = field(default_factory=set)
+    shapes_made: set[tuple[Call, str]] = field(default_factory=set)
     plays: int = 0
+    repeated: int = 0
     broken_together: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -101,7 +110,9 @@ class Run:
                 raise AssertionError(f"{scene.name} fails without a fault: {told}")
         shapes = new_shapes((one for one in seen[-1] if one in seen[-2]), self.known)
         self.calls |= set(shapes)
-        return plays[-1], list(cells_of(scene, shapes))
+        cells = list(cells_of(scene, shapes))
+        self.shapes |= {(cell.call, shape) for cell in cells for shape in cell.shapes}
+        return plays[-1], cells
 
     def _play_some(
         self,
@@ -120,12 +131,38 @@ class Run:
                 group = left.popleft()
                 outcome = self._play(world, scene, *(plan for cell in group for plan in cell.plans))
                 if len(group) == 1:
-                    yield _result(group[0], how(outcome, baseline), outcome)
+                    yield from self._look_at(group[0], outcome, baseline, left)
                 else:
                     yield from self._share_out(group, outcome, baseline, left)
                 if outcome.violations:
                     # What is broken here must not be blamed on the next fault.
                     return
+
+    def _look_at(
+        self, cell: Cell, outcome: Outcome, baseline: Outcome, left: deque[tuple[Cell, ...]]
+    ) -> Iterator[Result]:
+        """Yield how a cell ended that was played by itself.
+
+        What did not meet its fault is ``left`` once more: the machine may have been too busy to be
+        late in time. What leaves no trace again is a violation.
+        """
+        if outcome.violations:
+            yield _result(cell, how(outcome, baseline), outcome)
+            return
+        met = outcome.met(cell.call, cell.fault.name)
+        missing = cell.shapes - met
+        if met:
+            # With all of its own met, it is a companion that left none.
+            told = () if missing else tuple(outcome.without_trace())
+            yield replace(_result(cell, how(outcome, baseline), outcome), violations=told)
+        if met and not missing:
+            return
+        if met or cell.vain < MOST_VAIN:
+            self.repeated += 1
+            vain = 0 if met else cell.vain + 1
+            left.appendleft((replace(cell, shapes=missing, vain=vain),))
+        else:
+            yield Result(cell, NOT_MET, violations=tuple(outcome.without_trace()))
 
     def _share_out(
         self,
@@ -141,16 +178,21 @@ class Run:
             for told in outcome.violations
         ]
         for cell in group:
-            word = how_together(outcome, baseline, cell.call)
+            word = how_together(outcome, baseline, cell.call, cell.fault.name)
             if word is None:
                 left.appendleft((cell,))
-            else:
-                yield _result(cell, word, outcome)
+                continue
+            yield _result(cell, word, outcome)
+            missing = cell.shapes - outcome.met(cell.call, cell.fault.name)
+            if missing:
+                self.repeated += 1
+                left.appendleft((replace(cell, shapes=missing),))
 
     def _play(self, world: World, scene: Scene, *plans: Plan) -> Outcome:
         outcome = play(world, scene, next(self._numbers), *plans)
         self.plays += 1
         self.made |= {call for call, _ in self.wire.seen}
+        self.shapes_made |= set(self.wire.seen)
         return outcome
 
     @contextmanager
@@ -164,4 +206,6 @@ class Run:
 
 
 def _result(cell: Cell, word: str, outcome: Outcome) -> Result:
-    return Result(cell, word, outcome.befallen.get(cell.call, 0), tuple(outcome.violations))
+    met = outcome.met(cell.call, cell.fault.name) & cell.shapes
+    injected = sum(outcome.befallen[cell.call, shape, cell.fault.name] for shape in met)
+    return Result(cell, word, met, injected, tuple(outcome.violations))

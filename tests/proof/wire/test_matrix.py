@@ -15,12 +15,13 @@ PUT = Call("api", "dynamodb", "PutItem", "jobs")
 SEND = Call("api", "sqs", "SendMessageBatch", QUEUES)
 READS = [Call("api", "dynamodb", "GetItem", table) for table in ("jobs", "schedules", "control")]
 LISTED = [PUT, SEND]
+MADE = [(call, shape) for call in LISTED for shape in ("one", "another")]
 SHAPES = {call: frozenset({"one", "another"}) for call in (*LISTED, *READS)}
 CELLS = list(cells_of(SCENE, SHAPES))
 
 
 def a_whole_run() -> list[Result]:
-    return [Result(cell, RETRIED) for cell in CELLS if cell.call in LISTED]
+    return [Result(cell, RETRIED, met=cell.shapes) for cell in CELLS if cell.call in LISTED]
 
 
 def test_each_cell_is_played_once_at_once_or_by_itself() -> None:
@@ -48,41 +49,53 @@ def test_a_fault_that_takes_no_time_befalls_all_calls_at_once() -> None:
 
 
 def test_what_no_retry_made_good_is_played_by_itself() -> None:
-    baseline = Outcome(injected=0)
-    healed = Outcome(injected=2, befallen={PUT: 1, SEND: 1}, retried=frozenset({PUT}))
-    assert how_together(healed, baseline, PUT) == RETRIED
-    assert how_together(healed, baseline, SEND) == AS_EVER
-    assert how_together(healed, baseline, READS[0]) is None
-    longer = Outcome(injected=2, befallen={PUT: 1, SEND: 1}, minutes=1, retried=frozenset({PUT}))
-    assert how_together(longer, baseline, PUT) == RETRIED
-    assert how_together(longer, baseline, SEND) is None
-    told = Outcome(injected=1, befallen={PUT: 1}, unavailable=1)
-    assert how_together(told, baseline, PUT) is None
-    broken = Outcome(injected=1, befallen={PUT: 1}, violations=["a job is lost"])
-    assert how_together(broken, baseline, PUT) is None
+    def together_of(outcome: Outcome, call: Call) -> str | None:
+        return how_together(outcome, Outcome(), call, RESET.name)
+
+    both = {(call, "one", RESET.name): 1 for call in LISTED}
+    healed = Outcome(befallen=both, retried=frozenset({PUT}))
+    assert together_of(healed, PUT) == RETRIED
+    assert together_of(healed, SEND) == AS_EVER
+    assert together_of(healed, READS[0]) is None
+    longer = Outcome(befallen=both, minutes=1, retried=frozenset({PUT}))
+    assert together_of(longer, PUT) == RETRIED
+    assert together_of(longer, SEND) is None
+    assert together_of(Outcome(befallen=both, unavailable=1), PUT) is None
+    assert together_of(Outcome(befallen=both, violations=["a job is lost"]), PUT) is None
+
+
+def test_a_kind_of_request_has_met_a_fault_if_each_of_its_sends_did() -> None:
+    befallen = {(PUT, shape, RESET.name): 2 for shape in ("one", "another")}
+    outcome = Outcome(befallen=befallen, untraced={(PUT, "another", RESET.name): 1})
+    assert outcome.met(PUT, RESET.name) == {"one"}
+    assert outcome.met(PUT, TIMEOUT.name) == frozenset()
+    assert outcome.met(SEND, RESET.name) == frozenset()
 
 
 # --- a gap that is planted here must be found ---
 
 
 def test_a_whole_run_has_no_gap() -> None:
-    assert list(gaps(LISTED, a_whole_run(), LISTED)) == []
+    assert list(gaps(LISTED, MADE, a_whole_run(), LISTED)) == []
 
 
 def test_a_call_that_is_not_listed_is_found() -> None:
-    (gap,) = gaps([*LISTED, READS[0]], a_whole_run(), LISTED)
+    (gap,) = gaps([*LISTED, READS[0]], MADE, a_whole_run(), LISTED)
     assert gap == f"{READS[0]} is called, and is not in the list of calls"
 
 
 def test_a_listed_call_that_nobody_makes_is_found() -> None:
-    (gap,) = gaps(LISTED, a_whole_run(), [*LISTED, READS[0]])
+    (gap,) = gaps(LISTED, MADE, a_whole_run(), [*LISTED, READS[0]])
     assert gap == f"{READS[0]} is in the list, and no scene makes it"
 
 
-def test_a_fault_that_a_call_never_met_is_found() -> None:
+def test_a_fault_that_one_kind_of_request_never_met_is_found() -> None:
     fault, span = list(befalling(PUT))[-1]
     missing: Cell = next(c for c in CELLS if (c.call, c.fault, c.span) == (PUT, fault, span))
     results = a_whole_run()
     place = [result.cell for result in results].index(missing)
+    results[place] = Result(missing, RETRIED, met=frozenset({"one"}))
+    gap = f"{PUT} (another) never met: {fault.told}, {span}"
+    assert list(gaps(LISTED, MADE, results, LISTED)) == [gap]
     results[place] = Result(missing, NOT_MET)
-    assert list(gaps(LISTED, results, LISTED)) == [f"{PUT} never met: {fault.told}, {span}"]
+    assert len(list(gaps(LISTED, MADE, results, LISTED))) == len(missing.shapes)

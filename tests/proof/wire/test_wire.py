@@ -16,9 +16,11 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.queues import SqsQueues
 from hourhand.domain.errors import Unavailable
 from hourhand.ports import Applied
+from tests.proof.wire import partial, running
 from tests.proof.wire.calls import QUEUES, Call
-from tests.proof.wire.cells import Outcome, how, play
+from tests.proof.wire.cells import NOT_MET, Outcome, how, play
 from tests.proof.wire.faults import (
+    FAULTS,
     GARBLED,
     INTERNAL,
     LATE,
@@ -28,10 +30,11 @@ from tests.proof.wire.faults import (
     THROTTLED,
     Fault,
     Span,
+    can_befall,
 )
 from tests.proof.wire.listed import CALLS
 from tests.proof.wire.matrix import companions_of, scenes, send_alone
-from tests.proof.wire.partial import ALL_REFUSED, ONE_DOUBTED, ONE_REFUSED, PartialFault
+from tests.proof.wire.partial import ALL_REFUSED, ONE_DOUBTED, ONE_REFUSED, PartialFault, Taken
 from tests.proof.wire.running import REHEARSALS, Run
 from tests.proof.wire.scenes import Scene
 from tests.proof.wire.timeline import Timeline
@@ -73,6 +76,8 @@ CELLS: list[Cell] = [
 ]
 """The cell, and the word for how it ends."""
 
+REFUSED = (ONE_REFUSED, ALL_REFUSED)
+
 QUICK = [SCENES[name] for name in ("contents", "operations", "many at once", "questions", "later")]
 """Those that take a fraction of a second."""
 
@@ -92,13 +97,14 @@ def world(wire: Wire, tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-AS_EVER = Outcome(injected=0)
+AS_EVER = Outcome()
 """How the two scenes of the cells end without a fault: nothing is told, and no minute passes."""
 
 
 def outcome_of(world: World, scene: Scene, *plans: Plan) -> tuple[str, Outcome]:
     outcome = play(world, scene, 1, *plans)
     assert outcome.injected > 0
+    assert outcome.without_trace() == []
     return how(outcome, AS_EVER), outcome
 
 
@@ -144,6 +150,33 @@ def test_a_fault_that_retries_make_good_befalls_all_calls_of_a_scene_in_one_play
 # --- the faults that are planted here must be found ---
 
 
+def test_a_fault_that_nobody_brings_about_is_found(
+    wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Wire, "_befall", lambda _self, _fault, _request, apply: apply())
+    monkeypatch.setattr(partial, "take_out", take_nothing_out)
+    monkeypatch.setattr(running, "MOST_VAIN", 0)
+    planted: tuple[Fault | PartialFault, ...] = (
+        *(fault for fault in FAULTS if can_befall(fault, "dynamodb", "PutItem")),
+        *REFUSED,
+    )
+    run = Run(Cloud(), wire.timeline, wire, tmp_path, _numbers=_NUMBERS)
+    results = list(
+        run.play(
+            [A_JOB],
+            lambda cell: (
+                cell.span is ONCE
+                and cell.fault in planted
+                and cell.call == (SEND if cell.fault in REFUSED else PUT)
+            ),
+        )
+    )
+    assert sorted(r.cell.fault.name for r in results) == sorted(f.name for f in planted)
+    for result in results:
+        assert result.word == NOT_MET, result.cell
+        assert any("left no trace" in told for told in result.violations), result.cell
+
+
 def test_what_is_broken_under_faults_at_once_is_told_and_its_cells_are_played_again(
     wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +189,14 @@ def test_what_is_broken_under_faults_at_once_is_told_and_its_cells_are_played_ag
     assert len(run.broken_together) > 0
     assert {result.cell.call for result in results if result.violations} == {PUT}
     assert {result.cell.call for result in results} == {PUT, HIDE}
+
+
+_TAKE_OUT = partial.take_out
+
+
+def take_nothing_out(fault: PartialFault, operation: str, params: dict[str, Any]) -> Taken:
+    """Name what was to be refused, and send it all the same."""
+    return replace(_TAKE_OUT(fault, operation, dict(params)), is_whole=False)
 
 
 _PUT = DynamoJobStore.put

@@ -24,10 +24,18 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from moto.core.botocore_stubber import BotocoreStubber
 
 from tests.proof.wire import partial
+from tests.proof.wire.arrival import (
+    Answer,
+    Injection,
+    WatchedBody,
+    is_seen_in_answer,
+    is_seen_in_error,
+)
 from tests.proof.wire.calls import Call, resource_of, shape_of
 from tests.proof.wire.faults import (
     HEADER,
     HELD_SECONDS,
+    INJECTED,
     Applied,
     Fault,
     Span,
@@ -65,13 +73,14 @@ class Sending:
     taken: Taken | None = None
     sends: int = 0
     is_always: bool = False
+    injection: Injection | None = None
 
 
 class Wire:
     """Between the functions and AWS.
 
-    Of this play: ``seen``, the calls and their shapes; ``injected``, the sends that a fault befell;
-    ``retried``, the calls that were then tried again.
+    Of this play: ``seen``, the calls and their shapes; ``injections``, what was to befall which
+    sends; ``retried``, the calls that were then tried again.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -79,12 +88,13 @@ class Wire:
         self.prefix = ""
         self.seen: dict[tuple[Call, str], None] = {}
         self.sent = 0
-        self.injected: Counter[tuple[Call, str]] = Counter()
+        self.injections: list[Injection] = []
         self.invocations: list[dict[str, Any]] = []
         self.retried: set[Call] = set()
         self.timeline = timeline
         self._plans: tuple[Plan, ...] = ()
         self._hit: set[tuple[Call, str]] = set()
+        self._refused: Counter[tuple[Call, str]] = Counter()
         self._lock = threading.Lock()
         self._mine = threading.local()
         self._late: list[Callable[[], object]] = []
@@ -97,6 +107,8 @@ class Wire:
         events.register_first("before-parameter-build", self._begin)
         events.register_first("before-call", self._answer_instead)
         events.register_first("before-send", functools.partial(self._mark, client))
+        events.register_first("before-parse", self._hear_answer)
+        events.register_last("response-received", self._hear_error)
         events.register_last("after-call", self._end)
         return client
 
@@ -104,7 +116,8 @@ class Wire:
         """From now on, let it befall."""
         self._plans = plans
         self._hit.clear()
-        self.injected.clear()
+        self.injections.clear()
+        self._refused.clear()
         self.seen.clear()
         self.invocations.clear()
         self.retried.clear()
@@ -149,14 +162,16 @@ class Wire:
             # What is put off again and again is put off in every call.
             lasts = plan.span is Span.OUTLASTING and (is_partial or plan.fault.name == "slow")
             most = plan.fault.most if isinstance(plan.fault, PartialFault) else math.inf
-            if self.injected[plan.call, plan.fault.name] >= most:
+            if self._refused[plan.call, plan.fault.name] >= most:
                 continue
             if key in self._hit and not lasts:
                 continue
             self._hit.add(key)
             if isinstance(plan.fault, PartialFault):
                 sending.partial = plan.fault
-                self.injected[plan.call, plan.fault.name] += 1
+                self._refused[plan.call, plan.fault.name] += 1
+                sending.injection = Injection((*key, plan.fault.name))
+                self.injections.append(sending.injection)
             else:
                 sending.fault = plan.fault
                 sending.is_always = plan.span is Span.OUTLASTING
@@ -168,6 +183,10 @@ class Wire:
     def _end(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
         sending: Sending = self._mine.sending
         if sending.partial is not None and sending.taken is not None:
+            assert sending.injection is not None
+            sending.injection.has_arrived = partial.is_done_in_part(
+                sending.partial, model.name, sending.taken, parsed
+            )
             partial.put_back(sending.partial, model.name, sending.taken, parsed)
         if sending.fault is not None and sending.sends > 1 and not sending.is_always:
             self.retried.add(sending.call)
@@ -187,12 +206,48 @@ class Wire:
         is_applied = fault is None or not is_met or fault.applied is not Applied.NEVER
         if is_applied and sending.call.operation == "Invoke":
             self.invocations.append(json.loads(cast("bytes", request.body)))
-        if fault is None or not is_met:
+        if fault is None:
             return None
+        if not is_met:
+            sending.injection = None
+            return None
+        due_at = self.timeline.monotonic() + fault.seconds
+        sending.injection = Injection((sending.call, sending.shape, fault.name), due_at)
         with self._lock:
-            self.injected[sending.call, fault.name] += 1
+            self.injections.append(sending.injection)
         self.timeline.advance(fault.seconds)
         return fault
+
+    def _hear_answer(self, response_dict: dict[str, Any], **_: Any) -> None:
+        """See whether an answer, or what is read of it later, shows what was to befall."""
+        sending: Sending = self._mine.sending
+        fault, injection = sending.fault, sending.injection
+        if fault is None or injection is None:
+            return
+        service, body = sending.call.service, response_dict["body"]
+
+        def hear(read: bytes) -> None:
+            answer = Answer(response_dict["status_code"], response_dict["headers"], read)
+            is_late_enough = self.timeline.monotonic() >= injection.due_at
+            if is_late_enough and is_seen_in_answer(fault, service, answer):
+                injection.has_arrived = True
+
+        def fail(_: Exception) -> None:
+            # A body that cannot be read to its end, or is not what its digest says.
+            injection.has_arrived = fault.keeps is not None
+
+        if isinstance(body, bytes):
+            hear(body)
+        else:
+            response_dict["body"] = WatchedBody(body, hear, fail)
+
+    def _hear_error(self, exception: Exception | None, **_: Any) -> None:
+        """See whether the end of a connection shows what was to befall."""
+        sending: Sending = self._mine.sending
+        if sending.fault is None or sending.injection is None or exception is None:
+            return
+        if is_seen_in_error(sending.fault, exception):
+            sending.injection.has_arrived = True
 
     def _mark(self, client: Any, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
         """Tell whoever brings it about: the proxy, or `in_process`."""
@@ -251,14 +306,15 @@ class Wire:
             body = answer.content
             kept = _Raw(body[: int(len(body) * fault.keeps)])
             return AWSResponse(request.url, answer.status_code, cast("Any", answer.headers), kept)
+        answer.headers[HEADER] = fault.name
         return answer
 
 
 def _error_answer(service: str, request: AWSPreparedRequest, code: str, status: int) -> AWSResponse:
     if service == "s3":
-        body = f"<Error><Code>{code}</Code><Message>It was injected.</Message></Error>"
+        body = f"<Error><Code>{code}</Code><Message>{INJECTED}</Message></Error>"
     else:
-        body = json.dumps({"__type": code, "message": "It was injected."})
+        body = json.dumps({"__type": code, "message": INJECTED})
     headers: Any = {"content-type": "application/json"}
     return AWSResponse(request.url, status, headers, _Raw(body.encode()))
 
