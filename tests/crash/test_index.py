@@ -139,14 +139,15 @@ def test_a_repeated_submission_moves_the_job_of_a_first_writer_that_died_stalled
     world: World,
 ) -> None:
     # What a writer leaves that read its clock, stood still for ten minutes, put and died.
+    world.store.freeze_index()
     job = world.submit(idempotency_key="k")
     world.queues.purge()
-    world.store.freeze_index()
     _minutes_of_ticks(world, 10)()
     world.store.thaw_index()
     state = world.control.read_watermark()
     assert state is not None
     assert bucket_of(START) < state.low, "the sweep has passed the job"
+    assert bucket_of(START) not in state.open, "and does not look back"
     again = world.submit(idempotency_key="k")
     assert again.id == job.id
     assert_nothing_is_out_of_sight(world)
