@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from tests.proof.ending import unwind_on_sigterm
 from tests.proof.explorer.continuation import Continuation
 from tests.proof.explorer.machine import Machine
-from tests.proof.explorer.runs import RUNS
+from tests.proof.explorer.runs import RUNS, WALKED
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.proof.explorer.scenarios import ALL
 from tests.proof.explorer.search import Result, explore
@@ -108,8 +108,9 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
 
 
 def _walks(names: Sequence[str], walks: int, seed: int) -> list[Task]:
-    share = -(-walks // len(names))
-    return [Task(name, Limits(), walks=share, seed=seed) for name in names]
+    walked = [name for name in names if name in WALKED]
+    share = -(-walks // max(1, len(walked)))
+    return [Task(name, Limits(), walks=share, seed=seed) for name in walked]
 
 
 def _run(task: Task) -> Result | WalkResult:

@@ -21,8 +21,11 @@ class Exploration:
     must_end: bool = False
 
 
+SMALL = (*LED, *TICKED, *SOON, *OTHERS)
+"""Those that show one rule each, most of them with a look of their own at what came of it."""
+
 LONGER = frozenset({"late-death", "stalls", "unreadable"})
-"""Of the small scenarios those that take more than a second."""
+"""Of these, those that take more than a second."""
 
 FAST: tuple[Exploration, ...] = (
     Exploration("one-job", Limits(crashes=1, expiries=1)),
@@ -37,7 +40,7 @@ FAST: tuple[Exploration, ...] = (
             *("stopped-twice", "kept-back", "redriven-twice", "redriven-success"),
             *("in-the-bucket", "key-lost", "key-taken", "key-anew", "shards-shrink"),
             *("shards-warm", "fan-out-refused"),
-            *(each.name for each in (*LED, *TICKED, *SOON, *OTHERS) if each.name not in LONGER),
+            *(each.name for each in SMALL if each.name not in LONGER),
         )
     ),
 )
@@ -46,13 +49,30 @@ FAST: tuple[Exploration, ...] = (
 MOST_STATES = 600_000
 """Of a scenario that is not explored to its end: half a minute of one core."""
 
+LARGE = frozenset(
+    {
+        *("messages", "dead", "last-attempt", "expires", "put-off", "aging", "missed", "skewed"),
+        *("watermark-retry", "shards", "visits-stalled"),
+    }
+)
+"""Those with more states than that; every other one must be explored to its end."""
+
+WALKED = frozenset(
+    name
+    for name, scenario in ALL.items()
+    if scenario.sweeps and scenario.punctual is None and all(scenario is not each for each in SMALL)
+)
+"""Where any number of any faults may happen: what the others expect holds within their limits."""
+
 RUNS: tuple[Exploration, ...] = (
     Exploration("one-job", Limits(crashes=1, expiries=1), must_end=True),
     Exploration("one-job", Limits(crashes=1, expiries=2, only_leases=True), must_end=True),
     # With time that stops at every instant that matters: over ten million states, a part of them.
     Exploration("one-job", Limits(crashes=1, expiries=2, max_states=2_000_000)),
     *(
-        Exploration(name, replace(scenario.limits, max_states=MOST_STATES))
+        Exploration(
+            name, replace(scenario.limits, max_states=MOST_STATES), must_end=name not in LARGE
+        )
         for name, scenario in ALL.items()
         if name != "one-job"
     ),

@@ -203,6 +203,8 @@ WATERMARK = Scenario(
     control="real",
     stalls=True,
     instants=(121 * SECOND, 170 * SECOND),
+    # A writer that dies as it notices leaves its job to the deep re-read, four buckets a tick.
+    settle_ticks=400,
     limits=Limits(crashes=0, expiries=2),
 )
 
