@@ -24,7 +24,7 @@ class Exploration:
 SMALL = (*LED, *TICKED, *SOON, *OTHERS)
 """Those that show one rule each, most of them with a look of their own at what came of it."""
 
-LONGER = frozenset({"late-death", "stalls", "unreadable"})
+LONGER = frozenset({"late-death", "late-and-hidden", "stalls", "unreadable"})
 """Of these, those that take more than a second."""
 
 FAST: tuple[Exploration, ...] = (
@@ -34,7 +34,7 @@ FAST: tuple[Exploration, ...] = (
         for name in (
             *("cancel", "ahead", "batch", "change", "key", "fan-out", "messages-alone"),
             *("visits", "paused", "replaced", "withdrawn", "overlap-skip", "overlap-buffer-all"),
-            *("visits-missed", "deleted", "adopted", "overlap-waiting", "pause-on-failure"),
+            *("deleted", "adopted", "overlap-waiting", "pause-on-failure"),
             *("full-taken", "full-stopped", "full-left", "full-handed-back", "full-lost"),
             *("full-waiting", "full-missed", "full-expired", "stopped", "stopped-and-lost"),
             *("stopped-twice", "kept-back", "redriven-twice", "redriven-success"),
@@ -52,7 +52,7 @@ MOST_STATES = 600_000
 LARGE = frozenset(
     {
         *("messages", "dead", "last-attempt", "expires", "put-off", "aging", "missed", "skewed"),
-        *("watermark-retry", "shards", "visits-stalled"),
+        *("watermark-retry", "shards", "visits-stalled", "late-and-hidden"),
     }
 )
 """Those with more states than that; every other one must be explored to its end."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.services.scheduling import TickReport
 from tests.crash.steps import BESIDE, after, passed, payload_near_its_end, purged, ticked
 from tests.proof.explorer.leader_scenarios import complain, ticks_at, true_time
-from tests.proof.explorer.operations import JOB, changes, submitted
+from tests.proof.explorer.operations import JOB, changes, submits, submitted
 from tests.proof.explorer.process import ScriptedProcess
 from tests.proof.explorer.scenario import Limits, Operation, Scenario
 from tests.world.world import World
@@ -193,6 +194,20 @@ PAYLOAD_PUT_OFF = Scenario(
     limits=replace(CRASH, liveness="none"),
 )
 
+LATE_AND_HIDDEN = Scenario(
+    name="late-and-hidden",
+    about="a writer that stalls at the end of its bucket, and an index that lags behind it",
+    arrange=passed(59.9),
+    operations=(submits(),),
+    ticks=2,
+    schedulers=1,
+    control="real",
+    stalls=True,
+    # A look at once, the put just within the stall bound, and the next look before it shows.
+    instants=tuple(timedelta(seconds=seconds) for seconds in (60.1, 64, 107.5)),
+    limits=Limits(crashes=0, expiries=3, stale=1, liveness="none"),
+)
+
 TICKED = (
     BOTH_SENT,
     PAGES,
@@ -205,5 +220,6 @@ TICKED = (
     EXPIRED_UNSEEN,
     PAYLOAD_KEPT,
     PAYLOAD_PUT_OFF,
+    LATE_AND_HIDDEN,
 )
 """Those of this file."""

@@ -121,8 +121,7 @@ BY_EXPLORER: Mapping[str, str] = {
     "a job that is handed back starts at once": "handed-back",
     "expire without status": "expires",
     "unmark of a retry without status": "retry, crashes=0 lost_answers=1",
-    "no trail": "watermark",
-    "one look is enough": "watermark",
+    "no trail": "late-and-hidden",
     "what was handed over counts as empty": "fan-out-over",
     "shards that nobody took are left": "fan-out-refused",
     "mark_enqueued without generation": "put-off-as-sent",
@@ -228,6 +227,8 @@ NOT_BY_EXPLORER: Mapping[str, str] = {
     "writers use the oldest count": _ALL_COUNTS_ARE_READ,
     "the map changes for buckets under way": "The service asks for a bucket in the future always: "
     "the refusal is met only by who calls the map itself, which no actor of the explorer does.",
+    "one look is enough": "The trail alone outlasts every lag within the stated bound; the second "
+    "look is for one beyond it, which the index of the explorer never has.",
     "claim without due": "A sleep that ends early is waited out again, up to five times, and a "
     "worker comes to a claim before its time only after all of them.",
     "cancel_waiting without generation": "An object that is never marked as finished costs its "

@@ -45,7 +45,8 @@ def is_seen_in_answer(fault: Fault, service: str, answer: Answer) -> bool:
     error = fault.error_of(service)
     if error is not None:
         code, status = error
-        told = answer.body
+        # Lambda tells its code in a header.
+        told = answer.body + (answer.header("x-amzn-errortype") or "").encode()
         return answer.status == status and code.encode() in told and INJECTED.encode() in told
     if fault.is_reset or fault.is_timeout or fault.breaks_off:
         # What came whole was neither lost nor late.

@@ -238,8 +238,11 @@ class Wire:
 
         if isinstance(body, bytes):
             hear(body)
-        else:
-            response_dict["body"] = WatchedBody(body, hear, fail)
+            return
+        if fault.keeps is None:
+            # Its head tells; nobody may ever read the rest.
+            hear(b"")
+        response_dict["body"] = WatchedBody(body, hear, fail)
 
     def _hear_error(self, exception: Exception | None, **_: Any) -> None:
         """See whether the end of a connection shows what was to befall."""
