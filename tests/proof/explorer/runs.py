@@ -24,7 +24,7 @@ class Exploration:
 SMALL = (*LED, *TICKED, *SOON, *OTHERS)
 """Those that show one rule each, most of them with a look of their own at what came of it."""
 
-LONGER = frozenset({"late-death", "late-and-hidden", "stalls", "unreadable"})
+LONGER = frozenset({"late-death", "late-and-hidden", "stalls", "unreadable", "visits-skipped"})
 """Of these, those that take more than a second."""
 
 FAST: tuple[Exploration, ...] = (

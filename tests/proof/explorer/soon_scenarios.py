@@ -175,7 +175,8 @@ CALLED = replace(
 
 
 def _skips_what_is_missed(world: World) -> None:
-    world.put_schedule(SCHEDULE, expression="10,11 9 * * *", misfire={"policy": "skip"})
+    misfire = {"policy": "skip"}
+    world.put_schedule(SCHEDULE, expression="10,11 9 * * *", overlap="allow", misfire=misfire)
     world.advance(FAR)
 
 
