@@ -10,7 +10,7 @@ import pytest
 from hourhand.domain.times import rfc3339
 from hourhand.local.demo.client import Answer, ApiClient, DemoFailed
 from hourhand.local.demo.planned_schedules import PlannedSchedule
-from hourhand.local.demo.recurring import Recurring, ScheduleTally
+from hourhand.local.demo.recurring import A_MOMENT, Recurring, ScheduleTally
 
 HOURLY = PlannedSchedule(
     name="hourly", expression="0 * * * *", every=timedelta(hours=1), is_anchored=False
@@ -67,6 +67,21 @@ def problems(api: Api) -> list[str]:
     recurring = lived(api)
     recurring.read_jobs(cast("ApiClient", api))
     return recurring.problems(cast("ApiClient", api))
+
+
+def test_it_is_at_rest_when_what_was_due_has_ended_and_nothing_is_due_in_a_moment(api: Api) -> None:
+    recurring = lived(api)
+
+    def is_at_rest() -> bool:
+        return recurring.is_at_rest(HOURLY.name, cast("ApiClient", api))
+
+    assert is_at_rest()
+    api.jobs[0]["status"] = "ENQUEUED"
+    assert not is_at_rest()
+    api.jobs[0]["occurrence"] = rfc3339(DELETED_AT + A_MOMENT)
+    assert not is_at_rest()
+    api.jobs[0]["occurrence"] = rfc3339(DELETED_AT + A_MOMENT + timedelta(milliseconds=1))
+    assert is_at_rest()
 
 
 def test_the_jobs_of_its_times_are_expected_to_succeed_at_once(api: Api) -> None:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
+from hourhand.domain.model import JobStatus
 from hourhand.domain.times import rfc3339
 from hourhand.local.demo.client import Answer, ApiClient, DemoFailed
 from hourhand.local.demo.nominal_times import Fire, problems_of_fires, read_history
 from hourhand.local.demo.plan import PlannedJob
 from hourhand.local.demo.planned_schedules import PUT_SCHEDULES_AT, PlannedSchedule
+
+A_MOMENT = timedelta(seconds=2)
+"""Longer than it takes to list some jobs and to delete a schedule."""
 
 MAX_JOBS = 200
 """More jobs than a schedule of the demo makes: one page holds them."""
@@ -48,6 +52,17 @@ class Recurring:
             raise DemoFailed(f"{planned.name} was answered with {answer.status}: {answer.body}")
         self._planned[planned.name] = planned
         self._put_at[planned.name] = datetime.fromisoformat(answer.body["created_at"])
+
+    def is_at_rest(self, name: str, client: ApiClient) -> bool:
+        """Whether all that was due by now has ended, and nothing is due in a moment.
+
+        What still waits when its schedule is deleted is withdrawn. Raises `DemoFailed` where the
+        jobs cannot be listed.
+        """
+        jobs = _jobs_of(client.get(f"/v1/jobs?schedule_id={name}&limit={MAX_JOBS}"))
+        soon = self._now() + A_MOMENT
+        waiting = [job for job in jobs if not JobStatus(job["status"]).is_final]
+        return all(datetime.fromisoformat(job["occurrence"]) > soon for job in waiting)
 
     def delete(self, name: str, client: ApiClient) -> None:
         """Delete it. Raises `DemoFailed` where it cannot be."""

@@ -57,6 +57,10 @@ OPEN_LOOK_SECONDS = 1.0
 MAX_LOOKS = 25
 """Jobs asked for at a time while the last ones end."""
 
+MAX_REST_LOOKS = 60
+"""Looks for the runs of a schedule to end before it is deleted: on a machine that is busy, they
+take their time."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DemoOptions:
@@ -238,6 +242,10 @@ class Demo:
             self._recurring.put(action.schedule, client)
             self._say(f"put the schedule {action.schedule.name}: {action.schedule.expression}")
         else:
+            for _ in range(MAX_REST_LOOKS):
+                if self._recurring.is_at_rest(action.name, client):
+                    break
+                self._sleep(OPEN_LOOK_SECONDS)
             self._recurring.delete(action.name, client)
             self._say(f"deleted the schedule {action.name}, and with it what it had made ahead")
 
