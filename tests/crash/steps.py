@@ -82,6 +82,15 @@ def passed(seconds: float) -> Callable[[World], object]:
     return lambda world: world.advance(seconds)
 
 
+def worn(world: World) -> None:
+    """Change the jobs so often that their record is full: every further write compacts it."""
+    for job_id in world.store.jobs():
+        for _ in range(8):
+            world.change(job_id, priority="high")
+            world.change(job_id, priority="medium")
+        assert world.job(job_id).history_dropped > 0
+
+
 def delivered(behaviour: Behaviour) -> Callable[[World], object]:
     def arrange(world: World) -> None:
         with suppress(HandlerKilled):

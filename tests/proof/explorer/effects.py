@@ -23,7 +23,6 @@ JOBS, CONTROL, QUEUES, KEYS, SCHEDULES, OBJECTS = (
 )
 HANDLER = PORTS.index("handler")
 INVOKER = PORTS.index("invoker")
-NOBODY = Writer("", timedelta(0))
 
 _QUIET_PORTS = frozenset({"schedules", "slots", "objects", "keys"})
 """Ports that many scenarios never write: then their reads need no turn of their own."""

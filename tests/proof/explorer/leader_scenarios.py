@@ -11,15 +11,13 @@ from hourhand.domain.skew import SkewVerdict
 from hourhand.ports import Refused
 from hourhand.services.scheduling import TickReport
 from hourhand.testing import START
-from tests.crash.steps import after, passed, ticked
+from tests.crash.steps import FAR, after, passed, ticked
 from tests.proof.explorer.operations import JOB, resizes, submits, submitted
 from tests.proof.explorer.process import ScriptedProcess
 from tests.proof.explorer.scenario import Limits, Operation, Scenario
 from tests.proof.explorer.script import MILLISECOND
 
 SECOND = timedelta(seconds=1)
-FAR = 400
-"""Seconds, beyond the look-ahead."""
 
 MINUTES_AHEAD = timedelta(minutes=5)
 

@@ -13,18 +13,16 @@ from hourhand.ports import Finished, Pulse
 from hourhand.schemas import JobSubmission
 from hourhand.services.submission import Submitted
 from hourhand.testing import make_record
-from tests.crash.steps import IN_BUCKET, after, passed, ticked
+from tests.crash.steps import FAR, IN_BUCKET, after, passed, ticked, worn
 from tests.proof.explorer.leader_scenarios import complain, true_time
 from tests.proof.explorer.operations import JOB, changes, operates, refiles, submits, submitted
 from tests.proof.explorer.process import CALLER, HonestPulse, ScriptedProcess
-from tests.proof.explorer.record_scenarios import keyed, worn
+from tests.proof.explorer.record_scenarios import keyed
 from tests.proof.explorer.scenario import Limits, Operation, Scenario
 from tests.world.runs import fail, fail_for_good, stop_if_told, succeed
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
-FAR = 400
-"""Seconds, beyond the look-ahead."""
 
 QUIET = Limits(crashes=0, expiries=0)
 CRASH = Limits(crashes=1, expiries=0)

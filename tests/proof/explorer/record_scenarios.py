@@ -8,7 +8,7 @@ from typing import Any
 
 from hourhand.domain.ids import idempotency_record_key
 from hourhand.testing import make_record
-from tests.crash.steps import IN_BUCKET, after, cancel_while_running, passed, purged
+from tests.crash.steps import FAR, IN_BUCKET, after, cancel_while_running, passed, purged, worn
 from tests.proof.explorer.operations import changes, operates, refiles, submits, submitted
 from tests.proof.explorer.process import hand_back
 from tests.proof.explorer.scenario import Limits, Scenario
@@ -16,17 +16,6 @@ from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
-FAR = 400
-"""Seconds, beyond the look-ahead."""
-
-
-def worn(world: World) -> None:
-    """Change the jobs so often that their record is full: every further write compacts it."""
-    for job_id in world.store.jobs():
-        for _ in range(8):
-            world.change(job_id, priority="high")
-            world.change(job_id, priority="medium")
-        assert world.job(job_id).history_dropped > 0
 
 
 def _sent(**body: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.crash.steps import after, passed, purged
+from tests.crash.steps import FAR, after, passed, purged
 from tests.proof.explorer.leader_scenarios import LED
 from tests.proof.explorer.operations import (
     changes,
@@ -24,8 +24,6 @@ from tests.proof.explorer.tick_scenarios import TICKED
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 
 SECOND = timedelta(seconds=1)
-FAR = 400
-"""Seconds, beyond the look-ahead."""
 
 ONE_JOB = Scenario(
     name="one-job",

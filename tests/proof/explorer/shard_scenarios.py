@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.crash.steps import after, passed
+from tests.crash.steps import FAR, after, passed
 from tests.proof.explorer.operations import (
     in_two_buckets,
     in_two_shards,
@@ -18,8 +18,6 @@ from tests.proof.explorer.scenario import TIMINGS, Limits, Scenario
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
-FAR = 400
-"""Seconds, beyond the look-ahead."""
 
 LEADERS = Scenario(
     name="leaders",

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hourhand.domain.timings import Timings
 from hourhand.testing import START, make_job
-from tests.crash.steps import after, delivered, passed, purged, ticked
+from tests.crash.steps import FAR, after, delivered, passed, purged, ticked
 from tests.proof.explorer.operations import JOB, submits, submitted
 from tests.proof.explorer.scenario import TIMINGS, Limits, Scenario
 from tests.proof.explorer.schedule_scenarios import OVERLAPS, SCHEDULE, VISITS_MISSED
@@ -16,8 +16,6 @@ from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
 
-FAR = 400
-"""Seconds, beyond the look-ahead."""
 
 QUIET = Limits(crashes=0, expiries=0)
 

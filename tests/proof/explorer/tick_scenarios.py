@@ -9,15 +9,12 @@ from typing import Any
 
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.services.scheduling import TickReport
-from tests.crash.steps import BESIDE, after, passed, payload_near_its_end, purged, ticked
+from tests.crash.steps import BESIDE, FAR, after, passed, payload_near_its_end, purged, ticked
 from tests.proof.explorer.leader_scenarios import complain, ticks_at, true_time
 from tests.proof.explorer.operations import JOB, changes, submits, submitted
 from tests.proof.explorer.process import ScriptedProcess
 from tests.proof.explorer.scenario import Limits, Operation, Scenario
 from tests.world.world import World
-
-FAR = 400
-"""Seconds, beyond the look-ahead."""
 
 YEAR = 365 * 24 * 3600
 

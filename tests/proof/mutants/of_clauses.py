@@ -161,11 +161,6 @@ def _mutant(pair: ClausePair) -> Mutant:
     )
 
 
-def fates() -> set[str]:
-    """Return the names of all mutants whose fate is told here."""
-    return {*KILLED, *EQUIVALENT}
-
-
 def clause_mutants() -> tuple[Mutant, ...]:
     """Return one mutant for each clause of each move. Raises `ValueError` without its fate."""
     return tuple(_mutant(pair) for pair in clause_pairs())

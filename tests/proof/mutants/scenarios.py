@@ -36,6 +36,7 @@ from tests.crash.steps import (
     submitted,
     ticks,
     works,
+    worn,
 )
 from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, snooze, succeed
 from tests.world.world import Process, World
@@ -69,15 +70,6 @@ def refused(method: str, nth: int = 1) -> Callable[[World, Faults], object]:
 
 def stalls_at(method: str, nth: int = 1) -> Callable[[World, Faults], object]:
     return lambda world, faults: faults.interrupt(method, partial(world.advance, STALL), nth=nth)
-
-
-def worn(world: World) -> None:
-    """Change the jobs so often that their record is full: every further write compacts it."""
-    for job_id in world.store.jobs():
-        for _ in range(8):
-            world.change(job_id, priority="high")
-            world.change(job_id, priority="medium")
-        assert world.job(job_id).history_dropped > 0
 
 
 def filed_anew(world: World, _scenario: Scenario) -> None:
