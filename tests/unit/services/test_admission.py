@@ -11,7 +11,7 @@ import pytest
 from hourhand.domain.admission import nominal_of
 from hourhand.domain.model import EventKind, Job, JobStatus, OnLost
 from hourhand.domain.overlap import Slots
-from hourhand.domain.schedules import JournalEntry
+from hourhand.domain.schedules import MISFIRE_GRACE, JournalEntry, SkipReason
 from hourhand.domain.times import rfc3339, to_ms
 from hourhand.ports import Finished, Pulse
 from hourhand.schedule_ports import JournalPage
@@ -166,6 +166,38 @@ def test_what_the_new_revision_may_still_adopt_waits_longer_with_each_look(world
     put_schedule(world, cursor=START)
     world.deliver()
     assert reason_of(world.job(job)) == "replaced"
+
+
+def test_a_late_job_waits_until_its_time_is_on_record_and_is_cancelled_if_it_was_skipped(
+    world: World,
+) -> None:
+    """Another visit may have counted it as missed, and be about to note that."""
+    job = put_occurrence(world, 0)
+    put_schedule(world, cursor=START - SECOND, next_at=START - SECOND)
+    world.advance_to(START + MISFIRE_GRACE - world.worker.execution.tools.timings.clock_margin)
+    assert world.deliver() == [Disposition.KEEP]
+    missed = JournalEntry(first=nominal(0), last=nominal(0), reason=SkipReason.MISFIRE)
+    put_schedule(world, cursor=START, journal=(missed,))
+    world.advance(_hidden_for(world).total_seconds())
+    assert world.deliver() == [Disposition.DONE]
+    assert reason_of(world.job(job)) == "misfire"
+    assert not world.runs
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_only_a_late_job_is_looked_up_in_the_pages_of_the_journal(
+    world: World, is_late: bool
+) -> None:
+    job = put_occurrence(world, 0)
+    missed = JournalEntry(first=nominal(0), last=nominal(0), reason=SkipReason.MISFIRE)
+    world.schedules.put_journal_page(SCHEDULE, JournalPage(entries=(missed,)))
+    if is_late:
+        world.advance_to(START + MISFIRE_GRACE)
+    faults = Faults()
+    world.deliver(by=world.process(faults).worker)
+    assert ("read_journal" in {call.method for call in faults.calls}) is is_late
+    after = world.job(job)
+    assert after.status is (JobStatus.CANCELLED if is_late else JobStatus.SUCCEEDED)
 
 
 @pytest.mark.parametrize("tag", ["", "backfill"])
