@@ -38,6 +38,10 @@ NO_JSON: dict[str, bytes] = {
     "a raw line break in a string": b'{"handler": "ec\nho"}',
     "a raw NUL in a string": b'{"handler": "ec\x00ho"}',
     "NUL bytes": b"\x00\x00\x00\x00",
+    # Python's own white space, and not JSON's.
+    "a control character": b"\x1d",
+    "a vertical tab": b" \x0b ",
+    "an em space": b"\xe2\x80\x83",
     "a byte order mark": b'\xef\xbb\xbf{"handler": "echo"}',
     "UTF-16": '{"handler": "echo"}'.encode("utf-16"),
     "UTF-32": '{"handler": "echo"}'.encode("utf-32"),

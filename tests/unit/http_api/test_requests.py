@@ -120,11 +120,19 @@ def test_a_base64_body_must_be_utf_8_in_base64(body: str) -> None:
         request(body=body, isBase64Encoded=True).json()
 
 
-@pytest.mark.parametrize("body", [None, "", "  \n"])
+@pytest.mark.parametrize("body", [None, "", "  \n", "\t\r\n "])
 def test_an_absent_body_is_told_as_such(body: str | None) -> None:
     assert not request(body=body).has_body
     with pytest.raises(BadRequest, match="required"):
         request(body=body).json()
+
+
+@pytest.mark.parametrize("body", ["\x1c", "\x1d", "\x1f \n", "\x0b", "\x85", "\u2003"])
+def test_what_python_takes_for_white_space_and_json_does_not_is_a_body(body: str) -> None:
+    assert request(body=body).has_body
+    with pytest.raises(BadRequest) as raised:
+        request(body=body).json()
+    assert "required" not in raised.value.detail
 
 
 def test_a_query_field_may_come_once() -> None:

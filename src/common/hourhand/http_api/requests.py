@@ -19,6 +19,9 @@ DEFAULT_ACTOR = "api"
 MAX_ACTOR_CHARACTERS = 32
 MAX_QUERY_FIELDS = 50
 
+JSON_BLANKS = " \t\r\n"
+"""JSON's white space (RFC 8259, section 2); Python's own takes in control characters."""
+
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 _XRAY_ROOT = re.compile(r"(?:^|;)\s*Root=1-([0-9a-f]{8})-([0-9a-f]{24})(?:;|$)")
 _NO_TRACE = "0" * 32
@@ -44,7 +47,7 @@ class Request:
     @property
     def has_body(self) -> bool:
         """Whether anything but white space was sent."""
-        return bool(self.body and (self.is_base64 or self.body.strip()))
+        return bool(self.body and (self.is_base64 or self.body.strip(JSON_BLANKS)))
 
     def query(self) -> dict[str, str]:
         """Return the query's fields; raises `InvalidInput` for too many or a repeated one."""
@@ -77,7 +80,7 @@ class Request:
         """Return the body's value. Raises `UnsupportedMediaType` and `BadRequest`."""
         self._require_json_type()
         text = self.text()
-        if not text.strip():
+        if not text.strip(JSON_BLANKS):
             raise BadRequest("A JSON body is required.")
         return read_json(text)
 
