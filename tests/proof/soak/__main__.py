@@ -99,16 +99,17 @@ def _judge(record: Record, findings: Findings) -> None:
 def _table(record: Record) -> str:
     """Return what each process held after the warm-up and at the end, as a table."""
     lines = [
-        "Held by each process when at rest, after the warm-up and at the end, and the median growth"
-        " for 1,000 jobs (bounds: "
+        "Held by each process when at rest, after the warm-up and at the end, and by how much it"
+        " grew for 1,000 jobs: three quarters of all pairs of samples say so much or more. It leaks"
+        " where that is more than a bound ("
         + ", ".join(f"{kind} {bound:g}" for kind, bound in BOUNDS.items())
-        + "):\n",
+        + ") and it grew in each quarter of the time; a step now and then is none.\n",
         "| process | samples | memory, KiB | blocks | threads | files | sockets |",
         "|---|---|---|---|---|---|---|",
     ]
     for process, points in sorted(record.points.items()):
         try:
-            cells = [f"{g.first:,} → {g.last:,} ({g.middle:+,.0f})" for g in growths_of(points)]
+            cells = [f"{g.first:,} → {g.last:,} ({g.low:+,.0f})" for g in growths_of(points)]
             lines.append(
                 f"| {process.split()[0]} | {len(after_warm_up(points))} | {' | '.join(cells)} |"
             )

@@ -64,14 +64,13 @@ class Point:
 class Growth:
     """How one count of one process developed, the warm-up left out.
 
-    ``low`` and ``middle``: the lower quartile and the median of what the pairs say, for 1,000 jobs.
+    ``low``: the lower quartile of what the pairs say, for 1,000 jobs.
     """
 
     kind: str
     first: int
     last: int
     low: float
-    middle: float
     is_steady: bool
 
     @property
@@ -99,13 +98,12 @@ def growth_of(kind: str, points: Sequence[Point]) -> Growth:
     ]
     if len(slopes) < LEAST_SAMPLES:
         raise ValueError("Hardly any job ended between the samples.")
-    low, middle, _ = statistics.quantiles(slopes, n=4, method="inclusive")
+    low, *_ = statistics.quantiles(slopes, n=4, method="inclusive")
     return Growth(
         kind=kind,
         first=judged[0].sample.value(kind),
         last=judged[-1].sample.value(kind),
         low=low,
-        middle=middle,
         is_steady=_is_steady([point.sample.value(kind) for point in judged]),
     )
 
