@@ -24,7 +24,7 @@ WRITE_ITEM = ("PutItem", "UpdateItem")
 def api_statements(storage: Storage, queues: Queues) -> list[iam.PolicyStatement]:
     """Return what the API does: it takes, shows and changes jobs, schedules and calendars."""
     return [
-        _items(storage.jobs, *READ_ITEM, *WRITE_ITEM, "Query"),
+        _items(storage.jobs, *READ_ITEM, *WRITE_ITEM, "Query", "PartiQLInsert"),
         _indexes(storage.jobs, "listing", "dead"),
         _items(storage.control, "GetItem"),
         _items(storage.schedules, *READ_ITEM, "UpdateItem", "DeleteItem", "Query"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.economy import SentWindow
 from hourhand.domain.model import Priority
 from hourhand.domain.timings import Timings
 from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark, first_watermark
@@ -357,6 +358,7 @@ def test_the_record_of_the_last_tick_replaces_the_one_before(
         oldest_due_seconds={Priority.HIGH: 1.5, Priority.LOW: 86_400.0},
         open_buckets=7,
         skew_ms=-12,
+        sent=SentWindow(now, now - SECOND, now + 300 * SECOND),
     )
     control_store.write_tick(second)
     assert control_store.read_tick() == second

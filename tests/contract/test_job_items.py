@@ -112,6 +112,42 @@ def test_many_jobs_are_read_at_once_and_missing_ones_left_out(
     assert job_store.get_many(ids) == {job.id: job for job in stored}
 
 
+def test_many_puts_are_each_judged_alone_and_answered_in_order(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    jobs = [make_job(id=new_id(), created_at=now, generation=n + 1) for n in range(60)]
+    for job in jobs[::3]:
+        job_store.put(replace(job, handler="earlier"))
+    expected: list[WriteResult] = [
+        Refused(replace(job, handler="earlier")) if number % 3 == 0 else Applied(job)
+        for number, job in enumerate(jobs)
+    ]
+    assert job_store.put_many(jobs) == expected
+    stored = [result.current if isinstance(result, Refused) else result.job for result in expected]
+    assert job_store.get_many([job.id for job in jobs]) == {job.id: job for job in stored if job}
+
+
+def test_of_two_puts_of_one_id_the_first_counts(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    first = make_job(id=new_id(), created_at=now)
+    second, other = replace(first, handler="other"), make_job(id=new_id(), created_at=now)
+    results = job_store.put_many([first, other, second])
+    assert results == [Applied(first), Applied(other), Refused(first)]
+
+
+def test_every_kind_of_job_can_be_put_beside_others(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    jobs = [make_job(id=new_id(), created_at=now, status=status) for status in JobStatus]
+    assert job_store.put_many(jobs) == [Applied(job) for job in jobs]
+    assert job_store.get_many([job.id for job in jobs]) == {job.id: job for job in jobs}
+
+
+def test_no_puts_have_no_results(job_store: JobStore) -> None:
+    assert job_store.put_many([]) == []
+
+
 def test_an_id_may_be_asked_for_twice(job_store: JobStore, new_id: NewId, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -127,28 +163,27 @@ def test_many_moves_are_each_judged_alone_and_answered_in_order(
 ) -> None:
     stored = [make_job(id=new_id(), created_at=now) for _ in range(60)]
     batch: list[Move] = []
-    expected: list[WriteResult] = []
+    expected: list[bool] = []
+    left: dict[str, Job] = {}
     for number, job in enumerate(stored):
         mark = moves.mark_enqueued(job, now=now, actor=ACTOR)
         batch.append(mark)
         match number % 4:
             case 0:
                 job_store.put(job)
-                expected.append(Applied(mark.apply(job)))
+                left[job.id] = mark.apply(job)
             case 1:
-                rescheduled = replace(job, generation=2)
-                job_store.put(rescheduled)
-                expected.append(Refused(rescheduled))
+                left[job.id] = replace(job, generation=2)
+                job_store.put(left[job.id])
             case 2:
-                expected.append(Refused(None))
+                pass
             case _:
                 job_store.put(job)
                 job_store.transition(mark)
-                expected.append(Applied(mark.apply(job)))
+                left[job.id] = mark.apply(job)
+        expected.append(number % 4 in {0, 3})
     assert job_store.transition_many(batch) == expected
-    left = {r.job.id: r.job for r in expected if isinstance(r, Applied)}
-    refused = {r.current.id: r.current for r in expected if isinstance(r, Refused) and r.current}
-    assert job_store.get_many([job.id for job in stored]) == left | refused
+    assert job_store.get_many([job.id for job in stored]) == left
 
 
 def test_many_moves_of_different_kinds_go_together(
@@ -164,10 +199,10 @@ def test_many_moves_of_different_kinds_go_together(
         moves.complete(running, now=now, actor=ACTOR, result=make_content(), progress=None),
         moves.finish(ended),
     ]
-    expected = [
-        Applied(move.apply(job)) for move, job in zip(batch, (waiting, running, ended), strict=True)
-    ]
-    assert job_store.transition_many(batch) == expected
+    jobs = (waiting, running, ended)
+    assert job_store.transition_many(batch) == [True] * 3
+    after = [move.apply(job) for move, job in zip(batch, jobs, strict=True)]
+    assert job_store.get_many([job.id for job in jobs]) == {job.id: job for job in after}
 
 
 def test_no_moves_have_no_results(job_store: JobStore) -> None:

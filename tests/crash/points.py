@@ -60,7 +60,7 @@ def crashes(calls: list[Call]) -> Iterator[Fault]:
         for when in When:
             plan = partial(Faults.crash, number=call.number, when=when)
             yield Fault(f"crash {when} {_name(call)}", plan)
-        if call.method in {"send", "transition_many"}:
+        if call.method in {"send", "put_many", "transition_many"}:
             for items in (1, 2):
                 within = partial(Faults.crash_within, method=_method(call), items=items)
                 yield Fault(

@@ -12,6 +12,7 @@ from hourhand.domain.model import Job, Outcome
 from hourhand.domain.moves import keep_payload
 from hourhand.ports import Finished, Pulse
 from hourhand.schemas import JobSubmission
+from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
 from tests.crash.points import Act
 from tests.world.runs import (
@@ -125,6 +126,24 @@ def died_owing_its_letter(world: World) -> None:
     faults.throttle("send_dead_letter")
     world.deliver(fail_for_good, world.process(faults).worker)
     assert not world.queues.dead_letters
+
+
+def economical(*, ticks: int = 2, **options: object) -> World:
+    """Return a world whose last sweeps were whole: the next one may spare marks."""
+    world = World(dispatch=DispatchMode.ECONOMY, **options)  # type: ignore[arg-type]
+    for _ in range(ticks):
+        world.tick()
+        world.advance(60)
+    return world
+
+
+def live(world: World, minutes: int) -> None:
+    """Let minutes pass with a tick each, and workers that are there in every second."""
+    for _ in range(minutes):
+        world.tick()
+        for _ in range(60):
+            world.deliver()
+            world.advance(1)
 
 
 # --- the work -----------------------------------------------------------------------------------

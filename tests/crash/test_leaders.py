@@ -13,6 +13,7 @@ from hourhand.domain.model import JobStatus
 from hourhand.domain.timings import Timings
 from hourhand.services.leadership import LEADER
 from hourhand.services.scheduling import TickReport
+from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
 from tests.crash.steps import world_with_jobs_to_dispatch
 from tests.world.checks import check_world
@@ -137,13 +138,16 @@ def test_a_leader_gives_its_lease_up_where_a_table_does_not_answer() -> None:
     assert world.control.read_lease(LEADER) is None
 
 
-def _lateness_around_a_dead_leader(look_ahead_seconds: int) -> list[float]:
+def _lateness_around_a_dead_leader(
+    look_ahead_seconds: int, dispatch: DispatchMode = DispatchMode.SINGLE
+) -> list[float]:
     """Let a leader die 50 s into its tick, lose a tick, and let the next be 20 s late.
 
     One job is due every seven seconds; all were submitted long before. Returns by how many
     seconds each was late.
     """
-    world = World(timings=Timings(look_ahead=timedelta(seconds=look_ahead_seconds)))
+    timings = Timings(look_ahead=timedelta(seconds=look_ahead_seconds))
+    world = World(timings=timings, dispatch=dispatch)
     for second in range(900, 1800, 7):
         world.submit(delay_seconds=second)
     faults = Faults()
@@ -177,8 +181,9 @@ def _lateness_around_a_dead_leader(look_ahead_seconds: int) -> list[float]:
     return [(run.started_at - run.job.run_at).total_seconds() for run in world.runs]
 
 
-def test_no_job_seen_ahead_of_time_is_late_when_a_leader_dies() -> None:
-    assert max(_lateness_around_a_dead_leader(300)) == 0
+@pytest.mark.parametrize("dispatch", [DispatchMode.SINGLE, DispatchMode.ECONOMY])
+def test_no_job_seen_ahead_of_time_is_late_when_a_leader_dies(dispatch: DispatchMode) -> None:
+    assert max(_lateness_around_a_dead_leader(300, dispatch)) == 0
 
 
 def test_a_shorter_look_ahead_would_make_jobs_late_when_a_leader_dies() -> None:

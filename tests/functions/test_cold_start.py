@@ -78,7 +78,7 @@ def start(function: str, folder: Path, **changes: Any) -> tuple[list[dict[str, A
     ("function", "spared"),
     [
         ("api", {"aws_xray_sdk", "asyncio", "croniter"}),
-        ("scheduler", {"aws_xray_sdk", "asyncio", "croniter"}),
+        ("scheduler", {"aws_xray_sdk", "asyncio", "croniter", "pydantic", "hourhand.schemas"}),
         (
             "worker",
             {"aws_xray_sdk", "pydantic", "croniter", "hourhand.http_api"}

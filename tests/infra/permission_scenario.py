@@ -59,6 +59,8 @@ def jobs_of_all_kinds(cloud: RecordedCloud) -> None:
     submit(cloud, id="same", payload="x" * ITEM_BYTES)
     submit(cloud, idempotency_key="once", tenant="a")
     cloud.api("POST", "/v1/jobs/batch", {"jobs": [{"handler": "greet"}, {"handler": "greet"}]})
+    batching = cloud.function("api", HOURHAND_DISPATCH="batch")
+    cloud.api("POST", "/v1/jobs/batch", {"jobs": [{"handler": "greet"}] * 3}, by=batching)
     cloud.minutes(9)
     assert {job_id: status_of(cloud, job_id) for job_id in expected} == expected
 

@@ -12,7 +12,8 @@ from typing import Any
 Right = tuple[str, str]
 """An IAM action, and what it is done to by the name that the installation has for it."""
 
-_UPDATES = re.compile(r'UPDATE "([^"]+)"')
+_STATEMENTS = re.compile(r'(UPDATE|INSERT INTO) "([^"]+)"')
+_PARTIQL = {"UPDATE": "PartiQLUpdate", "INSERT INTO": "PartiQLInsert"}
 _QUEUE_ACTIONS = {"SendMessageBatch": "SendMessage"}
 """What is asked for by another name than the operation's (Service Authorization Reference)."""
 
@@ -87,9 +88,9 @@ def _dynamodb(operation: str, params: Mapping[str, Any], name: Any) -> Iterator[
             yield "dynamodb:BatchGetItem", name(table)
     elif operation == "BatchExecuteStatement":
         for statement in params["Statements"]:
-            match = _UPDATES.match(statement["Statement"])
+            match = _STATEMENTS.match(statement["Statement"])
             assert match is not None, statement
-            yield "dynamodb:PartiQLUpdate", name(match[1])
+            yield f"dynamodb:{_PARTIQL[match[1]]}", name(match[2])
     else:
         index = f"/index/{params['IndexName']}" if "IndexName" in params else ""
         yield f"dynamodb:{operation}", name(params["TableName"]) + index

@@ -16,7 +16,8 @@ from tests.proof.wire.listed import CALLS
 def rights_of(call: Call) -> Iterator[Right]:
     """Yield what a call asks for (AWS Service Authorization Reference)."""
     if call.service == "dynamodb":
-        batch = {"BatchExecuteStatement": "PartiQLUpdate"}
+        kind = "PartiQLInsert" if call.function == "api" else "PartiQLUpdate"
+        batch = {"BatchExecuteStatement": kind}
         resource = call.resource.replace(" (", "/index/").rstrip(")")
         yield f"dynamodb:{batch.get(call.operation, call.operation)}", resource
     elif call.service == "sqs":

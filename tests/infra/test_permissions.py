@@ -117,7 +117,14 @@ def test_no_action_is_a_wildcard_and_no_resource_but_where_aws_knows_none(
 
 def test_user_code_can_write_no_control_record_and_no_schedule(dev: Deployment) -> None:
     rights = allowed(dev, "worker")
-    writes = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
+    writes = {
+        "PutItem",
+        "UpdateItem",
+        "DeleteItem",
+        "BatchWriteItem",
+        "PartiQLUpdate",
+        "PartiQLInsert",
+    }
     assert (
         not {(f"dynamodb:{w}", table) for w in writes for table in ("control", "schedules")}
         & rights

@@ -120,7 +120,7 @@ def read_flag(variable: str, text: str) -> Settings:
         ("HOURHAND_FAN_OUT_ENTRIES", ["-3", "many", "1.5", "²", "1000000001"], "from 0 to 10000"),
         ("HOURHAND_LOOK_AHEAD_SECONDS", ["119", "841", "soon", "300.5"], "from 120 to 840"),
         ("HOURHAND_LEADER", ["yes", "Standby", "0"], "elected or standby"),
-        ("HOURHAND_DISPATCH", ["1", "economy"], "single or batch"),
+        ("HOURHAND_DISPATCH", ["1", "cheap"], "single or batch or economy"),
         ("HOURHAND_TRACING", ["yes", "true"], "0 or 1"),
         ("HOURHAND_INSTALLATION", ["9lives", "a b", "ümlaut", "a" * 41], "a letter, then"),
     ],

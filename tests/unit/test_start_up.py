@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 import threading
@@ -10,9 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hourhand.start_up import INITIALIZATION_TYPE, Wired
+from hourhand.start_up import INITIALIZATION_TYPE, YOUNG_OBJECTS, Wired
 
 EVERY_LAMBDA = ["on-demand", "provisioned-concurrency", "snap-start", "lambda-managed-instances"]
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Leave the collector of cycles to the other tests as it was."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
 
 
 class Function:
@@ -46,6 +56,30 @@ def test_in_lambda_the_calls_get_what_the_init_phase_wired(begun: str) -> None:
     assert function.made == [1]
     assert [function.services(), function.services()] == [1, 1]
     assert [wired for wired, _ in function.readied] == [1]
+
+
+def test_what_the_init_phase_makes_is_never_looked_through_again() -> None:
+    states: list[bool] = []
+    Wired(lambda: states.append(gc.isenabled()), {INITIALIZATION_TYPE: "on-demand"})
+    assert states == [False]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] == YOUNG_OBJECTS
+
+
+def test_the_collector_works_on_where_the_wiring_fails() -> None:
+    def fail() -> None:
+        raise RuntimeError("no table")
+
+    with pytest.raises(RuntimeError, match="no table"):
+        Wired(fail, {INITIALIZATION_TYPE: "on-demand"})
+    assert gc.isenabled()
+
+
+def test_elsewhere_the_collector_is_let_alone() -> None:
+    before = (gc.get_threshold(), gc.get_freeze_count())
+    Wired(lambda: 1, {})()
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 def test_each_copy_of_a_snapshot_wires_for_itself() -> None:

@@ -25,7 +25,7 @@ from hourhand.schemas import CalendarInput, JobPatch, JobSubmission, ScheduleInp
 from hourhand.services.execution import Disposition
 from hourhand.services.schedules import ScheduleView
 from hourhand.services.scheduling import TickReport
-from hourhand.settings import LeaderMode, Settings
+from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.testing import (
     FakeChance,
     FakeClock,
@@ -73,13 +73,17 @@ class World:
         shard_map: ShardMap | None = None,
         fan_out_entries: int = 20_000,
         leader: LeaderMode = LeaderMode.ELECTED,
+        dispatch: DispatchMode = DispatchMode.SINGLE,
         index_lag: timedelta = timedelta(0),
         max_receives: int = 100,
     ) -> None:
         # A world is younger than an installation that looks back for a day at its first tick.
         self.timings = timings or Timings(first_look_back=timedelta(minutes=15))
         self.settings = Settings(
-            timings=self.timings, fan_out_entries=fan_out_entries, leader=leader
+            timings=self.timings,
+            fan_out_entries=fan_out_entries,
+            leader=leader,
+            dispatch=dispatch,
         )
         self.clock = FakeClock()
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.model import POOL, Job
+from hourhand.domain.model import Job
 from hourhand.ports import (
     Chance,
     Clock,
@@ -133,7 +133,7 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     """
     from hourhand.aws.calendar_store import DynamoCalendarStore
     from hourhand.aws.chance import SystemChance
-    from hourhand.aws.clients import dynamodb_client, lazy_client, s3_client, sqs_client
+    from hourhand.aws.clients import bulk_of, dynamodb_client, lazy_client, s3_client, sqs_client
     from hourhand.aws.clock import SystemClock
     from hourhand.aws.control_store import DynamoControlStore
     from hourhand.aws.job_store import DynamoJobStore
@@ -151,23 +151,25 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
             "The look-ahead is too short to outlast a lost tick: jobs may be late.",
             look_ahead_seconds=settings.timings.look_ahead.total_seconds(),
         )
-    dynamodb = dynamodb_client()
+    dynamodb, sqs = dynamodb_client(), sqs_client()
+    in_batches = settings.dispatch is not DispatchMode.SINGLE
     clock = SystemClock()
     queues = SqsQueues(
-        sqs_client(),
+        sqs,
         settings.queues,
         dead_letter_url=settings.dead_letter_queue,
         clock_url=settings.clock_queue,
-        pool=POOL,
         # The one that the skew audit corrects: the next probe then measures what is left.
         clock=clock,
         oldest_sent=_queue_ages(settings, clock),
+        bulk=bulk_of(sqs) if in_batches else None,
     )
     return Adapters(
         jobs=DynamoJobStore(
             dynamodb,
             settings.jobs_table,
-            batch_marks=settings.dispatch is DispatchMode.BATCH,
+            batch_marks=in_batches,
+            bulk=bulk_of(dynamodb) if in_batches else None,
         ),
         control=DynamoControlStore(dynamodb, settings.control_table),
         objects=S3ObjectStore(lazy_client(s3_client), settings.bucket),
@@ -287,6 +289,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         telemetry=telemetry,
         fan_out_entries=settings.fan_out_entries,
         is_standby=settings.leader is LeaderMode.STANDBY,
+        spares_marks=settings.dispatch is DispatchMode.ECONOMY,
     )
     return SchedulerServices(
         scheduling=scheduling,

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from hourhand.domain.actions import QueueView
 from hourhand.domain.buckets import ShardMap
-from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.economy import SentWindow
+from hourhand.domain.errors import HourhandError, WrittenByNewer
 from hourhand.domain.model import (
     Attempt,
     Content,
@@ -146,13 +147,20 @@ class JobStore(Protocol):
         whose answer was lost: the caller compares bodies, not origins.
         """
 
+    def put_many(self, jobs: Sequence[Job]) -> list[WriteResult | HourhandError]:
+        """Write new jobs as `put` does, each judged alone; results in the order of ``jobs``.
+
+        One that could not be written has the error for its result: the others were.
+        """
+
     def transition(self, move: Move) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already."""
 
-    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult | LeftToNewer]:
-        """Make many, each under its own condition; results in the order of ``moves``.
+    def transition_many(self, moves: Sequence[Move]) -> list[bool | LeftToNewer]:
+        """Make many, each under its own condition; in the order of ``moves``, whether it was.
 
-        One whose item is a newer version's has that for its result: the others were made.
+        True too where it was ours already. One whose item is a newer version's has that for its
+        result: the others were made.
         """
 
     def get(self, job_id: str) -> Job | None:
@@ -280,7 +288,10 @@ class LeaseHeld:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TickRecord:
-    """What the last tick found, for ``GET /stats`` and the dashboard."""
+    """What the last tick found, for ``GET /stats`` and the dashboard.
+
+    ``sent``: what the last sweep that was whole has sent, where marks are spared.
+    """
 
     at: datetime
     holder: str
@@ -288,6 +299,7 @@ class TickRecord:
     oldest_due_seconds: Mapping[Priority, float] = field(default_factory=dict)
     open_buckets: int = 0
     skew_ms: int = 0
+    sent: SentWindow | None = None
 
 
 class ControlStore(Protocol):

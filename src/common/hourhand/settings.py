@@ -103,10 +103,13 @@ class DispatchMode(StrEnum):
 
     ``batch``: 25 to a call by PartiQL, five times as fast as singly and at the same price; only
     where the store honours the condition of each (DynamoDB and ministack do, moto does not).
+    ``economy``: in batches, and not at all where the record of a whole sweep will do: a delayed
+    job costs a write unit less, and is shown as PENDING until it is claimed.
     """
 
     SINGLE = "single"
     BATCH = "batch"
+    ECONOMY = "economy"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,9 +12,11 @@ Lambda execution environment lifecycle").
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 INITIALIZATION_TYPE = "AWS_LAMBDA_INITIALIZATION_TYPE"
@@ -22,7 +24,27 @@ INITIALIZATION_TYPE = "AWS_LAMBDA_INITIALIZATION_TYPE"
 
 SNAP_START = "snap-start"
 
+YOUNG_OBJECTS = 20_000
+"""How many new ones let the collector look: Python's own 700 are few for a server."""
+
 T = TypeVar("T")
+
+
+@contextmanager
+def for_good() -> Iterator[None]:
+    """Make what is made here stay: the collector of cycles is not asked, now or ever.
+
+    To import is to make objects that all live on; looking through them again and again is a
+    third of a cold start. What comes after is looked through less often, too: a page of a sweep
+    has fifty thousand objects, of which hardly any is in a cycle.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS)
+        gc.enable()
 
 
 class Wired(Generic[T]):
@@ -50,9 +72,10 @@ class Wired(Generic[T]):
         self._is_snapshot = begun == SNAP_START
         if not begun:
             return
-        wired = wire()
-        if get_ready is not None:
-            get_ready(wired)
+        with for_good():
+            wired = wire()
+            if get_ready is not None:
+                get_ready(wired)
         # Of a snapshot many processes are made. Each must draw its own worker's id and open its
         # own connections, so it wires once more: a few ms, once everything is imported.
         if not self._is_snapshot:

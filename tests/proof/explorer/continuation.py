@@ -108,7 +108,11 @@ class _Run:
         self.waiting = {
             job.id: job for job in self.ports["jobs"].jobs().values() if job.status.is_waiting
         }
-        settings = Settings(timings=scenario.timings, fan_out_entries=scenario.fan_out_entries)
+        settings = Settings(
+            timings=scenario.timings,
+            fan_out_entries=scenario.fan_out_entries,
+            dispatch=scenario.dispatch,
+        )
         self.scheduler = wire_scheduler(settings, self._adapters("scheduler", FIRST_NUMBER))
         self.worker = wire_worker(settings, self._adapters("worker", FIRST_NUMBER + 1))
         self.runner = RecordedRunner(

@@ -47,9 +47,17 @@ class Effects:
     """
 
     def __init__(
-        self, answers: Callable[[], Interner], parts: tuple[Any, ...], bounds: Bounds
+        self,
+        answers: Callable[[], Interner],
+        parts: tuple[Any, ...],
+        bounds: Bounds,
+        *,
+        record_counts: bool,
     ) -> None:
-        """Take the numbers of answers, and the parts of the world at the beginning."""
+        """Take the numbers of answers, and the parts of the world at the beginning.
+
+        ``record_counts``: whether a tick decides by the record of the one before.
+        """
         self.calls = Interner()
         self.parts = tuple(Interner() for _ in PORTS)
         self.first = tuple(
@@ -59,6 +67,7 @@ class Effects:
         self.applied = 0
         self._answers = answers
         self._bounds = bounds
+        self._record_counts = record_counts
         self._skews_of_holders: dict[str, timedelta] = {}
         self._memo: dict[tuple[Any, ...], tuple[int, int, tuple[str, ...]]] = {}
 
@@ -68,8 +77,8 @@ class Effects:
 
     def fixed(self, call: Call) -> Answer | None:
         """Return the answer of a call that nobody's doings can change."""
-        if call.port == "control" and call.method in {"read_tick", "write_tick"}:
-            # The record of the last tick is for people; no decision rests on it.
+        if call.method in {"read_tick", "write_tick"} and not self._record_counts:
+            # Unless marks are spared, the record of the last tick is for people alone.
             return Answer(None)
         if call.port == "jobs" and call.method == "read_bucket":
             place = tuple(call.args)

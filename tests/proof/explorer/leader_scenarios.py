@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hourhand.domain.skew import SkewVerdict
-from hourhand.ports import Refused
 from hourhand.services.scheduling import TickReport
 from hourhand.testing import START
 from tests.crash.steps import FAR, after, passed, ticked
@@ -116,7 +115,7 @@ class WatchedJobs:
     def transition_many(self, moves: Any) -> Any:
         """Mark what was sent: who sweeps alone finds nothing that is marked already."""
         results = self.jobs.transition_many(moves)
-        if self.is_alone and any(isinstance(result, Refused) for result in results):
+        if self.is_alone and not all(results):
             complain(self.process, f"{self.process.label} swept what another swept meanwhile")
         return results
 

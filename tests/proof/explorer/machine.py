@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hourhand.settings import DispatchMode
 from tests.proof.explorer.beginnings import Beginnings
 from tests.proof.explorer.calls import Calls
 from tests.proof.explorer.deliveries import Deliveries
@@ -38,7 +39,11 @@ class Machine:
     def __init__(self, scenario: Scenario, limits: Limits, *, reduced: bool = True) -> None:
         """Arrange the world. ``reduced``: calls that nobody can change need no turn."""
         self.scenario, self.limits, self.reduced = scenario, limits, reduced
-        world = World(timings=scenario.timings, fan_out_entries=scenario.fan_out_entries)
+        world = World(
+            timings=scenario.timings,
+            fan_out_entries=scenario.fan_out_entries,
+            dispatch=scenario.dispatch,
+        )
         # An installation at work: what is done once, at the very first tick, is done.
         world.tick()
         scenario.arrange(world)
@@ -46,7 +51,12 @@ class Machine:
         self._skews = skews_of(scenario)
         ahead = max((timedelta(0), *scenario.skews.values()))
         self._bounds = Bounds(ahead, scenario.bounded, self._skew_of)
-        self.effects = Effects(lambda: self.histories.answers, _parts_of(world), self._bounds)
+        self.effects = Effects(
+            lambda: self.histories.answers,
+            _parts_of(world),
+            self._bounds,
+            record_counts=scenario.dispatch is DispatchMode.ECONOMY,
+        )
         self._note_first()
         self.begin_anew()
 

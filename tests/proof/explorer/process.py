@@ -164,7 +164,9 @@ class ScriptedProcess:
     def settings(self) -> Settings:
         """What it is told by its environment."""
         return Settings(
-            timings=self.scenario.timings, fan_out_entries=self.scenario.fan_out_entries
+            timings=self.scenario.timings,
+            fan_out_entries=self.scenario.fan_out_entries,
+            dispatch=self.scenario.dispatch,
         )
 
     @cached_property

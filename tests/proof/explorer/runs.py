@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tests.proof.explorer.economy_scenarios import ECONOMICAL
 from tests.proof.explorer.leader_scenarios import LED
 from tests.proof.explorer.other_scenarios import OTHERS
 from tests.proof.explorer.scenario import Limits
@@ -40,6 +41,7 @@ FAST: tuple[Exploration, ...] = (
             *("stopped-twice", "kept-back", "redriven-twice", "redriven-success"),
             *("in-the-bucket", "key-lost", "key-taken", "key-anew", "shards-shrink"),
             *("shards-warm", "fan-out-refused"),
+            *(each.name for each in ECONOMICAL),
             *(each.name for each in SMALL if each.name not in LONGER),
         )
     ),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.timings import Timings
+from hourhand.settings import DispatchMode
 from tests.world.runs import Behaviour, succeed
 from tests.world.world import World
 
@@ -69,6 +70,7 @@ class Scenario:
     ``skews``: how far the clock of an actor is ahead, by its label or the first word of it.
     ``audits``: whether schedulers are told the true time. ``bounded``: whether clocks are within
     the margin; beyond it somebody may take over early, and nothing else may happen.
+    ``dispatch``: how what is sent is marked.
     ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
@@ -92,6 +94,7 @@ class Scenario:
     skews: Mapping[str, timedelta] = field(default_factory=dict)
     timings: Timings = TIMINGS
     fan_out_entries: int = 0
+    dispatch: DispatchMode = DispatchMode.SINGLE
     sweeps: bool = True
     punctual: timedelta | None = None
     nominals: tuple[datetime, ...] = ()

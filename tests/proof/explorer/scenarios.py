@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tests.crash.steps import FAR, after, passed, purged
+from tests.proof.explorer.economy_scenarios import ECONOMICAL
 from tests.proof.explorer.leader_scenarios import LED
 from tests.proof.explorer.operations import (
     changes,
@@ -266,6 +267,7 @@ _ALL = (
     *SHARDED,
     *LED,
     *TICKED,
+    *ECONOMICAL,
     *SOON,
     *OTHERS,
     *SCHEDULED,

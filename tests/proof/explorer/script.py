@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from hourhand.domain.errors import HourhandError
 from hourhand.domain.skew import TimeSample
 from hourhand.domain.times import floor_ms
+from hourhand.ports import Applied
 from hourhand.testing import START
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -106,8 +108,18 @@ class ScriptedPort:
 class ScriptedJobs(ScriptedPort):
     """The jobs table; of many writes each is a call of its own, as on a table."""
 
+    def put_many(self, jobs: Any) -> list[Any]:
+        return [self._put(job) for job in jobs]
+
+    def _put(self, job: Any) -> Any:
+        try:
+            return self._script.ask(Call("jobs", "put", (job,)))
+        except HourhandError as error:
+            return error
+
     def transition_many(self, moves: Any) -> list[Any]:
-        return [self._script.ask(Call("jobs", "transition", (move,))) for move in moves]
+        asked = [self._script.ask(Call("jobs", "transition", (move,))) for move in moves]
+        return [isinstance(result, Applied) for result in asked]
 
     def count_dead(self, _limit: int) -> int:
         return 0

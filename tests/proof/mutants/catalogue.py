@@ -8,6 +8,7 @@ from dataclasses import replace
 from tests.proof.mutants import (
     of_adapters,
     of_clauses,
+    of_economy,
     of_ends,
     of_schedules,
     of_sending,
@@ -29,7 +30,7 @@ def _explored(mutant: Mutant) -> Mutant:
 _BY_THEME: Mapping[str, tuple[Mutant, ...]] = {
     "a clause of a condition": of_clauses.clause_mutants(),
     "submission, filing, dispatch, shard map": of_sending.MUTANTS,
-    "what the tick reads and decides": of_sweep.MUTANTS,
+    "what the tick reads and decides": (*of_sweep.MUTANTS, *of_economy.MUTANTS),
     "watermark, clocks, leaders": of_watermark.MUTANTS,
     "attempts": of_work.MUTANTS,
     "recovery, letters, people, keys": of_ends.MUTANTS,

@@ -28,6 +28,10 @@ BY_EXPLORER: Mapping[str, str] = {
     "change without generation": "change",
     "mark before send": "ahead",
     "a refused entry counts as sent": "ahead",
+    "the record speaks of what the index may not have shown": "economy-stale",
+    "the record speaks of what lies beyond the horizon": "economy-short",
+    "a sweep whose message was refused leaves its record": "economy",
+    "what has no mark is never missed": "economy-lost",
     "a submission that stalled is acknowledged as it is": "watermark",
     "the watermark passes an open bucket": "watermark",
     "a lost message is not missed": "missed",
@@ -240,6 +244,10 @@ NOT_BY_EXPLORER: Mapping[str, str] = {
     "is silent until the deep re-read, which brings the job to its end here, too.",
     "filed in an older bucket": "It takes a clock that is set back in the middle of an attempt; "
     "here each clock is off by the same all the time.",
+    "a sweep that did not end leaves its record": "Here every process has all of its function's "
+    "time left, and what cannot be read is a failure, which leaves no record either.",
+    "a mark is spared that no record will stand for": _COSTS_RECEIVES,
+    "marks are spared though no sweep ends": _COSTS_RECEIVES,
     "a handler begins that cannot end": "Here every process has all of its function's time left.",
     "the handler starts without a look at the lease": "A start after the end of a lease is "
     "excused by the rule of starts, since its worker may have stood still just before it; that "

@@ -25,14 +25,18 @@ DISPATCH = (
                 _DISPATCH,
                 """        failures = self.queues.send(outgoing)
         marks: list[Move] = []
+        sent = 0
         for item, failure in zip(batch, failures, strict=True):
             if failure is None:
-                marks.append(self._mark(item))
+                sent += 1
+                if not isinstance(item.action, Dispatch) or item.action.is_marked:
+                    marks.append(self._mark(item))
             else:
 """,
                 """        marks: list[Move] = [self._mark(item) for item in batch]
         results = self.jobs.transition_many(marks)
         failures = self.queues.send(outgoing)
+        sent = len(batch)
         for item, failure in zip(batch, failures, strict=True):
             if failure is not None:
 """,
@@ -46,8 +50,8 @@ DISPATCH = (
         patches=(
             Patch(
                 _DISPATCH,
-                "            if failure is None:\n                marks.append",
-                "            if failure is None or len(batch) > 1:\n                marks.append",
+                "            if failure is None:\n                sent += 1",
+                "            if failure is None or len(batch) > 1:\n                sent += 1",
             ),
         ),
         killers=("time: one entry of a batch is refused",),
@@ -58,8 +62,8 @@ DISPATCH = (
         patches=(
             Patch(
                 _DISPATCH,
-                "                marks.append(self._mark(item))",
-                "                marks += [self._mark(item)] * (item.job.enqueued_at is not None)",
+                "                    marks.append(self._mark(item))",
+                "                    marks += [self._mark(item)] * item.job.is_sent",
             ),
         ),
         killers=("time: a dispatched job is not sent at every tick",),
@@ -156,8 +160,8 @@ SUBMISSION = (
         patches=(
             Patch(
                 _SUBMISSION,
-                "return Submitted(self.filing.guard(job, clock_read_at, actor), created=True)",
-                "return Submitted(job, created=True)",
+                "self.filing.guard(job, prepared.clock_read_at, actor)",
+                "job",
             ),
         ),
         killers=("filing: writers stall for minutes",),

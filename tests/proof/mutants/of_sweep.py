@@ -104,8 +104,8 @@ DECISIONS = (
         patches=(
             Patch(
                 _ACTIONS,
-                "if explained and waited < timings.redispatch_hard_cap:",
-                "if explained:",
+                'return "waited too long" if waited >= judgement.timings.redispatch_hard_cap else None',
+                "return None",
             ),
         ),
         killers=("time: a message is lost behind a backlog",),
@@ -128,8 +128,8 @@ DECISIONS = (
         patches=(
             Patch(
                 _ACTIONS,
-                "explained = view is not None and view.explains(enqueued_at)",
-                "explained = False",
+                "if view is None or not view.explains(sent_at):",
+                "if view is None or view is not None:",
             ),
         ),
         killers=("time: a backlog is not made longer",),

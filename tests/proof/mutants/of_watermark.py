@@ -8,6 +8,7 @@ _CONTROL = "hourhand.testing.control_store"
 _LEASES = "hourhand.domain.leases"
 _LEADERSHIP = "hourhand.services.leadership"
 _SCHEDULING = "hourhand.services.scheduling"
+_SKEW_AUDIT = "hourhand.services.skew_audit"
 _TIMINGS = "hourhand.domain.timings"
 _WATERMARK = "hourhand.domain.watermark"
 
@@ -186,9 +187,9 @@ CLOCKS = (
         rule="DESIGN 5, watermark: never while the skew is beyond its threshold.",
         patches=(
             Patch(
-                _SCHEDULING,
-                "if audit.skew is not None and audit.verdict is SkewVerdict.FINE:",
-                "if audit.verdict is SkewVerdict.FINE:",
+                _SKEW_AUDIT,
+                "return self.skew is not None and self.verdict is SkewVerdict.FINE",
+                "return self.verdict is SkewVerdict.FINE",
             ),
         ),
         killers=("leaders: a fast leader cannot ask for the time",),
@@ -198,9 +199,9 @@ CLOCKS = (
         rule="DESIGN 5, watermark: never while the skew is beyond its threshold.",
         patches=(
             Patch(
-                _SCHEDULING,
-                "if audit.skew is not None and audit.verdict is SkewVerdict.FINE:",
-                "if audit.skew is not None:",
+                _SKEW_AUDIT,
+                "return self.skew is not None and self.verdict is SkewVerdict.FINE",
+                "return self.skew is not None",
             ),
         ),
         killers=("leaders: a leader whose clock is off",),

@@ -12,6 +12,7 @@ from tests.proof.wire.calls import Call
 
 _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
     "api": {
+        ("dynamodb", "BatchExecuteStatement"): ("jobs",),
         ("dynamodb", "BatchGetItem"): (
             "jobs",
             "schedules",

@@ -337,6 +337,20 @@ def shards_in_batches(stage: Stage) -> None:
     world.deliver()
 
 
+def puts_in_batches(stage: Stage) -> None:
+    """More jobs than one call of DynamoDB takes, some of them twice; repeated until all are in."""
+    world = stage.world
+    jobs = [{"handler": "wire-greet", "id": stage.name(f"row-{n}")} for n in range(27)]
+    stage.ends.update({str(job["id"]): "SUCCEEDED" for job in jobs})
+    for _ in range(MOST_REPEATS):
+        asked = {"jobs": [*jobs, jobs[0], jobs[26]]}
+        answer = world.api("POST", "/v1/jobs/batch", asked, by=world.batching_api())
+        if not any("error" in result for result in answer["results"]):
+            break
+        world.advance(2)
+    world.deliver()
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """``needs_batches``: only where the store judges each statement of a batch."""
@@ -363,4 +377,5 @@ SCENES = (
     Scene("a schedule", a_schedule),
     Scene("overlaps", overlaps),
     Scene("shards in batches", shards_in_batches, needs_batches=True),
+    Scene("puts in batches", puts_in_batches, needs_batches=True),
 )

@@ -265,9 +265,13 @@ class Wire:
             send = client._endpoint.http_session.send
             return self._befall(fault, request, functools.partial(send, request))
         request.headers[HEADER] = fault.name
+        self._hold(fault)
+        return None
+
+    def _hold(self, fault: Fault) -> None:
+        """Note how long the proxy holds what it is to hand on late."""
         if fault.applied is Applied.LATE:
             self._late_until = time.monotonic() + HELD_SECONDS + LATE_MARGIN_SECONDS
-        return None
 
     @contextmanager
     def in_process(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ event sources that hand messages over. Whatever looks at the outcome goes past t
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections import Counter
@@ -37,6 +38,7 @@ from hourhand.local.sqs_events import sqs_event
 from hourhand.services.contents import ContentKeeper
 from hourhand.settings import SELF, Settings, settings_environment
 from hourhand.testing import RecordingTelemetry
+from tests.proof.wire.lean_wire import watched_bulk
 from tests.proof.wire.pollers import MOST_MESSAGES, Pollers
 from tests.proof.wire.servers import STUB
 from tests.proof.wire.timeline import Timeline
@@ -110,6 +112,7 @@ class World:
         self.pollers = Pollers(wire, settings.queues)
         self._numbers = itertools.count(1)
         self._busy: Handler | None = None
+        self._batching: Handler | None = None
         self._functions = {name: self.function(name) for name in ("api", "scheduler", "worker")}
 
     def function(self, name: str, **environment: str) -> Handler:
@@ -130,17 +133,17 @@ class World:
 
     # --- what people do ---
 
-    def api(self, method: str, target: str, body: Any = None) -> Any:
+    def api(self, method: str, target: str, body: Any = None, by: Handler | None = None) -> Any:
         """Ask until it is answered other than 503; return the answer's body.
 
         A request whose answer was lost may find, when it is repeated, that it was done already.
         """
-        answer = self._ask(method, target, body)
+        answer = self._ask(method, target, body, by)
         tries = 1
         while answer["statusCode"] == Unavailable.status and tries < MAX_REQUESTS:
             self.events.unavailable += 1
             self.advance(2)
-            answer = self._ask(method, target, body)
+            answer = self._ask(method, target, body, by)
             tries += 1
         status = answer["statusCode"]
         is_done_already = tries > 1 and status in {404, 409}
@@ -149,7 +152,7 @@ class World:
         text = answer.get("body", "")
         return json.loads(text) if text.startswith(("{", "[")) else None
 
-    def _ask(self, method: str, target: str, body: Any) -> Mapping[str, Any]:
+    def _ask(self, method: str, target: str, body: Any, by: Handler | None) -> Mapping[str, Any]:
         self.wire.function = "api"
         event = gateway_event(
             method=method,
@@ -159,10 +162,17 @@ class World:
             request_id=f"request-{next(self._numbers)}",
             now=self.now(),
         )
-        answer: Mapping[str, Any] = self._functions["api"](event, None)
+        answer: Mapping[str, Any] = (by or self._functions["api"])(event, None)
         return answer
 
     # --- what AWS does ---
+
+    def batching_api(self) -> Handler:
+        """Return an API that puts jobs in batches where it can."""
+        if self._batching is None:
+            dispatch = "batch" if self.cloud.can_batch else "single"
+            self._batching = self.function("api", HOURHAND_DISPATCH=dispatch)
+        return self._batching
 
     def busy_scheduler(self) -> Handler:
         """Return a scheduler that hands shards over, and marks in batches where it can."""
@@ -322,6 +332,8 @@ def installation(
         for service in SERVICES:
             make = getattr(clients, f"{service}_client")
             patch.setattr(clients, f"{service}_client", _watching(wire, make))
+        bulk_of = functools.partial(watched_bulk, wire, clients.bulk_of)
+        patch.setattr(clients, "bulk_of", bulk_of)
         patch.setattr(hourhand.observability, "PowertoolsTelemetry", lambda *_, **__: telemetry[0])
         world = World(cloud, prefix, timeline, wire, settings)
         world.telemetry = telemetry[0]

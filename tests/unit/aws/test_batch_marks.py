@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
-from hourhand.aws.items import job_to_item
+from hourhand.aws.items import hot_key, job_to_item
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.values import Item
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import Move, mark_enqueued
-from hourhand.ports import Applied, LeftToNewer, Refused
+from hourhand.ports import LeftToNewer
 from hourhand.testing import ACTOR, START, make_job
 from tests.unit.aws.conftest import Stubbed
 from tests.unit.aws.scripted import claim_of
@@ -55,11 +55,8 @@ def test_each_statement_has_its_own_answer_in_order(stubbed: Stub) -> None:
     changed = replace(jobs[1], generation=5)
     moves = [mark(job) for job in jobs]
     refusal = {"Code": "ConditionalCheckFailed", "Item": job_to_item(changed)}
-    expect_batch(stub, 2, {"Item": after(moves[0], jobs[0])}, {"Error": refusal})
-    assert store_of(stub).transition_many(moves) == [
-        Applied(moves[0].apply(jobs[0])),
-        Refused(changed),
-    ]
+    expect_batch(stub, 2, {}, {"Error": refusal})
+    assert store_of(stub).transition_many(moves) == [True, False]
 
 
 def test_a_refusal_by_ones_own_write_is_applied(stubbed: Stub) -> None:
@@ -68,7 +65,7 @@ def test_a_refusal_by_ones_own_write_is_applied(stubbed: Stub) -> None:
     stored = move.apply(waiting())
     refusal = {"Code": "ConditionalCheckFailed", "Item": job_to_item(stored)}
     expect_batch(stub, 1, {"Error": refusal})
-    assert store_of(stub).transition_many([move]) == [Applied(stored)]
+    assert store_of(stub).transition_many([move]) == [True]
 
 
 @pytest.mark.parametrize(
@@ -79,11 +76,9 @@ def test_a_statement_that_failed_is_made_alone(stubbed: Stub, code: str) -> None
     stub = stubbed("dynamodb")
     jobs = [waiting(1), waiting(2)]
     moves = [mark(job) for job in jobs]
-    expect_batch(stub, 2, {"Error": {"Code": code}}, {"Item": after(moves[1], jobs[1])})
+    expect_batch(stub, 2, {"Error": {"Code": code}}, {})
     expect_update(stub, after(moves[0], jobs[0]))
-    assert store_of(stub).transition_many(moves) == [
-        Applied(move.apply(job)) for move, job in zip(moves, jobs, strict=True)
-    ]
+    assert store_of(stub).transition_many(moves) == [True, True]
 
 
 def test_a_statement_that_failed_after_it_was_applied_is_known_as_ones_own(stubbed: Stub) -> None:
@@ -95,36 +90,42 @@ def test_a_statement_that_failed_after_it_was_applied_is_known_as_ones_own(stubb
         "ConditionalCheckFailedException",
         modeled_fields={"Item": after(move, waiting())},
     )
-    assert store_of(stub).transition_many([move]) == [Applied(move.apply(waiting()))]
+    assert store_of(stub).transition_many([move]) == [True]
 
 
 def test_what_a_store_does_not_show_is_read(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
-    jobs = [waiting(1), waiting(2), waiting(3)]
+    jobs = [waiting(number) for number in range(4)]
     moves = [mark(job) for job in jobs]
     other = replace(jobs[1], generation=9)
     refusal = {"Error": {"Code": "ConditionalCheckFailed"}}
-    expect_batch(stub, 3, {}, refusal, refusal)
+    expect_batch(stub, 4, {}, refusal, refusal, refusal)
+    own = after(moves[3], jobs[3])
     stub.script.add_response(
-        "batch_get_item", {"Responses": {"jobs": [after(moves[0], jobs[0]), job_to_item(other)]}}
+        "batch_get_item",
+        {"Responses": {"jobs": [job_to_item(other), own]}},
+        {
+            "RequestItems": {
+                "jobs": {"Keys": [hot_key(j.id) for j in jobs[1:]], "ConsistentRead": True}
+            }
+        },
     )
-    assert store_of(stub).transition_many(moves) == [
-        Applied(moves[0].apply(jobs[0])),
-        Refused(other),
-        Refused(None),
-    ]
+    assert store_of(stub).transition_many(moves) == [True, False, False, True]
 
 
 def test_twenty_five_go_to_a_call(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
     jobs = [waiting(number) for number in range(60)]
-    moves = [mark(job) for job in jobs]
-    items = [{"Item": after(move, job)} for move, job in zip(moves, jobs, strict=True)]
-    for start in (0, 25, 50):
-        batch = items[start : start + 25]
-        expect_batch(stub, len(batch), *batch)
-    results = store_of(stub).transition_many(moves)
-    assert [r.job.id for r in results if isinstance(r, Applied)] == [job.id for job in jobs]
+    refusal = {"Code": "ConditionalCheckFailed", "Item": job_to_item(replace(jobs[30], round=2))}
+    for size in (25, 25, 10):
+        answers: list[dict[str, Any]] = [{} for _ in range(size)]
+        expect_batch(stub, size, *answers)
+    results = store_of(stub).transition_many([mark(job) for job in jobs])
+    assert results == [True] * 60
+    expect_batch(stub, 25, *[{} for _ in range(25)])
+    expect_batch(stub, 10, *[{} for _ in range(5)], {"Error": refusal}, *[{} for _ in range(4)])
+    results = store_of(stub).transition_many([mark(job) for job in jobs[:35]])
+    assert [number for number, made in enumerate(results) if not made] == [30]
 
 
 def test_a_second_move_on_one_job_is_made_after_the_batch(stubbed: Stub) -> None:
@@ -133,22 +134,20 @@ def test_a_second_move_on_one_job_is_made_after_the_batch(stubbed: Stub) -> None
     first = mark(job)
     marked = first.apply(job)
     second = mark(marked)
-    expect_batch(stub, 1, {"Item": job_to_item(marked)})
+    expect_batch(stub, 1, {})
     stub.script.add_client_error(
         "update_item",
         "ConditionalCheckFailedException",
         modeled_fields={"Item": job_to_item(replace(marked, generation=7, history=()))},
     )
-    results = store_of(stub).transition_many([first, second])
-    assert results[0] == Applied(marked)
-    assert isinstance(results[1], Refused)
+    assert store_of(stub).transition_many([first, second]) == [True, False]
 
 
 def test_a_move_that_fits_no_batch_is_made_alone(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
     job = make_job(status=JobStatus.ENQUEUED, trace_id=None)
     expect_update(stub, after(claim_of(job), job))
-    assert store_of(stub).transition_many([claim_of(job)]) == [Applied(claim_of(job).apply(job))]
+    assert store_of(stub).transition_many([claim_of(job)]) == [True]
 
 
 def test_a_batch_that_is_throttled_as_a_whole_is_unavailable(stubbed: Stub) -> None:
@@ -158,17 +157,27 @@ def test_a_batch_that_is_throttled_as_a_whole_is_unavailable(stubbed: Stub) -> N
         store_of(stub).transition_many([mark(waiting())])
 
 
+@pytest.mark.parametrize("answer", [{}, {"Responses": []}])
+def test_a_batch_that_is_not_answered_in_full_is_unavailable(
+    stubbed: Stub, answer: dict[str, Any]
+) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("batch_execute_statement", answer)
+    with pytest.raises(Unavailable, match="may have been done or not"):
+        store_of(stub).transition_many([mark(waiting())])
+
+
 def test_a_job_that_turned_newer_is_told_beside_the_others(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
     jobs = [waiting(1), waiting(2)]
     moves = [mark(job) for job in jobs]
     newer = {**job_to_item(jobs[0]), "v": {"N": "99"}}
     refusal = {"Code": "ConditionalCheckFailed", "Item": newer}
-    expect_batch(stub, 2, {"Error": refusal}, {"Item": after(moves[1], jobs[1])})
+    expect_batch(stub, 2, {"Error": refusal}, {})
     left, applied = store_of(stub).transition_many(moves)
     assert isinstance(left, LeftToNewer)
     assert left.reason.ids == {"job-1"}
-    assert applied == Applied(moves[1].apply(jobs[1]))
+    assert applied is True
 
 
 def test_what_turned_newer_is_told_where_the_batch_does_not_say_what_stood_there(
@@ -185,7 +194,7 @@ def test_what_turned_newer_is_told_where_the_batch_does_not_say_what_stood_there
     stub.script.add_response("batch_get_item", found)
     left, refused = store_of(stub).transition_many(moves)
     assert isinstance(left, LeftToNewer)
-    assert refused == Refused(changed)
+    assert refused is False
 
 
 def test_a_job_that_turned_newer_is_told_beside_the_others_without_batches(stubbed: Stub) -> None:
@@ -200,4 +209,4 @@ def test_a_job_that_turned_newer_is_told_beside_the_others_without_batches(stubb
     expect_update(stub, after(moves[1], jobs[1]))
     left, applied = DynamoJobStore(stub.client, "jobs").transition_many(moves)
     assert isinstance(left, LeftToNewer)
-    assert isinstance(applied, Applied)
+    assert applied is True

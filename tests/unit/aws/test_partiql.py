@@ -17,7 +17,7 @@ def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
     assert statement == {
         "Statement": (
             'UPDATE "jobs" SET "q" = ? SET "t" = ? SET "h"[9000] = ? WHERE "p" = ? AND "s" = ?'
-            ' AND "v" = ? AND "t" IN [?, ?] AND "g" = ? AND "q" IS MISSING RETURNING ALL NEW *'
+            ' AND "v" = ? AND "t" IN [?, ?] AND "g" = ? AND "q" IS MISSING'
         ),
         "Parameters": [
             {"N": str(to_ms(START))},
@@ -48,7 +48,7 @@ def test_every_part_of_a_write_finds_its_words() -> None:
     assert statement["Statement"] == (
         'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "u"'
         ' WHERE "p" = ? AND "s" = ? AND "v" = ? AND (size("h") = ? AND "hd" IS MISSING)'
-        ' AND "rd" = ? RETURNING ALL NEW *'
+        ' AND "rd" = ?'
     )
     assert len(statement["Parameters"]) == statement["Statement"].count("?")
 

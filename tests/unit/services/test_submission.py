@@ -20,6 +20,7 @@ from hourhand.ports import Refused, WriteResult
 from hourhand.schemas import JobSubmission
 from hourhand.services.submission import Submitted
 from hourhand.testing import START, Faults, MemoryHandlerDirectory, When
+from tests.crash.steps import IN_BUCKET
 from tests.world.world import World
 
 LARGE = "x" * 300
@@ -172,10 +173,17 @@ def test_each_of_many_is_judged_alone_and_answered_in_its_place(world: World) ->
     assert sent == [first.job.id, fifth.job.id]
 
 
-def test_what_was_accepted_of_many_is_sent_though_another_had_no_answer(world: World) -> None:
-    faults = Faults()
-    faults.throttle("jobs.put", nth=2)
-    service = world.process(faults).api.submission
+def test_what_was_accepted_of_many_is_sent_though_another_had_no_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = world.store.put_many
+
+    def put_many(jobs: list[Job]) -> list[WriteResult | HourhandError]:
+        first, last = plain([jobs[0], jobs[2]])
+        return [first, Unavailable("The table is throttled."), last]
+
+    monkeypatch.setattr(world.store, "put_many", put_many)
+    service = world.process().api.submission
     results = service.submit_many([_parse(), _parse(), _parse()], actor="caller")
     assert [isinstance(result, Submitted) for result in results] == [True, False, True]
     assert len(world.queues.messages()) == 2
@@ -184,15 +192,28 @@ def test_what_was_accepted_of_many_is_sent_though_another_had_no_answer(world: W
 def test_the_first_of_many_do_not_wait_for_the_last(world: World) -> None:
     faults = Faults()
     sent_before: list[int] = []
-    for nth in (10, 11, 25):
+    for nth in (1, 2, 3):
         faults.interrupt(
-            "jobs.put", lambda: sent_before.append(len(world.queues.messages())), nth=nth
+            "jobs.put_many", lambda: sent_before.append(len(world.queues.messages())), nth=nth
         )
     service = world.process(faults).api.submission
-    service.submit_many([_parse() for _ in range(25)], actor="caller")
-    assert sent_before == [0, 10, 20]
+    service.submit_many([_parse() for _ in range(201)], actor="caller")
+    assert sent_before == [0, 100, 200]
     assert [call.method for call in faults.calls].count("send") == 3
-    assert len(world.queues.messages()) == 25
+    assert len(world.queues.messages()) == 201
+
+
+@pytest.mark.parametrize("name", [{"id": "mine"}, {"idempotency_key": "mine"}])
+def test_of_many_a_name_that_comes_twice_is_one_job(world: World, name: dict[str, str]) -> None:
+    """And its large payload, which is kept before the job is, is kept once."""
+    requests = [_parse(**name, payload=IN_BUCKET), _parse(), _parse(**name, payload=IN_BUCKET)]
+    first, other, again = world.api.submission.submit_many(requests, actor="caller")
+    assert isinstance(first, Submitted)
+    assert isinstance(other, Submitted)
+    assert isinstance(again, Submitted)
+    assert (first.created, other.created, again.created) == (True, True, False)
+    assert first.job.id == again.job.id != other.job.id
+    assert len(world.objects.keys()) == 1
 
 
 def test_a_repeated_submission_of_a_job_that_ended_is_answered_with_its_end(world: World) -> None:

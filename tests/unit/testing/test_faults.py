@@ -169,7 +169,8 @@ def test_what_is_not_a_call_passes_through() -> None:
 
 
 WRITES = {
-    *("put", "transition", "transition_many", "put_text", "extend_text", "put_failure"),
+    *("put", "put_many", "transition", "transition_many"),
+    *("put_text", "extend_text", "put_failure"),
     *("mark_finished", "mark_live", "begin", "finish"),
     *("acquire_lease", "renew_lease", "release_lease"),
     *("write_shard_map", "write_watermark", "write_tick"),

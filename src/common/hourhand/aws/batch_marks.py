@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.conditions import compile_move
-from hourhand.aws.failures import Call, ask
-from hourhand.aws.partiql import STATEMENTS_PER_BATCH, statement_of
+from hourhand.aws.partiql import STATEMENTS_PER_BATCH, execute, statement_of
+from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.values import Item
 from hourhand.domain.moves import Move
 
@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """The answer to one move; ``item`` is the one after it, or the one that refused it, if told.
+    """The answer to one move; ``item`` is the one that refused it, if told.
 
     ``OPEN``: throttled, failed, or not fit for a batch.
     """
@@ -43,7 +43,7 @@ class Marked:
     item: Item | None = None
 
 
-def mark_in_batches(client: DynamoDBClient, table: str, moves: Sequence[Move]) -> list[Marked]:
+def mark_in_batches(bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Move]) -> list[Marked]:
     """Make ``moves``, twenty-five to a call; answers in their order.
 
     A second move on one job stays open: DynamoDB takes an item once in a batch.
@@ -57,22 +57,25 @@ def mark_in_batches(client: DynamoDBClient, table: str, moves: Sequence[Move]) -
             statements[index] = statement
         seen.add(move.job_id)
     indexes = list(statements)
-    for start in range(0, len(indexes), STATEMENTS_PER_BATCH):
-        batch = indexes[start : start + STATEMENTS_PER_BATCH]
-        answers = ask(
-            Call("BatchExecuteStatement", f"table {table}"),
-            client.batch_execute_statement,
-            Statements=[statements[index] for index in batch],
-        )
-        for index, answer in zip(batch, answers.get("Responses", []), strict=True):
-            marked[index] = _judged(answer)
+    batches = [
+        indexes[at : at + STATEMENTS_PER_BATCH]
+        for at in range(0, len(indexes), STATEMENTS_PER_BATCH)
+    ]
+
+    def make(batch: Sequence[int]) -> list[Marked]:
+        asked = [statements[index] for index in batch]
+        return [_judged(answer) for answer in execute(bulk.client, table, asked)]
+
+    for batch, judged in zip(batches, bulk.side_by_side.each(make, batches), strict=True):
+        for index, each in zip(batch, judged, strict=True):
+            marked[index] = each
     return marked
 
 
 def _judged(answer: Mapping[str, Any]) -> Marked:
     error = answer.get("Error")
     if error is None:
-        return Marked(Verdict.APPLIED, answer.get("Item"))
+        return Marked(Verdict.APPLIED)
     if error.get("Code") == _CONDITION_FAILED:
         return Marked(Verdict.REFUSED, error.get("Item"))
     return Marked(Verdict.OPEN)

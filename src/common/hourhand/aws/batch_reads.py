@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.failures import Call, ask
 from hourhand.aws.retrying import wait_seconds
+from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.values import Item
 from hourhand.domain.errors import Unavailable
 
@@ -21,18 +23,21 @@ MAX_BATCH_TRIES = 8
 
 
 def read_in_batches(
-    client: DynamoDBClient,
+    bulk: Bulk[DynamoDBClient],
     table: str,
     keys: Sequence[Mapping[str, Any]],
     sleep: Callable[[float], None],
-) -> Iterator[Item]:
-    """Yield the items under distinct ``keys``, in any order; those that do not exist are left out.
+) -> list[Item]:
+    """Return the items under distinct ``keys``, in any order; those that do not exist are left out.
 
     ``sleep`` waits between the tries of a batch, in seconds. Raises `Unavailable` where the table
     stays throttled.
     """
-    for start in range(0, len(keys), KEYS_PER_BATCH):
-        yield from _read_batch(client, table, keys[start : start + KEYS_PER_BATCH], sleep)
+    batches = [keys[at : at + KEYS_PER_BATCH] for at in range(0, len(keys), KEYS_PER_BATCH)]
+    read = bulk.side_by_side.each(
+        lambda batch: list(_read_batch(bulk.client, table, batch, sleep)), batches
+    )
+    return list(chain.from_iterable(read))
 
 
 def _read_batch(

@@ -17,6 +17,7 @@ from hourhand.aws.schedule_items import (
     calendar_to_item,
 )
 from hourhand.aws.schedule_names import list_names
+from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.versions import Kind, require_all_known
 from hourhand.domain.schedules import Calendar
 from hourhand.schedule_ports import NamePage
@@ -44,7 +45,7 @@ class DynamoCalendarStore:
     def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
         """Read calendars, strongly consistent; unknown ones are left out."""
         keys = [calendar_key(name) for name in dict.fromkeys(names)]
-        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
         require_all_known(Kind.CALENDAR, items, calendar_name_of)
         return {calendar.name: calendar for calendar in map(calendar_from_item, items)}
 

@@ -11,6 +11,7 @@ which is what DynamoDB says of an absent attribute, too.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -217,7 +218,12 @@ _ORDERS: dict[type[Clause], tuple[Comparison, Callable[[Any, Any], bool]]] = {
 }
 
 
+@functools.lru_cache(maxsize=1024)
 def _test(clause: Clause) -> Test:
+    """Return the test that holds for an item where ``clause`` holds for its job.
+
+    Kept, since most moves of a sweep have the same clauses.
+    """
     match clause:
         case StatusIn(statuses):
             return _one_of("t", [text(status) for status in sorted(statuses)])

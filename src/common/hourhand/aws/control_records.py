@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion
+from hourhand.domain.economy import SentWindow
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.model import Priority
 from hourhand.domain.times import from_ms, to_ms
@@ -70,8 +71,13 @@ def tick_to_json(record: TickRecord) -> str:
             "oldest_due_seconds": dict(record.oldest_due_seconds),
             "open_buckets": record.open_buckets,
             "skew_ms": record.skew_ms,
+            **({"sent_ms": _window_ms(record.sent)} if record.sent is not None else {}),
         },
     )
+
+
+def _window_ms(window: SentWindow) -> list[int]:
+    return [to_ms(window.swept_at), to_ms(window.stood_by), to_ms(window.due_until)]
 
 
 def tick_from_json(record: str) -> TickRecord:
@@ -84,4 +90,5 @@ def tick_from_json(record: str) -> TickRecord:
         oldest_due_seconds={Priority(p): s for p, s in found["oldest_due_seconds"].items()},
         open_buckets=found["open_buckets"],
         skew_ms=found["skew_ms"],
+        sent=SentWindow(*map(from_ms, found["sent_ms"])) if "sent_ms" in found else None,
     )

@@ -84,7 +84,15 @@ _NO_CREDENTIALS = (
     SSOError,
     TokenRetrievalError,
 )
-_UNREADABLE = (ChecksumError, FlexibleChecksumError, IncompleteReadError)
+
+
+class UnreadableAnswer(BotoCoreError):
+    """What arrived is no answer in AWS's protocol; ``operation`` and ``reason`` say of which."""
+
+    fmt = "The answer to {operation} cannot be read: {reason}."
+
+
+_UNREADABLE = (ChecksumError, FlexibleChecksumError, IncompleteReadError, UnreadableAnswer)
 """What arrived is not what AWS sent, which it sent the length or a checksum of."""
 
 

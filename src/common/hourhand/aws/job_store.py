@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.aws import beside
 from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
+from hourhand.aws.batch_puts import Put, put_in_batches
 from hourhand.aws.batch_reads import read_in_batches
 from hourhand.aws.conditions import compile_move
 from hourhand.aws.expressions import update_arguments
@@ -22,6 +23,7 @@ from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
+from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.values import Item, expiry_seconds, number, read_text, text
 from hourhand.aws.versions import (
     NOT_NEWER,
@@ -32,7 +34,7 @@ from hourhand.aws.versions import (
     other_known_version,
     require_all_known,
 )
-from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.errors import HourhandError, WrittenByNewer
 from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
 from hourhand.ports import (
@@ -58,6 +60,7 @@ class DynamoJobStore:
 
     ``batch_marks``: make many moves by PartiQL batches. It needs a store that judges each
     statement's condition, as DynamoDB does; some emulators answer "done" and do nothing.
+    ``bulk``: how batches, and pages of the ``run_at`` index, are asked for.
     """
 
     def __init__(
@@ -66,14 +69,16 @@ class DynamoJobStore:
         table_name: str,
         *,
         batch_marks: bool = False,
+        bulk: Bulk[DynamoDBClient] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         self._client = client
+        self._bulk = bulk or Bulk(client)
         self._table = table_name
         self._batch_marks = batch_marks
         self._sleep = sleep
-        self._indexes = JobIndexes(client, table_name)
+        self._indexes = JobIndexes(self._bulk.client, table_name)
 
     # --- the base items ---
 
@@ -90,6 +95,26 @@ class DynamoJobStore:
         if isinstance(answer, ConditionRefused):
             return Refused(self._current(job.id, answer.item))
         return Applied(job)
+
+    def put_many(self, jobs: Sequence[Job]) -> list[WriteResult | HourhandError]:
+        """Write new jobs as `put` does, each judged alone; results in the order of ``jobs``."""
+        if not self._batch_marks:
+            return [_or_error(partial(self.put, job)) for job in jobs]
+        items = [(job.id, job_to_item(job)) for job in jobs]
+        answers = put_in_batches(self._bulk, self._table, items)
+        return [
+            put if isinstance(put, HourhandError) else _or_error(partial(self._as_put, job, put))
+            for job, put in zip(jobs, answers, strict=True)
+        ]
+
+    def _as_put(self, job: Job, put: Put) -> WriteResult:
+        """Return what `put` would; put the job now, if a batch left that open.
+
+        What stands under its id is read one by one: few of a batch are repeated.
+        """
+        if put is Put.MADE:
+            return Applied(job)
+        return self.put(job) if put is Put.OPEN else Refused(self.get(job.id))
 
     def transition(self, move: Move) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already.
@@ -111,15 +136,15 @@ class DynamoJobStore:
             **update_arguments(compile_move(move, version)),
         )
 
-    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult | LeftToNewer]:
-        """Make many, each under its own condition; results in the order of ``moves``."""
+    def transition_many(self, moves: Sequence[Move]) -> list[bool | LeftToNewer]:
+        """Make many, each under its own condition; whether it was, in the order of ``moves``."""
         if not self._batch_marks:
-            return [_or_left(partial(self.transition, move)) for move in moves]
-        marked = mark_in_batches(self._client, self._table, moves)
+            return [_or_left(partial(self._is_made, move)) for move in moves]
+        marked = mark_in_batches(self._bulk, self._table, moves)
         untold = [
             move.job_id
             for move, mark in zip(moves, marked, strict=True)
-            if mark.verdict is not Verdict.OPEN and mark.item is None
+            if mark.verdict is Verdict.REFUSED and mark.item is None
         ]
         found = {job_id_of(item): item for item in self._read_many(untold)}
         told = [
@@ -127,7 +152,7 @@ class DynamoJobStore:
             for move, mark in zip(moves, marked, strict=True)
         ]
         return [
-            _or_left(partial(self._settled, move, mark))
+            _or_left(partial(self._is_settled, move, mark))
             for move, mark in zip(moves, told, strict=True)
         ]
 
@@ -151,15 +176,19 @@ class DynamoJobStore:
 
     def _read_many(self, job_ids: Sequence[str]) -> list[Item]:
         keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
-        return list(read_in_batches(self._client, self._table, keys, self._sleep))
+        return read_in_batches(self._bulk, self._table, keys, self._sleep)
 
-    def _settled(self, move: Move, mark: Marked) -> WriteResult:
+    def _is_made(self, move: Move) -> bool:
+        return isinstance(self.transition(move), Applied)
+
+    def _is_settled(self, move: Move, mark: Marked) -> bool:
+        """Whether a move is made that a batch answered; make it now, if that is still open."""
+        if mark.verdict is Verdict.APPLIED:
+            return True
         if mark.verdict is Verdict.OPEN or _is_of_other_version(mark):
-            return self.transition(move)
+            return self._is_made(move)
         current = job_from_item(mark.item) if mark.item else None
-        if mark.verdict is Verdict.APPLIED and current is not None:
-            return Applied(current)
-        return self._refused(move, current)
+        return current is not None and move.made_by_me(current)
 
     def _refused(self, move: Move, current: Job | None) -> WriteResult:
         is_mine = current is not None and move.made_by_me(current)
@@ -294,11 +323,18 @@ def _is_of_other_version(mark: Marked) -> bool:
     return other_known_version(Kind.JOB, mark.item, WRITTEN[Kind.JOB]) is not None
 
 
-def _or_left(write: Callable[[], WriteResult]) -> WriteResult | LeftToNewer:
+def _or_left(write: Callable[[], bool]) -> bool | LeftToNewer:
     try:
         return write()
     except WrittenByNewer as newer:
         return LeftToNewer(newer)
+
+
+def _or_error(write: Callable[[], WriteResult]) -> WriteResult | HourhandError:
+    try:
+        return write()
+    except HourhandError as error:
+        return error
 
 
 def _require_limit(limit: int) -> None:

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hourhand.domain.errors import HourhandError, WrittenByNewer
-from hourhand.domain.ids import canonical_json, content_hash, trace_id_for
+from hourhand.domain.ids import content_hash, trace_id_for
 from hourhand.domain.model import JobMessage, Priority
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports import Delivery
 
 VERSION = 1
 """Under the rules of `hourhand.aws.versions`: a new field that may be ignored does not raise it."""
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
 
 HASH_CHARACTERS = 12
 """How much of its hash names a message that is not ours; its text may be a payload's."""
@@ -45,7 +47,8 @@ def message_body(message: JobMessage) -> str:
         fields["trace"] = "" if own else message.trace_id
     if message.is_judged:
         fields["judged"] = True
-    return canonical_json(fields)
+    # All ASCII, so that nothing in it is unfit for SQS.
+    return _ENCODER.encode(fields)
 
 
 def read_message(body: str) -> JobMessage:

@@ -6,8 +6,8 @@ Only for DynamoDB itself and for stores that treat each statement's condition as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.conditions import (
     Both,
@@ -20,8 +20,13 @@ from hourhand.aws.conditions import (
     Test,
     Write,
 )
+from hourhand.aws.failures import Call, ask, told
 from hourhand.aws.items import HOT_ITEM, JOB_CODECS
-from hourhand.aws.values import Value, number, text
+from hourhand.aws.values import Item, Value, number, text
+from hourhand.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 STATEMENTS_PER_BATCH = 25
 """The most that BatchExecuteStatement takes (DynamoDB API reference)."""
@@ -44,9 +49,37 @@ def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
     tests = [_condition(test, parameters) for test in write.tests]
     where = " AND ".join(['"p" = ?', '"s" = ?', *tests])
     return {
-        "Statement": f'UPDATE "{table}" {changes} WHERE {where} RETURNING ALL NEW *',
+        "Statement": f'UPDATE "{table}" {changes} WHERE {where}',
         "Parameters": parameters,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def execute(
+    client: DynamoDBClient, table: str, statements: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
+    """Execute a batch; return the answer to each statement, in their order.
+
+    Raises `Unavailable` where DynamoDB does not do as asked, or does not answer to each.
+    """
+    call = Call("BatchExecuteStatement", f"table {table}")
+    members: Any = list(statements)
+    answers = told(call, ask(call, client.batch_execute_statement, Statements=members), "Responses")
+    if len(answers) != len(statements):
+        raise Unavailable(
+            f"{call} answered to {len(answers)} of {len(statements)} statements: they may have "
+            "been done or not; try again in a moment."
+        )
+    found: Sequence[Mapping[str, Any]] = answers
+    return found
+
+
+def insert_of(item: Item, table: str) -> Mapping[str, Any]:
+    """Return the member of a BatchExecuteStatement that makes ``item``, if none has its key."""
+    names = ", ".join(f"'{name}': ?" for name in item)
+    return {
+        "Statement": f'INSERT INTO "{table}" VALUE {{{names}}}',
+        "Parameters": list(item.values()),
     }
 
 

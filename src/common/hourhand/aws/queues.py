@@ -12,6 +12,7 @@ from hourhand.aws.clock import SystemClock
 from hourhand.aws.failures import Call, Expected, NotDone, ask, ask_expecting, ask_or_reason, told
 from hourhand.aws.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.retrying import wait_seconds
+from hourhand.aws.side_by_side import Bulk
 from hourhand.domain.actions import QueueView
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.ids import message_group
@@ -79,7 +80,8 @@ class SqsQueues:
 
     ``urls``: of the priority queues. ``clock_url``: of the queue for probes of the time; without
     it `probe_time` has no answer. ``clock``: what a probe compares SQS's time with; it must be
-    the one that is corrected by it. ``oldest_sent``: asked by `view`, if there is one.
+    the one that is corrected by it. ``oldest_sent``: asked by `view`, if there is one. ``bulk``:
+    how batches of messages are sent.
     """
 
     def __init__(
@@ -89,17 +91,17 @@ class SqsQueues:
         *,
         dead_letter_url: str,
         clock_url: str,
-        pool: str = POOL,
         clock: Clock | None = None,
         oldest_sent: OldestSent | None = None,
+        bulk: Bulk[SQSClient] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between tries, in seconds."""
         self._client = client
+        self._bulk = bulk or Bulk(client)
         self._urls = dict(urls)
         self._dead_letter_url = dead_letter_url
         self._clock_url = clock_url
-        self._pool = pool
         self._clock = clock or SystemClock()
         self._oldest_sent = oldest_sent
         self._sleep = sleep
@@ -110,7 +112,7 @@ class SqsQueues:
         """Send messages, ten to a call; per message ``None`` or why it was not accepted.
 
         Never raises: what is known of one message is worth keeping whatever befalls the next.
-        Once a queue does not answer, the rest of its messages is not tried.
+        Once a queue does not answer, what was not yet begun of its messages is not tried.
         """
         failures: list[str | None] = [None] * len(outgoing)
         by_queue: dict[Priority, list[_Entry]] = {}
@@ -119,44 +121,51 @@ class SqsQueues:
                 by_queue.setdefault(one.queue, []).append(self._entry(index, one))
             else:
                 failures[index] = f"DelaySeconds must be 0 to 900, not {one.delay_seconds}"
-        for queue, entries in by_queue.items():
-            self._send_to(self._urls[queue], entries, failures)
+        batches = [
+            (self._urls[queue], batch)
+            for queue, entries in by_queue.items()
+            for batch in batches_of(entries)
+        ]
+        down: dict[str, str] = {}
+        reasons = self._bulk.side_by_side.each(lambda each: self._send_unless(down, *each), batches)
+        for (_, batch), of_batch in zip(batches, reasons, strict=True):
+            for entry, reason in zip(batch, of_batch, strict=True):
+                failures[entry.index] = reason
         return failures
 
     def _entry(self, index: int, one: Outgoing) -> _Entry:
         return _Entry(
             index=index,
             body=message_body(one.message),
-            group=message_group(one.message.tenant, self._pool),
+            group=message_group(one.message.tenant, POOL),
             delay_seconds=one.delay_seconds,
         )
 
-    def _send_to(self, url: str, entries: Sequence[_Entry], failures: list[str | None]) -> None:
-        """Send to one queue; note in ``failures`` why an entry was not accepted."""
-        is_down: NotDone | None = None
-        for batch in batches_of(entries):
-            if is_down is None:
-                is_down = self._send_batch(url, batch, failures)
-            if is_down is not None:
-                for entry in batch:
-                    failures[entry.index] = is_down.reason
+    def _send_unless(
+        self, down: dict[str, str], url: str, batch: Sequence[_Entry]
+    ) -> list[str | None]:
+        """Send to a queue that is not ``down``; say of each entry why it was not accepted."""
+        if url not in down:
+            reasons = self._send_batch(url, batch)
+            if not isinstance(reasons, NotDone):
+                return reasons
+            down[url] = reasons.reason
+        return [down[url]] * len(batch)
 
-    def _send_batch(
-        self, url: str, batch: Sequence[_Entry], failures: list[str | None]
-    ) -> NotDone | None:
+    def _send_batch(self, url: str, batch: Sequence[_Entry]) -> list[str | None] | NotDone:
         answer = ask_or_reason(
             Call("SendMessageBatch", f"queue {queue_name(url)}"),
-            self._client.send_message_batch,
+            self._bulk.client.send_message_batch,
             QueueUrl=url,
             Entries=[{"Id": str(entry.index), **entry.arguments()} for entry in batch],
         )
         if isinstance(answer, NotDone):
             return answer
         accepted = {sent["Id"] for sent in answer.get("Successful", [])}
-        for entry in batch:
-            if str(entry.index) not in accepted:
-                failures[entry.index] = self._send_alone(url, entry)
-        return None
+        return [
+            None if str(entry.index) in accepted else self._send_alone(url, entry)
+            for entry in batch
+        ]
 
     def _send_alone(self, url: str, entry: _Entry) -> str | None:
         """Send a message that failed in its batch; return why it was not accepted again."""
@@ -180,7 +189,7 @@ class SqsQueues:
             self._client.send_message,
             QueueUrl=self._dead_letter_url,
             MessageBody=body,
-            MessageGroupId=message_group(tenant, self._pool),
+            MessageGroupId=message_group(tenant, POOL),
         )
 
     # --- receiving ---

@@ -43,6 +43,7 @@ from hourhand.aws.schedule_items import (
     walk_to_item,
 )
 from hourhand.aws.schedule_names import list_names
+from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.table_schema import DUE_INDEX
 from hourhand.aws.values import read_text, read_time, text
 from hourhand.aws.values import time as time_value
@@ -96,7 +97,7 @@ class DynamoScheduleStore:
     def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
         """Read many, strongly consistent; ids without a schedule are left out."""
         keys = [schedule_key(schedule_id) for schedule_id in dict.fromkeys(schedule_ids)]
-        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
         require_all_known(Kind.SCHEDULE, items, schedule_id_of)
         return {schedule.id: schedule for schedule in map(schedule_from_item, items)}
 
@@ -127,7 +128,7 @@ class DynamoScheduleStore:
     ) -> dict[tuple[str, str], ScheduleDefinition]:
         """Read definitions by (schedule id, name); unknown ones are left out."""
         keys = [definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names)]
-        items = list(read_in_batches(self._client, self._table, keys, self._sleep))
+        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
         require_all_known(Kind.DEFINITION, items, schedule_id_of)
         return {
             (schedule_id_of(item), definition_name_of(item)): definition_from_item(item)

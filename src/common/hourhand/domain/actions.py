@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from hourhand.domain.economy import Economy, stands_since
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.domain.timings import Timings
 
@@ -35,7 +36,14 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Send its first message of this generation, then mark it ENQUEUED."""
+    """Send a message of this generation, then mark it ENQUEUED: none was marked before.
+
+    ``is_marked``: in economy mode the record of the whole sweep may do in the place of a mark.
+    ``is_missed``: an earlier sweep sent one, as its record says, and the job still waits.
+    """
+
+    is_marked: bool = True
+    is_missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +88,15 @@ _ABOVE = {Priority.LOW: Priority.MEDIUM, Priority.MEDIUM: Priority.HIGH}
 class Judgement:
     """Everything beside the job that `next_action` weighs.
 
-    ``horizon`` is now + look-ahead, widened where the clock is in doubt.
+    ``horizon`` is now + look-ahead, widened where the clock is in doubt. ``economy``: how marks
+    are spared, if they are.
     """
 
     now: datetime
     horizon: datetime
     timings: Timings
     queues: Mapping[Priority, QueueView] = field(default_factory=dict)
+    economy: Economy | None = None
 
 
 def next_action(job: Job, judgement: Judgement) -> Action:
@@ -125,9 +135,26 @@ def redispatch_wait(due_at: datetime, enqueued_at: datetime, timings: Timings) -
 def _send(job: Job, judgement: Judgement) -> Dispatch | DispatchAgain | Leave:
     if job.due_at is None or job.due_at > judgement.horizon:
         return Leave()
-    if job.enqueued_at is None:
+    if job.enqueued_at is not None:
+        return _dispatch_again(job, job.due_at, job.enqueued_at, judgement)
+    economy = judgement.economy
+    if economy is None:
         return Dispatch()
-    return _dispatch_again(job, job.due_at, job.enqueued_at, judgement)
+    if economy.window.covers(job):
+        return _dispatch_missed(job, job.due_at, judgement)
+    return Dispatch(is_marked=not economy.spares_mark(job))
+
+
+def _dispatch_missed(job: Job, due_at: datetime, judgement: Judgement) -> Dispatch | Leave:
+    """Decide about a job that was sent without a mark: missed as one that has it."""
+    now, timings = judgement.now, judgement.timings
+    waited = now - due_at
+    if waited < timings.redispatch_first:
+        return Leave()
+    # The earliest that it can have been sent at: a wrong "it still waits there" would cost time.
+    sent_at = max(stands_since(job), due_at - timings.look_ahead)
+    is_missed = _why_again(job, sent_at, waited, judgement) is not None
+    return Dispatch(is_missed=True) if is_missed else Leave()
 
 
 def _dispatch_again(
@@ -141,11 +168,16 @@ def _dispatch_again(
     waited = now - last
     if waited < redispatch_wait(due_at, enqueued_at, timings):
         return Leave()
+    reason = _why_again(job, enqueued_at, waited, judgement)
+    return DispatchAgain(job.queue, reason) if reason is not None else Leave()
+
+
+def _why_again(job: Job, sent_at: datetime, waited: timedelta, judgement: Judgement) -> str | None:
+    """Return why another message is sent; ``None``: a backlog explains that the job waits."""
     view = judgement.queues.get(job.queue)
-    explained = view is not None and view.explains(enqueued_at)
-    if explained and waited < timings.redispatch_hard_cap:
-        return Leave()
-    return DispatchAgain(job.queue, "message missed" if not explained else "waited too long")
+    if view is None or not view.explains(sent_at):
+        return "message missed"
+    return "waited too long" if waited >= judgement.timings.redispatch_hard_cap else None
 
 
 def _next_step(job: Job) -> int:

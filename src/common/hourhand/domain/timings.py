@@ -83,6 +83,11 @@ class Timings:
         """How long before its last look a bucket must have been seen empty to be closed."""
         return self.index_lag + 2 * self.skew_widens
 
+    @property
+    def settling(self) -> timedelta:
+        """How long after a write every sweep is sure to see it, whoever's clock is asked."""
+        return self.confirm_gap + self.stall_bound
+
     def scaled(self, factor: float) -> Timings:
         """All protocol durations multiplied by ``factor``, for tests and demonstrations.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.backfilling import (
     MAX_ACTIVE_BACKFILLS,
@@ -26,9 +27,11 @@ from hourhand.domain.schedule_changes import add_backfill
 from hourhand.domain.schedules import Backfill, BackfillOrder, Schedule, ScheduleDefinition
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import ScheduleStore, Written
-from hourhand.schemas import BackfillInput
 from hourhand.services.materialisation import BackfillSteps
 from hourhand.services.recurrences import Recurrences
+
+if TYPE_CHECKING:
+    from hourhand.schemas import BackfillInput
 
 MAX_LOST_RACES = 10
 """How often a schedule may change between our read and our write before we give up."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.model import OPEN, REDRIVABLE, Job, JobStatus
 from hourhand.ports import Clock, JobStore, Telemetry
-from hourhand.schemas import BulkRequest, JobFilters
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.listing import collect
 from hourhand.services.operations import OperationsService
+
+if TYPE_CHECKING:
+    from hourhand.schemas import BulkRequest, JobFilters
 
 MAX_JOBS_A_CALL = 1000
 MAX_SECONDS_A_CALL = 20.0

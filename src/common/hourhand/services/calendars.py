@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer, WrongState
 from hourhand.domain.schedules import Calendar
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore
-from hourhand.schemas import CalendarInput
 from hourhand.services.newer import read_apart, read_known
 from hourhand.services.schedule_walk import SCHEDULES_A_PAGE, read_definitions, want_walk
+
+if TYPE_CHECKING:
+    from hourhand.schemas import CalendarInput
 
 MAX_LOST_RACES = 10
 """How often a calendar may change between our read and our write before we give up."""

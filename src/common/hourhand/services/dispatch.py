@@ -13,7 +13,7 @@ from hourhand.domain.actions import Dispatch, DispatchAgain
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Job
 from hourhand.domain.moves import Move, mark_dispatched_again, mark_enqueued
-from hourhand.ports import Clock, JobStore, LeftToNewer, Queues, Refused, Telemetry
+from hourhand.ports import Clock, JobStore, LeftToNewer, Queues, Telemetry
 from hourhand.services.newer import tell_newer
 from hourhand.services.sending import outgoing_of
 
@@ -26,6 +26,11 @@ class ToDispatch:
 
     job: Job
     action: Dispatch | DispatchAgain
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it was sent before, and its message is missed."""
+        return isinstance(self.action, DispatchAgain) or self.action.is_missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,8 @@ class Dispatcher:
     def dispatch(self, batch: Sequence[ToDispatch]) -> int:
         """Send every job of ``batch``; return how many messages SQS accepted.
 
-        What it did not accept stays unmarked, and the next tick sends it.
+        What it did not accept stays unmarked, and the next tick sends it. So does what is sent
+        without a mark, unless the record of the whole sweep covers it.
         """
         if not batch:
             return 0
@@ -56,9 +62,12 @@ class Dispatcher:
         ]
         failures = self.queues.send(outgoing)
         marks: list[Move] = []
+        sent = 0
         for item, failure in zip(batch, failures, strict=True):
             if failure is None:
-                marks.append(self._mark(item))
+                sent += 1
+                if not isinstance(item.action, Dispatch) or item.action.is_marked:
+                    marks.append(self._mark(item))
             else:
                 self.telemetry.count("send_failures")
                 self.telemetry.warning(
@@ -67,10 +76,10 @@ class Dispatcher:
                     reason=failure,
                 )
         results = self.jobs.transition_many(marks)
-        refused = sum(1 for result in results if isinstance(result, Refused))
+        refused = sum(1 for result in results if result is False)
         self._tell_left([each.reason for each in results if isinstance(each, LeftToNewer)])
-        self._count(batch, len(marks), refused)
-        return len(marks)
+        self._count(batch, sent, refused)
+        return sent
 
     def _mark(self, item: ToDispatch) -> Move:
         now = self.clock.now()
@@ -91,7 +100,7 @@ class Dispatcher:
             tell_newer(self.telemetry, WrittenByNewer(left[0].detail, ids=ids))
 
     def _count(self, batch: Sequence[ToDispatch], sent: int, refused: int) -> None:
-        again = sum(1 for item in batch if isinstance(item.action, DispatchAgain))
+        again = sum(1 for item in batch if item.is_again)
         self.telemetry.count("jobs_dispatched", sent)
         if again:
             self.telemetry.count("jobs_dispatched_again", again)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.model import Job, JobStatus
 from hourhand.ports import JobStore, ListingPosition, Telemetry
-from hourhand.schemas import JobFilters
 from hourhand.services.newer import read_known
+
+if TYPE_CHECKING:
+    from hourhand.schemas import JobFilters
 
 MAX_LISTING_READS = 20
 """Index pages that one page of results may cost; a page that needs more comes back short."""

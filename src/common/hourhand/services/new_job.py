@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.ids import trace_id_for
@@ -20,11 +21,14 @@ from hourhand.domain.model import (
     Priority,
     RetryPolicy,
 )
-from hourhand.domain.schedules import RetryChanges, ScheduleDefinition
+from hourhand.domain.schedules import RetryChanges
 from hourhand.domain.times import floor_ms
 from hourhand.ports import HandlerInfo
-from hourhand.schemas import JobSubmission, RetryInput
 from hourhand.services.filing import Placement
+
+if TYPE_CHECKING:
+    from hourhand.domain.schedules import ScheduleDefinition
+    from hourhand.schemas import JobSubmission, RetryInput
 
 OLDEST_RUN_AT = timedelta(days=1)
 LATEST_RUN_AT = datetime(2201, 1, 1, tzinfo=UTC)
@@ -63,7 +67,7 @@ class Draft:
     submission: str
 
 
-PolicyChoices = JobSubmission | ScheduleDefinition
+PolicyChoices: TypeAlias = "JobSubmission | ScheduleDefinition"
 """What states policies of a job; ``None`` there leaves them to the handler."""
 
 

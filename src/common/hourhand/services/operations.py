@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.model import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
@@ -19,13 +19,15 @@ from hourhand.domain.moves import (
 )
 from hourhand.domain.timings import Timings
 from hourhand.ports import Applied, Clock, JobStore, Telemetry
-from hourhand.schemas import JobPatch
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.filing import Filing, Placement
 from hourhand.services.new_job import require_expiry_after, resolve_run_at
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
+
+if TYPE_CHECKING:
+    from hourhand.schemas import JobPatch
 
 MAX_LOST_RACES = 10
 """How often a job may change between our read and our write before we give up."""

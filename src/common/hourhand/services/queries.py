@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.buckets import bucket_start
 from hourhand.domain.errors import NotFound
@@ -27,12 +28,14 @@ from hourhand.ports import (
     Queues,
     Telemetry,
 )
-from hourhand.schemas import JobFilters
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.leadership import LEADER
 from hourhand.services.listing import BEGINNING, CLOCKS_APART, collect
 from hourhand.services.newer import read_known
+
+if TYPE_CHECKING:
+    from hourhand.schemas import JobFilters
 
 LATENESS_SAMPLE = 200
 """How many of the newest jobs the lateness in ``stats`` is computed from."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.doubts import doubts_between
 from hourhand.domain.errors import NotFound, Unavailable
@@ -39,7 +40,6 @@ from hourhand.domain.timings import Timings
 from hourhand.domain.upcoming import upcoming
 from hourhand.ports import Chance, Clock, Telemetry
 from hourhand.schedule_ports import ScheduleStore, Written
-from hourhand.schemas.schedules import ScheduleInput
 from hourhand.services.journal_pages import spill
 from hourhand.services.materialisation import Materialiser
 from hourhand.services.new_schedule import ScheduleCheck, settle_anchor
@@ -48,6 +48,9 @@ from hourhand.services.recurrences import Recurrences
 from hourhand.services.schedule_walk import read_definitions
 from hourhand.services.triggers import Triggers
 from hourhand.services.withdrawal import Withdrawal
+
+if TYPE_CHECKING:
+    from hourhand.schemas.schedules import ScheduleInput
 
 MAX_LOST_RACES = 40
 """How often a schedule may change between our read and our write before we give up."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.actions import Judgement
 from hourhand.domain.buckets import ShardMap, bucket_of
+from hourhand.domain.economy import SentWindow, economy_at, window_of
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.model import Priority
 from hourhand.domain.skew import SkewVerdict
@@ -119,6 +120,7 @@ class SchedulingService:
 
     ``fan_out_entries``: the index entries after which it shares its shards out; 0: never.
     ``is_standby``: it leaves ticks and shards to the schedulers of another deployment.
+    ``spares_marks``: economy mode, see `hourhand.domain.economy`.
     """
 
     jobs: JobStore
@@ -135,6 +137,7 @@ class SchedulingService:
     telemetry: Telemetry
     fan_out_entries: int
     is_standby: bool = False
+    spares_marks: bool = False
 
     def tick(self, invocation_id: str, remaining_seconds: Callable[[], float]) -> TickReport:
         """Lead one tick, or step back for whoever leads.
@@ -230,11 +233,10 @@ class SchedulingService:
     def _lead(self, stint: _Stint, audit: SkewReport) -> TickReport:
         # One "now" for every decision of the tick, taken before the first read.
         now = self.clock.now()
-        widening = audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)
-        judgement = Judgement(now, now + self.timings.look_ahead + widening, self.timings)
         shard_map = self.control.read_shard_map()
         # Before anything is done: of a record that a newer version wrote, this one keeps off.
         before = self.control.read_tick()
+        judgement = self._judgement(now, audit, before)
         state = self._watermark(now, shard_map.version)
         # Before the sweep: what the schedules want soon is then found by it, as any other job.
         visits = self._visit_schedules(stint, judgement)
@@ -242,17 +244,28 @@ class SchedulingService:
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
         seen, handed_over = self._read(sweep, plan, shard_map, stint)
-        # A clock of which nothing is known, as one that is off, closes no bucket.
-        if audit.skew is not None and audit.verdict is SkewVerdict.FINE:
-            state = self._advance(state, plan, seen, now, shard_map.version)
-        self._record(stint.lease, now, counts, state, seen, audit, before)
         completed = len(seen) == len(plan.buckets)
+        # A clock of which nothing is known, as one that is off, closes no bucket.
+        if audit.is_sure:
+            state = self._advance(state, plan, seen, now, shard_map.version)
+        sent = before.sent if before is not None else None
+        if self.spares_marks and audit.is_sure and completed and counts.sent_all:
+            sent = window_of(now, judgement.horizon, self.timings)
+        self._record(stint.lease, now, counts, state, seen, audit, before, sent)
         return replace(
             _report(stint.lease.epoch, stint.lease.holder, counts, completed=completed),
             handed_over=handed_over,
             verdict=audit.verdict,
             schedules_visited=visits.visited,
         )
+
+    def _judgement(self, now: datetime, audit: SkewReport, before: TickRecord | None) -> Judgement:
+        widening = audit.size if audit.verdict is SkewVerdict.WIDEN else timedelta(0)
+        economy = None
+        if self.spares_marks and audit.is_sure and before is not None:
+            economy = economy_at(now, before.sent, self.timings)
+        horizon = now + self.timings.look_ahead + widening
+        return Judgement(now, horizon, self.timings, economy=economy)
 
     def _visit_schedules(self, stint: _Stint, judgement: Judgement) -> VisitCounts:
         """Visit due schedules, for at most half of the time: the jobs that wait need the rest."""
@@ -362,6 +375,7 @@ class SchedulingService:
         seen: Mapping[int, bool],
         audit: SkewReport,
         before: TickRecord | None,
+        sent: SentWindow | None,
     ) -> None:
         found = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
         oldest = carry_forward(found, before, state, seen, now) if before else found
@@ -376,6 +390,7 @@ class SchedulingService:
                 oldest_due_seconds=oldest,
                 open_buckets=len(state.open),
                 skew_ms=audit.size // timedelta(milliseconds=1),
+                sent=sent,
             )
         )
         self.telemetry.observe("oldest_due_age_s", max(oldest.values()), "Seconds")

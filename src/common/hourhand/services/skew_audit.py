@@ -19,6 +19,11 @@ class SkewReport:
     verdict: SkewVerdict
 
     @property
+    def is_sure(self) -> bool:
+        """Whether the clock is known to be right, to within what is tolerated."""
+        return self.skew is not None and self.verdict is SkewVerdict.FINE
+
+    @property
     def size(self) -> timedelta:
         """How far the clock is off for sure."""
         return abs(self.skew.correction) if self.skew else timedelta(0)

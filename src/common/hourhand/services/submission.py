@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import (
     FieldError,
@@ -24,8 +25,8 @@ from hourhand.ports import (
     HandlerInfo,
     JobStore,
     Telemetry,
+    WriteResult,
 )
-from hourhand.schemas import JobSubmission
 from hourhand.services.contents import ContentKeeper, fits_inline, payload_kept_until
 from hourhand.services.filing import Filing
 from hourhand.services.new_job import (
@@ -38,8 +39,12 @@ from hourhand.services.new_job import (
 )
 from hourhand.services.sending import Sender
 
-JOBS_A_SEND = 10
-"""Jobs of a batch that are stored, then sent together: one call of SQS takes as many."""
+if TYPE_CHECKING:
+    from hourhand.schemas import JobSubmission
+
+JOBS_A_ROUND = 100
+"""Jobs of a batch that are stored, then sent: four calls of DynamoDB and ten of SQS, if nothing
+lies beside them. The first is on its way while the next hundred are stored."""
 
 NAMED_HANDLERS = 20
 """How many known handlers an error names."""
@@ -51,6 +56,15 @@ class Submitted:
 
     job: Job
     created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A job that is ready to be put. ``clock_read_at``: monotonic, before its times were made."""
+
+    request: JobSubmission
+    job: Job
+    clock_read_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,10 @@ class SubmissionService:
         where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
         table did not answer: then the same submission with the same key may be repeated.
         """
-        submitted = self._store(request, actor, trace_id)
+        prepared = self._prepare(request, actor, trace_id)
+        if isinstance(prepared, Submitted):
+            return prepared
+        submitted = self._settle(prepared, self.jobs.put(prepared.job), actor)
         self._send([submitted], actor)
         return submitted
 
@@ -89,27 +106,50 @@ class SubmissionService:
     ) -> list[Submitted | HourhandError]:
         """Accept many, each judged alone; results in the order sent, errors as values."""
         results: list[Submitted | HourhandError] = []
-        for start in range(0, len(requests), JOBS_A_SEND):
+        for together in _rounds(requests):
             # Sent as they are stored: the first must not wait for the last.
-            stored = [
-                self._try_to_store(request, actor, trace_id)
-                for request in requests[start : start + JOBS_A_SEND]
-            ]
+            stored = self._store_many(together, actor, trace_id)
             self._send([result for result in stored if isinstance(result, Submitted)], actor)
             results += stored
         return results
 
-    def _try_to_store(
+    def _store_many(
+        self,
+        requests: Sequence[JobSubmission | HourhandError],
+        actor: str,
+        trace_id: str | None,
+    ) -> list[Submitted | HourhandError]:
+        prepared = [self._try_to_prepare(request, actor, trace_id) for request in requests]
+        results = iter(self.jobs.put_many([p.job for p in prepared if isinstance(p, _Prepared)]))
+        return [
+            self._try_to_settle(each, next(results), actor) if isinstance(each, _Prepared) else each
+            for each in prepared
+        ]
+
+    def _try_to_prepare(
         self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
-    ) -> Submitted | HourhandError:
+    ) -> _Prepared | Submitted | HourhandError:
         if isinstance(request, HourhandError):
             return request
         try:
-            return self._store(request, actor, trace_id)
+            return self._prepare(request, actor, trace_id)
         except HourhandError as error:
             return error
 
-    def _store(self, request: JobSubmission, actor: str, trace_id: str | None) -> Submitted:
+    def _try_to_settle(
+        self, prepared: _Prepared, result: WriteResult | HourhandError, actor: str
+    ) -> Submitted | HourhandError:
+        if isinstance(result, HourhandError):
+            return result
+        try:
+            return self._settle(prepared, result, actor)
+        except HourhandError as error:
+            return error
+
+    def _prepare(
+        self, request: JobSubmission, actor: str, trace_id: str | None
+    ) -> _Prepared | Submitted:
+        """Return the job that is to be put, or what an earlier submission made of it."""
         handler = require_handler(self.handlers, request.handler)
         clock_read_at = self.clock.monotonic()
         now = self.clock.now()
@@ -127,14 +167,16 @@ class SubmissionService:
             if existing is None:
                 raise
             return self._repeated(request, existing, now, actor)
-        job = build_job(request, draft)
-        result = self.jobs.put(job)
+        return _Prepared(request, build_job(request, draft), clock_read_at)
+
+    def _settle(self, prepared: _Prepared, result: WriteResult, actor: str) -> Submitted:
+        job = prepared.job
         if isinstance(result, Applied) or _is_same_put(job, result.current):
             self.telemetry.count("jobs_submitted")
-            return Submitted(self.filing.guard(job, clock_read_at, actor), created=True)
+            return Submitted(self.filing.guard(job, prepared.clock_read_at, actor), created=True)
         if result.current is None:
             raise Unavailable("The job's id was freed while it was being taken; try again.")
-        return self._repeated(request, result.current, now, actor)
+        return self._repeated(prepared.request, result.current, job.created_at, actor)
 
     def _draft(
         self,
@@ -183,11 +225,37 @@ class SubmissionService:
         self.sender.send_announced([s.job for s in submitted if s.created], actor)
 
     def _job_id(self, request: JobSubmission, now: datetime) -> str:
-        if request.id is not None:
-            return request.id
-        if request.idempotency_key is not None:
-            return job_id_for_key(request.tenant, request.idempotency_key)
-        return self.chance.job_id(now)
+        return _named_id(request) or self.chance.job_id(now)
+
+
+def _rounds(
+    requests: Sequence[JobSubmission | HourhandError],
+) -> Iterator[list[JobSubmission | HourhandError]]:
+    """Yield ``requests`` in order, as many at a time as are stored together.
+
+    A name that comes twice begins a new round: the second must find what the first one made.
+    """
+    together: list[JobSubmission | HourhandError] = []
+    named: set[str] = set()
+    for request in requests:
+        name = None if isinstance(request, HourhandError) else _named_id(request)
+        if len(together) == JOBS_A_ROUND or name in named:
+            yield together
+            together, named = [], set()
+        together.append(request)
+        if name is not None:
+            named.add(name)
+    if together:
+        yield together
+
+
+def _named_id(request: JobSubmission) -> str | None:
+    """Return the id that a caller chose, by itself or by an idempotency key."""
+    if request.id is not None:
+        return request.id
+    if request.idempotency_key is not None:
+        return job_id_for_key(request.tenant, request.idempotency_key)
+    return None
 
 
 def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:

@@ -42,13 +42,19 @@ REASON_BYTES = 300
 
 @dataclass(slots=True)
 class SweepCounts:
-    """What a sweep found and did."""
+    """What a sweep found and did. ``unsent``: jobs that it was to send and could not."""
 
     entries: int = 0
     dispatched: int = 0
+    unsent: int = 0
     actions: dict[str, int] = field(default_factory=dict)
     failures: int = 0
     oldest_due: dict[Priority, timedelta] = field(default_factory=dict)
+
+    @property
+    def sent_all(self) -> bool:
+        """Whether everything that was read and to be sent was accepted."""
+        return self.unsent == 0 and self.failures == 0
 
     def note(self, job: Job, action: Action, now: datetime) -> None:
         """Count an action, and the age of a job that waits."""
@@ -144,7 +150,7 @@ class Sweep:
 
     def _decide(self, job: Job) -> Action:
         action = next_action(job, self.judgement)
-        if isinstance(action, DispatchAgain) and not self._knows_queues:
+        if _is_again(action) and not self._knows_queues:
             # Asking the queues costs requests: only a tick that misses messages does it.
             self._look_at_queues()
             return next_action(job, self.judgement)
@@ -160,11 +166,15 @@ class Sweep:
 
     def _dispatch(self, batch: Sequence[ToDispatch]) -> None:
         try:
-            self.counts.dispatched += self.dispatcher.dispatch(batch)
+            sent = self.dispatcher.dispatch(batch)
+            self.counts.dispatched += sent
+            self.counts.unsent += len(batch) - sent
         except Unavailable as error:
+            self.counts.unsent += len(batch)
             self._tell("Jobs could not be dispatched; the next tick tries again.", error)
         except Exception as error:  # noqa: BLE001 - one job must not hold up its page
             if len(batch) == 1:
+                self.counts.unsent += 1
                 self._tell("A job could not be dispatched.", error, batch[0].job.id)
                 return
             for item in batch:
@@ -191,3 +201,8 @@ class Sweep:
         self.telemetry.count("sweep_failures")
         reason = shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
         self.telemetry.warning(sentence, reason=reason, job_id=job_id)
+
+
+def _is_again(action: Action) -> bool:
+    """Whether a message is missed: a queue may tell where it is."""
+    return isinstance(action, DispatchAgain) or (isinstance(action, Dispatch) and action.is_missed)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from hourhand.domain.errors import HourhandError
 from hourhand.domain.model import Attempt, HistoryEvent, IndexEntry, Job
 from hourhand.domain.moves import Move
 from hourhand.domain.times import from_ms, to_ms
@@ -84,6 +85,10 @@ class MemoryJobStore:
             self._store(job, job.history)
             return Applied(job)
 
+    def put_many(self, jobs: Sequence[Job]) -> list[WriteResult | HourhandError]:
+        """Write new jobs as `put` does, each judged alone; results in the order of ``jobs``."""
+        return [self.put(job) for job in jobs]
+
     def transition(self, move: Move) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already."""
         with self._lock:
@@ -96,9 +101,9 @@ class MemoryJobStore:
                 return Applied(after)
             return Applied(current) if move.made_by_me(current) else Refused(current)
 
-    def transition_many(self, moves: Sequence[Move]) -> list[WriteResult | LeftToNewer]:
-        """Make many, each under its own condition; results in the order of ``moves``."""
-        return [self.transition(move) for move in moves]
+    def transition_many(self, moves: Sequence[Move]) -> list[bool | LeftToNewer]:
+        """Make many, each under its own condition; whether it was, in the order of ``moves``."""
+        return [isinstance(self.transition(move), Applied) for move in moves]
 
     def get(self, job_id: str) -> Job | None:
         """Read one job's hot item."""

@@ -45,7 +45,8 @@ class Right:
 
 
 def _api_rights(deployment: Deployment, _: str) -> Iterator[Right]:
-    yield _items(deployment, JOBS, *_READ_ITEM, *_WRITE_ITEM, "dynamodb:Query")
+    job_actions = (*_READ_ITEM, *_WRITE_ITEM, "dynamodb:Query", "dynamodb:PartiQLInsert")
+    yield _items(deployment, JOBS, *job_actions)
     yield _items(deployment, CONTROL, "dynamodb:GetItem")
     yield _items(deployment, SCHEDULES, *_SCHEDULES)
     yield _indexes(deployment, (JOBS, LISTING_INDEX), (JOBS, DEAD_INDEX), (SCHEDULES, NAMES_INDEX))

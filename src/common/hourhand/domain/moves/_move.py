@@ -105,7 +105,7 @@ def recording(move: Move, job: Job, event: HistoryEvent, *earlier: HistoryEvent)
     """
     events = (*earlier, event)
     if not is_over_budget((*job.history, *events)):
-        return replace(move, events=events)
+        return move if move.events == events else replace(move, events=events)
     history, dropped = compact((*job.history, *events), job.history_dropped)
     as_read = HistoryLengthIs(len(job.history), job.history_dropped)
     return replace(

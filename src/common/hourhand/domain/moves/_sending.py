@@ -21,21 +21,26 @@ from hourhand.domain.model import (
 from hourhand.domain.moves._move import Move, recording
 from hourhand.domain.moves._parts import make_event, not_started, same_generation
 
+_UNSENT = StatusIn(frozenset({JobStatus.PENDING, JobStatus.RETRYING}))
+_NEVER_SENT = Absent("enqueued_at")
+
 
 def mark_enqueued(job: Job, *, now: datetime, actor: str) -> Move:
     """The job's first message of this generation was sent."""
+    event = make_event(job, EventKind.ENQUEUED, now, JobStatus.ENQUEUED, actor)
     move = Move(
         name="mark",
         job_id=job.id,
         to=JobStatus.ENQUEUED,
         expect={
-            "status": StatusIn(frozenset({JobStatus.PENDING, JobStatus.RETRYING})),
+            "status": _UNSENT,
             "generation": same_generation(job),
-            "never_sent": Absent("enqueued_at"),
+            "never_sent": _NEVER_SENT,
         },
         sets={"enqueued_at": now},
+        events=(event,),
     )
-    return recording(move, job, make_event(job, EventKind.ENQUEUED, now, JobStatus.ENQUEUED, actor))
+    return recording(move, job, event)
 
 
 def mark_dispatched_again(

@@ -1,0 +1,218 @@
+"""Connections to one endpoint that stay open, one for each thread that uses them.
+
+What goes wrong is raised as botocore would raise it.
+"""
+
+from __future__ import annotations
+
+import http
+import http.client
+import select
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import IO
+from urllib.parse import urlsplit
+
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+HTTPS_PORT = 443
+HTTP_PORT = 80
+
+
+MAX_HEADER_BYTES = 65_536
+MAX_HEADERS = 100
+"""The bounds that `http.client` has itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: all of it. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Endpoint:
+    """Where requests go and how long they may take, in seconds."""
+
+    url: str
+    connect_timeout: float
+    read_timeout: float
+    certificates: str | None = None
+
+    @property
+    def host(self) -> str:
+        """What the Host header says: the port only where it is not the scheme's own."""
+        parts = urlsplit(self.url)
+        standard = HTTPS_PORT if parts.scheme == "https" else HTTP_PORT
+        host = parts.hostname or ""
+        return (
+            f"[{host}]" * (":" in host)
+            + host * (":" not in host)
+            + (f":{parts.port}" if parts.port not in {None, standard} else "")
+        )
+
+
+class Connections:
+    """Sends requests to one endpoint over connections that are kept open."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Connect to nothing yet."""
+        self._endpoint = endpoint
+        self._parts = urlsplit(endpoint.url)
+        self._kept = threading.local()
+        self._open: set[http.client.HTTPConnection] = set()
+        self._tls = self._context() if self._parts.scheme == "https" else None
+
+    def post(self, headers: dict[str, str], body: bytes) -> Answer:
+        """Send one request and read its answer to the end.
+
+        Raises botocore's `EndpointConnectionError`, `ConnectTimeoutError`, `ReadTimeoutError`,
+        `ConnectionClosedError`, `SSLError` or, for anything else on the way, `HTTPClientError`.
+        After any of them the connection is given up.
+        """
+        url = self._endpoint.url
+        try:
+            connection = self._connected()
+        except TimeoutError as error:
+            raise ConnectTimeoutError(endpoint_url=url, error=error) from error
+        except ssl.SSLError as error:
+            raise SSLError(endpoint_url=url, error=error) from error
+        except OSError as error:
+            raise EndpointConnectionError(endpoint_url=url, error=error) from error
+        is_kept = False
+        try:
+            # In one piece: it is one packet, mostly, and one turn of the kernel.
+            connection.send(_head(headers, body) + body)
+            with closing(_Response(connection.sock, method="POST")) as response:
+                response.begin()
+                answer = Answer(response.status, response.headers, response.read())
+                is_kept = not response.will_close
+            return answer
+        except TimeoutError as error:
+            raise ReadTimeoutError(endpoint_url=url, error=error) from error
+        except ssl.SSLError as error:
+            raise SSLError(endpoint_url=url, error=error) from error
+        except (ConnectionError, http.client.HTTPException) as error:
+            raise ConnectionClosedError(endpoint_url=url, error=error, request=None) from error
+        except OSError as error:
+            raise HTTPClientError(error=error) from error
+        finally:
+            if not is_kept:
+                self._give_up()
+
+    def close(self) -> None:
+        """Close the connections of all threads. None of them may be in the middle of a request."""
+        while self._open:
+            self._open.pop().close()
+
+    def _connected(self) -> http.client.HTTPConnection:
+        kept: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
+        if kept is not None and kept.sock is not None and not _is_dropped(kept.sock):
+            return kept
+        self._give_up()
+        connection = self._new()
+        # First, so that `_give_up` closes what was begun, should the next line fail.
+        self._kept.connection = connection
+        self._open.add(connection)
+        connection.connect()
+        connection.sock.settimeout(self._endpoint.read_timeout)
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return connection
+
+    def _new(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        timeout = self._endpoint.connect_timeout
+        if self._tls is None:
+            return http.client.HTTPConnection(host, port, timeout=timeout)
+        return http.client.HTTPSConnection(host, port, timeout=timeout, context=self._tls)
+
+    def _give_up(self) -> None:
+        kept: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
+        if kept is not None:
+            self._kept.connection = None
+            self._open.discard(kept)
+            kept.close()
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._endpoint.certificates)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        return context
+
+
+class _Response(http.client.HTTPResponse):
+    """Reads its headers as they are.
+
+    The library's own parser is made for e-mail, and would be half of what a call costs.
+    """
+
+    headers: dict[str, str]  # type: ignore[assignment]
+
+    def begin(self) -> None:
+        """Read the status line and the headers; raises `http.client.HTTPException`."""
+        # As the library's own: an informational answer may come first.
+        for _ in range(MAX_HEADERS):
+            version, self.status, self.reason = self._read_status()  # type: ignore[attr-defined]
+            self.headers = self.msg = _read_headers(self.fp)  # type: ignore[assignment]
+            if self.status >= http.HTTPStatus.OK:
+                break
+        self.version = 10 if version == "HTTP/1.0" else 11
+        encoding = self.headers.get("transfer-encoding", "")
+        self.chunked = encoding.lower() == "chunked"
+        self.chunk_left = None
+        self.length = None
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and not self.chunked:
+            self.length = 0 if self.status == http.HTTPStatus.NO_CONTENT else int(length)
+        is_framed = self.chunked or self.length is not None
+        said = self.headers.get("connection", "").lower()
+        is_closed = "close" in said if self.version == 11 else "keep-alive" not in said  # noqa: PLR2004
+        self.will_close = is_closed or not is_framed
+
+
+def _read_headers(file: IO[bytes]) -> dict[str, str]:
+    """Read header lines up to the empty one; of a name that comes twice, the last."""
+    headers: dict[str, str] = {}
+    for _ in range(MAX_HEADERS):
+        line = file.readline(MAX_HEADER_BYTES + 1)
+        if len(line) > MAX_HEADER_BYTES:
+            raise http.client.LineTooLong("header line")
+        if line in {b"\r\n", b"\n"}:
+            return headers
+        name, colon, value = line.partition(b":")
+        if not colon:
+            raise http.client.HTTPException("The headers end without an empty line.")
+        headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
+    raise http.client.HTTPException(f"There are more than {MAX_HEADERS} headers.")
+
+
+def _head(headers: Mapping[str, str], body: bytes) -> bytes:
+    """Return the request line and the headers. Raises `ValueError` for one with a line break."""
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
+        raise ValueError("A header must not hold a line break.")
+    head = f"POST / HTTP/1.1\r\n{lines}accept-encoding: identity\r\ncontent-length: {len(body)}"
+    return (head + "\r\n\r\n").encode("latin-1")
+
+
+def _is_dropped(connection: socket.socket) -> bool:
+    """Whether the other side closed it, or said something that nobody asked for.
+
+    A function that slept between two ticks finds its connections so.
+    """
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
