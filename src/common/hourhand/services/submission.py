@@ -245,8 +245,7 @@ def _rounds(
         together.append(request)
         if name is not None:
             named.add(name)
-    if together:
-        yield together
+    yield together
 
 
 def _named_id(request: JobSubmission) -> str | None:
