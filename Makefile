@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INFRA_STAMP := $(VENV)/.installed-infra
+BENCH_STAMP := $(VENV)/.installed-bench
 NODE_STAMP := infra/node_modules/.installed
 # Without Node.js the tests that need it are skipped, and say so.
 NODE_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_STAMP))
@@ -14,7 +15,7 @@ EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test prove rehearse spin bench emulator synth bootstrap deploy diff destroy e2e lint types layers format clean
+.PHONY: help setup demo dev test prove rehearse spin bench emulator peers synth bootstrap deploy diff destroy e2e lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,8 +114,18 @@ spin: ## Install Spin and a C compiler, if they are missing (Debian, as root)
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends spin gcc libc6-dev >/dev/null; \
 	  else echo "spin: install Spin and a C compiler first (Debian, Ubuntu: apt-get install spin gcc libc6-dev)" >&2; exit 1; fi; fi
 
-bench: setup emulator ## Run the benchmarks; results go to bench/results/
-	$(BIN)/python -m bench
+bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 15 minutes, and write docs/performance.md; ONLY="dispatch cost" runs some
+	$(BIN)/python -m bench $(ONLY)
+
+# What draws the plots: 120 MB that nobody else wants.
+$(BENCH_STAMP): $(STAMP) constraints-bench.txt
+	@echo "setup: installing matplotlib into $(VENV)"
+ifneq ($(UV),)
+	uv pip install --quiet --python $(BIN)/python -c constraints.txt -c constraints-bench.txt -e '.[$(EXTRAS),bench]'
+else
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -c constraints-bench.txt -e '.[$(EXTRAS),bench]'
+endif
+	@touch $@
 
 # The emulator and our tools ask for different versions of the same packages: it gets its own place.
 emulator: .venv-emulator/.installed
@@ -128,6 +139,21 @@ ifneq ($(UV),)
 else
 	"$(PYTHON)" -m venv .venv-emulator
 	.venv-emulator/bin/python -m pip install -qq --disable-pip-version-check -r constraints-emulator.txt
+endif
+	@touch $@
+
+# The programs that we are measured beside bring packages that are not ours: a place of their own, too.
+peers: .venv-peers/.installed
+	@:
+
+.venv-peers/.installed: constraints-peers.txt
+	@echo "peers: installing into .venv-peers"
+ifneq ($(UV),)
+	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" .venv-peers
+	uv pip install --quiet --python .venv-peers/bin/python -r constraints-peers.txt
+else
+	"$(PYTHON)" -m venv .venv-peers
+	.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -r constraints-peers.txt
 endif
 	@touch $@
 
@@ -146,5 +172,5 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff format .
 
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) .venv-emulator infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-emulator .venv-peers infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

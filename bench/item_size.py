@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from bench.targets import all_ok, below
 from hourhand.aws.items import job_to_item
 from hourhand.domain.buckets import Entry
 from hourhand.domain.ids import job_id_for_key, occurrence_job_id, trace_id_for
@@ -189,8 +190,39 @@ def run() -> dict[str, Any]:
         [steps[0][0], *(item_size_bytes(job_to_item(job)) for _, job in steps), BUDGET_BYTES]
         for steps in zip(*lives, strict=True)
     ]
+    largest = max(max(row[1:-1]) for row in rows)
+    must = [below("A small job's item at its largest", largest, BUDGET_BYTES, " bytes")]
     return {
+        "asks": "Does the item of a small job stay below 1 KB, so that each write costs one unit?",
         "columns": ["after", *jobs, "budget"],
         "rows": rows,
-        "ok": all(max(row[1:-1]) < BUDGET_BYTES for row in rows),
+        "notes": [
+            "Computed from the items that the code writes, by the rules that DynamoDB publishes "
+            "(developer guide, DynamoDB item sizes and formats). The jobs are the largest that "
+            "still count as small, and fail five times."
+        ],
+        "plots": [_plot(lives, list(jobs))],
+        "must": must,
+        "ok": all_ok(must),
+    }
+
+
+def _plot(lives: list[list[tuple[str, Job]]], kinds: list[str]) -> dict[str, Any]:
+    names = ["of its own", *kinds[1:]]
+    series = {
+        name: [
+            [number, item_size_bytes(job_to_item(job))] for number, (_, job) in enumerate(steps, 1)
+        ]
+        for name, steps in zip(names, lives, strict=True)
+    }
+    series["one write unit"] = [[1, BUDGET_BYTES], [len(lives[0]), BUDGET_BYTES]]
+    return {
+        "name": "item-size",
+        "kind": "line",
+        "title": "The item of a small job through five failures",
+        "x": "writes of its life",
+        "y": "bytes",
+        "log_x": False,
+        "log_y": False,
+        "series": series,
     }

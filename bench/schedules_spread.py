@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import BEFORE, DUE_AT
+from bench.targets import all_ok, at_most
 from hourhand.domain.schedules import ScheduleDefinition
 
 SCHEDULES = 1_000
@@ -89,7 +90,10 @@ def _row(spread: Spread) -> list[Any]:
 def run() -> dict[str, Any]:
     """Measure each jitter."""
     spreads = [measure(jitter) for jitter in JITTERS_SECONDS]
+    uneven = sum(not spread.is_even for spread in spreads)
+    must = [at_most("Jitters that do not spread schedules evenly over their span", uneven, 0)]
     return {
+        "asks": "Does jitter spread schedules that all fire on the whole hour?",
         "columns": [
             f"{SCHEDULES:,} crons at :00",
             "in the busiest second",
@@ -100,5 +104,10 @@ def run() -> dict[str, Any]:
             "last after s",
         ],
         "rows": [_row(spread) for spread in spreads],
-        "ok": all(spread.is_even for spread in spreads),
+        "notes": [
+            f"Even: no tenth of the span has more than {MAX_OVER_MEAN} times its share, and none "
+            "runs outside of it or beyond the next hour.",
+        ],
+        "must": must,
+        "ok": all_ok(must),
     }

@@ -19,6 +19,7 @@ from typing import Any
 
 from bench.counting import READS, WRITES, Units
 from bench.emulator import emulator
+from bench.targets import all_ok, at_most
 from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
@@ -31,10 +32,11 @@ from hourhand.bootstrap import aws_adapters, wire_api, wire_scheduler, wire_work
 from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome, Priority
 from hourhand.ports import Delivery, Finished, Pulse
 from hourhand.schemas import JobSubmission
-from hourhand.settings import Settings
+from hourhand.settings import DispatchMode, Settings
 from hourhand.testing import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 
-LOOK_AHEAD = timedelta(seconds=1)
+SECOND = timedelta(seconds=1)
+LOOK_AHEAD = SECOND
 PREFIX = "bench"
 PLACES = {
     "item": "jobs",
@@ -96,6 +98,7 @@ class Life:
     function: Run = succeed
     body: dict[str, Any] = field(default_factory=dict)
     ends: JobStatus = JobStatus.SUCCEEDED
+    dispatch: DispatchMode = DispatchMode.SINGLE
 
 
 BASE = 6.0
@@ -104,6 +107,7 @@ BASE = 6.0
 LIVES = (
     Life("immediate", BASE),
     Life("delayed", BASE + 1, body={"delay_seconds": 3}),
+    Life("delayed, economy", BASE, body={"delay_seconds": 5}, dispatch=DispatchMode.ECONOMY),
     Life("idempotency key", BASE + 2, body={"idempotency_key": "k"}),
     Life("two heartbeats", BASE + 2, beat_twice),
     Life("one retry (4 + error 1)", BASE + 5, fail_once),
@@ -206,12 +210,19 @@ class Row:
         return sum(self.units.values())
 
 
-def measure(stage: Stage) -> list[Row]:
+def measure(standard: Stage) -> list[Row]:
     """Run each kind of life once and count it."""
     rows: list[Row] = []
+    # A job that is to go without a mark must have stood for so long when it is swept.
+    settings = replace(standard.settings, dispatch=DispatchMode.ECONOMY)
+    settled = timedelta(milliseconds=100)
+    timings = replace(settings.timings, index_lag=settled, skew_widens=settled, stall_bound=SECOND)
+    economical = Stage(replace(settings, timings=timings), standard.sqs)
     # The first tick of an installation walks over its schedules once, which no job pays for.
-    stage.tick()
+    for each in (standard, economical):
+        each.tick()
     for life in LIVES:
+        stage = economical if life.dispatch is DispatchMode.ECONOMY else standard
         stage.counter.take()
         job = stage.submit(**life.body)
         ended = stage.work_until_final(job, life.function, ticks="delay_seconds" in life.body)
@@ -240,7 +251,9 @@ def run() -> dict[str, Any]:
     """Count on a fresh emulator; return rows for the table and for the result file."""
     with stage() as fresh:
         rows = measure(fresh)
+    must = [at_most(f"Write units of a job: {row.name}", row.total, row.allowed) for row in rows]
     return {
+        "asks": "How many write units does a job take in its life, and for what?",
         "columns": ["a small job's life", "units", "allowed", *PLACES],
         "rows": [
             [
@@ -251,5 +264,10 @@ def run() -> dict[str, Any]:
             ]
             for row in rows
         ],
-        "ok": all(row.total <= row.allowed for row in rows),
+        "notes": [
+            "The real services run over an emulator; its ConsumedCapacity is what is counted. The "
+            "control table is left out: what the scheduler writes there belongs to no job.",
+        ],
+        "must": must,
+        "ok": all_ok(must),
     }

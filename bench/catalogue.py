@@ -1,0 +1,35 @@
+"""The benchmarks, in the order in which they run and stand on the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark: what it is called, where its ``run()`` is, and the heading on the page."""
+
+    name: str
+    module: str
+    title: str
+
+
+BENCHMARKS = (
+    Benchmark("dispatch", "bench.dispatch.run", "Dispatch engine"),
+    Benchmark("cost", "bench.cost", "Cost of a job"),
+    Benchmark("write-units", "bench.write_units", "Write units of a job"),
+    Benchmark("item-size", "bench.item_size", "Bytes of a small job"),
+    Benchmark("lateness-simulated", "bench.lateness.simulated", "Lateness in simulated time"),
+    Benchmark("lateness-local", "bench.lateness.local", "Lateness on the local cloud"),
+    Benchmark("growth", "bench.growth.run", "Growth"),
+    Benchmark("submission", "bench.submission", "Submission"),
+    Benchmark("start-up", "bench.start_up", "Start-up"),
+    Benchmark("peers", "bench.peers.run", "Peers on the same work"),
+    Benchmark("schedule-units", "bench.schedule_units", "Write units of an occurrence"),
+    Benchmark("schedule-size", "bench.schedule_size", "Bytes of a schedule"),
+    Benchmark("schedules-scale", "bench.schedules_scale", "Schedules stored and due"),
+    Benchmark("schedules-pace", "bench.schedules_pace", "Schedules due in one minute"),
+    Benchmark("schedules-spread", "bench.schedules_spread", "Schedules spread by jitter"),
+    Benchmark("schedules-outage", "bench.schedules_outage", "Schedules after a year unvisited"),
+)
+NAMES = tuple(one.name for one in BENCHMARKS)

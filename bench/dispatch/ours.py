@@ -1,0 +1,48 @@
+"""Our engine: the real sweep and dispatcher over the real adapters, as the scheduler wires them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, cast
+
+from bench.dispatch.load import JOBS_TABLE, Load
+from hourhand.bootstrap import aws_adapters
+from hourhand.domain.actions import Judgement
+from hourhand.domain.timings import Timings
+from hourhand.services.dispatch import Dispatcher
+from hourhand.services.sweep import Sweep
+from hourhand.settings import read_settings
+from hourhand.testing import RecordingTelemetry
+
+
+class Engine:
+    """Dispatches the jobs of some shards by reading them as a tick does."""
+
+    def __init__(self, load: Load, queue_urls: dict[str, str], mode: str) -> None:
+        names = {f"HOURHAND_QUEUE_{name.upper()}": url for name, url in queue_urls.items()}
+        environ = {**os.environ, **names, "HOURHAND_JOBS_TABLE": JOBS_TABLE}
+        settings = read_settings({**environ, "HOURHAND_DISPATCH": mode}, ())
+        adapters = aws_adapters(settings, "bench")
+        telemetry = RecordingTelemetry()
+        timings = Timings()
+        self._load = load
+        self.sweep = Sweep(
+            jobs=adapters.jobs,
+            queues=adapters.queues,
+            dispatcher=Dispatcher(adapters.jobs, adapters.queues, adapters.clock, telemetry),
+            # Nothing here is stuck: what would repair it is never asked.
+            recovery=cast("Any", None),
+            telemetry=telemetry,
+            judgement=Judgement(load.now, load.now + timings.look_ahead, timings),
+            may_go_on=lambda: True,
+        )
+
+    def run(self, shards: Sequence[int]) -> int:
+        """Sweep every bucket of ``shards``; return how many jobs were sent."""
+        for bucket in self._load.buckets():
+            for shard in shards:
+                self.sweep.read_shard(bucket, shard)
+        if self.sweep.counts.failures:
+            raise RuntimeError(f"{self.sweep.counts.failures} failures of the sweep")
+        return self.sweep.counts.dispatched

@@ -1,0 +1,218 @@
+"""Dispatches the same jobs by a plain loop and by ours, and compares them.
+
+Each run has a fresh stand-in for AWS on loopback that answers after 6 ms, in a process of its
+own, and as many drivers as are measured. Rounds alternate, so that a machine that slows down
+slows all of them; the ratios are those of the rounds' medians.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SHARDS = 4
+LATENCY_MS = 6.0
+ROUNDS = 3
+THROTTLED = 0.01
+PARTIAL = 0.01
+"""With faults: this share of calls is throttled, and of a batch's parts put off."""
+
+LONGEST_SECONDS = 120.0
+MIN_RATE, MAX_CPU, MAX_CALLS, MIN_TWO = 8.0, 1 / 15, 0.2, 1.8
+"""What issue 6 asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is run: an engine, so many jobs by so many processes."""
+
+    name: str
+    engine: str
+    jobs: int
+    processes: int = 1
+    has_faults: bool = False
+
+
+PLAIN = Case("plain loop", "plain", 3_000)
+SINGLE = Case("ours, one UpdateItem a job", "single", 600)
+OURS = Case("ours", "batch", 20_000)
+TWO = Case("ours, two processes", "batch", 40_000, processes=2)
+FAULTS = Case("ours, 1 % throttled or put off", "batch", 6_000, has_faults=True)
+CASES = (PLAIN, SINGLE, OURS, TWO, FAULTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of a case."""
+
+    jobs: int
+    rate: float
+    cpu_us: float
+    calls: float
+    peak_mib: float
+    stand_in_cpu_us: float
+    duplicates: int
+
+
+def run() -> dict[str, Any]:
+    """Run all cases in turn, several times."""
+    rounds: dict[str, list[Measured]] = {case.name: [] for case in CASES}
+    for _ in range(ROUNDS):
+        for case in CASES:
+            rounds[case.name].append(measure(case))
+    found = {name: _median(each) for name, each in rounds.items()}
+    must = judged(found)
+    return {
+        "ok": all(each["ok"] for each in must),
+        "asks": "How fast can one scheduler send jobs that are due, and what does a job cost it?",
+        "columns": [
+            "one tick's dispatch",
+            "jobs/s",
+            "CPU us a job",
+            "AWS calls a job",
+            "peak MiB",
+            "jobs/s, ratio",
+            "CPU, ratio",
+        ],
+        "rows": [_row(name, each, found[PLAIN.name]) for name, each in found.items()],
+        "must": must,
+        "notes": [
+            f"Each call is answered {LATENCY_MS:g} ms after it arrived, by a process of its own on "
+            f"the same machine; it took {found[OURS.name].stand_in_cpu_us:.0f} us of CPU a job. "
+            "Real AWS is elsewhere, answers at varying speed, and has TLS: none of that is here.",
+            f"The median of {ROUNDS} rounds in turn. The plain loop: boto3, 16 threads, pages of "
+            "500, items 100 to a call, messages 10 to a call, one UpdateItem a job.",
+            f"With faults, {THROTTLED:.0%} of calls are throttled and {PARTIAL:.0%} of each "
+            "batch's parts put off; every job was sent and marked all the same.",
+        ],
+        "plots": [
+            {
+                "name": "dispatch-rate",
+                "kind": "bars",
+                "title": "Dispatched jobs per second, one process unless said",
+                "x": "",
+                "y": "jobs/s",
+                "series": {"jobs/s": [[name, round(each.rate)] for name, each in found.items()]},
+            }
+        ],
+        "rounds": {
+            name: [[round(m.rate), round(m.cpu_us, 1)] for m in each]
+            for name, each in rounds.items()
+        },
+    }
+
+
+def judged(found: dict[str, Measured]) -> list[dict[str, Any]]:
+    """Compare what was found with what is asked for."""
+    plain, ours, two = found[PLAIN.name], found[OURS.name], found[TWO.name]
+    rate, cpu, more = ours.rate / plain.rate, ours.cpu_us / plain.cpu_us, two.rate / ours.rate
+    return [
+        _must(
+            "jobs per second, beside the plain loop", f">= {MIN_RATE:g}x", rate, rate >= MIN_RATE
+        ),
+        _must("CPU a job, beside the plain loop", f"<= 1/{1 / MAX_CPU:.0f}", cpu, cpu <= MAX_CPU),
+        _must("AWS calls a job", f"<= {MAX_CALLS:g}", ours.calls, ours.calls <= MAX_CALLS),
+        _must("two processes beside one", f">= {MIN_TWO:g}x", more, more >= MIN_TWO),
+    ]
+
+
+def _must(what: str, needed: str, reached: float, ok: bool) -> dict[str, Any]:
+    told = f"1/{1 / reached:.1f}" if "1/" in needed else f"{reached:.3g}"
+    return {"what": what, "needed": needed, "reached": told, "ok": ok}
+
+
+def _row(name: str, each: Measured, plain: Measured) -> list[Any]:
+    return [
+        name,
+        round(each.rate),
+        round(each.cpu_us),
+        round(each.calls, 3),
+        round(each.peak_mib),
+        round(each.rate / plain.rate, 1),
+        f"1/{plain.cpu_us / each.cpu_us:.1f}",
+    ]
+
+
+def _median(rounds: Sequence[Measured]) -> Measured:
+    return sorted(rounds, key=lambda each: each.rate)[len(rounds) // 2]
+
+
+def measure(case: Case) -> Measured:
+    """Dispatch the jobs of ``case`` once; raise where any was not sent or not marked."""
+    now_ms = round(time.time() * 1000)
+    with stand_in(case, now_ms) as endpoint:
+        told = drive(case, now_ms, endpoint)
+        with urllib.request.urlopen(f"{endpoint}/statistics", timeout=10) as answer:  # noqa: S310
+            seen = json.load(answer)
+    if (seen["sent"], seen["marked"]) != (case.jobs, case.jobs):
+        raise RuntimeError(f"{case.name}: of {case.jobs} jobs {seen}")
+    calls = sum(count for name, count in seen["calls"].items() if name not in {"", "throttled"})
+    return Measured(
+        jobs=case.jobs,
+        rate=case.jobs / max(each["seconds"] for each in told),
+        cpu_us=sum(each["cpu_seconds"] for each in told) / case.jobs * 1e6,
+        calls=calls / case.jobs,
+        peak_mib=statistics.mean(each["peak_mib"] for each in told),
+        stand_in_cpu_us=seen["cpu_seconds"] / case.jobs * 1e6,
+        duplicates=seen["messages"] - seen["sent"],
+    )
+
+
+def drive(case: Case, now_ms: int, endpoint: str) -> list[dict[str, Any]]:
+    """Start the drivers of ``case`` at the same moment; return what each tells."""
+    with ExitStack() as stack:
+        drivers = []
+        for number in range(case.processes):
+            shards = [str(shard) for shard in range(number, SHARDS, case.processes)]
+            load = [str(case.jobs), str(SHARDS), str(now_ms), endpoint]
+            command = [case.engine, *load, *shards]
+            drivers.append(stack.enter_context(_process("bench.dispatch.driver", command)))
+        for driver in drivers:
+            _line(driver)
+        for driver in drivers:
+            driver.stdin.write("go\n")
+            driver.stdin.flush()
+        return [json.loads(_line(driver)) for driver in drivers]
+
+
+@contextmanager
+def stand_in(case: Case, now_ms: int) -> Iterator[str]:
+    """Serve the jobs of ``case`` while the block lasts; yield the endpoint."""
+    arguments = [str(case.jobs), str(SHARDS), str(now_ms), "--latency-ms", str(LATENCY_MS)]
+    if case.has_faults:
+        arguments += ["--throttled", str(THROTTLED), "--partial", str(PARTIAL)]
+    with _process("bench.dispatch.stand_in", arguments) as process:
+        yield f"http://127.0.0.1:{_line(process).strip()}"
+
+
+@contextmanager
+def _process(module: str, arguments: Sequence[str]) -> Iterator[Any]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _line(process: Any) -> str:
+    line: str = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"{process.args} ended with {process.wait(LONGEST_SECONDS)}")
+    return line

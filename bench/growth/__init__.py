@@ -1,0 +1,1 @@
+"""Growth: what a tick costs by what is due, by what is stored, and after an outage."""

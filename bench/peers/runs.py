@@ -1,0 +1,57 @@
+"""The work that every contestant does, and the record of who ran what when.
+
+The handler is a no-op, or a sleep where a scene needs a job to last. It writes a line when it
+begins and when it ends, so that runs are counted where they happen, the same way for everyone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = "PEERS_RUNS"
+"""The environment variable that names the file of the record."""
+
+BEGUN, ENDED = "begun", "ended"
+
+
+def work(name: str, seconds: float) -> dict[str, str]:
+    """Do the work of the job ``name``; the result is to be recorded by the contestant."""
+    _note(BEGUN, name)
+    if seconds > 0:
+        time.sleep(seconds)
+    _note(ENDED, name)
+    return {"done": name}
+
+
+def _note(event: str, name: str) -> None:
+    # Appended in one write: lines of several processes do not mix.
+    line = f"{event} {name} {time.time():.6f}\n".encode()
+    file = os.open(os.environ[FILE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, line)
+    finally:
+        os.close(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was run: per job the times at which its runs began, and at which they ended."""
+
+    begun: Mapping[str, list[float]]
+    ended: Mapping[str, list[float]]
+
+
+def read(file: Path) -> Record:
+    """Return what the workers have written so far."""
+    begun: dict[str, list[float]] = {}
+    ended: dict[str, list[float]] = {}
+    lines = file.read_text().splitlines() if file.exists() else []
+    for line in lines:
+        event, name, at = line.split(" ")
+        kept = begun if event == BEGUN else ended
+        kept.setdefault(name, []).append(float(at))
+    return Record(begun, ended)
