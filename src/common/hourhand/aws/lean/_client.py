@@ -19,7 +19,6 @@ from hourhand.aws.lean._connections import Answer, Connections, Endpoint
 from hourhand.aws.lean._retries import RetryQuota, backoff_seconds, may_help
 from hourhand.aws.lean._signing import Credentials, Signer
 
-_OK = 200
 _FIRST_ERROR = 300
 _CHECKSUM: Final = "x-amz-crc32"
 _QUERY_ERROR: Final = "x-amzn-query-error"
