@@ -164,7 +164,7 @@ DECISIONS = (
         patches=(
             Patch(
                 _ACTIONS,
-                "if above is not None and now - due_at >= timings.aging_wait * _next_step(job):",
+                "if above is not None and aged >= timings.aging_wait * _next_step(job):",
                 "if above is not None and now < due_at:",
             ),
         ),

@@ -22,9 +22,10 @@ from hourhand.domain.actions import (
     next_action,
     redispatch_wait,
 )
-from hourhand.domain.model import FINAL, Job, JobStatus, Priority
+from hourhand.domain.model import FINAL, EventKind, Job, JobStatus, Priority
 from hourhand.domain.moves import mark_dispatched_again
 from hourhand.domain.timings import Timings
+from hourhand.testing import make_event
 from tests.unit.domain.job_samples import (
     NOW,
     a_final_job,
@@ -221,6 +222,22 @@ def test_a_job_ages_from_low_to_medium_to_high_an_hour_each() -> None:
     assert decide(medium, after(7200), full) == DispatchAgain(Priority.HIGH, "waited too long")
     high = replace(medium, queue=Priority.HIGH, enqueued_at=after(7200))
     assert decide(high, after(7260), full) == Leave()
+
+
+def test_a_job_that_was_first_sent_after_an_outage_ages_from_then_on() -> None:
+    """Else the tick after the first would send a whole day's backlog again, all of it to `high`."""
+    events = (
+        make_event(at=NOW - timedelta(days=1)),
+        make_event(kind=EventKind.ENQUEUED, at=NOW, status=JobStatus.ENQUEUED),
+    )
+    job = a_sent_job(due_at=NOW - timedelta(days=1), enqueued_at=NOW, history=events)
+    full = QueueView(20_000)
+    assert decide(job, after(60), full) == Leave()
+    assert decide(job, after(3599), full) != DispatchAgain(Priority.HIGH, "waited too long")
+    again = make_event(kind=EventKind.DISPATCHED_AGAIN, at=after(1800), status=JobStatus.ENQUEUED)
+    sent_again = replace(job, enqueued_at=after(1800), history=(*events, again))
+    assert decide(sent_again, after(3599), full) == Leave()
+    assert decide(sent_again, after(3600), full) == DispatchAgain(Priority.HIGH, "waited too long")
 
 
 def test_a_job_of_medium_priority_ages_once() -> None:

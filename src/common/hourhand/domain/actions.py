@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hourhand.domain.economy import Economy, stands_since
-from hourhand.domain.model import Job, JobStatus, Priority
+from hourhand.domain.model import EventKind, Job, JobStatus, Priority
 from hourhand.domain.timings import Timings
 
 
@@ -81,6 +81,7 @@ class Leave:
 
 Action = Dispatch | DispatchAgain | Recover | Expire | Finish | KeepPayload | Leave
 
+_AGAIN = frozenset({EventKind.DISPATCHED_AGAIN, EventKind.AGED})
 _ABOVE = {Priority.LOW: Priority.MEDIUM, Priority.MEDIUM: Priority.HIGH}
 
 
@@ -163,13 +164,23 @@ def _dispatch_again(
     now, timings = judgement.now, judgement.timings
     last = max(due_at, enqueued_at)
     above = _ABOVE.get(job.queue)
-    if above is not None and now - due_at >= timings.aging_wait * _next_step(job):
+    aged = now - _waits_since(job, due_at)
+    if above is not None and aged >= timings.aging_wait * _next_step(job):
         return DispatchAgain(above, "waited too long")
     waited = now - last
     if waited < redispatch_wait(due_at, enqueued_at, timings):
         return Leave()
     reason = _why_again(job, enqueued_at, waited, judgement)
     return DispatchAgain(job.queue, reason) if reason is not None else Leave()
+
+
+def _waits_since(job: Job, due_at: datetime) -> datetime:
+    """Return since when a message of ``job`` waits, as far as its history tells.
+
+    After an outage its time may be long over when it is first sent: nobody could take it before.
+    """
+    sent = [e.at for e in job.history if e.status is JobStatus.ENQUEUED and e.kind not in _AGAIN]
+    return max((due_at, *sent))
 
 
 def _why_again(job: Job, sent_at: datetime, waited: timedelta, judgement: Judgement) -> str | None:
