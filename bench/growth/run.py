@@ -163,8 +163,8 @@ def _notes(far_minute: int, outages: Sequence[Swept]) -> list[str]:
         "mark; the workers do what it had sent before the next tick. The watermark "
         f"was back at the present after {plain.ticks_to_catch_up} ticks.",
         f"Where no worker takes a message before the next ticks, {idle.work.duplicates:,} jobs are "
-        "sent again, to the queue above: they have waited for more than an hour by then, "
-        "which is what aging goes by. The claim drops the second message.",
+        "sent again: how long a job waits counts from when it was first sent, and a message that "
+        "waits in its queue explains it.",
     ]
 
 
