@@ -25,7 +25,8 @@ OF_A_BATCH = {
 }
 """Who may do it to one message may do it to ten (SQS developer guide, batch actions)."""
 
-UPDATE = re.compile(r'UPDATE "(?P<table>[^"]+)" ')
+STATEMENT = re.compile(r'(?P<verb>UPDATE|INSERT INTO) "(?P<table>[^"]+)" ')
+OF_A_VERB = {"UPDATE": "dynamodb:PartiQLUpdate", "INSERT INTO": "dynamodb:PartiQLInsert"}
 
 
 def tell_denials() -> None:
@@ -53,8 +54,8 @@ def tell_denials() -> None:
 def judge_batches_as_aws() -> None:
     """Ask for the rights that AWS asks for, where ministack asks for some that do not exist.
 
-    A PartiQL batch needs PartiQLUpdate on the table of each statement (DynamoDB developer guide,
-    IAM security policies with PartiQL); a batch of SQS, what one message needs.
+    A PartiQL batch needs PartiQLUpdate or PartiQLInsert on the table of each statement (DynamoDB
+    developer guide, IAM security policies with PartiQL); a batch of SQS, what one message needs.
     """
     actions: Any = importlib.import_module("ministack.core.iam_actions")
     action_of, resource_of = actions.extract_iam_action, actions.extract_resource_arn
@@ -62,24 +63,25 @@ def judge_batches_as_aws() -> None:
     def action_as_aws(*arguments: Any) -> Any:
         action = action_of(*arguments)
         if action == "dynamodb:BatchExecuteStatement":
-            return "dynamodb:PartiQLUpdate"
+            (body,) = (each for each in arguments if isinstance(each, bytes))
+            return OF_A_VERB[_told(body, "verb")]
         return OF_A_BATCH.get(action, action)
 
     def resource_as_aws(service: str, *arguments: Any) -> Any:
         _method, _path, _headers, body, _parameters, region, account = arguments
         if service == "dynamodb" and b'"Statements"' in body:
-            return f"arn:aws:dynamodb:{region}:{account}:table/{_updated_table(body)}"
+            return f"arn:aws:dynamodb:{region}:{account}:table/{_told(body, 'table')}"
         return resource_of(service, *arguments)
 
     actions.extract_iam_action = action_as_aws
     actions.extract_resource_arn = resource_as_aws
 
 
-def _updated_table(body: bytes) -> str:
-    """Return the one table that all statements update; fail on any other batch."""
-    found = [UPDATE.match(one["Statement"]) for one in json.loads(body)["Statements"]]
-    (table,) = {match["table"] if match else "" for match in found}
-    return table
+def _told(body: bytes, what: str) -> str:
+    """Return the verb, or the table, of all statements of a batch; fail on any other batch."""
+    found = [STATEMENT.match(one["Statement"]) for one in json.loads(body)["Statements"]]
+    (told,) = {match[what] if match else "" for match in found}
+    return told
 
 
 def let_invocations_end() -> None:
