@@ -58,8 +58,9 @@ MAX_DETAIL_PAGES = 32
 class DynamoJobStore:
     """Implements `hourhand.ports.JobStore` on one table.
 
-    ``batch_marks``: make many moves by PartiQL batches. It needs a store that judges each
-    statement's condition, as DynamoDB does; some emulators answer "done" and do nothing.
+    ``batch_marks``: make many moves, and many puts, by PartiQL batches. It needs a store that
+    judges each statement's condition, as DynamoDB does; some emulators answer "done" and do
+    nothing.
     ``bulk``: how batches, and pages of the ``run_at`` index, are asked for.
     """
 

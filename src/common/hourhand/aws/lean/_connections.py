@@ -5,6 +5,7 @@ What goes wrong is raised as botocore would raise it.
 
 from __future__ import annotations
 
+import functools
 import http
 import http.client
 import select
@@ -75,7 +76,6 @@ class Connections:
         self._parts = urlsplit(endpoint.url)
         self._kept = threading.local()
         self._open: set[http.client.HTTPConnection] = set()
-        self._tls = self._context() if self._parts.scheme == "https" else None
 
     def post(self, headers: dict[str, str], body: bytes) -> Answer:
         """Send one request and read its answer to the end.
@@ -136,9 +136,10 @@ class Connections:
     def _new(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         timeout = self._endpoint.connect_timeout
-        if self._tls is None:
+        if self._parts.scheme != "https":
             return http.client.HTTPConnection(host, port, timeout=timeout)
-        return http.client.HTTPSConnection(host, port, timeout=timeout, context=self._tls)
+        context = _trusting(self._endpoint.certificates)
+        return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
 
     def _give_up(self) -> None:
         kept: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
@@ -147,10 +148,13 @@ class Connections:
             self._open.discard(kept)
             kept.close()
 
-    def _context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self._endpoint.certificates)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        return context
+
+@functools.cache
+def _trusting(certificates: str | None) -> ssl.SSLContext:
+    """Return what TLS trusts. Made at the first connection, since a cold start need not read it."""
+    context = ssl.create_default_context(cafile=certificates)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
 
 
 class _Response(http.client.HTTPResponse):
