@@ -127,33 +127,19 @@ else
 endif
 	@touch $@
 
-# The emulator and our tools ask for different versions of the same packages: it gets its own place.
-emulator: .venv-emulator/.installed
+# The emulator, our tools and the programs that we are measured beside ask for different versions of the
+# same packages: each gets a place of its own.
+emulator peers: %: .venv-%/.installed
 	@:
 
-.venv-emulator/.installed: constraints-emulator.txt
-	@echo "emulator: installing into .venv-emulator"
+.venv-%/.installed: constraints-%.txt
+	@echo "$*: installing into .venv-$*"
 ifneq ($(UV),)
-	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" .venv-emulator
-	uv pip install --quiet --python .venv-emulator/bin/python -r constraints-emulator.txt
+	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" .venv-$*
+	uv pip install --quiet --python .venv-$*/bin/python -r constraints-$*.txt
 else
-	"$(PYTHON)" -m venv .venv-emulator
-	.venv-emulator/bin/python -m pip install -qq --disable-pip-version-check -r constraints-emulator.txt
-endif
-	@touch $@
-
-# The programs that we are measured beside bring packages that are not ours: a place of their own, too.
-peers: .venv-peers/.installed
-	@:
-
-.venv-peers/.installed: constraints-peers.txt
-	@echo "peers: installing into .venv-peers"
-ifneq ($(UV),)
-	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" .venv-peers
-	uv pip install --quiet --python .venv-peers/bin/python -r constraints-peers.txt
-else
-	"$(PYTHON)" -m venv .venv-peers
-	.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -r constraints-peers.txt
+	"$(PYTHON)" -m venv .venv-$*
+	.venv-$*/bin/python -m pip install -qq --disable-pip-version-check -r constraints-$*.txt
 endif
 	@touch $@
 
