@@ -20,12 +20,12 @@ import pytest
 from moto import mock_aws
 
 from hourhand.aws import clients
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
-from hourhand.aws.side_by_side import Bulk
 from hourhand.handlers import describe, load_handlers
 from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.local.gateway_events import gateway_event

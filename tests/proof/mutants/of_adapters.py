@@ -178,8 +178,8 @@ JOBS = (
         "DynamoDB: keys that were not processed are left",
         "DESIGN 5: every read and write of a batch is of all that was asked.",
         "batch_reads",
-        "        if not left:\n            return\n",
-        "        if not left or left:\n            return\n",
+        "        if not left:\n            return found\n",
+        "        if not left or left:\n            return found\n",
         "job_items, many jobs are read at once and missing ones left out, in part",
     ),
 )

@@ -10,9 +10,10 @@ from typing import Any, cast
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import BotoCoreError, ClientError
 
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.lean import LeanClient
-from hourhand.aws.lean._connections import Answer, Connections
-from hourhand.aws.side_by_side import ONE_BY_ONE, Bulk
+from hourhand.aws.lean._lines import Answer
+from hourhand.aws.lean._round import Lines, Request, Told
 from tests.proof.wire.faults import HEADER, Fault, is_beyond_the_proxy
 from tests.proof.wire.wire import Wire
 
@@ -34,8 +35,8 @@ def watched_bulk(wire: Wire, bulk_of: Callable[[Any], Bulk[Any]], client: Any) -
     service = client.meta.service_model.service_name
     timeline: Any = wire.timeline
     lean._sleep = timeline.advance
-    lean._connections = cast("Any", _WatchedConnections(wire, lean._connections, service))
-    return Bulk(_WatchedLean(wire, lean, service), ONE_BY_ONE)
+    lean._lines = cast("Any", _WatchedLines(wire, lean._lines, service))
+    return Bulk(_WatchedLean(wire, lean, service))
 
 
 class _WatchedLean:
@@ -63,15 +64,22 @@ class _WatchedLean:
         return ask
 
 
-class _WatchedConnections:
+class _WatchedLines:
     """Tells `Wire` of each send and its answer, and does to it what the proxy cannot."""
 
-    def __init__(self, wire: Wire, connections: Connections, service: str) -> None:
-        self._wire, self._connections, self._service = wire, connections, service
+    def __init__(self, wire: Wire, lines: Lines, service: str) -> None:
+        self._wire, self._lines, self._service = wire, lines, service
 
-    def post(self, headers: dict[str, str], body: bytes) -> Answer:
-        """Send a request and read its answer."""
-        url = self._connections._endpoint.url
+    def post_many(self, count: int, request: Callable[[int], Request]) -> list[Told]:
+        """Send the one request and read its answer."""
+        assert count == 1
+        try:
+            return [self._post_watched(*request(0))]
+        except BotoCoreError as error:
+            return [error]
+
+    def _post_watched(self, headers: dict[str, str], body: bytes) -> Answer:
+        url = self._lines._endpoint.url
         request: Any = SimpleNamespace(body=body, headers=headers, url=url)
         fault = self._wire._take(request)
         try:
@@ -94,16 +102,22 @@ class _WatchedConnections:
     def _post(self, request: Any, fault: Fault | None) -> Answer:
         operation = self._wire._mine.sending.call.operation
         if fault is None:
-            return self._connections.post(request.headers, request.body)
+            return self._send(request.headers, request.body)
         if is_beyond_the_proxy(fault, self._service, operation):
             told = self._wire._befall(fault, request, lambda: self._applied(request))
             assert told is not None
             return Answer(told.status_code, cast("Any", told.headers), told.content)
         self._wire._hold(fault)
-        return self._connections.post({**request.headers, HEADER: fault.name}, request.body)
+        return self._send({**request.headers, HEADER: fault.name}, request.body)
+
+    def _send(self, headers: dict[str, str], body: bytes) -> Answer:
+        (told,) = self._lines.post_many(1, lambda _: (headers, body))
+        if isinstance(told, BotoCoreError):
+            raise told
+        return told
 
     def _applied(self, request: Any) -> AWSResponse:
-        answer = self._connections.post(request.headers, request.body)
+        answer = self._send(request.headers, request.body)
         headers: Any = dict(answer.headers.items())
         return AWSResponse(request.url, answer.status, headers, _Raw(answer.body))
 

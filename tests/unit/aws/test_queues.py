@@ -113,9 +113,10 @@ def test_an_entry_that_is_neither_accepted_nor_failed_is_sent_again(stubbed: Stu
     assert queues_of(stub).send(outgoing(2)) == [None, None]
 
 
-def test_a_queue_that_does_not_answer_is_tried_no_more_and_stops_no_other(stubbed: Stub) -> None:
+def test_a_queue_that_refuses_all_stops_no_other(stubbed: Stub) -> None:
     stub = stubbed("sqs")
-    stub.script.add_client_error("send_message_batch", "AccessDenied", http_status_code=403)
+    for _ in range(3):
+        stub.script.add_client_error("send_message_batch", "AccessDenied", http_status_code=403)
     stub.script.add_response(
         "send_message_batch",
         {"Successful": accepted(25), "Failed": []},

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.conditions import compile_move
-from hourhand.aws.partiql import STATEMENTS_PER_BATCH, execute, statement_of
-from hourhand.aws.side_by_side import Bulk
+from hourhand.aws.partiql import execute, statement_of
 from hourhand.aws.values import Item
+from hourhand.domain.errors import HourhandError
 from hourhand.domain.moves import Move
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Marked:
 def mark_in_batches(bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Move]) -> list[Marked]:
     """Make ``moves``, twenty-five to a call; answers in their order.
 
-    A second move on one job stays open: DynamoDB takes an item once in a batch.
+    A second move on one job stays open: DynamoDB takes an item once in a batch. Raises
+    `Unavailable` where a call failed, when all of them have ended.
     """
     marked = [Marked(Verdict.OPEN)] * len(moves)
     statements: dict[int, Mapping[str, Any]] = {}
@@ -56,19 +58,11 @@ def mark_in_batches(bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Move
         if statement is not None and move.job_id not in seen:
             statements[index] = statement
         seen.add(move.job_id)
-    indexes = list(statements)
-    batches = [
-        indexes[at : at + STATEMENTS_PER_BATCH]
-        for at in range(0, len(indexes), STATEMENTS_PER_BATCH)
-    ]
-
-    def make(batch: Sequence[int]) -> list[Marked]:
-        asked = [statements[index] for index in batch]
-        return [_judged(answer) for answer in execute(bulk.client, table, asked)]
-
-    for batch, judged in zip(batches, bulk.side_by_side.each(make, batches), strict=True):
-        for index, each in zip(batch, judged, strict=True):
-            marked[index] = each
+    answers = execute(bulk, table, list(statements.values()))
+    for index, answer in zip(statements, answers, strict=True):
+        if isinstance(answer, HourhandError):
+            raise answer
+        marked[index] = _judged(answer)
     return marked
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.partiql import STATEMENTS_PER_BATCH, execute, insert_of
-from hourhand.aws.side_by_side import Bulk
+from hourhand.aws.bulk import Bulk
+from hourhand.aws.partiql import execute, insert_of
 from hourhand.aws.values import Item
 from hourhand.domain.errors import HourhandError
 
@@ -42,20 +42,9 @@ def put_in_batches(
     for place, (job_id, _) in enumerate(items):
         first_of.setdefault(job_id, place)
     places = list(first_of.values())
-    batches = [
-        places[at : at + STATEMENTS_PER_BATCH] for at in range(0, len(places), STATEMENTS_PER_BATCH)
-    ]
-
-    def make(batch: Sequence[int]) -> Sequence[Put | HourhandError]:
-        try:
-            statements = [insert_of(items[place][1], table) for place in batch]
-            return [_judged(answer) for answer in execute(bulk.client, table, statements)]
-        except HourhandError as error:
-            return [error] * len(batch)
-
-    for batch, judged in zip(batches, bulk.side_by_side.each(make, batches), strict=True):
-        for place, each in zip(batch, judged, strict=True):
-            answers[place] = each
+    told = execute(bulk, table, [insert_of(items[place][1], table) for place in places])
+    for place, answer in zip(places, told, strict=True):
+        answers[place] = answer if isinstance(answer, HourhandError) else _judged(answer)
     return answers
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.failures import Call, ask
+from hourhand.aws.bulk import Bulk
+from hourhand.aws.failures import Call, settled
 from hourhand.aws.retrying import wait_seconds
-from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.values import Item
 from hourhand.domain.errors import Unavailable
 
@@ -19,7 +18,7 @@ KEYS_PER_BATCH = 100
 """The most that BatchGetItem takes (DynamoDB API reference)."""
 
 MAX_BATCH_TRIES = 8
-"""Calls of BatchGetItem for the same hundred keys: some five seconds of waiting in all."""
+"""Calls of BatchGetItem for the same keys: some five seconds of waiting in all."""
 
 
 def read_in_batches(
@@ -30,37 +29,25 @@ def read_in_batches(
 ) -> list[Item]:
     """Return the items under distinct ``keys``, in any order; those that do not exist are left out.
 
-    ``sleep`` waits between the tries of a batch, in seconds. Raises `Unavailable` where the table
-    stays throttled.
+    ``sleep`` waits between the tries of keys that were put off, in seconds. Raises `Unavailable`
+    where the table stays throttled.
     """
-    batches = [keys[at : at + KEYS_PER_BATCH] for at in range(0, len(keys), KEYS_PER_BATCH)]
-    read = bulk.side_by_side.each(
-        lambda batch: list(_read_batch(bulk.client, table, batch, sleep)), batches
-    )
-    return list(chain.from_iterable(read))
-
-
-def _read_batch(
-    client: DynamoDBClient,
-    table: str,
-    keys: Sequence[Mapping[str, Any]],
-    sleep: Callable[[float], None],
-) -> Iterator[Item]:
     call = Call("BatchGetItem", f"table {table}")
+    found: list[Item] = []
+    left = list(keys)
     for tries in range(1, MAX_BATCH_TRIES + 1):
-        answer = ask(
-            call,
-            client.batch_get_item,
-            RequestItems={table: {"Keys": keys, "ConsistentRead": True}},
-        )
-        yield from answer["Responses"].get(table, [])
-        left = answer.get("UnprocessedKeys", {}).get(table)
+        batches = [left[at : at + KEYS_PER_BATCH] for at in range(0, len(left), KEYS_PER_BATCH)]
+        asked = [{"RequestItems": {table: {"Keys": b, "ConsistentRead": True}}} for b in batches]
+        left = []
+        for told in bulk.each("BatchGetItem", asked):
+            answer = settled(call, told)
+            found += answer["Responses"].get(table, [])
+            left += answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
         if not left:
-            return
-        keys = left["Keys"]
+            return found
         if tries < MAX_BATCH_TRIES:
             sleep(wait_seconds(tries))
     raise Unavailable(
-        f"{call} left {len(keys)} keys unread after {MAX_BATCH_TRIES} tries: the table is "
+        f"{call} left {len(left)} keys unread after {MAX_BATCH_TRIES} tries: the table is "
         "throttled; try again in a moment."
     )

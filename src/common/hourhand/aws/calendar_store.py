@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.records import Records
 from hourhand.aws.schedule_items import (
     CALENDAR_ATTRIBUTES,
@@ -17,7 +18,6 @@ from hourhand.aws.schedule_items import (
     calendar_to_item,
 )
 from hourhand.aws.schedule_names import list_names
-from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.versions import Kind, require_all_known
 from hourhand.domain.schedules import Calendar
 from hourhand.schedule_ports import NamePage

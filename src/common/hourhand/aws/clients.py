@@ -18,8 +18,8 @@ import botocore.session
 from botocore.config import Config
 from botocore.httpsession import get_cert_path
 
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.lean import lean_or_same
-from hourhand.aws.side_by_side import Bulk, SideBySide
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -98,7 +98,7 @@ def cloudwatch_client() -> CloudWatchClient:
 def bulk_of(client: C) -> Bulk[C]:
     """Return the way to make by the thousand the calls of ``client``: lean, and side by side."""
     lean = lean_or_same(client, _core().get_credentials, _certificates())
-    return Bulk(cast("C", lean), SideBySide(MAX_CONNECTIONS))
+    return Bulk(cast("C", lean))
 
 
 def _certificates() -> str:

@@ -171,7 +171,19 @@ def ask_or_reason(call: Call, method: Callable[..., T], **arguments: Any) -> T |
     try:
         return method(**arguments)
     except (BotoCoreError, ClientError) as error:
-        return NotDone(str(translated(error, call)))
+        return not_done(call, error)
+
+
+def not_done(call: Call, error: BotoCoreError | ClientError) -> NotDone:
+    """Return ``error`` as a value."""
+    return NotDone(str(translated(error, call)))
+
+
+def settled(call: Call, answer: T | BotoCoreError | ClientError) -> T:
+    """Return the answer to one of many calls; raise as `ask` does where there is none."""
+    if isinstance(answer, BotoCoreError | ClientError):
+        raise translated(answer, call) from answer
+    return answer
 
 
 def told(call: Call, answer: Mapping[str, Any], name: str) -> Any:

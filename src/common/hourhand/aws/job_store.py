@@ -17,13 +17,13 @@ from hourhand.aws import beside
 from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
 from hourhand.aws.batch_puts import Put, put_in_batches
 from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.conditions import compile_move
 from hourhand.aws.expressions import update_arguments
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally, told
 from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.paging import query_page
-from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.values import Item, expiry_seconds, number, read_text, text
 from hourhand.aws.versions import (
     NOT_NEWER,

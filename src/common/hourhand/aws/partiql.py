@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.conditions import (
     Both,
     Compares,
@@ -20,10 +21,10 @@ from hourhand.aws.conditions import (
     Test,
     Write,
 )
-from hourhand.aws.failures import Call, ask, told
+from hourhand.aws.failures import Call, settled, told
 from hourhand.aws.items import HOT_ITEM, JOB_CODECS
 from hourhand.aws.values import Item, Value, number, text
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import HourhandError, Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -56,21 +57,35 @@ def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
 
 
 def execute(
-    client: DynamoDBClient, table: str, statements: Sequence[Mapping[str, Any]]
-) -> Sequence[Mapping[str, Any]]:
-    """Execute a batch; return the answer to each statement, in their order.
+    bulk: Bulk[DynamoDBClient], table: str, statements: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any] | HourhandError]:
+    """Execute any number, in batches; return the answer to each statement, in their order.
 
-    Raises `Unavailable` where DynamoDB does not do as asked, or does not answer to each.
+    An error is the answer to all of a batch that DynamoDB did not do as asked, or did not answer
+    statement by statement.
     """
     call = Call("BatchExecuteStatement", f"table {table}")
-    members: Any = list(statements)
-    answers = told(call, ask(call, client.batch_execute_statement, Statements=members), "Responses")
-    if len(answers) != len(statements):
+    batches = [
+        statements[at : at + STATEMENTS_PER_BATCH]
+        for at in range(0, len(statements), STATEMENTS_PER_BATCH)
+    ]
+    answers: list[Mapping[str, Any] | HourhandError] = []
+    told_of = bulk.each("BatchExecuteStatement", [{"Statements": batch} for batch in batches])
+    for batch, answer in zip(batches, told_of, strict=True):
+        try:
+            answers += _of_each(call, settled(call, answer), len(batch))
+        except HourhandError as error:
+            answers += [error] * len(batch)
+    return answers
+
+
+def _of_each(call: Call, answer: Mapping[str, Any], count: int) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = told(call, answer, "Responses")
+    if len(found) != count:
         raise Unavailable(
-            f"{call} answered to {len(answers)} of {len(statements)} statements: they may have "
+            f"{call} answered to {len(found)} of {count} statements: they may have "
             "been done or not; try again in a moment."
         )
-    found: Sequence[Mapping[str, Any]] = answers
     return found
 
 

@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.clock import SystemClock
-from hourhand.aws.failures import Call, Expected, NotDone, ask, ask_expecting, ask_or_reason, told
+from hourhand.aws.failures import (
+    Call,
+    Expected,
+    NotDone,
+    ask,
+    ask_expecting,
+    ask_or_reason,
+    not_done,
+    told,
+)
+from hourhand.aws.lean import Failure
 from hourhand.aws.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.retrying import wait_seconds
-from hourhand.aws.side_by_side import Bulk
 from hourhand.domain.actions import QueueView
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.ids import message_group
@@ -112,7 +122,7 @@ class SqsQueues:
         """Send messages, ten to a call; per message ``None`` or why it was not accepted.
 
         Never raises: what is known of one message is worth keeping whatever befalls the next.
-        Once a queue does not answer, what was not yet begun of its messages is not tried.
+        Once nobody answers, what was not yet begun is not tried.
         """
         failures: list[str | None] = [None] * len(outgoing)
         by_queue: dict[Priority, list[_Entry]] = {}
@@ -126,10 +136,16 @@ class SqsQueues:
             for queue, entries in by_queue.items()
             for batch in batches_of(entries)
         ]
-        down: dict[str, str] = {}
-        reasons = self._bulk.side_by_side.each(lambda each: self._send_unless(down, *each), batches)
-        for (_, batch), of_batch in zip(batches, reasons, strict=True):
-            for entry, reason in zip(batch, of_batch, strict=True):
+        asked = [
+            {
+                "QueueUrl": url,
+                "Entries": [{"Id": str(entry.index), **entry.arguments()} for entry in batch],
+            }
+            for url, batch in batches
+        ]
+        answers = self._bulk.each("SendMessageBatch", asked)
+        for (url, batch), answer in zip(batches, answers, strict=True):
+            for entry, reason in zip(batch, self._reasons(url, batch, answer), strict=True):
                 failures[entry.index] = reason
         return failures
 
@@ -141,26 +157,11 @@ class SqsQueues:
             delay_seconds=one.delay_seconds,
         )
 
-    def _send_unless(
-        self, down: dict[str, str], url: str, batch: Sequence[_Entry]
-    ) -> list[str | None]:
-        """Send to a queue that is not ``down``; say of each entry why it was not accepted."""
-        if url not in down:
-            reasons = self._send_batch(url, batch)
-            if not isinstance(reasons, NotDone):
-                return reasons
-            down[url] = reasons.reason
-        return [down[url]] * len(batch)
-
-    def _send_batch(self, url: str, batch: Sequence[_Entry]) -> list[str | None] | NotDone:
-        answer = ask_or_reason(
-            Call("SendMessageBatch", f"queue {queue_name(url)}"),
-            self._bulk.client.send_message_batch,
-            QueueUrl=url,
-            Entries=[{"Id": str(entry.index), **entry.arguments()} for entry in batch],
-        )
-        if isinstance(answer, NotDone):
-            return answer
+    def _reasons(self, url: str, batch: Sequence[_Entry], answer: Any) -> list[str | None]:
+        """Say of each entry why it was not accepted; send once more what alone was not."""
+        if isinstance(answer, Failure):
+            call = Call("SendMessageBatch", f"queue {queue_name(url)}")
+            return [not_done(call, answer).reason] * len(batch)
         accepted = {sent["Id"] for sent in answer.get("Successful", [])}
         return [
             None if str(entry.index) in accepted else self._send_alone(url, entry)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.failures import ask_conditionally
 from hourhand.aws.paging import query_page
 from hourhand.aws.records import Records
@@ -43,7 +44,6 @@ from hourhand.aws.schedule_items import (
     walk_to_item,
 )
 from hourhand.aws.schedule_names import list_names
-from hourhand.aws.side_by_side import Bulk
 from hourhand.aws.table_schema import DUE_INDEX
 from hourhand.aws.values import read_text, read_time, text
 from hourhand.aws.values import time as time_value

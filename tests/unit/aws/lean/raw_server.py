@@ -79,13 +79,20 @@ def gibberish(connection: socket.socket) -> bool:
 
 @dataclass(slots=True)
 class RawServer:
-    """What it shall answer, in turn, and what came in."""
+    """What it shall answer, in turn or by what is asked, and what came in."""
 
     url: str = ""
     answers: list[Behaviour] = field(default_factory=list)
+    answer_to: Callable[[bytes], Behaviour] | None = None
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     connections: int = 0
     released: threading.Event = field(default_factory=threading.Event)
+
+    def answer_of(self, body: bytes) -> Behaviour:
+        """Return what a request with ``body`` is answered."""
+        if self.answer_to is not None:
+            return self.answer_to(body)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     def silent(self, _: socket.socket) -> bool:
         """Say nothing until the test is over."""
@@ -108,13 +115,16 @@ def raw_server() -> Iterator[RawServer]:
                 headers = dict(iter(lambda: _header(self.rfile.readline()), ("", "")))
                 body = self.rfile.read(int(headers.get("content-length", 0)))
                 told.requests.append((line.strip(), headers, body))
-                answer = told.answers.pop(0) if len(told.answers) > 1 else told.answers[0]
-                if not answer(self.connection):
+                if not told.answer_of(body)(self.connection):
                     return
 
     class Server(socketserver.ThreadingTCPServer):
         allow_reuse_address = True
+        request_queue_size = 128
         daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Say nothing of clients that hang up: tests let them."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         told.url = f"http://127.0.0.1:{server.server_address[1]}"

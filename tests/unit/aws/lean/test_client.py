@@ -327,7 +327,8 @@ def test_a_connection_that_the_other_side_closed_is_made_anew(server: RawServer)
     for _ in range(3):
         query(client)
         # Until its end has arrived.
-        assert client._connections._kept.connection.sock.recv(1, socket.MSG_PEEK) == b""
+        (line,) = client._lines._free
+        assert line._connection.sock.recv(1, socket.MSG_PEEK) == b""
     assert (server.connections, len(server.requests)) == (3, 3)
 
 

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hourhand.aws.lean._connections import Connections, Endpoint, _trusting
+from hourhand.aws.lean._lines import Answer, Endpoint, Line, _trusting
 
 NAMES = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
 
@@ -75,30 +75,35 @@ def url(certificate: Path) -> Iterator[str]:
     thread.join()
 
 
-def connections(url: str, certificates: Path | None) -> Connections:
+def line(url: str, certificates: Path | None) -> Line:
     trusted = str(certificates) if certificates else None
-    return Connections(Endpoint(url=url, connect_timeout=5, read_timeout=5, certificates=trusted))
+    return Line(Endpoint(url=url, connect_timeout=5, read_timeout=5, certificates=trusted))
+
+
+def asked(line: Line) -> Answer:
+    line.send({"host": "loopback"}, b"{}")
+    return line.read()
 
 
 def test_who_is_trusted_is_spoken_to(url: str, certificate: Path) -> None:
-    trusting = connections(url, certificate)
-    assert trusting.post({"host": "loopback"}, b"{}").body == b"{}"
+    trusting = line(url, certificate)
+    assert asked(trusting).body == b"{}"
     trusting.close()
 
 
 def test_who_is_not_trusted_is_sent_nothing(url: str) -> None:
     with pytest.raises(SSLError):
-        connections(url, None).post({"host": "loopback"}, b"{}")
+        asked(line(url, None))
 
 
 def test_another_name_is_not_believed(url: str, certificate: Path) -> None:
     with pytest.raises(SSLError):
-        connections(url.replace("127.0.0.1", "localhost"), certificate).post({}, b"{}")
+        asked(line(url.replace("127.0.0.1", "localhost"), certificate))
 
 
 def test_a_client_that_calls_nobody_reads_no_authorities(url: str, certificate: Path) -> None:
     read_before = _trusting.cache_info().currsize
-    connections(url, certificate)
+    line(url, certificate)
     assert _trusting.cache_info().currsize == read_before
 
 

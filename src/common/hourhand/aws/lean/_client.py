@@ -7,21 +7,26 @@ import threading
 import time
 import urllib.request
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import orjson
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from hourhand.aws.failures import UnreadableAnswer
-from hourhand.aws.lean._connections import Answer, Connections, Endpoint
+from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._retries import RetryQuota, backoff_seconds, may_help
+from hourhand.aws.lean._round import Lines, Request
 from hourhand.aws.lean._signing import Credentials, Signer
 
 _FIRST_ERROR = 300
 _CHECKSUM: Final = "x-amz-crc32"
 _QUERY_ERROR: Final = "x-amzn-query-error"
+
+Failure = BotoCoreError | ClientError
+"""What a call of boto3 raises."""
 
 
 class LeanClient:
@@ -44,7 +49,7 @@ class LeanClient:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet."""
-        self._connections = Connections(endpoint)
+        self._lines = Lines(endpoint)
         self._signer = signer
         self._prefix = target_prefix
         self._content_type = f"application/x-amz-json-{json_version}"
@@ -71,67 +76,100 @@ class LeanClient:
         """Call SQS's SendMessageBatch."""
         return self._call("SendMessageBatch", arguments)
 
+    def many(self, operation: str, asked: Sequence[Mapping[str, Any]]) -> list[Any | Failure]:
+        """Call ``operation`` (as AWS spells it) with each of ``asked``, many at a time.
+
+        Returns for each, in their order, its answer, or what calling it alone would raise. Calls
+        are made again where that may help: all of them together, after one wait.
+        """
+        told: list[Any | Failure] = [None] * len(asked)
+        spent = [0] * len(asked)
+        left = list(range(len(asked)))
+        for tries in range(1, self._attempts + 1):
+            for index, answer in zip(left, self._exchange(operation, asked, left), strict=True):
+                told[index] = answer
+                if not isinstance(answer, Failure):
+                    self._quota.refund(spent[index])
+            if tries == self._attempts:
+                break
+            left = [index for index in left if self._spends(index, told[index], spent)]
+            if not left:
+                break
+            self._sleep(backoff_seconds(tries))
+        return told
+
     def close(self) -> None:
         """Close the connections. No call may be under way."""
-        self._connections.close()
+        self._lines.close()
 
-    # --- one call ---
+    # --- a call, a round of calls ---
 
     def _call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """Make a call, and make it again where that may help.
+        """Make one call; raises botocore's exceptions."""
+        (told,) = self.many(operation, [arguments])
+        if isinstance(told, Failure):
+            raise told
+        return told
 
-        Raises botocore's `ClientError` for what AWS refuses, and its other exceptions where
-        there was no answer that can be read.
-        """
-        body = json.dumps(arguments, separators=(",", ":")).encode()
-        spent = 0
-        for tries in range(1, self._attempts + 1):
-            try:
-                answer = self._exchange(operation, body)
-            except (BotoCoreError, ClientError) as error:
-                if tries == self._attempts or not may_help(error):
-                    raise
-                spent = self._quota.spend(error)
-                if spent == 0:
-                    raise
-                self._sleep(backoff_seconds(tries))
-            else:
-                self._quota.refund(spent)
-                return answer
-        raise AssertionError("a call has at least one try")
+    def _spends(self, index: int, told: Any | Failure, spent: list[int]) -> bool:
+        """Whether a call is made again, for which a part of the quota is spent."""
+        if not isinstance(told, Failure) or not may_help(told):
+            return False
+        spent[index] = self._quota.spend(told)
+        return spent[index] > 0
 
-    def _exchange(self, operation: str, body: bytes) -> Any:
+    def _exchange(
+        self, operation: str, asked: Sequence[Mapping[str, Any]], which: Sequence[int]
+    ) -> list[Any | Failure]:
+        """Ask for ``which`` of ``asked`` once; return what was told of each."""
+
+        def request(number: int) -> Request:
+            return self._request(operation, asked[which[number]])
+
+        answers = self._lines.post_many(len(which), request)
+        return [
+            _understood(told, operation) if isinstance(told, Answer) else told for told in answers
+        ]
+
+    def _request(self, operation: str, arguments: Mapping[str, Any]) -> Request:
         credentials = self._credentials()
         if credentials is None:
             raise NoCredentialsError
+        body = _json(arguments)
         headers = {
             "content-type": self._content_type,
             "x-amz-target": f"{self._prefix}.{operation}",
         }
-        signed = self._signer.signed(headers, body, credentials, datetime.now(UTC))
-        answer = self._connections.post(signed, body)
-        if answer.status >= _FIRST_ERROR:
-            raise ClientError(_error_of(answer), operation)
-        return _read(answer, operation)
+        return self._signer.signed(headers, body, credentials, datetime.now(UTC)), body
 
 
-def _read(answer: Answer, operation: str) -> Any:
+def _json(arguments: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(arguments)
+    except TypeError:
+        # A half of a character, that UTF-8 has no bytes for: whether it will do is AWS's to say.
+        return json.dumps(arguments, separators=(",", ":")).encode()
+
+
+def _understood(answer: Answer, operation: str) -> Any | Failure:
+    if answer.status >= _FIRST_ERROR:
+        return ClientError(_error_of(answer), operation)
     checksum = answer.headers.get(_CHECKSUM)
     if checksum is not None and checksum != str(zlib.crc32(answer.body)):
-        raise UnreadableAnswer(operation=operation, reason="its checksum is another")
+        return UnreadableAnswer(operation=operation, reason="its checksum is another")
     try:
-        read = json.loads(answer.body)
-    except ValueError as error:
-        raise UnreadableAnswer(operation=operation, reason="it is not JSON") from error
+        read = orjson.loads(answer.body)
+    except ValueError:
+        return UnreadableAnswer(operation=operation, reason="it is not JSON")
     if not isinstance(read, dict):
-        raise UnreadableAnswer(operation=operation, reason="it is not an object")
+        return UnreadableAnswer(operation=operation, reason="it is not an object")
     return read
 
 
 def _error_of(answer: Answer) -> Any:
     """Return what boto3 shows of an error: its code, its message, and what AWS adds to it."""
     try:
-        told = json.loads(answer.body)
+        told = orjson.loads(answer.body)
     except ValueError:
         told = None
     if not isinstance(told, dict):

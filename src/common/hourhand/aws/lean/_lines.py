@@ -1,7 +1,4 @@
-"""Connections to one endpoint that stay open, one for each thread that uses them.
-
-What goes wrong is raised as botocore would raise it.
-"""
+"""Lines to one endpoint: connections that stay open and carry one request at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +8,8 @@ import http.client
 import select
 import socket
 import ssl
-import threading
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import IO
 from urllib.parse import urlsplit
@@ -67,71 +63,97 @@ class Endpoint:
         )
 
 
-class Connections:
-    """Sends requests to one endpoint over connections that are kept open."""
+class Line:
+    """One connection to an endpoint: a request goes out, its answer comes in, then the next.
+
+    Made with the first request. What goes wrong ends it, and is raised as botocore's
+    `EndpointConnectionError`, `ConnectTimeoutError`, `ReadTimeoutError`, `ConnectionClosedError`,
+    `SSLError` or, for anything else on the way, `HTTPClientError`.
+    """
+
+    __slots__ = ("_connection", "_endpoint", "_is_awaiting", "_parts")
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Connect to nothing yet."""
         self._endpoint = endpoint
         self._parts = urlsplit(endpoint.url)
-        self._kept = threading.local()
-        self._open: set[http.client.HTTPConnection] = set()
+        self._connection: http.client.HTTPConnection | None = None
+        self._is_awaiting = False
 
-    def post(self, headers: dict[str, str], body: bytes) -> Answer:
-        """Send one request and read its answer to the end.
+    @property
+    def is_fit(self) -> bool:
+        """Whether it is open, and the other side has not closed it or spoken unasked.
 
-        Raises botocore's `EndpointConnectionError`, `ConnectTimeoutError`, `ReadTimeoutError`,
-        `ConnectionClosedError`, `SSLError` or, for anything else on the way, `HTTPClientError`.
-        After any of them the connection is given up.
+        A function that slept between two ticks finds its lines closed.
         """
-        url = self._endpoint.url
-        try:
+        if self._connection is None:
+            return False
+        poll = select.poll()
+        poll.register(self._connection.sock, select.POLLIN)
+        return not poll.poll(0)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is open and no answer is due: whoever has it next would take that for his."""
+        return self._connection is not None and not self._is_awaiting
+
+    def fileno(self) -> int:
+        """Return what a selector watches for the answer; raises `ValueError` where it is closed."""
+        if self._connection is None:
+            raise ValueError("The line is closed.")
+        return self._connection.sock.fileno()
+
+    def send(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Send one request."""
+        # In one piece: it is one packet, mostly, and one turn of the kernel.
+        request = _head(headers, body) + body
+        with self._ending():
             connection = self._connected()
-        except TimeoutError as error:
-            raise ConnectTimeoutError(endpoint_url=url, error=error) from error
-        except ssl.SSLError as error:
-            raise SSLError(endpoint_url=url, error=error) from error
-        except OSError as error:
-            raise EndpointConnectionError(endpoint_url=url, error=error) from error
-        is_kept = False
-        try:
-            # In one piece: it is one packet, mostly, and one turn of the kernel.
-            connection.send(_head(headers, body) + body)
-            with closing(_Response(connection.sock, method="POST")) as response:
+            self._is_awaiting = True
+            connection.send(request)
+
+    def read(self) -> Answer:
+        """Read the answer to its end; wait for it where it has not arrived."""
+        assert self._connection is not None, "nothing was sent"
+        with self._ending():
+            with closing(_Response(self._connection.sock, method="POST")) as response:
                 response.begin()
                 answer = Answer(response.status, response.headers, response.read())
-                is_kept = not response.will_close
+            self._is_awaiting = False
+            if response.will_close:
+                self.close()
             return answer
-        except TimeoutError as error:
-            raise ReadTimeoutError(endpoint_url=url, error=error) from error
-        except ssl.SSLError as error:
-            raise SSLError(endpoint_url=url, error=error) from error
-        except (ConnectionError, http.client.HTTPException) as error:
-            raise ConnectionClosedError(endpoint_url=url, error=error, request=None) from error
-        except OSError as error:
-            raise HTTPClientError(error=error) from error
-        finally:
-            if not is_kept:
-                self._give_up()
+
+    def give_up(self) -> ReadTimeoutError:
+        """End a line whose answer did not come in time; return what to raise."""
+        self.close()
+        return ReadTimeoutError(endpoint_url=self._endpoint.url, error="no answer in time")
 
     def close(self) -> None:
-        """Close the connections of all threads. None of them may be in the middle of a request."""
-        while self._open:
-            self._open.pop().close()
+        """Hang up; the next request would connect again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+            self._is_awaiting = False
 
     def _connected(self) -> http.client.HTTPConnection:
-        kept: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
-        if kept is not None and kept.sock is not None and not _is_dropped(kept.sock):
-            return kept
-        self._give_up()
-        connection = self._new()
-        # First, so that `_give_up` closes what was begun, should the next line fail.
-        self._kept.connection = connection
-        self._open.add(connection)
-        connection.connect()
+        if self._connection is None:
+            self._connection = self._new()
+            self._connect(self._connection)
+        return self._connection
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        url = self._endpoint.url
+        try:
+            connection.connect()
+        except TimeoutError as error:
+            raise ConnectTimeoutError(endpoint_url=url, error=error) from error
+        except ssl.SSLError:
+            raise
+        except OSError as error:
+            raise EndpointConnectionError(endpoint_url=url, error=error) from error
         connection.sock.settimeout(self._endpoint.read_timeout)
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return connection
 
     def _new(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
@@ -141,12 +163,25 @@ class Connections:
         context = _trusting(self._endpoint.certificates)
         return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
 
-    def _give_up(self) -> None:
-        kept: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
-        if kept is not None:
-            self._kept.connection = None
-            self._open.discard(kept)
-            kept.close()
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the line with whatever goes wrong, and raise it as botocore would."""
+        url = self._endpoint.url
+        is_well = False
+        try:
+            yield
+            is_well = True
+        except TimeoutError as error:
+            raise ReadTimeoutError(endpoint_url=url, error=error) from error
+        except ssl.SSLError as error:
+            raise SSLError(endpoint_url=url, error=error) from error
+        except (ConnectionError, http.client.HTTPException) as error:
+            raise ConnectionClosedError(endpoint_url=url, error=error, request=None) from error
+        except OSError as error:
+            raise HTTPClientError(error=error) from error
+        finally:
+            if not is_well:
+                self.close()
 
 
 @functools.cache
@@ -210,13 +245,3 @@ def _head(headers: Mapping[str, str], body: bytes) -> bytes:
         raise ValueError("A header must not hold a line break.")
     head = f"POST / HTTP/1.1\r\n{lines}accept-encoding: identity\r\ncontent-length: {len(body)}"
     return (head + "\r\n\r\n").encode("latin-1")
-
-
-def _is_dropped(connection: socket.socket) -> bool:
-    """Whether the other side closed it, or said something that nobody asked for.
-
-    A function that slept between two ticks finds its connections so.
-    """
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))

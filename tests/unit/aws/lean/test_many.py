@@ -1,0 +1,247 @@
+"""Many calls at once by one thread: each is told what it alone would be, in the order asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hourhand.aws.bulk import Bulk
+from hourhand.aws.lean._lines import Endpoint
+from hourhand.aws.lean._round import MOST_LINES, Lines
+from tests.unit.aws.lean.conftest import boto, lean
+from tests.unit.aws.lean.raw_server import (
+    Behaviour,
+    RawServer,
+    cut_off,
+    gibberish,
+    hung_up,
+    raw_server,
+    refusing,
+    reset,
+    whole,
+    with_checksum,
+)
+
+MANY = 3 * MOST_LINES
+WAIT_SECONDS = 30
+NOWHERE = "http://127.0.0.1:1"
+
+
+def asked(count: int) -> list[dict[str, Any]]:
+    return [{"Number": number} for number in range(count)]
+
+
+def number_of(body: bytes) -> int:
+    return int(json.loads(body)["Number"])
+
+
+def echoed(body: bytes) -> Behaviour:
+    return whole(200, {"Number": number_of(body)})
+
+
+def client_of(server: RawServer, *, attempts: int = 1) -> Any:
+    return lean(boto("dynamodb", server.url, attempts=attempts))
+
+
+def kind_of(told: Any) -> Any:
+    if isinstance(told, ClientError):
+        return told.response["Error"]["Code"]
+    return type(told) if isinstance(told, BotoCoreError) else told
+
+
+# --- order and width ----------------------------------------------------------------------------
+
+
+def test_answers_are_in_the_order_asked_whoever_answers_first(server: RawServer) -> None:
+    all_there = threading.Barrier(MOST_LINES, timeout=WAIT_SECONDS)
+    turns = [threading.Event() for _ in range(MOST_LINES + 1)]
+
+    def backwards(body: bytes) -> Behaviour:
+        number = number_of(body)
+        all_there.wait()
+        if number + 1 < MOST_LINES:
+            assert turns[number + 1].wait(WAIT_SECONDS)
+
+        def answer(connection: Any) -> bool:
+            echoed(body)(connection)
+            turns[number].set()
+            return True
+
+        return answer
+
+    server.answer_to = backwards
+    assert client_of(server).many("BatchGetItem", asked(MOST_LINES)) == asked(MOST_LINES)
+
+
+def test_each_is_asked_once_over_lines_that_stay_open(server: RawServer) -> None:
+    server.answer_to = echoed
+    client = client_of(server)
+    for _ in range(2):
+        assert client.many("BatchGetItem", asked(MANY)) == asked(MANY)
+    bodies = Counter(number_of(body) for _, _, body in server.requests)
+    assert bodies == dict.fromkeys(range(MANY), 2)
+    assert server.connections <= MOST_LINES
+
+
+def test_nothing_is_asked_for_nothing(server: RawServer) -> None:
+    assert client_of(server).many("BatchGetItem", []) == []
+    assert server.connections == 0
+
+
+def test_threads_do_not_read_one_anothers_answers(server: RawServer) -> None:
+    server.answer_to = echoed
+    client = client_of(server)
+    found: list[Any] = []
+
+    def work() -> None:
+        found.append(client.many("BatchGetItem", asked(MANY)))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+    assert found == [asked(MANY)] * 4
+
+
+# --- what goes wrong ----------------------------------------------------------------------------
+
+ODD = [
+    refusing("ValidationException"),
+    refusing("ThrottlingException"),
+    whole(503, b""),
+    hung_up,
+    reset,
+    cut_off,
+    gibberish,
+    whole(200, b"{"),
+    with_checksum({"a": 1}, off_by=1),
+    whole(200, {"a": 2}, Connection="close"),
+    whole(200, {"a": 3}),
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(range(len(ODD))), max_size=2 * MOST_LINES))
+def test_each_is_told_what_it_would_be_alone(answers: list[int]) -> None:
+    with raw_server() as server:
+        server.answer_to = lambda body: ODD[answers[number_of(body)]]
+        client = lean(boto("dynamodb", server.url))
+        told = client.many("BatchGetItem", asked(len(answers)))
+        alone = []
+        for each in asked(len(answers)):
+            try:
+                alone.append(client.batch_get_item(**each))
+            except (BotoCoreError, ClientError) as error:
+                alone.append(error)
+        client.close()
+    for together, single in zip(told, alone, strict=True):
+        # Many at once may have lost the others' patience before the last of them.
+        assert kind_of(together) == kind_of(single) or isinstance(together, BotoCoreError)
+    assert [kind_of(t) for t in told[:MOST_LINES]] == [kind_of(a) for a in alone[:MOST_LINES]]
+
+
+def test_one_that_is_not_answered_holds_up_no_other(server: RawServer) -> None:
+    silent = server.silent
+    server.answer_to = lambda body: silent if number_of(body) == 3 else echoed(body)
+    told = client_of(server).many("BatchGetItem", asked(MANY))
+    assert isinstance(told[3], ReadTimeoutError)
+    assert told[:3] + told[4:] == asked(MANY)[:3] + asked(MANY)[4:]
+
+
+def test_all_that_were_put_off_are_tried_again_after_one_wait(server: RawServer) -> None:
+    seen: Counter[int] = Counter()
+
+    def at_second_try(body: bytes) -> Behaviour:
+        number = number_of(body)
+        seen[number] += 1
+        is_put_off = number % 2 == 0 and seen[number] == 1
+        return refusing("ThrottlingException") if is_put_off else echoed(body)
+
+    server.answer_to = at_second_try
+    client = client_of(server, attempts=3)
+    waits: list[float] = []
+    client._sleep = waits.append
+    assert client.many("BatchGetItem", asked(MANY)) == asked(MANY)
+    assert len(waits) == 1
+    assert [seen[number] for number in range(MANY)] == [2, 1] * (MANY // 2)
+
+
+def test_tries_end_for_each_by_itself(server: RawServer) -> None:
+    server.answer_to = lambda body: (
+        refusing("ThrottlingException") if number_of(body) == 1 else echoed(body)
+    )
+    told = client_of(server, attempts=3).many("BatchGetItem", asked(3))
+    assert [kind_of(each) for each in told] == [{"Number": 0}, "ThrottlingException", {"Number": 2}]
+    assert Counter(number_of(body) for _, _, body in server.requests) == {0: 1, 1: 3, 2: 1}
+
+
+def test_once_nobody_answers_the_rest_is_not_begun(server: RawServer) -> None:
+    server.answers = [hung_up]
+    told = client_of(server).many("BatchGetItem", asked(MANY))
+    assert {type(each) for each in told} == {ConnectionClosedError}
+    assert MOST_LINES <= len(server.requests) < MANY
+
+
+def test_nobody_there(server: RawServer) -> None:
+    client = lean(boto("dynamodb", NOWHERE))
+    told = client.many("BatchGetItem", asked(MANY))
+    assert {type(each) for each in told} == {EndpointConnectionError}
+
+
+def test_without_credentials_nothing_is_sent(server: RawServer) -> None:
+    client = lean(boto("dynamodb", server.url), lambda: None)
+    told = client.many("BatchGetItem", asked(MANY))
+    assert {type(each) for each in told} == {NoCredentialsError}
+    assert server.requests == []
+
+
+def test_an_answer_that_is_still_due_is_nobody_elses(server: RawServer) -> None:
+    """An interrupted round leaves no line behind on which a stranger's answer arrives."""
+    server.answer_to = echoed
+    lines = Lines(Endpoint(url=server.url, connect_timeout=5, read_timeout=5))
+
+    def request(number: int) -> Any:
+        if number == 5:
+            raise KeyboardInterrupt
+        return {"host": "loopback"}, json.dumps({"Number": 100 + number}).encode()
+
+    with pytest.raises(KeyboardInterrupt):
+        lines.post_many(MOST_LINES, request)
+    (told,) = lines.post_many(1, lambda _: ({"host": "loopback"}, b'{"Number": 7}'))
+    assert json.loads(told.body) == {"Number": 7}  # type: ignore[union-attr]
+    lines.close()
+
+
+# --- by boto3 -----------------------------------------------------------------------------------
+
+
+def test_boto3_is_asked_one_by_one_and_told_the_same(server: RawServer) -> None:
+    requests = [{"RequestItems": {"jobs": {"Keys": [{"p": {"S": str(n)}}]}}} for n in range(3)]
+    found = {"Responses": {"jobs": [{"p": {"S": "x"}}]}}
+    server.answers = [whole(200, found), refusing("ValidationException"), whole(200, found)]
+    client = boto("dynamodb", server.url)
+    told: list[Any] = Bulk(client).each("BatchGetItem", requests)
+    assert [kind_of(told[1])] == ["ValidationException"]
+    assert [each["Responses"] for each in (told[0], told[2])] == [found["Responses"]] * 2
+
+
+def test_boto3_is_asked_no_more_once_nobody_answers(server: RawServer) -> None:
+    server.answers = [hung_up]
+    told = Bulk(boto("dynamodb", server.url)).each("BatchGetItem", [{"RequestItems": {}}] * 3)
+    assert [type(each) for each in told] == [ConnectionClosedError] * 3
+    assert len(server.requests) == 1
