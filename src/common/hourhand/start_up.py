@@ -24,7 +24,7 @@ INITIALIZATION_TYPE = "AWS_LAMBDA_INITIALIZATION_TYPE"
 
 SNAP_START = "snap-start"
 
-YOUNG_OBJECTS = 20_000
+YOUNG_OBJECTS = 100_000
 """How many new ones let the collector look: Python's own 700 are few for a server."""
 
 T = TypeVar("T")

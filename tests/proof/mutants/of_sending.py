@@ -24,16 +24,19 @@ DISPATCH = (
             Patch(
                 _DISPATCH,
                 """        failures = self.queues.send(outgoing)
+        now = self.clock.now()
+        enqueued = EnqueuedMarks(now, ACTOR)
         marks: list[Move] = []
         sent = 0
         for item, failure in zip(batch, failures, strict=True):
             if failure is None:
                 sent += 1
                 if not isinstance(item.action, Dispatch) or item.action.is_marked:
-                    marks.append(self._mark(item))
+                    marks.append(_mark(item, enqueued, now))
             else:
 """,
-                """        marks: list[Move] = [self._mark(item) for item in batch]
+                """        enqueued = EnqueuedMarks(now, ACTOR)
+        marks: list[Move] = [_mark(item, enqueued, now) for item in batch]
         results = self.jobs.transition_many(marks)
         failures = self.queues.send(outgoing)
         sent = len(batch)
@@ -62,8 +65,8 @@ DISPATCH = (
         patches=(
             Patch(
                 _DISPATCH,
-                "                    marks.append(self._mark(item))",
-                "                    marks += [self._mark(item)] * item.job.is_sent",
+                "                    marks.append(_mark(item, enqueued, now))",
+                "                    marks += [_mark(item, enqueued, now)] * item.job.is_sent",
             ),
         ),
         killers=("time: a dispatched job is not sent at every tick",),

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
-from hourhand.aws.conditions import compile_move
-from hourhand.aws.partiql import statement_of
+from dataclasses import replace
+
+import pytest
+
+from hourhand.aws.conditions import Write, compile_move
+from hourhand.aws.partiql import Statements, statement_of
 from hourhand.domain.clauses import Above, Absent, AnyOf, HistoryLengthIs, Is
 from hourhand.domain.history import pack_event
 from hourhand.domain.model import JobStatus
-from hourhand.domain.moves import Move, mark_enqueued
+from hourhand.domain.moves import EnqueuedMarks, Move, mark_enqueued
 from hourhand.domain.times import to_ms
 from hourhand.testing import ACTOR, START, make_event, make_job
+from tests.contract.move_cases import CASES, MoveCase
 from tests.unit.aws.scripted import claim_of
 
 
@@ -61,3 +66,45 @@ def test_a_choice_cannot_be_said_beside_a_key() -> None:
 
 def test_set_where_absent_cannot_be_said() -> None:
     assert statement_of(compile_move(claim_of(make_job(status=JobStatus.ENQUEUED))), "jobs") is None
+
+
+# --- what moves share is worked out once --------------------------------------------------------
+
+AWKWARD_IDS = ("J", "1", "PENDING", "ENQUEUED", "job-2")
+"""Ids that are also values of a statement."""
+
+
+@pytest.mark.parametrize("first", AWKWARD_IDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_of_moves_that_share_all_each_has_the_statement_that_it_has_alone(
+    case: MoveCase, first: str
+) -> None:
+    statements = Statements("jobs")
+    move = case.build(case.job(first, START), START)
+    alike = [move, *(move.on(job_id) for job_id in AWKWARD_IDS)]
+    for each in alike:
+        assert statements.of(each) == statement_of(compile_move(each), "jobs")
+
+
+def test_moves_that_share_their_events_alone_are_not_alike() -> None:
+    statements = Statements("jobs")
+    mark = mark_enqueued(make_job(), now=START, actor=ACTOR)
+    other = replace(mark, job_id="job-2", expect={**mark.expect, "round": Is("round", 7)})
+    assert other.events is mark.events
+    for each in (mark, other, mark):
+        assert statements.of(each) == statement_of(compile_move(each), "jobs")
+
+
+def test_a_statement_is_made_once_for_moves_that_share_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def watched(move: Move) -> Write:
+        compiled.append(move.job_id)
+        return compile_move(move)
+
+    monkeypatch.setattr("hourhand.aws.partiql.compile_move", watched)
+    statements = Statements("jobs")
+    marks = EnqueuedMarks(START, ACTOR)
+    for number in range(100):
+        statements.of(marks.of(make_job(id=f"job-{number}")))
+    assert compiled == ["job-0"]

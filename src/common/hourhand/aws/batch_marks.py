@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.bulk import Bulk
-from hourhand.aws.conditions import compile_move
-from hourhand.aws.partiql import execute, statement_of
+from hourhand.aws.partiql import Statement, Statements, execute
 from hourhand.aws.values import Item
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.moves import Move
@@ -51,10 +50,11 @@ def mark_in_batches(bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Move
     `Unavailable` where a call failed, when all of them have ended.
     """
     marked = [Marked(Verdict.OPEN)] * len(moves)
-    statements: dict[int, Mapping[str, Any]] = {}
+    made = Statements(table)
+    statements: dict[int, Statement] = {}
     seen: set[str] = set()
     for index, move in enumerate(moves):
-        statement = statement_of(compile_move(move), table)
+        statement = made.of(move)
         if statement is not None and move.job_id not in seen:
             statements[index] = statement
         seen.add(move.job_id)

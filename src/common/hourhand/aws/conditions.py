@@ -178,6 +178,11 @@ def _sets(move: Move) -> dict[str, Value | None]:
     return sets
 
 
+def depends_on_job(move: Move) -> bool:
+    """Whether the write of a move has more of its job's id in it than the key."""
+    return move.to is JobStatus.DEAD or "trace_id" in move.sets
+
+
 def _may_be_dead(move: Move) -> bool:
     status = move.expect.get("status")
     return not isinstance(status, StatusIn) or JobStatus.DEAD in status.statuses

@@ -20,11 +20,14 @@ from hourhand.aws.conditions import (
     OneOf,
     Test,
     Write,
+    compile_move,
+    depends_on_job,
 )
 from hourhand.aws.failures import Call, settled, told
 from hourhand.aws.items import HOT_ITEM, JOB_CODECS
 from hourhand.aws.values import Item, Value, number, text
 from hourhand.domain.errors import HourhandError, Unavailable
+from hourhand.domain.moves import Move
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -37,8 +40,12 @@ _BEYOND_THE_END = 9_000
 """A list takes an element set beyond its end as its new last one; no history is so long."""
 
 
-def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
-    """Return one member of a BatchExecuteStatement, or ``None`` where PartiQL cannot say it.
+Statement = Mapping[str, Any]
+"""One member of a BatchExecuteStatement."""
+
+
+def statement_of(write: Write, table: str) -> Statement | None:
+    """Return ``write`` as a statement, or ``None`` where PartiQL cannot say it.
 
     It has no "set where absent", and an OR beside the key is refused.
     """
@@ -54,6 +61,36 @@ def statement_of(write: Write, table: str) -> Mapping[str, Any] | None:
         "Parameters": parameters,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
+
+
+class Statements:
+    """Makes the statements of moves on one table; what moves share is worked out once."""
+
+    def __init__(self, table: str) -> None:
+        """Make none yet."""
+        self._table = table
+        # By the identity of their events, which stay what they are while the move is kept.
+        self._made: dict[int, tuple[Move, Statement, int]] = {}
+
+    def of(self, move: Move) -> Statement | None:
+        """Return what `statement_of` makes of ``move``."""
+        made = self._made.get(id(move.events))
+        if made is not None and move.shares_all_with(made[0]):
+            _, like, place = made
+            parameters = like["Parameters"].copy()
+            parameters[place] = text(move.job_id)
+            return {**like, "Parameters": parameters}
+        write = compile_move(move)
+        statement = statement_of(write, self._table)
+        if statement is not None and not depends_on_job(move):
+            self._made[id(move.events)] = move, statement, _place_of_id(write)
+        return statement
+
+
+def _place_of_id(write: Write) -> int:
+    """Return where among a statement's parameters the job's id is: behind the new values."""
+    values = sum(value is not None for value in write.sets.values())
+    return values + len(write.sums) + len(write.appends)
 
 
 def execute(

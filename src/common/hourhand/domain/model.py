@@ -198,7 +198,7 @@ class Progress:
     message: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """One unit of work to run once, at its ``run_at``.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from hourhand.domain.actions import Dispatch, DispatchAgain
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Job
-from hourhand.domain.moves import Move, mark_dispatched_again, mark_enqueued
+from hourhand.domain.moves import EnqueuedMarks, Move, mark_dispatched_again
 from hourhand.ports import Clock, JobStore, LeftToNewer, Queues, Telemetry
 from hourhand.services.newer import tell_newer
 from hourhand.services.sending import outgoing_of
@@ -61,13 +62,15 @@ class Dispatcher:
             for item in batch
         ]
         failures = self.queues.send(outgoing)
+        now = self.clock.now()
+        enqueued = EnqueuedMarks(now, ACTOR)
         marks: list[Move] = []
         sent = 0
         for item, failure in zip(batch, failures, strict=True):
             if failure is None:
                 sent += 1
                 if not isinstance(item.action, Dispatch) or item.action.is_marked:
-                    marks.append(self._mark(item))
+                    marks.append(_mark(item, enqueued, now))
             else:
                 self.telemetry.count("send_failures")
                 self.telemetry.warning(
@@ -80,18 +83,6 @@ class Dispatcher:
         self._tell_left([each.reason for each in results if isinstance(each, LeftToNewer)])
         self._count(batch, sent, refused)
         return sent
-
-    def _mark(self, item: ToDispatch) -> Move:
-        now = self.clock.now()
-        if isinstance(item.action, Dispatch):
-            return mark_enqueued(item.job, now=now, actor=ACTOR)
-        return mark_dispatched_again(
-            item.job,
-            now=now,
-            actor=ACTOR,
-            queue=item.action.queue,
-            reason=item.action.reason,
-        )
 
     def _tell_left(self, left: Sequence[WrittenByNewer]) -> None:
         """Tell of jobs that turned newer after they were read: their claims judge the messages."""
@@ -107,3 +98,15 @@ class Dispatcher:
         if refused:
             # Claimed, changed or cancelled while the message was on its way: as it should be.
             self.telemetry.count("marks_refused", refused)
+
+
+def _mark(item: ToDispatch, enqueued: EnqueuedMarks, now: datetime) -> Move:
+    if isinstance(item.action, Dispatch):
+        return enqueued.of(item.job)
+    return mark_dispatched_again(
+        item.job,
+        now=now,
+        actor=ACTOR,
+        queue=item.action.queue,
+        reason=item.action.reason,
+    )

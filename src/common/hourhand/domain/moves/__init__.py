@@ -13,6 +13,7 @@ from hourhand.domain.moves._operating import cancel_waiting, change, redrive, re
 from hourhand.domain.moves._parts import KEY_HOLDS_AT_LEAST, keep_after_end, owes_on_end
 from hourhand.domain.moves._repairing import expire, finish, recover
 from hourhand.domain.moves._sending import (
+    EnqueuedMarks,
     keep_payload,
     mark_dispatched_again,
     mark_enqueued,
@@ -32,6 +33,7 @@ from hourhand.domain.moves._working import (
 
 __all__ = [
     "KEY_HOLDS_AT_LEAST",
+    "EnqueuedMarks",
     "Move",
     "cancel_waiting",
     "change",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hourhand.domain.buckets import Entry
@@ -76,6 +76,17 @@ class Move:
             getattr(job, name) == self.sets[name] for name in _CONTENTS & self.sets.keys()
         )
 
+    def on(self, job_id: str) -> Move:
+        """Return the same move on another job; they share all parts."""
+        twin = object.__new__(Move)
+        twin.__dict__.update(self.__dict__, job_id=job_id)
+        return twin
+
+    def shares_all_with(self, other: Move) -> bool:
+        """Whether no part but the job's id is another object: what was made of one fits both."""
+        mine, others = self.__dict__, other.__dict__
+        return all(mine[part] is others[part] for part in _PARTS)
+
     def apply(self, job: Job) -> Job:
         """Return the job as it is after the move."""
         changes: dict[str, Any] = dict(self.sets)
@@ -95,6 +106,9 @@ class Move:
         else:
             changes["history"] = job.history + self.events
         return replace(job, **changes)
+
+
+_PARTS = tuple(part.name for part in fields(Move) if part.name != "job_id")
 
 
 def recording(move: Move, job: Job, event: HistoryEvent, *earlier: HistoryEvent) -> Move:

@@ -10,6 +10,7 @@ from hourhand.domain.clauses import (
     Is,
     StatusIn,
 )
+from hourhand.domain.history import is_over_budget
 from hourhand.domain.model import (
     OPEN,
     REDRIVABLE,
@@ -41,6 +42,32 @@ def mark_enqueued(job: Job, *, now: datetime, actor: str) -> Move:
         events=(event,),
     )
     return recording(move, job, event)
+
+
+class EnqueuedMarks:
+    """Makes the marks of jobs that were sent at one moment, as `mark_enqueued` does.
+
+    Those of jobs in the same generation and attempt share all but the id: a sweep marks
+    thousands, and their stores need to work out one.
+    """
+
+    def __init__(self, now: datetime, actor: str) -> None:
+        """Make none yet."""
+        self._now = now
+        self._actor = actor
+        self._made: dict[tuple[int, int, int], Move] = {}
+
+    def of(self, job: Job) -> Move:
+        """Return the mark of one job."""
+        alike = job.generation, job.attempt, job.token
+        made = self._made.get(alike)
+        # A long history is compacted by its mark, which is then this job's alone.
+        if made is not None and not is_over_budget((*job.history, *made.events)):
+            return made.on(job.id)
+        mark = mark_enqueued(job, now=self._now, actor=self._actor)
+        if mark.history is None:
+            self._made[alike] = mark
+        return mark
 
 
 def mark_dispatched_again(
