@@ -176,28 +176,29 @@ def drive(case: Case, now_ms: int, endpoint: str) -> list[dict[str, Any]]:
             shards = [str(shard) for shard in range(number, SHARDS, case.processes)]
             load = [str(case.jobs), str(SHARDS), str(now_ms), endpoint]
             command = [case.engine, *load, *shards]
-            drivers.append(stack.enter_context(_process("bench.dispatch.driver", command)))
+            drivers.append(stack.enter_context(process("bench.dispatch.driver", command)))
         for driver in drivers:
-            _line(driver)
+            line_of(driver)
         for driver in drivers:
             driver.stdin.write("go\n")
             driver.stdin.flush()
-        return [json.loads(_line(driver)) for driver in drivers]
+        return [json.loads(line_of(driver)) for driver in drivers]
 
 
 @contextmanager
-def stand_in(case: Case, now_ms: int) -> Iterator[str]:
+def stand_in(case: Case, now_ms: int, latency_ms: float = LATENCY_MS) -> Iterator[str]:
     """Serve the jobs of ``case`` while the block lasts; yield the endpoint."""
-    arguments = [str(case.jobs), str(SHARDS), str(now_ms), "--latency-ms", str(LATENCY_MS)]
+    arguments = [str(case.jobs), str(SHARDS), str(now_ms), "--latency-ms", str(latency_ms)]
     if case.has_faults:
         arguments += ["--throttled", str(THROTTLED), "--partial", str(PARTIAL)]
-    with _process("bench.dispatch.stand_in", arguments) as process:
-        yield f"http://127.0.0.1:{_line(process).strip()}"
+    with process("bench.dispatch.stand_in", arguments) as standing_in:
+        yield f"http://127.0.0.1:{line_of(standing_in).strip()}"
 
 
 @contextmanager
-def _process(module: str, arguments: Sequence[str]) -> Iterator[Any]:
-    process = subprocess.Popen(
+def process(module: str, arguments: Sequence[str]) -> Iterator[Any]:
+    """Run a module of ours while the block lasts."""
+    running = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -205,14 +206,15 @@ def _process(module: str, arguments: Sequence[str]) -> Iterator[Any]:
         cwd=ROOT,
     )
     try:
-        yield process
+        yield running
     finally:
-        process.kill()
-        process.communicate()
+        running.kill()
+        running.communicate()
 
 
-def _line(process: Any) -> str:
-    line: str = process.stdout.readline()
+def line_of(running: Any) -> str:
+    """Return the next line that it prints; raise where it ended."""
+    line: str = running.stdout.readline()
     if not line:
-        raise RuntimeError(f"{process.args} ended with {process.wait(LONGEST_SECONDS)}")
+        raise RuntimeError(f"{running.args} ended with {running.wait(LONGEST_SECONDS)}")
     return line

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import REDRIVABLE, EventKind, Job
 from hourhand.domain.occurrences import OccurrenceOrder, last_nominal
 from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.domain.recurrence import EARLIEST, Recurrence
+from hourhand.domain.rule import EARLIEST
 from hourhand.domain.schedules import (
     Backfill,
     BackfillOrder,
@@ -20,6 +21,9 @@ from hourhand.domain.schedules import (
     Reprocess,
     ScheduleDefinition,
 )
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 MAX_BACKFILL_TIMES = 10_000
 """Nominal times of one backfill: a week of every minute, or a year of every hour."""

@@ -6,9 +6,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from hourhand.domain.journal import MAX_FIRES_A_VISIT
-from hourhand.domain.recurrence import Recurrence
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 MAX_DOUBTS = 2_500
 """Nominal times that are looked up, of the first and of the last of an outage, and as many on

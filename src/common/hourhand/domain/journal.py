@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from hourhand.domain.recurrence import LATEST, Recurrence
+from hourhand.domain.rule import LATEST
 from hourhand.domain.schedules import JournalEntry, SkipReason
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 SETTLED_AFTER = timedelta(seconds=60)
 """What lies longer ago no change takes back, whoever's clock it is made by."""

@@ -10,12 +10,13 @@ import hashlib
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.doubts import Doubts
 from hourhand.domain.ids import length_prefixed
 from hourhand.domain.journal import MAX_FIRES_A_VISIT, Runs, merge_runs
 from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.domain.recurrence import LATEST, GivenUp, Recurrence
+from hourhand.domain.rule import LATEST, GivenUp
 from hourhand.domain.schedules import (
     MISFIRE_GRACE,
     MisfirePolicy,
@@ -24,6 +25,9 @@ from hourhand.domain.schedules import (
     SkipReason,
 )
 from hourhand.domain.times import floor_ms, to_ms
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 _TICK = timedelta(milliseconds=1)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+
+import tzdata
 
 from hourhand.domain.errors import InvalidInput
 
@@ -16,6 +18,13 @@ LATEST = datetime(2201, 1, 1, tzinfo=UTC)
 
 MAX_EXPRESSIONS = 20
 """Expressions in one union; and, where exclusions are taken in, in one set of them."""
+
+
+MAX_EXCLUDED_SECONDS = 20 * 365 * 86_400
+"""Some twenty years: a schedule whose fires are all excluded for so long counts as one without."""
+
+TZDATA_VERSION: str = tzdata.IANA_VERSION
+"""The release of the time zone database in use, such as ``2026a``."""
 
 
 class BadExpression(InvalidInput):
@@ -98,3 +107,23 @@ class Fire:
 
     at: datetime
     is_excluded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A search met a fire that is not excluded."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A search met excluded fires alone, from ``since`` to ``at``; there may be others later."""
+
+    since: datetime
+    at: datetime
+
+    @property
+    def is_for_good(self) -> bool:
+        """Whether nobody needs to go on: all were excluded for `MAX_EXCLUDED_SECONDS`."""
+        return self.at - self.since > timedelta(seconds=MAX_EXCLUDED_SECONDS)

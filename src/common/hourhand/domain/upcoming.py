@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.journal import SETTLED_AFTER, job_times
 from hourhand.domain.occurrences import last_nominal, not_before_start
-from hourhand.domain.recurrence import GivenUp, Recurrence
+from hourhand.domain.rule import GivenUp
 from hourhand.domain.schedules import Schedule, ScheduleDefinition
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 _TICK = timedelta(milliseconds=1)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
-from hourhand.domain.recurrence import TZDATA_VERSION
+from hourhand.domain.rule import TZDATA_VERSION
 from hourhand.domain.schedules import Calendar, Schedule, ScheduleDefinition, Walk
 from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Telemetry

@@ -17,7 +17,7 @@ from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.journal import skipped_runs
 from hourhand.domain.model import Job
 from hourhand.domain.occurrences import is_used_up, last_nominal, not_before_start
-from hourhand.domain.recurrence import TZDATA_VERSION
+from hourhand.domain.rule import TZDATA_VERSION
 from hourhand.domain.schedule_changes import (
     DEFINITION_KEPT,
     annotate,

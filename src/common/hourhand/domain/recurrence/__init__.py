@@ -4,17 +4,12 @@ Pure: instants in, instants out. A local time that a change of the clocks leaves
 is treated by the rule's policies, and every such effect can be told in words.
 """
 
-from hourhand.domain.recurrence._recurrence import (
-    Found,
-    GivenUp,
-    Recurrence,
-    can_ever_fire,
-    compile_rule,
-)
-from hourhand.domain.recurrence._zones import TZDATA_VERSION, zone_named
+from hourhand.domain.recurrence._recurrence import Recurrence, can_ever_fire, compile_rule
+from hourhand.domain.recurrence._zones import zone_named
 from hourhand.domain.rule import (
     EARLIEST,
     LATEST,
+    TZDATA_VERSION,
     BadExpression,
     DstFold,
     DstGap,
@@ -24,6 +19,8 @@ from hourhand.domain.rule import (
     ExcludedTimes,
     Exclusion,
     Fire,
+    Found,
+    GivenUp,
     Rule,
 )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from hourhand.domain.recurrence._exclusions import (
     ExclusionCursor,
@@ -19,10 +18,13 @@ from hourhand.domain.recurrence._zones import zone_named
 from hourhand.domain.rule import (
     EARLIEST,
     LATEST,
+    MAX_EXCLUDED_SECONDS,
     MAX_EXPRESSIONS,
     BadExpression,
     ExcludedExpression,
     Fire,
+    Found,
+    GivenUp,
     Rule,
 )
 
@@ -31,30 +33,7 @@ LATEST_SECOND = to_seconds(LATEST)
 MAX_EXCLUDED_IN_A_ROW = 600_000
 """More than a year of minutes: a search that meets more stops there, and may go on from there."""
 
-MAX_EXCLUDED_SECONDS = 20 * 365 * 86_400
-"""Some twenty years: a schedule whose fires are all excluded for so long counts as one without."""
-
 MAX_WARNINGS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A search met a fire that is not excluded."""
-
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    """A search met excluded fires alone, from ``since`` to ``at``; there may be others later."""
-
-    since: datetime
-    at: datetime
-
-    @property
-    def is_for_good(self) -> bool:
-        """Whether nobody needs to go on: all were excluded for `MAX_EXCLUDED_SECONDS`."""
-        return self.at - self.since > timedelta(seconds=MAX_EXCLUDED_SECONDS)
 
 
 class Recurrence:

@@ -7,12 +7,7 @@ from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
-import tzdata
-
 from hourhand.domain.rule import BadExpression
-
-TZDATA_VERSION: str = tzdata.IANA_VERSION
-"""The release of the time zone database in use, such as ``2026a``."""
 
 _MAX_NAME_LENGTH = 64
 _MAX_SUGGESTIONS = 3
