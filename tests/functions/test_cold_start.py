@@ -74,15 +74,22 @@ def start(function: str, folder: Path, **changes: Any) -> tuple[list[dict[str, A
     return lines, set(last["loaded"])
 
 
+SPARED_BY_ALL = {"aws_xray_sdk", "croniter", "httpx", "hourhand.client"}
+
+
 @pytest.mark.parametrize(
     ("function", "spared"),
     [
-        ("api", {"aws_xray_sdk", "asyncio", "croniter"}),
-        ("scheduler", {"aws_xray_sdk", "asyncio", "croniter", "pydantic", "hourhand.schemas"}),
+        ("api", SPARED_BY_ALL | {"asyncio"}),
+        (
+            "scheduler",
+            SPARED_BY_ALL
+            | {"asyncio", "pydantic", "hourhand.domain.recurrence", "hourhand.schemas"},
+        ),
         (
             "worker",
-            {"aws_xray_sdk", "pydantic", "croniter", "hourhand.http_api"}
-            | {"hourhand.domain.recurrence", "hourhand.schemas"},
+            SPARED_BY_ALL
+            | {"pydantic", "hourhand.http_api", "hourhand.domain.recurrence", "hourhand.schemas"},
         ),
     ],
 )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.occurrences import last_nominal
-from hourhand.domain.recurrence import Recurrence, can_ever_fire
 from hourhand.domain.schedules import ScheduleDefinition
 from hourhand.ports import HandlerDirectory
 from hourhand.schedule_ports import CalendarStore
 from hourhand.services.recurrences import Recurrences
 from hourhand.services.submission import require_handler
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class ScheduleCheck:
 
 def _fires(recurrence: Recurrence, definition: ScheduleDefinition, now: datetime) -> bool:
     start = max(now, (definition.start_at or now) - timedelta(milliseconds=1))
-    return can_ever_fire(recurrence, start, last_nominal(definition))
+    return recurrence.can_ever_fire(start, last_nominal(definition))
 
 
 def settle_anchor(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.domain.recurrence import Recurrence, zone_named
 from hourhand.domain.schedules import (
     JournalEntry,
     Keep,
@@ -25,6 +25,9 @@ from hourhand.services.cursors import seal, unseal
 from hourhand.services.new_schedule import settle_anchor
 from hourhand.services.newer import read_known
 from hourhand.services.recurrences import Recurrences
+
+if TYPE_CHECKING:
+    from hourhand.domain.recurrence import Recurrence
 
 UPCOMING = 10
 
@@ -142,12 +145,11 @@ class OccurrenceQueries:
         wanted = min(count, definition.max_occurrences or count)
         found = self._first_fires(definition, recurrence, after, wanted)
         fires = found.times
-        zone = zone_named(definition.timezone)
         return Preview(
             fires=tuple(
                 PreviewFire(
                     at=fire,
-                    local=fire.astimezone(zone).isoformat(timespec="milliseconds"),
+                    local=recurrence.local(fire).isoformat(timespec="milliseconds"),
                     note=recurrence.note(fire),
                 )
                 for fire in fires

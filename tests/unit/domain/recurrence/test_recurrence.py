@@ -17,7 +17,6 @@ from hourhand.domain.recurrence import (
     Found,
     GivenUp,
     Rule,
-    can_ever_fire,
     compile_rule,
 )
 from hourhand.domain.recurrence import _recurrence as module
@@ -128,20 +127,20 @@ def test_sparse_fires_are_found_far_ahead() -> None:
     ],
 )
 def test_what_can_never_fire_again_is_known(text: str, can: bool) -> None:
-    assert can_ever_fire(compiled(text, anchor=NEW_YEAR), EVE) is can
+    assert compiled(text, anchor=NEW_YEAR).can_ever_fire(EVE) is can
 
 
 def test_what_a_policy_or_an_exclusion_removes_altogether_can_never_fire() -> None:
     everything = (ExcludedExpression("* * * * *"),)
     # Not a single one of twenty years.
-    assert not can_ever_fire(compiled("0 9 * * *", exclude=everything), EVE)
+    assert not compiled("0 9 * * *", exclude=everything).can_ever_fire(EVE)
     skipped = compiled("at(2026-03-29T02:30)", timezone="Europe/Berlin", dst_gap=DstGap.SKIP)
-    assert not can_ever_fire(skipped, EVE)
+    assert not skipped.can_ever_fire(EVE)
 
 
 def test_what_excludes_itself_can_never_fire_however_often_it_would() -> None:
     itself = (ExcludedExpression(" *  * * * * *"), ExcludedDate(EVE.date()))
-    assert not can_ever_fire(compiled("* * * * * *", exclude=itself), EVE)
+    assert not compiled("* * * * * *", exclude=itself).can_ever_fire(EVE)
 
 
 def test_what_is_excluded_for_longer_than_a_search_may_fire_later(
@@ -149,8 +148,8 @@ def test_what_is_excluded_for_longer_than_a_search_may_fire_later(
 ) -> None:
     monkeypatch.setattr(module, "MAX_EXCLUDED_IN_A_ROW", 100)
     seasonal = compiled("0 9 * * *", exclude=(ExcludedExpression("0 9 * 1-8 *"),))
-    assert can_ever_fire(seasonal, EVE)
-    assert not can_ever_fire(seasonal, EVE, utc("2026-02-01T00:00"))
+    assert seasonal.can_ever_fire(EVE)
+    assert not seasonal.can_ever_fire(EVE, utc("2026-02-01T00:00"))
 
 
 def test_the_next_fire_is_the_first_that_is_not_excluded() -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 
-from hourhand.domain.recurrence import LATEST, BadExpression, Rule, can_ever_fire, compile_rule
+from hourhand.domain.recurrence import LATEST, BadExpression, Rule, compile_rule
 
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -235,4 +235,4 @@ def test_what_nobody_can_mean_is_refused_with_the_name_of_the_field(text: str, w
     ],
 )
 def test_what_can_never_fire_again_is_known(text: str, can_fire: bool) -> None:
-    assert can_ever_fire(compile_rule(Rule(expressions=(text,))), NOVEMBER) is can_fire
+    assert compile_rule(Rule(expressions=(text,))).can_ever_fire(NOVEMBER) is can_fire

@@ -4,7 +4,7 @@ Pure: instants in, instants out. A local time that a change of the clocks leaves
 is treated by the rule's policies, and every such effect can be told in words.
 """
 
-from hourhand.domain.recurrence._recurrence import Recurrence, can_ever_fire, compile_rule
+from hourhand.domain.recurrence._recurrence import Recurrence, compile_rule
 from hourhand.domain.recurrence._zones import zone_named
 from hourhand.domain.rule import (
     EARLIEST,
@@ -41,7 +41,6 @@ __all__ = [
     "GivenUp",
     "Recurrence",
     "Rule",
-    "can_ever_fire",
     "compile_rule",
     "zone_named",
 ]

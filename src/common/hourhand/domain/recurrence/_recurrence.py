@@ -88,6 +88,21 @@ class Recurrence:
         found = self.search(after, until)
         return found.at if isinstance(found, Found) else None
 
+    def can_ever_fire(self, after: datetime, until: datetime = LATEST) -> bool:
+        """Whether there is any fire later than ``after``, at most at ``until``, not excluded.
+
+        What a search cannot tell counts as one: a schedule that fires but seldom is not to be
+        refused.
+        """
+        if _excludes_itself(self.rule):
+            return False
+        found = self.search(after, until)
+        return isinstance(found, Found) or (found is not None and not found.is_for_good)
+
+    def local(self, at: datetime) -> datetime:
+        """Return the instant ``at`` as the clocks of the rule's zone show it."""
+        return at.astimezone(zone_named(self.rule.timezone))
+
     def note(self, at: datetime) -> str | None:
         """Return in words what a change of the clocks does to the fire at this time, if it does."""
         notes = (note_on(expression, to_seconds(at)) for expression in self._expressions)
@@ -122,17 +137,6 @@ def compile_rule(rule: Rule) -> Recurrence:
     zone_named(rule.timezone)
     expressions = tuple(compile_expression(text, rule) for text in rule.expressions)
     return Recurrence(rule, expressions, compile_exclusions(rule))
-
-
-def can_ever_fire(recurrence: Recurrence, after: datetime, until: datetime = LATEST) -> bool:
-    """Whether there is any fire later than ``after``, at most at ``until``, not excluded.
-
-    What a search cannot tell counts as one: a schedule that fires but seldom is not to be refused.
-    """
-    if _excludes_itself(recurrence.rule):
-        return False
-    found = recurrence.search(after, until)
-    return isinstance(found, Found) or (found is not None and not found.is_for_good)
 
 
 def _excludes_itself(rule: Rule) -> bool:
