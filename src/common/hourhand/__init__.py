@@ -1,13 +1,15 @@
 """Hourhand: jobs at a time, after a delay or on a schedule, on AWS without servers.
 
-What handlers are written with can be imported from here. It is looked up when first used, so
-that ``import hourhand.domain`` loads nothing beyond the domain.
+What handlers are written with can be imported from here, and the client that submits and operates
+jobs. It is looked up when first used, so that ``import hourhand.domain`` loads nothing beyond the
+domain, and a handler loads no client.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hourhand.client import AsyncClient, Client
     from hourhand.handlers import (
         JobContext,
         NotRetryable,
@@ -18,13 +20,26 @@ if TYPE_CHECKING:
         job,
     )
 
-__all__ = ["JobContext", "NotRetryable", "Occurrence", "Retry", "RetryLater", "Snooze", "job"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "JobContext",
+    "NotRetryable",
+    "Occurrence",
+    "Retry",
+    "RetryLater",
+    "Snooze",
+    "job",
+]
+
+_OF_THE_CLIENT = frozenset({"AsyncClient", "Client"})
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("hourhand.handlers"), name)
+    module = "hourhand.client" if name in _OF_THE_CLIENT else "hourhand.handlers"
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

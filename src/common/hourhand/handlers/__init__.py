@@ -17,17 +17,30 @@ from hourhand.handlers._logger import JOB_LOGGER, JobLogger
 from hourhand.handlers._policy import Retry
 from hourhand.handlers._registry import Handler, Registry, default_registry, job
 from hourhand.handlers._results import result_text
+from hourhand.handlers._submission import (
+    AsyncSubmitter,
+    JobFunction,
+    PlainJobFunction,
+    SubmitOptions,
+    SubmittedJob,
+    Submitter,
+    Submitters,
+    current_submitters,
+)
 
 __all__ = [
     "JOB_LOGGER",
+    "AsyncSubmitter",
     "Handler",
     "HandlersNotLoaded",
     "InvalidHandler",
     "InvalidPayload",
     "JobContext",
+    "JobFunction",
     "JobLogger",
     "NotRetryable",
     "Occurrence",
+    "PlainJobFunction",
     "Registry",
     "ResultNotJson",
     "Retry",
@@ -35,7 +48,12 @@ __all__ = [
     "Snooze",
     "StopReason",
     "StopSignal",
+    "SubmitOptions",
+    "SubmittedJob",
+    "Submitter",
+    "Submitters",
     "UnknownHandler",
+    "current_submitters",
     "default_registry",
     "describe",
     "job",

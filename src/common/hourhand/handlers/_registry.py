@@ -7,12 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hourhand.domain.model import OnLost, Priority, RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import InvalidHandler, UnknownHandler
 from hourhand.handlers._policy import Policies, read_policies
+from hourhand.handlers._submission import Registration, let_submit
 from hourhand.ports import HandlerInfo
 
 HANDLER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -147,13 +148,14 @@ def job(
     on_lost: OnLost | str | None = None,
     retention_seconds: int | None = None,
     registry: Registry | None = None,
-) -> Callable[[F], F]:
+) -> Registration:
     """Register a function as the handler ``name``; the function itself stays as it is.
 
     It takes ``(context, payload)``, or the context alone, and may be ``async``. ``timeout``: the
     seconds that an attempt may take (1..840). ``on_lost``: ``retry`` or ``dead``, whether a job
     may be run again whose worker vanished. ``retention_seconds``: how long the job is kept after
-    its end. A submission may say otherwise, field by field. Raises `InvalidHandler`.
+    its end. A submission may say otherwise, field by field. The function gets two attributes,
+    ``submit`` and ``submit_async``, by which it is submitted. Raises `InvalidHandler`.
     """
     if callable(name):
         raise InvalidHandler('A handler needs a name: write @job("some-name").')
@@ -167,9 +169,11 @@ def job(
 
     def register(function: F) -> F:
         (default_registry if registry is None else registry).add(name, function, policies)
+        let_submit(name, function)
         return function
 
-    return register
+    # A function cannot say that what it returns has attributes beside what it took.
+    return cast("Registration", register)
 
 
 def _require_name(name: object) -> None:

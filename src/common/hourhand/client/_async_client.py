@@ -1,0 +1,143 @@
+"""The client whose methods are awaited. `hourhand.client._client` is its twin."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from hourhand.client._authorisation import Token
+from hourhand.client._awaiting import (
+    AsyncSubmitStream,
+    AwaitingConnection,
+    awaiting,
+    iterating_async,
+    submitting_async,
+)
+from hourhand.client._endpoint import Auth
+from hourhand.client._making import make
+from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
+from hourhand.client._steps import Session
+from hourhand.ports import Clock
+
+__all__ = ["AsyncCalendars", "AsyncClient", "AsyncSchedules", "AsyncSubmitStream"]
+
+
+class AsyncSchedules:
+    """Schedules: ``client.schedules``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    put = awaiting(_schedules.put)
+    get = awaiting(_schedules.get)
+    list = iterating_async(_schedules.list_schedules)
+    delete = awaiting(_schedules.delete)
+    pause = awaiting(_schedules.pause)
+    resume = awaiting(_schedules.resume)
+    trigger = awaiting(_schedules.trigger)
+    backfill = awaiting(_schedules.backfill)
+    occurrences = iterating_async(_schedules.occurrences)
+    upcoming = awaiting(_schedules.upcoming)
+    preview = awaiting(_schedules.preview)
+
+
+class AsyncCalendars:
+    """Calendars, which schedules share: ``client.calendars``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    put = awaiting(_calendars.put)
+    get = awaiting(_calendars.get)
+    list = iterating_async(_calendars.list_calendars)
+    delete = awaiting(_calendars.delete)
+
+
+class AsyncClient:
+    """Submits and operates jobs over the HTTP API, in one event loop.
+
+    ``endpoint``: where the API is, else ``HOURHAND_ENDPOINT``, else http://127.0.0.1:8787.
+    ``auth``: ``none``, ``iam`` or ``jwt``; else what fits: ``jwt`` where there is a ``token`` (a
+    JWT, or what returns one; ``HOURHAND_TOKEN``), ``none`` on loopback, and else requests are
+    signed with the caller's own credentials of AWS, of ``profile``, for ``region``.
+    ``timeout_seconds``: how long one try may take; ``max_attempts``: how many there are, the first
+    included. ``transport`` and ``clock`` are for tests. Raises `NotConfigured`. Close it at the
+    end, or use it in ``async with``.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is named by the caller
+        self,
+        endpoint: str | None = None,
+        *,
+        token: Token | None = None,
+        region: str | None = None,
+        profile: str | None = None,
+        auth: Auth | None = None,
+        timeout_seconds: float = 30.0,
+        max_attempts: int = 5,
+        transport: httpx.AsyncBaseTransport | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Find out where and as whom to ask; no request is sent yet."""
+        made = make(
+            endpoint,
+            has_transport=transport is not None,
+            token=token,
+            region=region,
+            profile=profile,
+            auth=auth,
+            timeout_seconds=timeout_seconds,
+            max_attempts=max_attempts,
+            clock=clock,
+        )
+        used = made.stand_in.async_transport if made.stand_in is not None else transport
+        self._session = made.session
+        self._connection = AwaitingConnection(made, used)
+        self.schedules = AsyncSchedules(self._session, self._connection)
+        self.calendars = AsyncCalendars(self._session, self._connection)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.endpoint!r})"
+
+    @property
+    def endpoint(self) -> str:
+        """Where the API is: all that comes before ``/v1``."""
+        return self._session.endpoint
+
+    submit = awaiting(_jobs.submit)
+    submit_many = awaiting(_many.submit_many)
+    submit_each = submitting_async(_many.submit_each)
+    get = awaiting(_jobs.get)
+    wait = awaiting(_jobs.wait)
+    list = iterating_async(_jobs.list_jobs)
+    events = awaiting(_jobs.events)
+    cancel = awaiting(_jobs.cancel)
+    redrive = awaiting(_jobs.redrive)
+    run_now = awaiting(_jobs.run_now)
+    reschedule = awaiting(_jobs.reschedule)
+    cancel_many = awaiting(_bulk.cancel_many)
+    redrive_many = awaiting(_bulk.redrive_many)
+    stats = awaiting(_system.stats)
+    handlers = awaiting(_system.handlers)
+    health = awaiting(_system.health)
+
+    async def aclose(self) -> None:
+        """Hang up; the client cannot be used any more."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,109 @@
+"""Who is asking: nobody in particular, the bearer of a token, or an identity of AWS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hourhand.client._errors import NotConfigured
+
+SERVICE = "execute-api"
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
+"""What a bearer token consists of (RFC 6750, section 2.1)."""
+
+Token = str | Callable[[], str]
+"""A JWT, or what returns one that holds now."""
+
+
+class Authorise(Protocol):
+    """Adds to a request what says who is asking."""
+
+    @property
+    def may_block(self) -> bool:
+        """Whether it may have to ask others first."""
+
+    def headers(self, method: str, url: str, body: bytes | None) -> Mapping[str, str]:
+        """Return the headers for a request with these final bytes; raise `NotConfigured`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nobody:
+    """The local server asks nobody who they are."""
+
+    may_block: bool = False
+
+    def headers(self, method: str, url: str, body: bytes | None) -> Mapping[str, str]:  # noqa: ARG002 - as the protocol has it
+        """Return none."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Shows a token."""
+
+    token: Token = field(repr=False)
+    may_block: bool = False
+
+    def headers(self, method: str, url: str, body: bytes | None) -> Mapping[str, str]:  # noqa: ARG002 - as the protocol has it
+        """Return the header that shows the token."""
+        token: object = self.token() if callable(self.token) else self.token
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            # What it is instead is not told: it may be a secret with a slip in it.
+            raise NotConfigured("The token must be a JWT: letters, digits and - . _ ~ + / = alone.")
+        return {"authorization": f"Bearer {token}"}
+
+
+class Signature:
+    """Signs by Signature Version 4 with the caller's own credentials; safe for threads."""
+
+    may_block = True
+
+    def __init__(self, host: str, *, region: str | None, profile: str | None) -> None:
+        """Look for credentials as every tool of AWS does; raise `NotConfigured` for none.
+
+        The Region is ``region``, else that in the name of the host, else the profile's.
+        """
+        # A third of a second, and only those who sign pay for it.
+        from boto3.session import Session as AwsSession  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+        try:
+            session = AwsSession(profile_name=profile)
+            credentials = session.get_credentials()
+        except BotoCoreError as error:
+            raise NotConfigured(f"The credentials of AWS cannot be had: {error}.") from error
+        if credentials is None:
+            raise NotConfigured(
+                "There are no credentials of AWS to sign with: log in (aws sso login), name a "
+                "profile, or give a token."
+            )
+        found = region or region_of(host) or session.region_name
+        if found is None:
+            raise NotConfigured(
+                f"The Region of {host} is not known: name it by region, or AWS_REGION."
+            )
+        self._credentials = credentials
+        self._region = found
+
+    def headers(self, method: str, url: str, body: bytes | None) -> Mapping[str, str]:
+        """Return the headers that sign a request; credentials that run out are renewed."""
+        from botocore.auth import SigV4Auth  # noqa: PLC0415 - as above
+        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+        request: Any = AWSRequest(method, url, data=body)
+        try:
+            frozen = self._credentials.get_frozen_credentials()
+            SigV4Auth(frozen, SERVICE, self._region).add_auth(request)
+        except BotoCoreError as error:
+            raise NotConfigured(f"The credentials of AWS cannot be had: {error}.") from error
+        return {name.lower(): value for name, value in request.headers.items()}
+
+
+def region_of(host: str) -> str | None:
+    """Return the Region that API Gateway's own name of an API tells, if ``host`` is one."""
+    match = re.fullmatch(r"[a-z0-9-]+\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?", host)
+    return match[1] if match else None

@@ -1,0 +1,143 @@
+"""The client that returns when it is done. `hourhand.client._async_client` is its twin."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from hourhand.client._authorisation import Token
+from hourhand.client._blocking import (
+    BlockingConnection,
+    SubmitStream,
+    blocking,
+    iterating,
+    submitting,
+)
+from hourhand.client._endpoint import Auth
+from hourhand.client._making import make
+from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
+from hourhand.client._steps import Session
+from hourhand.ports import Clock
+
+__all__ = ["Calendars", "Client", "Schedules", "SubmitStream"]
+
+
+class Schedules:
+    """Schedules: ``client.schedules``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    put = blocking(_schedules.put)
+    get = blocking(_schedules.get)
+    list = iterating(_schedules.list_schedules)
+    delete = blocking(_schedules.delete)
+    pause = blocking(_schedules.pause)
+    resume = blocking(_schedules.resume)
+    trigger = blocking(_schedules.trigger)
+    backfill = blocking(_schedules.backfill)
+    occurrences = iterating(_schedules.occurrences)
+    upcoming = blocking(_schedules.upcoming)
+    preview = blocking(_schedules.preview)
+
+
+class Calendars:
+    """Calendars, which schedules share: ``client.calendars``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    put = blocking(_calendars.put)
+    get = blocking(_calendars.get)
+    list = iterating(_calendars.list_calendars)
+    delete = blocking(_calendars.delete)
+
+
+class Client:
+    """Submits and operates jobs over the HTTP API; safe for threads.
+
+    ``endpoint``: where the API is, else ``HOURHAND_ENDPOINT``, else http://127.0.0.1:8787.
+    ``auth``: ``none``, ``iam`` or ``jwt``; else what fits: ``jwt`` where there is a ``token`` (a
+    JWT, or what returns one; ``HOURHAND_TOKEN``), ``none`` on loopback, and else requests are
+    signed with the caller's own credentials of AWS, of ``profile``, for ``region``.
+    ``timeout_seconds``: how long one try may take; ``max_attempts``: how many there are, the first
+    included. ``transport`` and ``clock`` are for tests. Raises `NotConfigured`. Close it at the
+    end, or use it in ``with``.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is named by the caller
+        self,
+        endpoint: str | None = None,
+        *,
+        token: Token | None = None,
+        region: str | None = None,
+        profile: str | None = None,
+        auth: Auth | None = None,
+        timeout_seconds: float = 30.0,
+        max_attempts: int = 5,
+        transport: httpx.BaseTransport | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Find out where and as whom to ask; no request is sent yet."""
+        made = make(
+            endpoint,
+            has_transport=transport is not None,
+            token=token,
+            region=region,
+            profile=profile,
+            auth=auth,
+            timeout_seconds=timeout_seconds,
+            max_attempts=max_attempts,
+            clock=clock,
+        )
+        used = made.stand_in.transport if made.stand_in is not None else transport
+        self._session = made.session
+        self._connection = BlockingConnection(made, used)
+        self.schedules = Schedules(self._session, self._connection)
+        self.calendars = Calendars(self._session, self._connection)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.endpoint!r})"
+
+    @property
+    def endpoint(self) -> str:
+        """Where the API is: all that comes before ``/v1``."""
+        return self._session.endpoint
+
+    submit = blocking(_jobs.submit)
+    submit_many = blocking(_many.submit_many)
+    submit_each = submitting(_many.submit_each)
+    get = blocking(_jobs.get)
+    wait = blocking(_jobs.wait)
+    list = iterating(_jobs.list_jobs)
+    events = blocking(_jobs.events)
+    cancel = blocking(_jobs.cancel)
+    redrive = blocking(_jobs.redrive)
+    run_now = blocking(_jobs.run_now)
+    reschedule = blocking(_jobs.reschedule)
+    cancel_many = blocking(_bulk.cancel_many)
+    redrive_many = blocking(_bulk.redrive_many)
+    stats = blocking(_system.stats)
+    handlers = blocking(_system.handlers)
+    health = blocking(_system.health)
+
+    def close(self) -> None:
+        """Hang up; the client cannot be used any more."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,146 @@
+"""What can go wrong between a caller and the API, as exceptions with the problem's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hourhand.client._results import Job
+    from hourhand.client._submissions import Submission
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """What is wrong with one field; nested fields have dotted names such as ``retry.backoff``."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.message}"
+
+
+class ClientError(Exception):
+    """Something that was asked of the API was not done, or nobody knows whether it was.
+
+    ``status``: the HTTP status, ``None`` where there was no answer. ``code`` is stable, for
+    programs to go by, such as ``not_found``; ``title``, ``detail`` and ``errors`` are for people.
+    ``is_temporary``: the same request may succeed later. ``may_have_happened``: an answer was
+    lost, so the API may have done what it was asked. ``retry_after_seconds``: how long the API
+    asks to be left alone. ``submission``: what was to be submitted, with the id or key that makes
+    it safe to submit again.
+    """
+
+    default_code = "error"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        title: str = "",
+        errors: Sequence[FieldProblem] = (),
+        is_temporary: bool = False,
+        may_have_happened: bool = False,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        """Take a sentence for people, and the rest by name."""
+        self.status = status
+        self.code = code or self.default_code
+        self.title = title or _first_line(type(self))
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.is_temporary = is_temporary
+        self.may_have_happened = may_have_happened
+        self.retry_after_seconds = retry_after_seconds
+        self.submission: Submission | None = None
+        super().__init__(detail)
+
+    def __str__(self) -> str:
+        """Tell the detail, and each wrong field that it does not quote already."""
+        fields = [str(error) for error in self.errors if error.message not in self.detail]
+        return " ".join([self.detail, *(f"{field.rstrip('.')}." for field in fields)])
+
+
+class NotConfigured(ClientError):
+    """The client cannot be used as it was made: endpoint, token, credentials or region."""
+
+    default_code = "not_configured"
+
+
+class Invalid(ClientError):
+    """What was sent is not what the API takes; each wrong field is named."""
+
+    default_code = "invalid"
+
+
+class Unauthorised(ClientError):
+    """The caller is not known, or may not do this."""
+
+    default_code = "unauthorised"
+
+
+class NotFound(ClientError):
+    """There is no such thing."""
+
+    default_code = "not_found"
+
+
+class Conflict(ClientError):
+    """The state does not allow this, or a key or id was already used with another body."""
+
+    default_code = "conflict"
+
+
+class TooLarge(ClientError):
+    """The input is larger than what can be kept."""
+
+    default_code = "too_large"
+
+
+class Throttled(ClientError):
+    """Too many requests at once; it may be asked again later."""
+
+    default_code = "throttled"
+
+
+class ServerFailed(ClientError):
+    """The API, or something before it, failed."""
+
+    default_code = "server_failed"
+
+
+class UnexpectedAnswer(ServerFailed):
+    """What answered does not speak as this API does."""
+
+    default_code = "unexpected_answer"
+
+
+class Unreachable(ClientError):
+    """There was no answer: no connection, a time-out, or a connection that broke."""
+
+    default_code = "unreachable"
+
+
+class NotSent(ClientError):
+    """It was not submitted, since the submission was stopped before."""
+
+    default_code = "not_sent"
+
+
+class WaitTimedOut(ClientError):
+    """The job did not end in the time that was given; ``job`` is how it was last seen."""
+
+    default_code = "wait_timed_out"
+
+    def __init__(self, detail: str, job: Job) -> None:
+        """Take a sentence and the job."""
+        super().__init__(detail)
+        self.job = job
+
+
+def _first_line(kind: type[ClientError]) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0].rstrip(".")

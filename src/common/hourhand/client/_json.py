@@ -1,0 +1,93 @@
+"""From what callers hand over to JSON, and back from what was received."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from datetime import UTC, date, datetime, time, timedelta
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from hourhand.client._errors import FieldProblem, Invalid, UnexpectedAnswer
+from hourhand.domain.times import rfc3339
+
+
+def encoded(value: Any, field: str) -> bytes:
+    """Return ``value`` as JSON in UTF-8; ``field`` is what an error names.
+
+    Beside what JSON holds, it may consist of pydantic models (by their aliases, as a handler
+    reads them), dataclasses, enums, dates, times and UUIDs. Raises `Invalid` for anything else,
+    such as NaN, sets and cycles.
+    """
+    try:
+        try:
+            return _compact.encode(value).encode()
+        except UnicodeEncodeError:
+            # Half a surrogate pair is legal in JSON as an escape, and cannot be encoded otherwise.
+            return _escaped.encode(value).encode()
+    except RecursionError:
+        raise invalid(field, "must not be nested this deeply, nor hold itself") from None
+    except (TypeError, ValueError) as error:
+        raise invalid(field, f"must be JSON: {error}") from error
+
+
+def decoded(body: bytes) -> Any:
+    """Return the value of a JSON body; raise `UnexpectedAnswer` where it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UnexpectedAnswer(
+            "The answer is not JSON. Is the endpoint that of Hourhand's API?"
+        ) from error
+
+
+def instant_text(field: str, instant: object) -> str:
+    """Return an aware datetime as the API takes it; raise `Invalid` for any other value."""
+    if not isinstance(instant, datetime):
+        raise invalid(field, f"must be an aware datetime, not {type(instant).__name__}")
+    if instant.utcoffset() is None:
+        raise invalid(field, "must be an aware datetime: give it a tzinfo, such as UTC")
+    try:
+        return rfc3339(instant.astimezone(UTC))
+    except OverflowError:
+        raise invalid(field, "must be a time that exists in UTC") from None
+
+
+def seconds(field: str, duration: float | timedelta) -> float:
+    """Return a number of seconds, or a timedelta, as a number; raise `Invalid` for another."""
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
+        kind = type(duration).__name__
+        raise invalid(field, f"must be a number of seconds or a timedelta, not {kind}")
+    return duration
+
+
+def invalid(field: str, message: str) -> Invalid:
+    """Return the error for one wrong argument."""
+    return Invalid(f"{field} {message}.", errors=[FieldProblem(field, message)])
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON's own encoder knows for a value that it does not."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    # Whoever hands over a model has imported pydantic; nobody else shall pay for it.
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and isinstance(value, pydantic.BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    raise TypeError(f"it holds an object of type {type(value).__name__}")
+
+
+_compact = json.JSONEncoder(
+    separators=(",", ":"), allow_nan=False, ensure_ascii=False, default=_plain
+)
+_escaped = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)

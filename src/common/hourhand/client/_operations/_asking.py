@@ -1,0 +1,130 @@
+"""What the operations share: targets of requests, their JSON, and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypedDict, TypeVar
+from urllib.parse import quote, urlencode
+
+from hourhand.client._errors import UnexpectedAnswer
+from hourhand.client._exchange import exchange
+from hourhand.client._json import decoded, instant_text, invalid
+from hourhand.client._reading import Answered, read
+from hourhand.client._steps import Emit, Operation, Request, Session, Stream
+
+MAX_PAGE_SIZE = 200
+MAX_LIMIT = 10**12
+
+
+class JobFilters(TypedDict, total=False):
+    """Which jobs are meant; all that is given must hold. ``tag`` is ``key:value``."""
+
+    status: str | None
+    handler: str | None
+    schedule_id: str | None
+    tenant: str | None
+    tag: str | None
+    created_after: datetime | None
+    created_before: datetime | None
+
+
+A = TypeVar("A", bound=Answered)
+
+
+def target(*parts: str, query: Mapping[str, Any] | None = None) -> str:
+    """Return a path below ``/v1`` and its query, encoded; what is ``None`` is left out.
+
+    Blanks are encoded as %20, which signatures of AWS want.
+    """
+    path = "/".join(["/v1", *(quote(part, safe="") for part in parts)])
+    given = {
+        name: instant_text(name, value) if isinstance(value, datetime) else str(value)
+        for name, value in (query or {}).items()
+        if value is not None
+    }
+    return f"{path}?{urlencode(given, quote_via=quote, safe='')}" if given else path
+
+
+def named(field: str, name: object) -> str:
+    """Return an id or name for a path; raise `Invalid` for what would address something else."""
+    if not isinstance(name, str) or not name or name in {".", ".."}:
+        raise invalid(field, f"must be a text, the {field} of what is meant, not {name!r}")
+    return name
+
+
+def ask(session: Session, request: Request) -> Operation[Any]:
+    """Return the JSON of a good answer; raise `ClientError`."""
+    exchanged = yield from exchange(session, request)
+    with noting_doubt(request):
+        return decoded(exchanged.answer.body)
+
+
+def ask_for(kind: type[A], session: Session, request: Request) -> Operation[A]:
+    """Return what a good answer tells, as a ``kind``; raise `ClientError`."""
+    value = yield from ask(session, request)
+    with noting_doubt(request):
+        return read(kind, value)
+
+
+@contextmanager
+def noting_doubt(request: Request) -> Iterator[None]:
+    """Note of an answer that cannot be understood that what was asked may be done."""
+    try:
+        yield
+    except UnexpectedAnswer as error:
+        error.may_have_happened = request.method != "GET"
+        raise
+
+
+def members(value: Any, name: str) -> list[Any]:
+    """Return the array ``name`` of an answer."""
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise UnexpectedAnswer(f"The answer of the API lacks its array {name}.")
+    return found
+
+
+def next_cursor_of(value: Mapping[str, Any]) -> str | None:
+    """Return where a listing goes on; ``None`` where it ends."""
+    cursor = value.get("next_cursor")
+    if cursor is not None and not isinstance(cursor, str):
+        raise UnexpectedAnswer("The answer of the API has a next_cursor that is no text.")
+    return cursor
+
+
+def pages(
+    session: Session,
+    kind: type[A],
+    listing: tuple[str, ...],
+    name: str,
+    *,
+    page_size: int,
+    limit: int | None,
+    query: Mapping[str, Any] | None = None,
+) -> Stream[A]:
+    """Emit every entry of a listing, or the first ``limit`` of them, page by page."""
+    whole_number("page_size", page_size, MAX_PAGE_SIZE)
+    if limit is not None:
+        whole_number("limit", limit, MAX_LIMIT)
+    left = limit
+    cursor: str | None = None
+    while True:
+        size = page_size if left is None else min(page_size, left)
+        asked = {**(query or {}), "limit": size, "cursor": cursor}
+        value = yield from ask(session, Request(method="GET", target=target(*listing, query=asked)))
+        for entry in members(value, name)[:left]:
+            yield Emit(read(kind, entry))
+            left = None if left is None else left - 1
+        before, cursor = cursor, next_cursor_of(value)
+        if cursor is None or left == 0:
+            return
+        if cursor == before:
+            raise UnexpectedAnswer("The API gave the same next_cursor twice: it would never end.")
+
+
+def whole_number(field: str, value: object, most: int) -> None:
+    """Raise `Invalid` unless ``value`` is a whole number from 1 to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise invalid(field, f"must be a whole number from 1 to {most:,}, not {value!r}")

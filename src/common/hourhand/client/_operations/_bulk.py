@@ -1,0 +1,138 @@
+"""Many jobs cancelled or sent round again, by filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Unpack
+
+from hourhand.client._errors import ClientError, UnexpectedAnswer
+from hourhand.client._exchange import exchange
+from hourhand.client._json import decoded, encoded, instant_text
+from hourhand.client._operations._asking import JobFilters, next_cursor_of, target
+from hourhand.client._problems import problem_failure
+from hourhand.client._reading import Answered, read
+from hourhand.client._steps import Operation, Request, Session
+
+MAX_KEPT_FAILURES = 10_000
+"""How many failures a report names; the rest is in its counts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BulkFailure:
+    """A job that matched and could not be changed."""
+
+    id: str
+    error: ClientError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BulkReport:
+    """What a bulk operation did, or by ``dry_run`` would: ``matched`` and ``changed`` are counts.
+
+    ``is_least``: an answer was lost, so more may have changed than was counted.
+    """
+
+    matched: int = 0
+    changed: int = 0
+    failed: tuple[BulkFailure, ...] = ()
+    is_least: bool = False
+
+
+BulkProgress = Callable[[BulkReport], object]
+"""Is told what was done so far, after each call of the API."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part(Answered):
+    """What one call did."""
+
+    matched: int
+    changed: int
+    failed: tuple[_Failed, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Failed(Answered):
+    id: str
+    error: Any
+
+
+def cancel_many(
+    session: Session,
+    *,
+    all: bool = False,  # noqa: A002 - the API's name of it
+    dry_run: bool = False,
+    on_progress: BulkProgress | None = None,
+    **filters: Unpack[JobFilters],
+) -> Operation[BulkReport]:
+    """Cancel the jobs of which every filter that is given holds; without any, ``all=True``.
+
+    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is told the
+    report so far, again and again. Raises `Invalid`.
+    """
+    asked = {**filters, "all": all or None, "dry_run": dry_run or None}
+    return (yield from _change_many(session, "cancel", asked, on_progress))
+
+
+def redrive_many(
+    session: Session,
+    *,
+    all: bool = False,  # noqa: A002 - the API's name of it
+    dry_run: bool = False,
+    on_progress: BulkProgress | None = None,
+    **filters: Unpack[JobFilters],
+) -> Operation[BulkReport]:
+    """Send the jobs round again of which every filter that is given holds, or with ``all``, all.
+
+    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is told the
+    report so far, again and again. Raises `Invalid`.
+    """
+    asked = {**filters, "all": all or None, "dry_run": dry_run or None}
+    return (yield from _change_many(session, "redrive", asked, on_progress))
+
+
+def _change_many(
+    session: Session, verb: str, filters: Mapping[str, Any], on_progress: BulkProgress | None
+) -> Operation[BulkReport]:
+    """Call until the listing ends; a call does up to 1,000 jobs or 20 seconds of work."""
+    body = {
+        name: instant_text(name, value) if isinstance(value, datetime) else value
+        for name, value in filters.items()
+        if value is not None
+    }
+    report = BulkReport()
+    cursor: str | None = None
+    while True:
+        asked = body if cursor is None else {**body, "cursor": cursor}
+        request = Request(
+            method="POST", target=target("jobs", verb), body=encoded(asked, "filters")
+        )
+        exchanged = yield from exchange(session, request)
+        value = decoded(exchanged.answer.body)
+        report = _together(report, read(_Part, value), exchanged.lost_before)
+        if on_progress is not None:
+            on_progress(report)
+        before, cursor = cursor, next_cursor_of(value)
+        if cursor is None:
+            return report
+        if cursor == before:
+            raise UnexpectedAnswer("The API gave the same next_cursor twice: it would never end.")
+
+
+def _together(report: BulkReport, part: _Part, lost_before: bool) -> BulkReport:
+    room = MAX_KEPT_FAILURES - len(report.failed)
+    failed = [BulkFailure(id=one.id, error=_error_of(one.error)) for one in part.failed[:room]]
+    return BulkReport(
+        matched=report.matched + part.matched,
+        changed=report.changed + part.changed,
+        failed=(*report.failed, *failed),
+        is_least=report.is_least or lost_before,
+    )
+
+
+def _error_of(problem: Any) -> ClientError:
+    known = problem if isinstance(problem, dict) else {}
+    status = known.get("status")
+    return problem_failure(known, status if isinstance(status, int) else 0)

@@ -1,0 +1,182 @@
+"""One job: submitted, read, waited for, changed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final, Unpack
+
+from hourhand.client._errors import ClientError, WaitTimedOut
+from hourhand.client._json import invalid
+from hourhand.client._operations._asking import (
+    JobFilters,
+    ask,
+    ask_for,
+    members,
+    named,
+    pages,
+    target,
+)
+from hourhand.client._reading import read
+from hourhand.client._results import Event, Job, JobSummary
+from hourhand.client._steps import Operation, Request, Session, Stream, pause
+from hourhand.client._submissions import Submission, encoded_fields
+from hourhand.domain.model import NOT_STARTED
+from hourhand.handlers import SubmitOptions
+
+FIRST_LOOK_SECONDS = 0.1
+LOOK_GROWTH = 1.5
+LONGEST_REST_SECONDS = 30.0
+"""How long a wait may leave a job alone that is not due yet: it may be made due sooner."""
+
+
+class _Kept:
+    """Stands for a field that is left as it is, where ``None`` has a meaning of its own."""
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP: Final = _Kept()
+
+
+def submit(
+    session: Session,
+    handler: str,
+    payload: Any = None,
+    **options: Unpack[SubmitOptions],
+) -> Operation[Job]:
+    """Submit a job and return it; it is submitted once, however often an answer is lost.
+
+    ``run_at``: an aware datetime; or ``delay``: seconds or a timedelta; neither: now. ``priority``
+    is ``high``, ``medium`` or ``low``. With the same ``idempotency_key`` (or ``id``) and body, the
+    job as first made is returned. What is ``None`` is the handler's, or the default. Raises
+    `ClientError`, of which ``submission`` can be submitted again without harm.
+    """
+    submission = Submission(handler=handler, payload=payload, **options)
+    submission = submission.named(session.new_job_id)
+    request = Request(method="POST", target=target("jobs"), body=submission.body())
+    try:
+        return (yield from ask_for(Job, session, request))
+    except ClientError as error:
+        error.submission = submission
+        raise
+
+
+def get(session: Session, job_id: str) -> Operation[Job]:
+    """Return a job, whole. Raises `NotFound`."""
+    return (yield from ask_for(Job, session, _of_job("GET", job_id)))
+
+
+def events(session: Session, job_id: str) -> Operation[tuple[Event, ...]]:
+    """Return what happened to a job, oldest first. Raises `NotFound`."""
+    value = yield from ask(session, _of_job("GET", job_id, "events"))
+    return tuple([read(Event, one, "events[]") for one in members(value, "events")])
+
+
+def cancel(session: Session, job_id: str) -> Operation[Job]:
+    """Cancel a waiting job, or ask a running one to stop: it is still RUNNING then.
+
+    Cancelling again is no error. Raises `Conflict` for a job that ended otherwise, `NotFound`.
+    """
+    return (yield from ask_for(Job, session, _of_job("POST", job_id, "cancel")))
+
+
+def redrive(session: Session, job_id: str) -> Operation[Job]:
+    """Send a DEAD, EXPIRED or CANCELLED job round again, with all its attempts.
+
+    Raises `Conflict` for a job in any other state, `NotFound`.
+    """
+    return (yield from ask_for(Job, session, _of_job("POST", job_id, "redrive")))
+
+
+def run_now(session: Session, job_id: str) -> Operation[Job]:
+    """Make a waiting job due at once. Raises `Conflict` where it is not waiting, `NotFound`."""
+    return (yield from ask_for(Job, session, _of_job("POST", job_id, "run-now")))
+
+
+def reschedule(
+    session: Session,
+    job_id: str,
+    *,
+    run_at: datetime | None = None,
+    delay: float | timedelta | None = None,
+    priority: str | None = None,
+    payload: Any = KEEP,
+    expires_at: datetime | _Kept | None = KEEP,
+) -> Operation[Job]:
+    """Change a job that is not running; what is not given stays as it is.
+
+    ``expires_at=None`` takes the expiry away. Raises `Conflict` for a job that is running or
+    ended, `Invalid`, `NotFound`.
+    """
+    changes = {"run_at": run_at, "delay": delay, "priority": priority}
+    nullable = {"payload": payload, "expires_at": expires_at}
+    nulls = [name for name, value in nullable.items() if value is None]
+    changes |= {name: value for name, value in nullable.items() if value is not KEEP}
+    body = encoded_fields(changes, nulls=nulls)
+    request = Request(method="PATCH", target=target("jobs", named("id", job_id)), body=body)
+    return (yield from ask_for(Job, session, request))
+
+
+def list_jobs(
+    session: Session,
+    *,
+    page_size: int = 50,
+    limit: int | None = None,
+    **filters: Unpack[JobFilters],
+) -> Stream[JobSummary]:
+    """Iterate over jobs, newest first, page by page; all filters that are given must hold of each.
+
+    They are ``status``, ``handler``, ``schedule_id``, ``tenant``, ``tag`` (``key:value``),
+    ``created_after`` and ``created_before`` (aware datetimes). ``limit`` is the most that are
+    returned; ``None``: all of them. Raises `Invalid`.
+    """
+    yield from pages(
+        session, JobSummary, ("jobs",), "jobs", page_size=page_size, limit=limit, query=filters
+    )
+
+
+def wait(
+    session: Session,
+    job_id: str,
+    timeout_seconds: float | None = None,
+    *,
+    poll_seconds: float = 2.0,
+) -> Operation[Job]:
+    """Return a job once it has ended, however it did: see its ``status``.
+
+    It is looked at after a tenth of a second, then less and less often, down to every
+    ``poll_seconds``; while it is not due yet, still less. Raises `WaitTimedOut`, which has the job
+    as it was last seen, and `NotFound`.
+    """
+    if poll_seconds <= 0:
+        raise invalid("poll_seconds", "must be more than 0")
+    time = session.time
+    ends_at = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+    rest = FIRST_LOOK_SECONDS
+    while True:
+        job = yield from get(session, job_id)
+        if job.is_final:
+            return job
+        until_due = _seconds_until_due(session, job)
+        if until_due > 0:
+            wanted = min(until_due + FIRST_LOOK_SECONDS, LONGEST_REST_SECONDS)
+        else:
+            rest = min(rest * LOOK_GROWTH, poll_seconds)
+            # A little earlier than asked for, so that those who wait together do not ask together.
+            wanted = rest * (1.0 - session.chance() / 4)
+        left = wanted if ends_at is None else ends_at - time.monotonic()
+        if left <= 0:
+            raise WaitTimedOut(f"Job {job_id} is {job.status} after {timeout_seconds} s.", job)
+        yield from pause(min(wanted, left))
+
+
+def _seconds_until_due(session: Session, job: Job) -> float:
+    """Return how long a job still has to wait for its time; 0 for one that runs or is due."""
+    if job.due_at is None or job.status not in NOT_STARTED:
+        return 0.0
+    return (job.due_at - session.time.now()).total_seconds()
+
+
+def _of_job(method: str, job_id: str, *rest: str) -> Request:
+    return Request(method=method, target=target("jobs", named("id", job_id), *rest))

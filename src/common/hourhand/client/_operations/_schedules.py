@@ -1,0 +1,154 @@
+"""Schedules: put, read, operated, looked back and ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
+
+from hourhand.client._json import encoded
+from hourhand.client._operations._asking import ask, ask_for, members, named, pages, target
+from hourhand.client._operations._deleting import delete as delete_at
+from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
+from hourhand.client._reading import read
+from hourhand.client._results import Job
+from hourhand.client._schedule_results import BackfillReport, Fire, Occurrence, Preview, Schedule
+from hourhand.client._steps import Operation, Request, Session, Stream
+
+
+def put(
+    session: Session,
+    schedule_id: str,
+    schedule: Mapping[str, Any] | None = None,
+    /,
+    **fields: Unpack[ScheduleFields],
+) -> Operation[Schedule]:
+    """Create a schedule, or replace it whole, from a mapping or from fields by name.
+
+    ``client.schedules.put("nightly", expression="0 3 * * *", timezone="Europe/Berlin",
+    handler="report")``. Without ``paused``, one that is replaced stays as it is. Raises `Invalid`.
+    """
+    body = encoded_schedule(merged(schedule, fields))
+    request = Request(method="PUT", target=_at(schedule_id), body=body)
+    return (yield from ask_for(Schedule, session, request))
+
+
+def get(session: Session, schedule_id: str) -> Operation[Schedule]:
+    """Return a schedule. Raises `NotFound`."""
+    request = Request(method="GET", target=_at(schedule_id))
+    return (yield from ask_for(Schedule, session, request))
+
+
+def list_schedules(
+    session: Session, *, page_size: int = 50, limit: int | None = None
+) -> Stream[Schedule]:
+    """Iterate over schedules in the order of their ids."""
+    yield from pages(
+        session, Schedule, ("schedules",), "schedules", page_size=page_size, limit=limit
+    )
+
+
+def delete(session: Session, schedule_id: str) -> Operation[None]:
+    """Delete a schedule. Raises `NotFound`."""
+    yield from delete_at(session, _at(schedule_id))
+
+
+def pause(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Schedule]:
+    """Let a schedule make no more jobs until it is resumed. Raises `NotFound`."""
+    request = _noted(schedule_id, "pause", note)
+    return (yield from ask_for(Schedule, session, request))
+
+
+def resume(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Schedule]:
+    """Let a paused schedule go on. Raises `NotFound`."""
+    request = _noted(schedule_id, "resume", note)
+    return (yield from ask_for(Schedule, session, request))
+
+
+def trigger(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Job]:
+    """Make a job of the schedule at once, beside those that its times make, and return it.
+
+    Done twice, there are two: so a lost answer is not asked for again, but raises `Unreachable`
+    that ``may_have_happened``; `occurrences` tells. Raises `NotFound`.
+    """
+    request = _noted(schedule_id, "trigger", note, is_repeatable=False)
+    return (yield from ask_for(Job, session, request))
+
+
+class BackfillOptions(TypedDict, total=False):
+    """How a backfill runs: see `backfill`."""
+
+    overlap: str | None
+    order: str | None
+    max_active: int | None
+    reprocess: str | None
+    note: str | None
+
+
+def backfill(
+    session: Session,
+    schedule_id: str,
+    start: datetime,
+    end: datetime,
+    *,
+    dry_run: bool = False,
+    **options: Unpack[BackfillOptions],
+) -> Operation[BackfillReport]:
+    """Run the nominal times from ``start`` to ``end``, both included; or only count them.
+
+    ``order`` is ``oldest`` or ``newest`` first, ``max_active`` how many run side by side, and
+    ``reprocess`` (``none``, ``failed``, ``all``) which run again that have a job already. As with
+    `trigger`, a lost answer is not asked for again. Raises `Invalid`, `Conflict`, `NotFound`.
+    """
+    body = encoded_schedule({"from": start, "to": end, "dry_run": dry_run or None, **options})
+    request = Request(
+        method="POST", target=_at(schedule_id, "backfill"), body=body, is_repeatable=dry_run
+    )
+    return (yield from ask_for(BackfillReport, session, request))
+
+
+def occurrences(
+    session: Session, schedule_id: str, *, page_size: int = 50, limit: int | None = None
+) -> Stream[Occurrence]:
+    """Iterate over what became of a schedule's past nominal times, newest first."""
+    listing = ("schedules", named("id", schedule_id), "occurrences")
+    yield from pages(session, Occurrence, listing, "occurrences", page_size=page_size, limit=limit)
+
+
+def upcoming(session: Session, schedule_id: str) -> Operation[tuple[datetime, ...]]:
+    """Return the next ten nominal times of a schedule. Raises `NotFound`."""
+    at = target("schedules", named("id", schedule_id), "occurrences", query={"limit": 1})
+    value = yield from ask(session, Request(method="GET", target=at))
+    return tuple([read(Fire, one).at for one in members(value, "upcoming")])
+
+
+def preview(
+    session: Session,
+    schedule: Mapping[str, Any] | None = None,
+    /,
+    *,
+    count: int = 10,
+    after: datetime | None = None,
+    **fields: Unpack[ScheduleFields],
+) -> Operation[Preview]:
+    """Return when a schedule would fire, strictly after ``after`` (now); nothing is created.
+
+    Its handler may be left out. Raises `Invalid`.
+    """
+    wanted = encoded_schedule({"count": count, "after": after})
+    body = wanted[:-1] + b',"schedule":' + encoded_schedule(merged(schedule, fields)) + b"}"
+    request = Request(method="POST", target=target("schedules", "preview"), body=body)
+    return (yield from ask_for(Preview, session, request))
+
+
+def _at(schedule_id: str, *rest: str) -> str:
+    return target("schedules", named("id", schedule_id), *rest)
+
+
+def _noted(schedule_id: str, verb: str, note: str | None, *, is_repeatable: bool = True) -> Request:
+    return Request(
+        method="POST",
+        target=_at(schedule_id, verb),
+        body=encoded({} if note is None else {"note": note}, "note"),
+        is_repeatable=is_repeatable,
+    )

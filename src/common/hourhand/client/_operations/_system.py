@@ -1,0 +1,24 @@
+"""Figures, handlers, and whether the API answers."""
+
+from __future__ import annotations
+
+from hourhand.client._operations._asking import ask, ask_for, members, target
+from hourhand.client._reading import read
+from hourhand.client._results import Health, RegisteredHandler, Stats
+from hourhand.client._steps import Operation, Request, Session
+
+
+def stats(session: Session) -> Operation[Stats]:
+    """Return how the system does, as of the last tick and of the queues' own counts."""
+    return (yield from ask_for(Stats, session, Request(method="GET", target=target("stats"))))
+
+
+def handlers(session: Session) -> Operation[tuple[RegisteredHandler, ...]]:
+    """Return every registered handler, by name."""
+    value = yield from ask(session, Request(method="GET", target=target("handlers")))
+    return tuple([read(RegisteredHandler, one) for one in members(value, "handlers")])
+
+
+def health(session: Session) -> Operation[Health]:
+    """Return that the API answers. It asks nothing of AWS, so it says nothing of it."""
+    return (yield from ask_for(Health, session, Request(method="GET", target=target("health"))))

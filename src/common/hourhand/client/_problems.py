@@ -1,0 +1,132 @@
+"""From an answer that is none of the good ones to an exception.
+
+The API's functions tell problems (RFC 9457). API Gateway before them has words of its own, such as
+``{"message": "Too Many Requests"}``, and whatever stands between may have none at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from hourhand.client._errors import (
+    ClientError,
+    Conflict,
+    FieldProblem,
+    Invalid,
+    NotFound,
+    ServerFailed,
+    Throttled,
+    TooLarge,
+    Unauthorised,
+    UnexpectedAnswer,
+)
+from hourhand.client._steps import Answer
+
+TYPE_PREFIX = "urn:hourhand:"
+NOT_DONE = frozenset({"unavailable", "written_by_newer"})
+"""The codes of failures after which nothing is half done."""
+
+MAX_TOLD_CHARACTERS = 500
+MAX_FIELD_PROBLEMS = 100
+
+_INVALID_STATUSES = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    }
+)
+_KINDS: Mapping[int, type[ClientError]] = {
+    **dict.fromkeys(_INVALID_STATUSES, Invalid),
+    HTTPStatus.UNAUTHORIZED: Unauthorised,
+    HTTPStatus.FORBIDDEN: Unauthorised,
+    HTTPStatus.NOT_FOUND: NotFound,
+    HTTPStatus.CONFLICT: Conflict,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TooLarge,
+    HTTPStatus.TOO_MANY_REQUESTS: Throttled,
+}
+_FOREIGN_DETAILS: Mapping[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "The API wants a token (JWT) that it accepts.",
+    HTTPStatus.FORBIDDEN: "The caller may not do this: it lacks execute-api:Invoke, or the "
+    "signature is not accepted.",
+    HTTPStatus.NOT_FOUND: "What answers there has no such route: is the endpoint the API's?",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request is larger than what is taken.",
+    HTTPStatus.TOO_MANY_REQUESTS: "The API is asked too often.",
+}
+
+
+def failure_of(answer: Answer, request: str) -> ClientError:
+    """Return what an answer other than 2xx means; ``request`` is told where nothing else is."""
+    told = _object(answer.body)
+    if isinstance(told.get("detail"), str) and isinstance(told.get("type"), str):
+        return problem_failure(told, answer.status)
+    return _foreign_failure(answer, told, request)
+
+
+def problem_failure(problem: Mapping[str, Any], status: int) -> ClientError:
+    """Return the exception for a problem object of the API, whatever it lacks."""
+    code = str(problem.get("type", "")).removeprefix(TYPE_PREFIX)
+    title, detail = problem.get("title"), problem.get("detail")
+    is_temporary = _is_temporary(status)
+    return _kind(status)(
+        str(detail or title or f"The API answered {status}."),
+        status=status,
+        code=code or None,
+        title=str(title or ""),
+        errors=_field_problems(problem.get("errors")),
+        is_temporary=is_temporary,
+        may_have_happened=_is_failure(status) and code not in NOT_DONE,
+    )
+
+
+def _foreign_failure(answer: Answer, told: Mapping[str, Any], request: str) -> ClientError:
+    """Return the exception for an answer that is not of the API's own functions."""
+    status = answer.status
+    said = told.get("message") or told.get("Message") or answer.headers.get("www-authenticate")
+    told_text = f" It said: {str(said)[:MAX_TOLD_CHARACTERS]}" if said else ""
+    standard = f"{request} was answered {status}, not by the functions of Hourhand."
+    return _kind(status)(
+        f"{_FOREIGN_DETAILS.get(status, standard)}{told_text}",
+        status=status,
+        is_temporary=_is_temporary(status),
+        # A gateway that gave up waiting knows nothing of what became of the request.
+        may_have_happened=_is_failure(status),
+    )
+
+
+def _kind(status: int) -> type[ClientError]:
+    if _is_failure(status):
+        return ServerFailed
+    if status < HTTPStatus.BAD_REQUEST:
+        return UnexpectedAnswer
+    return _KINDS.get(status, ClientError)
+
+
+def _is_failure(status: int) -> bool:
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _is_temporary(status: int) -> bool:
+    return _is_failure(status) or status == HTTPStatus.TOO_MANY_REQUESTS
+
+
+def _field_problems(errors: Any) -> list[FieldProblem]:
+    if not isinstance(errors, list):
+        return []
+    return [
+        FieldProblem(str(one.get("field", "")), str(one.get("message", "")))
+        for one in errors[:MAX_FIELD_PROBLEMS]
+        if isinstance(one, dict)
+    ]
+
+
+def _object(body: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,222 @@
+"""``send_welcome.submit(payload, delay=60)``: what ``@job`` gives a handler to submit itself with.
+
+What submits is a client of the HTTP API, a layer above; a process that never submits must not pay
+for it. So it is looked up at the first submission, unless one was put here before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from importlib import import_module
+from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+
+from hourhand.domain.model import RetryPolicy
+from hourhand.handlers._context import JobContext
+
+Payload_contra = TypeVar("Payload_contra", contravariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+
+_CLIENT = "hourhand.client"
+
+
+class SubmitOptions(TypedDict, total=False):
+    """What a submission may say beside handler and payload; what is ``None`` is not given.
+
+    ``run_at`` and ``expires_at`` are aware datetimes, ``delay`` is seconds or a timedelta,
+    ``retry`` is a `hourhand.Retry` or a mapping of some of its fields.
+    """
+
+    run_at: datetime | None
+    delay: float | timedelta | None
+    priority: str | None
+    idempotency_key: str | None
+    id: str | None
+    timeout_seconds: int | None
+    expires_at: datetime | None
+    retention_seconds: int | None
+    on_lost: str | None
+    tenant: str | None
+    tags: Mapping[str, str] | None
+    retry: RetryPolicy | Mapping[str, Any] | None
+
+
+class SubmittedJob(Protocol):
+    """The job that was submitted: `hourhand.client.Job` tells all of it."""
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+
+    @property
+    def handler(self) -> str:
+        """The name of its handler."""
+
+    @property
+    def status(self) -> str:
+        """Its state when it was submitted."""
+
+    @property
+    def run_at(self) -> datetime:
+        """When it shall run."""
+
+
+class Submitter(Protocol):
+    """Submits jobs; `hourhand.Client` is one."""
+
+    def submit(
+        self, handler: str, payload: Any = None, /, **options: Unpack[SubmitOptions]
+    ) -> SubmittedJob:
+        """Submit a job and return it."""
+
+
+class AsyncSubmitter(Protocol):
+    """Submits jobs from an event loop; `hourhand.AsyncClient` is one."""
+
+    async def submit(
+        self, handler: str, payload: Any = None, /, **options: Unpack[SubmitOptions]
+    ) -> SubmittedJob:
+        """Submit a job and return it."""
+
+
+class JobFunction(Protocol[Payload_contra, Result_co]):
+    """A handler of a payload, as ``@job`` leaves it: the function itself, and two attributes."""
+
+    __name__: str
+    __qualname__: str
+
+    def __call__(self, ctx: JobContext, payload: Payload_contra) -> Result_co:
+        """Run the handler here and now, as any function."""
+
+    def submit(
+        self,
+        payload: Payload_contra | Mapping[str, Any],
+        /,
+        **options: Unpack[SubmitOptions],
+    ) -> SubmittedJob:
+        """Submit a job of this handler."""
+
+    async def submit_async(
+        self,
+        payload: Payload_contra | Mapping[str, Any],
+        /,
+        **options: Unpack[SubmitOptions],
+    ) -> SubmittedJob:
+        """Submit a job of this handler, from an event loop."""
+
+
+class PlainJobFunction(Protocol[Result_co]):
+    """A handler without a payload, as ``@job`` leaves it."""
+
+    __name__: str
+    __qualname__: str
+
+    def __call__(self, ctx: JobContext) -> Result_co:
+        """Run the handler here and now, as any function."""
+
+    def submit(self, **options: Unpack[SubmitOptions]) -> SubmittedJob:
+        """Submit a job of this handler."""
+
+    async def submit_async(self, **options: Unpack[SubmitOptions]) -> SubmittedJob:
+        """Submit a job of this handler, from an event loop."""
+
+
+class Registration(Protocol):
+    """What ``@job(...)`` is applied as."""
+
+    @overload
+    def __call__(
+        self, function: Callable[[JobContext, Payload_contra], Result_co], /
+    ) -> JobFunction[Payload_contra, Result_co]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[JobContext], Result_co], /
+    ) -> PlainJobFunction[Result_co]: ...
+    @overload
+    def __call__(self, function: F, /) -> F: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Submitters:
+    """Who submits for handlers; ``None`` leaves it to the default client."""
+
+    blocking: Submitter | None = None
+    awaiting: AsyncSubmitter | None = None
+
+
+class _Current:
+    """Who submits for handlers in this process, in whichever thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._submitters = Submitters()
+
+    def replace(self, submitters: Submitters) -> Submitters:
+        """Let others submit from now on; return who did before."""
+        with self._lock:
+            before, self._submitters = self._submitters, submitters
+            return before
+
+    def get(self) -> Submitters:
+        """Return who submits now."""
+        return self._submitters
+
+
+current_submitters = _Current()
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerSubmission:
+    """Submits jobs of one handler."""
+
+    handler: str
+
+    def submit(self, payload: Any = None, /, **options: Unpack[SubmitOptions]) -> SubmittedJob:
+        """Submit a job of this handler and return it; raises `hourhand.client.ClientError`.
+
+        The client that submits is the one given to `hourhand.client.use`, else the default one,
+        made at the first use for the API at ``HOURHAND_ENDPOINT``.
+        """
+        submitter = current_submitters.get().blocking or _default_submitter()
+        return submitter.submit(self.handler, payload, **options)
+
+    async def submit_async(
+        self, payload: Any = None, /, **options: Unpack[SubmitOptions]
+    ) -> SubmittedJob:
+        """Submit a job of this handler from an event loop, which goes on meanwhile.
+
+        By the `AsyncClient` given to `hourhand.client.use`, else as `submit`, in a thread.
+        """
+        # Only who awaits pays for it; whoever does has imported it.
+        import asyncio  # noqa: PLC0415
+
+        submitter = current_submitters.get().awaiting
+        if submitter is not None:
+            return await submitter.submit(self.handler, payload, **options)
+        # A default client of an event loop would die with the loop; handlers have one each.
+        return await asyncio.to_thread(self.submit, payload, **options)
+
+
+def let_submit(handler: str, function: Callable[..., Any]) -> None:
+    """Give ``function`` its ``submit`` and ``submit_async``, unless it has its own.
+
+    What takes no attributes, such as a bound method, stays without.
+    """
+    submission = HandlerSubmission(handler)
+    for name in ("submit", "submit_async"):
+        existing = getattr(function, name, None)
+        if existing is None or isinstance(getattr(existing, "__self__", None), HandlerSubmission):
+            with suppress(AttributeError, TypeError):
+                setattr(function, name, getattr(submission, name))
+
+
+def _default_submitter() -> Submitter:
+    """Return the default client."""
+    # By name and at first use: the client is a layer above, and httpx shall be loaded by nobody
+    # who does not submit.
+    return cast("Submitter", import_module(_CLIENT).default_client())
