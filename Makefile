@@ -15,7 +15,7 @@ EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test prove rehearse spin bench emulator peers synth bootstrap deploy diff destroy e2e lint types layers format clean
+.PHONY: help setup demo dev test prove rehearse spin browser bench emulator peers generator synth bootstrap deploy diff destroy e2e lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,7 +90,7 @@ destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables
 
 # The branches of what decides (domain) and acts (services) are all tested; the rest is reported. The
 # quick half of the proof runs apart: measuring coverage would double its time.
-test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
+test: setup generator $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
 	$(BIN)/python -m pytest --ignore=tests/proof -n $(WORKERS) --cov --cov-report=term
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
 	$(BIN)/python -m pytest tests/proof -n $(WORKERS) --dist worksteal
@@ -114,6 +114,14 @@ spin: ## Install Spin and a C compiler, if they are missing (Debian, as root)
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends spin gcc libc6-dev >/dev/null; \
 	  else echo "spin: install Spin and a C compiler first (Debian, Ubuntu: apt-get install spin gcc libc6-dev)" >&2; exit 1; fi; fi
 
+# The console is tested in a real one.
+browser: ## Install Chromium, if it is missing (Debian, as root)
+	@if ! command -v chromium >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "browser: installing Chromium"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	  else echo "browser: install Chromium first (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; fi; fi
+
 bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 15 minutes, and write docs/performance.md; ONLY="dispatch cost" runs some
 	$(BIN)/python -m bench $(ONLY)
 
@@ -127,9 +135,9 @@ else
 endif
 	@touch $@
 
-# The emulator, our tools and the programs that we are measured beside ask for different versions of the
-# same packages: each gets a place of its own.
-emulator peers: %: .venv-%/.installed
+# The emulator, the programs that we are measured beside, the generator of clients and our own tools
+# ask for different versions of the same packages: each gets a place of its own.
+emulator peers generator: %: .venv-%/.installed
 	@:
 
 .venv-%/.installed: constraints-%.txt
@@ -158,5 +166,5 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff format .
 
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) .venv-emulator .venv-peers infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-emulator .venv-generator .venv-peers infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from hourhand.http_api.openapi_routes import DESCRIPTIONS, Description
-from hourhand.http_api.openapi_texts import FIELD_TEXTS, INFO_TEXT
+from hourhand.http_api.openapi_texts import FIELD_TEXTS, INFO_TEXT, SHAPE_TEXTS
 from hourhand.schemas import NEVER_NULL, BatchRequest, JobPatch, JobSubmission, responses
 
 API_VERSION = "1"
@@ -140,9 +140,13 @@ def _by_name(models: set[type[BaseModel]]) -> list[type[BaseModel]]:
 
 
 def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what is said of each field, and leave out the titles that only repeat names."""
+    """Add what is said of it and of each field, without the titles that only repeat names."""
     described = deepcopy(dict(schema))
     described.pop("title", None)
+    if "description" in described:
+        # Docstrings mark code as reStructuredText does; OpenAPI's texts are CommonMark.
+        text = SHAPE_TEXTS.get(name, described["description"])
+        described["description"] = text.replace("``", "`")
     for field, value in described.get("properties", {}).items():
         value.pop("title", None)
         text = FIELD_TEXTS.get(name, {}).get(field)

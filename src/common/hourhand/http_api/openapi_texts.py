@@ -9,6 +9,21 @@ Times carry an offset on their way in, and are UTC with `Z` and milliseconds on 
 Unknown fields are refused, not ignored. Errors are RFC 9457 problems; API Gateway's own 403, 413
 and 429 are not. Deployed, every route needs the same authorisation."""
 
+SHAPE_TEXTS = {
+    "BackfillInput": "Which past nominal times to run, `from` and `to` included, and how.",
+    "CalendarInput": "A calendar as it is put: what the schedules that name it leave out.",
+    "JobPatch": (
+        "What changes of a job that is not yet running: the fields that are sent. Only `expires_at`"
+        " and `payload` may be null: that removes the one, and the other becomes null."
+    ),
+    "JobStatus": "The states of a job; SUCCEEDED, DEAD, CANCELLED and EXPIRED are its ends.",
+    "JobSubmission": (
+        "A job as it is submitted. What is absent or null is as its handler's policies say, or"
+        " else as the default is."
+    ),
+}
+"""Of the shapes whose docstrings speak to who reads our code."""
+
 _FILTERS = {
     "status": "Only jobs in this state.",
     "handler": "Only jobs of this handler.",

@@ -32,6 +32,10 @@ class MotoServer:
         )
         from werkzeug.serving import make_server
 
+        from hourhand.local.moto_tables import sort_by_strings
+
+        sort_by_strings()
+
         class QuietHandler(MotoRequestHandler):
             timeout = STALLED_CLIENT_SECONDS
 

@@ -1,8 +1,13 @@
 """Stand-ins for AWS, the clock and chance: for the tests of Hourhand's users and for its own.
 
-Each implements a port of `hourhand.ports` in memory, in virtual time and without chance, and
-passes the same contract tests as the adapters for AWS.
+`FakeHourhand` stands in for a whole installation: what users test their own code with, by the
+fixture of `hourhand.testing.fixtures`. Each of the others implements a port of `hourhand.ports` in
+memory, in virtual time and without chance, and passes the same contract tests as the adapters for
+AWS.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from hourhand.testing.chance import FakeChance
 from hourhand.testing.clock import START, FakeClock
@@ -29,6 +34,12 @@ from hourhand.testing.schedule_store import KeptDefinition, MemoryScheduleStore
 from hourhand.testing.slot_store import MemorySlotStore
 from hourhand.testing.telemetry import LogLine, Measurement, RecordingTelemetry
 
+if TYPE_CHECKING:
+    from hourhand.testing.contexts import make_context
+    from hourhand.testing.fake_hourhand import FakeHourhand
+    from hourhand.testing.inline_runner import Run
+    from hourhand.testing.installation import GoesRound
+
 __all__ = [
     "ACTOR",
     "READS",
@@ -38,7 +49,9 @@ __all__ = [
     "DeadLetter",
     "FakeChance",
     "FakeClock",
+    "FakeHourhand",
     "Faults",
+    "GoesRound",
     "KeptDefinition",
     "KeptFailure",
     "KeptText",
@@ -56,9 +69,11 @@ __all__ = [
     "QueueBehaviour",
     "QueuedMessage",
     "RecordingTelemetry",
+    "Run",
     "SweepInvocation",
     "When",
     "make_content",
+    "make_context",
     "make_delivery",
     "make_entry",
     "make_event",
@@ -67,3 +82,21 @@ __all__ = [
     "make_outgoing",
     "make_record",
 ]
+
+# Looked up when first used: who takes a store needs neither the wiring nor the client's httpx.
+_LATER = {
+    "FakeHourhand": "hourhand.testing.fake_hourhand",
+    "GoesRound": "hourhand.testing.installation",
+    "Run": "hourhand.testing.inline_runner",
+    "make_context": "hourhand.testing.contexts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

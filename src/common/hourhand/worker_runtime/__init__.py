@@ -22,7 +22,11 @@ from hourhand.worker_runtime._batch import (
     Execution,
     WorkerRuntime,
 )
+from hourhand.worker_runtime._call import Raised, Returned
+from hourhand.worker_runtime._context import job_context
+from hourhand.worker_runtime._errors import error_info
 from hourhand.worker_runtime._loaded import LoadedHandlers
+from hourhand.worker_runtime._outcomes import finished_call, timed_out
 from hourhand.worker_runtime._process import WorkerProcess
 from hourhand.worker_runtime._runner import ThreadRunner
 from hourhand.worker_runtime._tools import HandlerAbandoned, RunLimits, RunnerTools
@@ -33,9 +37,15 @@ __all__ = [
     "Execution",
     "HandlerAbandoned",
     "LoadedHandlers",
+    "Raised",
+    "Returned",
     "RunLimits",
     "RunnerTools",
     "ThreadRunner",
     "WorkerProcess",
     "WorkerRuntime",
+    "error_info",
+    "finished_call",
+    "job_context",
+    "timed_out",
 ]

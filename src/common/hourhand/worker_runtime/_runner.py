@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 
 from hourhand.domain.model import ErrorInfo, Job, Outcome
-from hourhand.domain.times import floor_ms
 from hourhand.domain.unknown_handler import wait_for_handler
 from hourhand.handlers import (
     HandlersNotLoaded,
     JobContext,
-    JobLogger,
-    Occurrence,
     StopSignal,
     UnknownHandler,
 )
 from hourhand.ports import Finished, Pulse
 from hourhand.services.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker_runtime._call import HandlerCall
+from hourhand.worker_runtime._context import job_context
 from hourhand.worker_runtime._errors import error_info
 from hourhand.worker_runtime._heart import Heart
 from hourhand.worker_runtime._process import Record
@@ -129,38 +126,6 @@ class ThreadRunner:
         )
 
     def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
-        clock = self._tools.clock
-        fields = {
-            "job_id": job.id,
-            "handler": job.handler,
-            "attempt": job.attempt,
-            "trace_id": job.trace_id,
-        }
-        return JobContext(
-            job_id=job.id,
-            attempt=job.attempt,
-            max_attempts=job.retry.max_attempts,
-            last_error=last_error,
-            run_at=job.run_at,
-            occurrence=_occurrence_of(job),
-            tenant=job.tenant,
-            tags=dict(job.tags),
-            idempotency_key=job.idempotency_key,
-            trace_id=job.trace_id,
-            deadline=floor_ms(clock.now() + timedelta(seconds=job.timeout_seconds)),
-            cancelled=stop,
-            logger=JobLogger(self._tools.logger, fields),
-            ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
-            monotonic=clock.monotonic,
+        return job_context(
+            job, last_error, stop, clock=self._tools.clock, logger=self._tools.logger
         )
-
-
-def _occurrence_of(job: Job) -> Occurrence | None:
-    if job.schedule_id is None or job.occurrence is None:
-        return None
-    return Occurrence(
-        schedule_id=job.schedule_id,
-        at=job.occurrence,
-        previous=job.previous_occurrence,
-        interval_start=job.interval_start,
-    )

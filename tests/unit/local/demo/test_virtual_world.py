@@ -9,10 +9,9 @@ import pytest
 
 from hourhand import JobContext, Retry, Snooze
 from hourhand.handlers import Registry, job
-from hourhand.local.demo import virtual_world
 from hourhand.local.demo.client import DemoFailed
 from hourhand.local.demo.virtual_world import VirtualWorld
-from hourhand.testing import START
+from hourhand.testing import START, installation
 
 HOUR = timedelta(hours=1)
 
@@ -33,7 +32,7 @@ def registry() -> Registry:
 
     @job("sleeps", registry=registry)
     def sleeps(ctx: JobContext, payload: Any) -> None:
-        raise Snooze(60)
+        raise Snooze(0)
 
     return registry
 
@@ -74,7 +73,7 @@ def test_what_the_api_refuses_is_an_answer(world: VirtualWorld) -> None:
 def test_messages_that_go_round_in_circles_end_it(
     world: VirtualWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(virtual_world, "MAX_MESSAGES", 2)
+    monkeypatch.setattr(installation, "MAX_ATTEMPTS_AT_ONCE", 2)
     submit(world, handler="sleeps")
-    with pytest.raises(DemoFailed, match="round in circles"):
+    with pytest.raises(DemoFailed, match="More than 2 attempts"):
         world.run_until(START + HOUR)

@@ -1,0 +1,132 @@
+"""Runs handlers where the test runs: in its own thread, so that its debugger and patches reach."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.model import ErrorInfo, Job, Outcome
+from hourhand.handlers import JOB_LOGGER, JobContext, RetryLater, Snooze, result_text
+from hourhand.ports import Clock, Finished, Pulse
+from hourhand.testing.live_handlers import LiveHandlers
+from hourhand.testing.virtual_stop import VirtualStop
+from hourhand.worker_runtime import (
+    Raised,
+    Returned,
+    error_info,
+    finished_call,
+    job_context,
+    timed_out,
+)
+
+_LOGGER = logging.getLogger("hourhand.testing")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """One attempt at a job, as the test double made it.
+
+    ``at`` is when it began, ``outcome`` how it ended: ``SUCCEEDED``, ``FAILED``, ``TIMED_OUT``,
+    ``SNOOZED`` or ``CANCELLED``. ``error`` is what the handler raised, the very object.
+    """
+
+    job_id: str
+    handler: str
+    attempt: int
+    at: datetime
+    outcome: str
+    error: BaseException | None = None
+
+
+class InlineRunner:
+    """Implements `hourhand.ports.HandlerRunner` in the thread that asks for it.
+
+    Its time is the fake clock's: a handler times out that moves this clock beyond its limit.
+    Nothing interrupts one that does not return. ``runs`` holds what was run, in order.
+    """
+
+    def __init__(self, handlers: LiveHandlers, clock: Clock) -> None:
+        """Run what ``handlers`` names by ``clock``."""
+        self.runs: list[Run] = []
+        self._handlers = handlers
+        self._clock = clock
+
+    def run(
+        self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
+    ) -> Finished:
+        """Run the handler of ``job`` to its end.
+
+        Only what is no failure of the handler is raised: `KeyboardInterrupt`, and what a test
+        framework ends a test with.
+        """
+        began_at = self._clock.now()
+        stop = VirtualStop(pulse, self._clock)
+        stop.context = context = job_context(
+            job, last_error, stop, clock=self._clock, logger=logging.getLogger(JOB_LOGGER)
+        )
+        ended, error = self._call(job.handler, context, payload_text)
+        if context.remaining_seconds > 0:
+            finished = finished_call(ended, stop.reason, context.last_progress)
+        else:
+            finished = timed_out(job, ended, None, context.last_progress)
+        run = Run(
+            job_id=job.id,
+            handler=job.handler,
+            attempt=job.attempt,
+            at=began_at,
+            outcome=str(finished.outcome),
+            error=error,
+        )
+        self.runs.append(run)
+        _tell(run, finished)
+        return finished
+
+    def _call(
+        self, name: str, context: JobContext, payload_text: str
+    ) -> tuple[Returned | Raised, BaseException | None]:
+        try:
+            handler = self._handlers.get(name)
+            value = handler.function(context, *handler.arguments(payload_text))
+            if inspect.isawaitable(value):
+                value = _wait_for(value)
+            return Returned(result_text(value)), None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raised is its failure
+            wish = error if isinstance(error, (RetryLater, Snooze)) else None
+            return Raised(error_info(error), wish), error
+
+
+def _wait_for(awaitable: Awaitable[Any]) -> Any:
+    """Run an ``async`` handler to its end, also below a test that is itself ``async``."""
+    import asyncio  # noqa: PLC0415 - only tests with async handlers need it
+
+    async def main() -> Any:
+        return await awaitable
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main())
+    # A thread has one loop, and the test's own is busy waiting for us.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, asyncio.run, main()).result()
+
+
+def _tell(run: Run, finished: Finished) -> None:
+    """Log a failure: test frameworks show it beside a test that fails, and hide it else."""
+    if finished.outcome in {Outcome.FAILED, Outcome.TIMED_OUT}:
+        reason = "" if finished.error is None else finished.error.message
+        _LOGGER.warning(
+            "Attempt %d of job %s (%s) ended %s: %s",
+            run.attempt,
+            run.job_id,
+            run.handler,
+            run.outcome,
+            reason,
+            exc_info=run.error,
+        )

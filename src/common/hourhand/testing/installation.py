@@ -1,0 +1,178 @@
+"""A whole installation in memory: API, scheduler and one worker, on a clock that stands still.
+
+These are the services that are deployed, over the memory adapters. Time passes only where
+`Installation.run_until` is told to let it: then the scheduler ticks and the worker works as
+they would, one thing after the other, in the order of time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from hourhand.bootstrap import Adapters, wire_api, wire_scheduler, wire_worker
+from hourhand.domain.timings import Timings
+from hourhand.http_api import create_app
+from hourhand.ports import HandlerDirectory, HandlerRunner
+from hourhand.schedule_ports import DUE_SHARDS
+from hourhand.services.execution import Disposition
+from hourhand.settings import Settings
+from hourhand.testing.chance import FakeChance
+from hourhand.testing.clock import FakeClock
+from hourhand.testing.control_store import MemoryControlStore
+from hourhand.testing.idempotency_store import MemoryIdempotencyStore
+from hourhand.testing.invoker import MemorySweepInvoker
+from hourhand.testing.job_store import MemoryJobStore
+from hourhand.testing.objects import MemoryObjectStore
+from hourhand.testing.queues import QueuedMessage
+from hourhand.testing.schedule_store import MemoryScheduleStore
+from hourhand.testing.slot_store import MemorySlotStore
+from hourhand.testing.stepped_queues import SteppedQueues, starts_at
+from hourhand.testing.telemetry import RecordingTelemetry
+
+TICK_EVERY = timedelta(minutes=4)
+"""Deployed it is a minute. A look-ahead of five leaves room for this, at a quarter of the work."""
+
+LONGEST_REST = timedelta(hours=12)
+"""Between two ticks while nothing is to come. The sweep after it reads each minute of the rest."""
+
+MOMENT = timedelta(milliseconds=1)
+"""The shortest time that times are told apart by."""
+
+MAX_ATTEMPTS_AT_ONCE = 10_000
+"""Messages worked off at one instant; more would mean that jobs go round in circles."""
+
+FUNCTION_SECONDS = 900.0
+TICK_SECONDS = 55.0
+
+
+class GoesRound(RuntimeError):
+    """Jobs make jobs, or come again, without any time passing."""
+
+
+class Installation:
+    """An installation of which the time is the test's.
+
+    ``chance`` adds nothing to delays: a retry comes exactly when its policy's plain delay ends.
+    """
+
+    def __init__(
+        self,
+        clock: FakeClock,
+        handlers: HandlerDirectory,
+        runner: HandlerRunner,
+        after_each: Callable[[], None],
+    ) -> None:
+        """Start empty, at the time of ``clock``; ``runner`` runs what ``handlers`` names.
+
+        ``after_each`` is called after each message, when what came of it is committed; what it
+        raises, `run_until` raises.
+        """
+        self.clock = clock
+        self.chance = FakeChance(drawn=0.0)
+        self.telemetry = RecordingTelemetry()
+        self.jobs = MemoryJobStore()
+        self.schedules = MemoryScheduleStore()
+        # It is younger than an installation that looks back for a day at its first tick.
+        timings = Timings(first_look_back=timedelta(minutes=15))
+        self.queues = SteppedQueues(clock, visibility=timings.visibility)
+        settings, adapters = Settings(timings=timings), self._adapters(handlers)
+        self.app = create_app(wire_api(settings, adapters))
+        self._scheduling = wire_scheduler(settings, adapters).scheduling
+        self._execution = wire_worker(settings, adapters).execution
+        self._runner = runner
+        self._after_each = after_each
+        self._look_ahead = timings.look_ahead
+        self._tick_numbers = itertools.count(1)
+
+    def run_until(self, end: datetime) -> None:
+        """Let time pass until ``end``, an aware datetime, with all that happens meanwhile.
+
+        What is due by then is worked off, also where a handler moved the clock itself. Raises
+        `GoesRound` where that takes no end.
+        """
+        next_tick = self.clock.now()
+        handled = 0
+        while True:
+            now = self.clock.now()
+            if next_tick <= now:
+                next_tick = self._tick()
+            waiting = self.queues.next_to_start()
+            instant = starts_at(waiting[0]) if waiting else next_tick
+            step_to = min(instant, next_tick, end)
+            if step_to > now:
+                self.clock.advance_to(step_to)
+                handled = 0
+            elif waiting and instant <= now:
+                handled += self._work_off_all(waiting)
+                if handled > MAX_ATTEMPTS_AT_ONCE:
+                    raise GoesRound(self._circle(waiting[0].message.job_id))
+            else:
+                return
+
+    def work_off_job(self, job_id: str) -> None:
+        """Work off the messages of one job that are due; nothing happens where there are none."""
+        for held in self.queues.messages():
+            if held.message.job_id == job_id and starts_at(held) <= self.clock.now():
+                self._work_off(held)
+
+    def _tick(self) -> datetime:
+        """Let the scheduler tick, and return when it has to again."""
+        report = self._scheduling.tick(f"tick-{next(self._tick_numbers)}", lambda: TICK_SECONDS)
+        now = self.clock.now()
+        if report.entries or report.schedules_visited:
+            return now + TICK_EVERY
+        rest_until = now + LONGEST_REST
+        due = [job.due_at for job in self.jobs.jobs().values() if job.due_at is not None]
+        needed_at = min([rest_until, *due, *self._next_visits(rest_until)]) - self._look_ahead
+        return max(needed_at, now + TICK_EVERY)
+
+    def _next_visits(self, until: datetime) -> list[datetime]:
+        """Return when schedules next want to be looked at."""
+        pages = (
+            self.schedules.read_due(shard, until=until, position=None, limit=1)
+            for shard in range(DUE_SHARDS)
+        )
+        return [due.next_at for page in pages for due in page.due]
+
+    def _work_off_all(self, waiting: list[QueuedMessage]) -> int:
+        for held in waiting:
+            self._work_off(held)
+        return len(waiting)
+
+    def _work_off(self, held: QueuedMessage) -> None:
+        delivery = self.queues.take(held)
+        disposition = self._execution.handle(delivery, self._runner, lambda: FUNCTION_SECONDS)
+        if disposition is Disposition.DONE:
+            self.queues.delete(delivery)
+        else:
+            # Hidden for no time it comes again all the same, a moment later.
+            held.visible_at = max(held.visible_at, self.clock.now() + MOMENT)
+        self._after_each()
+
+    def _circle(self, job_id: str) -> str:
+        job = self.jobs.jobs()[job_id]
+        at = self.clock.now().isoformat()
+        return (
+            f"More than {MAX_ATTEMPTS_AT_ONCE:,} attempts at {at}, the last of {job.handler} (job "
+            f"{job_id}). Does a handler submit itself again, snooze for no time, or retry "
+            "without a delay?"
+        )
+
+    def _adapters(self, handlers: HandlerDirectory) -> Adapters:
+        return Adapters(
+            jobs=self.jobs,
+            control=MemoryControlStore(),
+            schedules=self.schedules,
+            calendars=self.schedules,
+            slots=MemorySlotStore(),
+            objects=MemoryObjectStore(),
+            queues=self.queues,
+            clock=self.clock,
+            chance=self.chance,
+            telemetry=self.telemetry,
+            idempotency=MemoryIdempotencyStore(),
+            handlers=handlers,
+            invoker=MemorySweepInvoker(accepts=False),
+        )

@@ -1,0 +1,56 @@
+"""The handlers of a test: those that its code registers, and what stands in for some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hourhand.handlers import Handler, Registry
+from hourhand.ports import HandlerInfo
+
+
+class LiveHandlers:
+    """Implements `hourhand.ports.HandlerDirectory` over a registry as it stands at each call.
+
+    So a test may register handlers, or import the modules that do, at any moment. A stub goes
+    before the handler of its name.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        """Look into ``registry``."""
+        self._registry = registry
+        self._stubs: dict[str, Handler] = {}
+
+    def stub(self, name: str, function: Callable[..., Any]) -> None:
+        """Let ``function`` do the work of ``name``, under the policies of the real one if known.
+
+        Raises `hourhand.handlers.InvalidHandler` for a name or function that no handler can have.
+        """
+        policies = self._registry.get(name).policies if name in self._registry else None
+        self._stubs[name] = Registry().add(name, function, policies)
+
+    def get(self, name: str) -> Handler:
+        """Return the handler of that name, raise `hourhand.handlers.UnknownHandler` if none is."""
+        return self._stubs.get(name) or self._registry.get(name)
+
+    def name_of(self, handler: str | Callable[..., Any]) -> str:
+        """Return the name under which a function is registered; a name is taken as it is.
+
+        Raises `ValueError` for a function that is no handler.
+        """
+        if isinstance(handler, str):
+            return handler
+        for known in self._registry:
+            if known.function is handler:
+                return known.name
+        raise ValueError(f"{handler!r} is not a registered handler; give its name, or the function")
+
+    def find(self, name: str) -> HandlerInfo | None:
+        """Return what is known of the handler of that name."""
+        is_known = name in self._stubs or name in self._registry
+        return self.get(name).info if is_known else None
+
+    def all(self) -> Sequence[HandlerInfo]:
+        """Return every handler, by name."""
+        names = {*self._stubs, *(handler.name for handler in self._registry)}
+        return [self.get(name).info for name in sorted(names)]
