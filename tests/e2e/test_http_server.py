@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from hourhand.console import loopback
+from hourhand.console.loopback import MAX_BODY_BYTES, RunningServer, own_hosts
 from hourhand.domain.errors import InvalidInput
 from hourhand.http_api import create_app
-from hourhand.local import http_server
-from hourhand.local.http_server import MAX_BODY_BYTES, RunningServer, own_hosts, serve
+from hourhand.local.http_server import serve
 from tests.world.world import World
 
 JSON = {"Content-Type": "application/json"}
@@ -95,9 +96,12 @@ def test_path_and_query_arrive_decoded(server: RunningServer, world: World) -> N
     assert [listed["id"] for listed in found] == [job.id]
 
 
-def test_the_home_page_leads_to_the_docs(server: RunningServer) -> None:
+def test_the_home_page_leads_to_the_console(server: RunningServer) -> None:
     reply = ask(server, "GET", "/")
-    assert (reply.status, reply.headers["location"]) == (302, "/v1/docs")
+    assert (reply.status, reply.headers["location"]) == (302, "/console/")
+
+
+def test_the_docs_are_a_page(server: RunningServer) -> None:
     page = ask(server, "GET", "/v1/docs")
     assert page.headers["content-type"].startswith("text/html")
     assert page.body.startswith(b"<!DOCTYPE html>")
@@ -286,7 +290,7 @@ def test_requests_side_by_side_do_not_mix(server: RunningServer) -> None:
 
 
 def test_a_silent_connection_is_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server._Handler, "timeout", 0.05)
+    monkeypatch.setattr(loopback._Handler, "timeout", 0.05)
     server = serve(create_app(world.api), port=0)
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(b"GET /v1/health HTTP/1.1\r\nHo")
@@ -295,8 +299,8 @@ def test_a_silent_connection_is_closed(world: World, monkeypatch: pytest.MonkeyP
 
 
 def test_connections_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 1)
-    monkeypatch.setattr(http_server, "ACCEPT_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(loopback, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(loopback, "ACCEPT_WAIT_SECONDS", 0.01)
     server = serve(create_app(world.api), port=0)
     first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     first.request("GET", "/v1/health")

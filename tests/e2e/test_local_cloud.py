@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -67,6 +68,13 @@ def test_a_job_goes_all_the_way_and_sees_the_commands_environment(dev: Dev) -> N
     assert job["lateness_ms"] < 5000
     dev.wait(lambda: dev.match(r"(worker-\d +printed by greet)"))
     dev.wait(lambda: dev.match(rf"(succeeded +{job['id']})"))
+
+
+def test_the_console_is_where_the_command_says(dev: Dev) -> None:
+    address = dev.match(r"console +(http://\S+)")
+    assert address == f"http://127.0.0.1:{dev.port}/console/"
+    with urlopen(address) as page:  # noqa: S310 - of loopback
+        assert page.headers["content-type"].startswith("text/html")
 
 
 def test_a_large_payload_is_accepted_and_told(dev: Dev) -> None:

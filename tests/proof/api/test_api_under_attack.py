@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext, job
+from hourhand.console.loopback import RunningServer
 from hourhand.handlers import default_registry
 from hourhand.http_api import App, create_app
-from hourhand.local.http_server import EntryPoint, RunningServer, serve
+from hourhand.local.http_server import EntryPoint, serve
 from tests.proof.api.assault import IDS, KINDS, Assault, prepare
 from tests.proof.api.conformance import check_conformance
 from tests.proof.api.hostile_texts import ALL_WORDS

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hourhand.console.loopback import RunningServer
 from hourhand.domain.timings import Timings
 from hourhand.local.api_function import ApiFunction
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
@@ -29,7 +30,7 @@ from hourhand.local.environment import (
 )
 from hourhand.local.event_source import EventSource
 from hourhand.local.handler_watch import Handlers, HandlerWatch, read_handlers
-from hourhand.local.http_server import RunningServer, serve
+from hourhand.local.http_server import serve
 from hourhand.local.moto_server import MotoServer
 from hourhand.local.news import Tell
 from hourhand.local.scheduler_slot import SchedulerSlot

@@ -1,96 +1,29 @@
-"""The API on loopback: HTTP requests become API Gateway's events for the function's entry point.
+"""The API and the console on loopback, on one port.
 
-Any page that a browser shows can send requests to loopback, and by a name that it lets resolve to
-127.0.0.1 read the answers too. So only requests to a loopback ``Host`` with this server's port are
-answered, and none from a foreign ``Origin`` (DESIGN, section 8).
+The console's page comes from its files; everything else becomes an event of API Gateway for the
+function's entry point. Whom the server answers at all: `hourhand.console.loopback`.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
-import socket
-import sys
-import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.http_api.problems import PROBLEM_JSON
+from hourhand.console.loopback import Reply, Request, RunningServer, serve_loopback
+from hourhand.console.pages import About, Pages
 from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.lambda_context import LocalContext
-from hourhand.schemas import quoted
-
-HOME = "/v1/docs"
-HTTP_PORT = 80
-MAX_BODY_BYTES = 6 * 1024 * 1024
-"""What a Lambda function's event holds; API Gateway would answer 413 too."""
-
-MAX_DISCARDED_BYTES = 32 * 1024 * 1024
-"""How much of a refused body is read, so that its sender comes to read the answer."""
-
-IDLE_SECONDS = 30.0
-"""How long a connection may be silent, between requests or within one."""
-
-MAX_CONNECTIONS = 128
-ACCEPT_WAIT_SECONDS = 1.0
-CLOSE_POLL_SECONDS = 0.05
-"""How soon a server notices that it shall close."""
 
 API_SECONDS = 29.0
 """An HTTP API of API Gateway waits at most 30 s for its function."""
 
-_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-_DISCARD_STEP_BYTES = 65_536
-_NO_HEADERS = "HTTP/0.9"
-"""Its answers are a body alone, which tells of no failure."""
-
-_TOO_LARGE = frozenset({HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_URI_TOO_LONG})
-
 _log = logging.getLogger(__name__)
 
 EntryPoint = Callable[[Mapping[str, Any], object], Mapping[str, Any]]
-
-
-class _Refusal(Exception):
-    """The request is answered by the server itself; the entry point never sees it."""
-
-    def __init__(self, status: HTTPStatus, detail: str, field: str = "", message: str = "") -> None:
-        self.status = status
-        self.detail = detail
-        self.errors = [{"field": field, "message": message}] if field else []
-        super().__init__(detail)
-
-
-@dataclass(frozen=True, slots=True)
-class RunningServer:
-    """A server that answers until it is closed."""
-
-    server: ThreadingHTTPServer
-    thread: threading.Thread
-
-    @property
-    def port(self) -> int:
-        """The port that it listens on."""
-        return int(self.server.server_address[1])
-
-    @property
-    def url(self) -> str:
-        """Where a browser on this machine finds it."""
-        host = str(self.server.server_address[0])
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
-
-    def close(self) -> None:
-        """Stop listening. Requests under way are answered by their own threads."""
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 def serve(handler: EntryPoint, host: str = "127.0.0.1", port: int = 8787) -> RunningServer:
@@ -98,226 +31,34 @@ def serve(handler: EntryPoint, host: str = "127.0.0.1", port: int = 8787) -> Run
 
     Raises `InvalidInput` for a host that is not loopback and for a port that cannot be had.
     """
-    address = "127.0.0.1" if host == "localhost" else host
-    if not _is_loopback(address):
-        fault = FieldError("host", "must be a loopback address: 127.0.0.1 or ::1")
-        raise InvalidInput("The local server listens on loopback only.", errors=(fault,))
-    server_class = _ServerV6 if ":" in address else _Server
-    try:
-        server = server_class((address, port), _Handler)
-    except (OSError, OverflowError) as error:
-        fault = FieldError("port", f"{port} cannot be listened on: {error}")
-        raise InvalidInput(f"Port {port} cannot be used: {error}.", errors=(fault,)) from error
-    server.entry_point = handler
-    thread = threading.Thread(
-        target=server.serve_forever, args=(CLOSE_POLL_SECONDS,), name="hourhand-http", daemon=True
+    pages = Pages(About())
+
+    def respond(request: Request) -> Reply:
+        return pages.find(request) or _call(handler, request)
+
+    return serve_loopback(respond, host, port)
+
+
+def _call(handler: EntryPoint, request: Request) -> Reply:
+    request_id = str(uuid.uuid4())
+    event = gateway_event(
+        # The entry point need not know HEAD: it is GET, whose body is not sent.
+        method="GET" if request.method == "HEAD" else request.method,
+        target=request.target,
+        headers=request.headers.items(),
+        body=request.body,
+        request_id=request_id,
+        now=datetime.now(UTC),
     )
-    thread.start()
-    return RunningServer(server, thread)
-
-
-def own_hosts(port: int) -> list[str]:
-    """Return every ``Host`` under which a server on ``port`` of loopback is meant."""
-    hosts = [f"{name}:{port}" for name in _LOOPBACK_NAMES]
-    # HTTP's own port is left out by clients.
-    return hosts + list(_LOOPBACK_NAMES) if port == HTTP_PORT else hosts
-
-
-def _is_loopback(address: str) -> bool:
+    context = LocalContext(
+        function_name="api", aws_request_id=request_id, limit_seconds=API_SECONDS
+    )
     try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
-class _Server(ThreadingHTTPServer):
-    """Bounds the connections: one too many waits a moment for another to end, then is closed."""
-
-    daemon_threads = True
-    request_queue_size = MAX_CONNECTIONS
-    entry_point: EntryPoint
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(timeout=ACCEPT_WAIT_SECONDS):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - inherited
-        # Clients go away when they like: that is no error of ours.
-        if not isinstance(sys.exception(), ConnectionError):
-            _log.error("A connection failed.", exc_info=True)
-
-
-class _ServerV6(_Server):
-    address_family = socket.AF_INET6
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """One connection: request after request, each checked before it reaches the entry point."""
-
-    server: _Server
-    protocol_version = "HTTP/1.1"
-    server_version = "hourhand"
-    timeout = IDLE_SECONDS
-    disable_nagle_algorithm = True
-    # An answer leaves in one piece, head and body.
-    wbufsize = -1
-
-    def handle_expect_100(self) -> bool:
-        """Refuse before the body is sent, where the client asks first."""
-        try:
-            self._check()
-        except _Refusal as refusal:
-            self._refuse(refusal)
-            return False
-        return super().handle_expect_100()
-
-    def answer(self) -> None:
-        """Check, translate, call, answer."""
-        try:
-            length = self._check()
-            body = self._read(length)
-        except _Refusal as refusal:
-            self._refuse(refusal)
-            return
-        if self.path == "/" and self.command in {"GET", "HEAD"}:
-            self._send(HTTPStatus.FOUND, {"location": HOME}, b"")
-            return
-        answer = self._call(body)
-        self._send(answer["statusCode"], answer.get("headers") or {}, answer_body(dict(answer)))
-
-    def __getattr__(self, name: str) -> Callable[[], None]:
-        """Let every method be answered: the API knows best which ones a route allows."""
-        if name.startswith("do_"):
-            return self.answer
-        raise AttributeError(name)
-
-    def _check(self) -> int:
-        """Return the length of the body; raise `_Refusal` for what must not be answered."""
-        self._check_addressee()
-        if self.request_version == _NO_HEADERS:
-            raise _Refusal(HTTPStatus.BAD_REQUEST, "HTTP/1.0 is the oldest that is answered.")
-        if not self.path.startswith("/"):
-            raise _Refusal(HTTPStatus.BAD_REQUEST, "The request target must be a path.")
-        if self.headers.get_all("transfer-encoding"):
-            raise _Refusal(HTTPStatus.LENGTH_REQUIRED, "Bodies must have a Content-Length.")
-        lengths = set(self.headers.get_all("content-length") or ["0"])
-        text = lengths.pop()
-        if lengths or not (text.isascii() and text.isdigit()):
-            raise _Refusal(HTTPStatus.BAD_REQUEST, "The Content-Length is no single number.")
-        if len(text) > len(str(MAX_BODY_BYTES)) or int(text) > MAX_BODY_BYTES:
-            allowed = f"must be at most {MAX_BODY_BYTES:,} bytes"
-            detail = "The body is too large."
-            raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, "body", allowed)
-        return int(text)
-
-    def _check_addressee(self) -> None:
-        own = own_hosts(int(self.server.server_address[1]))
-        hosts = [value.strip().lower() for value in self.headers.get_all("host") or []]
-        if len(hosts) != 1 or hosts[0] not in own:
-            allowed = f"must be one of {', '.join(own)}"
-            raise _Refusal(HTTPStatus.FORBIDDEN, "The Host is foreign.", "Host", allowed)
-        origins = {value.strip().lower() for value in self.headers.get_all("origin") or []}
-        if not origins <= {f"http://{name}" for name in own}:
-            allowed = "must be this server's own, or absent"
-            raise _Refusal(HTTPStatus.FORBIDDEN, "The Origin is foreign.", "Origin", allowed)
-
-    def _read(self, length: int) -> bytes:
-        body = self.rfile.read(length)
-        if len(body) < length:
-            raise _Refusal(HTTPStatus.BAD_REQUEST, "The body is shorter than its Content-Length.")
-        return body
-
-    def _call(self, body: bytes) -> Mapping[str, Any]:
-        request_id = str(uuid.uuid4())
-        event = gateway_event(
-            # The entry point need not know HEAD: it is GET, whose body is not sent.
-            method="GET" if self.command == "HEAD" else self.command,
-            target=self.path,
-            headers=self.headers.items(),
-            body=body,
-            request_id=request_id,
-            now=datetime.now(UTC),
-        )
-        context = LocalContext(
-            function_name="api", aws_request_id=request_id, limit_seconds=API_SECONDS
-        )
-        try:
-            return self.server.entry_point(event, context)
-        except Exception:  # noqa: BLE001 - whatever it raised, the client gets an answer
-            # As API Gateway does when a function fails.
-            _log.exception("The API function failed.")
-            return {
-                "statusCode": 500,
-                "headers": {"content-type": "application/json"},
-                "body": json.dumps({"message": "Internal Server Error"}),
-            }
-
-    def _refuse(self, refusal: _Refusal) -> None:
-        """Answer with a problem and end the connection: what follows in it is not trusted."""
-        code = "too_large" if refusal.status in _TOO_LARGE else refusal.status.name.lower()
-        problem: dict[str, Any] = {
-            "type": f"urn:hourhand:{code}",
-            "title": refusal.status.phrase,
-            "status": int(refusal.status),
-            "detail": refusal.detail,
-        }
-        if refusal.errors:
-            problem["errors"] = refusal.errors
-        self.close_connection = True
-        # Else a request line that cannot be read, or of HTTP/0.9, gets an answer without a status.
-        self.request_version = self.protocol_version
-        headers = {"content-type": PROBLEM_JSON, "connection": "close"}
-        self._send(refusal.status, headers, json.dumps(problem).encode())
-        self._discard()
-
-    def _discard(self) -> None:
-        """Read what the client still sends: closed at once, the answer would be lost to it."""
-        self.wfile.flush()
-        self.connection.settimeout(1.0)
-        try:
-            self.connection.shutdown(socket.SHUT_WR)
-            left = MAX_DISCARDED_BYTES
-            while left > 0 and (data := self.rfile.read1(_DISCARD_STEP_BYTES)):
-                left -= len(data)
-        except OSError:
-            return
-
-    def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if status != HTTPStatus.NO_CONTENT:
-            self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def send_error(
-        self,
-        code: int,
-        message: str | None = None,
-        explain: str | None = None,  # noqa: ARG002 - inherited
-    ) -> None:
-        """Tell of a request that is no HTTP, or whose head is too long."""
-        status = HTTPStatus(code)
-        # The base class repeats what was sent, however long it is.
-        self._refuse(_Refusal(status, quoted(message or status.phrase)))
-
-    def version_string(self) -> str:
-        """Name the server, not the Python that runs it."""
-        return self.server_version
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Keep quiet: requests are no news, and their paths may name what is private."""
+        answer = handler(event, context)
+    except Exception:  # noqa: BLE001 - whatever it raised, the client gets an answer
+        # As API Gateway does when a function fails.
+        _log.exception("The API function failed.")
+        body = json.dumps({"message": "Internal Server Error"}).encode()
+        return Reply(500, {"content-type": "application/json"}, body)
+    headers = answer.get("headers") or {}
+    return Reply(answer["statusCode"], headers, answer_body(dict(answer)))

@@ -18,13 +18,14 @@ from typing import Any
 from hourhand.aws.chance import SystemChance
 from hourhand.aws.clock import SystemClock
 from hourhand.bootstrap import Adapters, wire_api, wire_scheduler, wire_worker
+from hourhand.console.loopback import RunningServer
 from hourhand.domain.model import Priority
 from hourhand.domain.timings import Timings
 from hourhand.handlers import Registry, describe, load_handlers
 from hourhand.http_api import create_app
 from hourhand.local.api_function import ApiFunction
 from hourhand.local.environment import allow_current_folder
-from hourhand.local.http_server import RunningServer, serve
+from hourhand.local.http_server import serve
 from hourhand.local.lambda_context import LocalContext
 from hourhand.local.news import BatchBegun, BatchEnded, Tell, Ticked
 from hourhand.local.pause import Pause
