@@ -2,15 +2,15 @@
 
 What Hourhand uses is counted: the real services run over the real adapters against an emulator that
 counts as DynamoDB does (`bench.cost_lives`, `bench.cost_idle`). Prices are AWS's list prices, with
-their dates (`bench.prices`). Beside it stands what others would use for the same jobs, on paper
-(`bench.cost_others`). Not measured: time on Lambda, which is an input, and whatever AWS bills.
+their dates (`hourhand.cli.estimate.prices`). Beside it stands what others would use for the same
+jobs, on paper (`bench.cost_others`). Not measured: time on Lambda, which is an input, and whatever
+AWS bills.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from bench import prices
 from bench.cost_idle import POLLERS, POLLS_A_MINUTE, TICKS, idle_month
 from bench.cost_lives import (
     API_SECONDS,
@@ -25,8 +25,9 @@ from bench.cost_lives import (
     metered,
 )
 from bench.cost_others import DURABLE, OWN, STEPS, WAYS, WORKER_MONTH, WORKER_USAGE, WORKERS, Way
-from bench.prices import MILLION, dollars, dollars_a_million
 from bench.targets import Target, all_ok, at_most
+from hourhand.cli.estimate import prices
+from hourhand.cli.estimate.prices import MILLION, dollars, dollars_a_million
 
 OURS = "Hourhand"
 KINDS = {

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from bench.counting_proxy import Calls, counting_proxy
-from bench.prices import Usage
 from bench.write_units import (
     BASE,
     HANDLER,
@@ -31,6 +30,7 @@ from bench.write_units import (
     succeed,
 )
 from hourhand.aws.clients import sqs_client
+from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job
 from hourhand.domain.timings import Timings
@@ -74,8 +74,8 @@ SHOWN = (*SENDS, HIDES, PUTS, GETS)
 class Counted:
     """One kind of job: what each one uses, and the write units that the design allows it.
 
-    ``usage``: by the names of `bench.prices`, without ``way_in``, which is submission over the
-    API. ``calls``: of our own clients.
+    ``usage``: by the names of `hourhand.cli.estimate.prices`, without ``way_in``, which is
+    submission over the API. ``calls``: of our own clients.
     """
 
     name: str

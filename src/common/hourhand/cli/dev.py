@@ -133,6 +133,7 @@ def _cloud(options: DevOptions, timings: Timings, tell: Tell) -> Cloud:
 def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Cloud) -> None:
     url = cloud.url
     rows = {
+        "console": f"{url}/console/",
         "API": f"{url}/v1",
         "docs": f"{url}/v1/docs",
         "handlers": f"{', '.join(cloud.handler_names)} [dim](of {options.handlers})[/]",
@@ -172,13 +173,12 @@ def _described(options: DevOptions) -> str:
 
 
 def _commands(url: str, handlers: tuple[str, ...]) -> list[str]:
-    json = "-H 'content-type: application/json'"
-    job = f'{{"handler": "{handlers[0]}", "payload": {{}}, "delay_seconds": 2}}'
-    schedule = f'{{"handler": "{handlers[0]}", "payload": {{}}, "expression": "rate(10 seconds)"}}'
+    name = handlers[0]
     return [
-        f"curl -s {url}/v1/handlers",
-        f"curl -s {url}/v1/jobs {json} -d '{job}'",
-        f"curl -s {url}/v1/jobs",
-        f"curl -s -X PUT {url}/v1/schedules/often {json} -d '{schedule}'",
-        f"curl -s {url}/v1/schedules/often/occurrences",
+        f"export HOURHAND_ENDPOINT={url}",
+        f"hourhand jobs submit {name} '{{}}' --watch",
+        "hourhand jobs list",
+        "hourhand dead-letters list",
+        f"hourhand schedules put often -x 'rate(10 seconds)' --handler {name} --payload '{{}}'",
+        "hourhand stats --watch",
     ]

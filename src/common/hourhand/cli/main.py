@@ -7,6 +7,13 @@ from typing import Annotated
 
 import typer
 
+from hourhand.cli.calendars.group import calendars
+from hourhand.cli.console import console
+from hourhand.cli.dead_letters.group import dead_letters
+from hourhand.cli.deploy import deploy
+from hourhand.cli.estimate.command import estimate
+from hourhand.cli.exits import FAILED, sentences_of
+from hourhand.cli.jobs.group import jobs
 from hourhand.cli.options import (
     MEMORY,
     BackendOption,
@@ -31,17 +38,21 @@ from hourhand.cli.options import (
     VerboseOption,
     WorkersOption,
 )
+from hourhand.cli.schedules.group import schedules
+from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
-
-FAILED = 1
 
 app = typer.Typer(
     name="hourhand",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    # Every flag without a twin of its own has the one that follows from its verb's path.
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "HOURHAND",
+    },
 )
 
 
@@ -58,7 +69,12 @@ def _hourhand(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            # The environment is no place to ask for it: every verb would answer that alone.
+            allow_from_autoenv=False,
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
@@ -129,6 +145,8 @@ def demo(
 
     Exit codes: 0 every job ended as it should and each nominal time came once, 1 one did not,
     2 wrong usage, 130 interrupted.
+
+    [dim]Example: hourhand demo --jobs 100[/]
     """
     if backend == MEMORY:
         raise typer.BadParameter(
@@ -212,14 +230,23 @@ def migrate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     raise typer.Exit(run_migrate(options))
 
 
+app.add_typer(jobs)
+app.add_typer(schedules)
+app.add_typer(calendars)
+app.add_typer(dead_letters)
+app.command()(stats)
+app.command()(console)
+app.command()(estimate)
+app.command()(deploy)
+
+
 def main() -> None:
     """Run the command; the entry point of the installed script."""
     try:
         app()
     except HourhandError as error:
-        print(f"hourhand: {error.detail}", file=sys.stderr)
-        for problem in error.errors:
-            print(f"  {problem.field} {problem.message}", file=sys.stderr)
+        first, *others = sentences_of(error)
+        print("\n".join([f"hourhand: {first}", *others]), file=sys.stderr)
         sys.exit(FAILED)
 
 

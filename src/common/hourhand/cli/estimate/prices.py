@@ -85,7 +85,7 @@ PRICES: Mapping[str, Price] = {
     "fargate vCPU-hour": Price(0.03238, 1, "hours of a vCPU on arm64", *_FARGATE),
     "fargate GB-hour": Price(0.00356, 1, "hours of a GB of memory on arm64", *_FARGATE),
 }
-"""By the name that the benchmarks count under."""
+"""By the name that estimates and benchmarks count under."""
 
 Usage = Mapping[str, float]
 """How much of what: amounts by the names of `PRICES`."""

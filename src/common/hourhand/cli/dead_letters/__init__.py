@@ -1,0 +1,1 @@
+"""``hourhand dead-letters``: jobs that are DEAD, by handler and error."""

@@ -1,0 +1,272 @@
+"""``hourhand deploy``: runs the CDK on Hourhand's own app, and says what is missing for that."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from hourhand.cli.exits import DONE, FAILED, WRONG_USAGE, CommandError
+from hourhand.cli.listed import SEVERAL, listed
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+
+PACKAGE = "hourhand_cdk"
+APP = f"{PACKAGE}.app"
+SETTINGS = "cdk.json"
+"""The CDK's own settings of the app: which of its flags hold. Without them the template differs."""
+
+PACKED_QUICKSTART = Path(__file__).parents[1] / "_examples" / "examples" / "quickstart.py"
+"""And the handlers that are packed where nobody names some."""
+
+OWN_FOLDER = Path(".hourhand") / "cdk"
+"""Where the CDK works for an installed package, below the current folder."""
+
+OUTPUTS = "outputs.json"
+ENDS_WITHIN_SECONDS = 10
+"""How long the CDK may take to end after Ctrl-C."""
+
+HandlersOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--handlers",
+        metavar="PATH",
+        help="The folder or the .py file with your handlers, to be packed; without it, the "
+        "quickstart's.",
+    ),
+]
+ModuleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--module",
+        metavar="NAME",
+        help="The module that registers them, where several could: billing.jobs.",
+    ),
+]
+StageOption = Annotated[
+    Literal["dev", "prod"] | None,
+    typer.Option("--stage", help="Which defaults it starts from; without it, dev."),
+]
+ContextOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        "-c",
+        metavar="NAME=VALUE",
+        callback=listed,
+        help=f"A setting of docs/deploy.md, such as worker_concurrency=400; {SEVERAL}.",
+    ),
+]
+RegionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--region",
+        envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
+        metavar="REGION",
+        help="Where to; without it, the Region of the profile.",
+    ),
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
+        metavar="NAME",
+        help="The profile of AWS's configuration whose credentials are used.",
+    ),
+]
+DiffOption = Annotated[
+    bool, typer.Option("--diff", help="Only show what a deployment would change.")
+]
+SynthOption = Annotated[
+    bool, typer.Option("--synth", help="Only make the template, in cdk.out; needs no account.")
+]
+YesOption = Annotated[
+    bool, typer.Option("--yes", "-y", help="Deploy without asking about rights that are new.")
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where the CDK is run: a ``folder`` with its settings, and its ``command``, if it is there."""
+
+    folder: Path
+    command: str | None
+    is_clone: bool
+
+    @property
+    def handlers(self) -> Path | None:
+        """What is packed where nobody says; a clone's settings know by themselves."""
+        return None if self.is_clone else PACKED_QUICKSTART
+
+
+@verb(
+    example="hourhand deploy --handlers billing/ --stage prod -c alarm_email=ops@example.org",
+    codes={
+        FAILED: "something that it needs is missing, or the CDK failed",
+        WRONG_USAGE: "wrong usage",
+    },
+    asks_api=False,
+)
+def deploy(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+    session: Session,
+    handlers: HandlersOption = None,
+    module: ModuleOption = None,
+    stage: StageOption = None,
+    context: ContextOption = None,
+    region: RegionOption = None,
+    profile: ProfileOption = None,
+    diff: DiffOption = False,
+    synth: SynthOption = False,
+    yes: YesOption = False,
+) -> int:
+    """Deploy Hourhand with your handlers to your AWS account, as one CloudFormation stack.
+
+    It packs the handlers, shows which rights the stack grants, and asks before it makes them. The
+    account must have been prepared for the CDK once (make bootstrap). It works in a clone of
+    Hourhand, and beside an installed hourhand with its extra infra; Node.js does the rest. With
+    --json it prints the stack's outputs.
+    """
+    if diff and synth:
+        raise typer.BadParameter("not together with --synth", param_hint="--diff")
+    place = place_of(Path.cwd())
+    missing = [*missing_for(place)]
+    if missing:
+        raise CommandError("\n  ".join(["This is missing to deploy:", *missing]))
+    settings = settings_given(handlers or place.handlers, module, stage, context)
+    action = "diff" if diff else "synth" if synth else "deploy"
+    arguments = [action, *cdk_arguments(action, settings, profile, is_sure=yes)]
+    if session.is_json and action == "deploy":
+        return _with_outputs(session, place, arguments, region)
+    return DONE if run_cdk(place, arguments, region) == 0 else FAILED
+
+
+def settings_given(
+    handlers: Path | None, module: str | None, stage: str | None, context: Sequence[str] | None
+) -> dict[str, str]:
+    """Return the settings of the deployment by name. Raises `typer.BadParameter`."""
+    settings: dict[str, str] = {}
+    for given in context or ():
+        name, equals, value = given.partition("=")
+        if not name or not equals:
+            raise typer.BadParameter(f"must be NAME=VALUE, not {given!r}", param_hint="--context")
+        settings[name] = value
+    if handlers is not None:
+        if not handlers.exists():
+            raise typer.BadParameter(f"{handlers} does not exist", param_hint="--handlers")
+        # The CDK does not run where the path was typed.
+        settings["handlers"] = str(handlers.absolute())
+    if module is not None:
+        settings["handlers_module"] = module
+    if stage is not None:
+        settings["stage"] = stage
+    return settings
+
+
+def cdk_arguments(
+    action: str, settings: Mapping[str, str], profile: str | None, *, is_sure: bool
+) -> list[str]:
+    """Return the arguments of the CDK's command line after its verb."""
+    arguments = ["--app", f"{shlex.quote(sys.executable)} -m {APP}"]
+    arguments += ["--output", str(Path.cwd() / "cdk.out")]
+    for name, value in settings.items():
+        arguments += ["--context", f"{name}={value}"]
+    if profile is not None:
+        arguments += ["--profile", profile]
+    if action == "synth":
+        arguments.append("--quiet")
+    if action == "deploy" and is_sure:
+        arguments += ["--require-approval", "never"]
+    return arguments
+
+
+def place_of(current: Path) -> Place:
+    """Return where to run the CDK: in the clone around us, or in a folder of its own."""
+    clone = _clone_of(current)
+    folder = current / OWN_FOLDER if clone is None else clone
+    tools = folder if clone is None else clone / "infra"
+    command = tools / "node_modules" / ".bin" / "cdk"
+    found = str(command) if command.exists() else shutil.which("cdk")
+    return Place(folder=folder, command=found, is_clone=clone is not None)
+
+
+def missing_for(place: Place) -> Iterator[str]:
+    """Yield what is missing, each with what to do."""
+    ready = f"make synth, in {place.folder}"
+    if shutil.which("node") is None:
+        yield "Node.js 22 or 24, which the CDK runs on: nodejs.org"
+    if place.command is None:
+        own = f"npm install --prefix {OWN_FOLDER} aws-cdk"
+        yield f"the CDK's command line: {ready if place.is_clone else own}"
+    if importlib.util.find_spec("aws_cdk") is None:
+        own = f"{sys.executable} -m pip install 'hourhand[infra]'"
+        yield f"the CDK for Python: {ready if place.is_clone else own}"
+    if not place.is_clone and not packed_settings().is_file():
+        yield f"{PACKAGE}, which comes with hourhand: install hourhand anew, or run in a clone"
+
+
+def packed_settings() -> Path:
+    """Return where an installed package has the CDK's settings: beside the app."""
+    found = importlib.util.find_spec(PACKAGE)
+    folders = found.submodule_search_locations if found is not None else None
+    return Path(*(folders or ["."])[:1]) / SETTINGS
+
+
+def run_cdk(place: Place, arguments: Sequence[str], region: str | None, **streams: Any) -> int:
+    """Run the CDK in its place and return its exit code; it asks and answers on this terminal."""
+    if not place.is_clone:
+        place.folder.mkdir(parents=True, exist_ok=True)
+        # Each time: those of an older release would make another template.
+        shutil.copyfile(packed_settings(), place.folder / SETTINGS)
+    environment = {
+        **os.environ,
+        # Warnings about versions of Node.js and statistics about our users help nobody here.
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20",
+        "CDK_DISABLE_CLI_TELEMETRY": "1",
+    }
+    if region is not None:
+        environment |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+    process = subprocess.Popen(  # noqa: S603 (the CDK, with what the user typed)
+        [place.command or "cdk", *arguments], cwd=place.folder, env=environment, **streams
+    )
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        # The terminal told the CDK, too, which has something to say before it ends.
+        try:
+            process.wait(ENDS_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise
+
+
+def _with_outputs(
+    session: Session, place: Place, arguments: Sequence[str], region: str | None
+) -> int:
+    """Deploy, with all that the CDK says on stderr, and print the outputs of each stack."""
+    file = Path.cwd() / "cdk.out" / OUTPUTS
+    file.unlink(missing_ok=True)
+    told = [*arguments, "--outputs-file", str(file)]
+    if run_cdk(place, told, region, stdout=sys.stderr.fileno()) != 0:
+        return FAILED
+    for stack, outputs in json.loads(file.read_text()).items():
+        session.print_json({"stack": stack, "outputs": outputs})
+    return DONE
+
+
+def _clone_of(current: Path) -> Path | None:
+    """Return the clone that the current folder is in, or that this is installed from."""
+    for folder in (current, *current.parents, *Path(__file__).parents):
+        if (folder / SETTINGS).is_file() and (folder / "infra" / "hourhand_cdk").is_dir():
+            return folder
+    return None

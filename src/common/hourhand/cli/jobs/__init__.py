@@ -1,0 +1,1 @@
+"""``hourhand jobs``: submit, find, follow and change jobs."""

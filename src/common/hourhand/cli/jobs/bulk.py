@@ -1,0 +1,214 @@
+"""Cancel and redrive: jobs by their ids, or all that are found, after a count and a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.text import Text
+
+from hourhand.cli.exits import DONE, FAILED, exit_code_of, told_in_a_line
+from hourhand.cli.jobs.filters import Filters
+from hourhand.cli.jobs.showing import show_changed
+from hourhand.cli.output.harmless import harmless
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand import Client
+    from hourhand.client import BulkReport, Job
+
+SHOWN_FAILURES = 20
+AT_ONCE = 8
+"""So many jobs are changed side by side where each is a request of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that is done to one job or to many: ``cancel``, ``redrive``."""
+
+    name: str
+    did: str
+    one: Callable[[Client, str], Job]
+    many: Callable[..., BulkReport]
+
+
+CANCEL = Operation(
+    "cancel",
+    "cancelled",
+    one=lambda client, job_id: client.cancel(job_id),
+    many=lambda client, **asked: client.cancel_many(**asked),
+)
+REDRIVE = Operation(
+    "redrive",
+    "redriven",
+    one=lambda client, job_id: client.redrive(job_id),
+    many=lambda client, **asked: client.redrive_many(**asked),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """Which jobs: by ``ids``, by ``filters``, or ``everything``."""
+
+    ids: Sequence[str]
+    filters: Filters
+    everything: bool = False
+
+    def check(self, *, is_dry: bool) -> None:
+        """Raise `typer.BadParameter` where it is no choice, or two."""
+        if self.ids and (self.everything or not self.filters.is_empty):
+            raise typer.BadParameter("give ids, or filters: not both", param_hint="ID")
+        if self.ids and is_dry:
+            raise typer.BadParameter("counts what a filter finds", param_hint="--dry-run")
+        if not self.ids and not self.everything and self.filters.is_empty:
+            raise typer.BadParameter("give ids, a filter such as --handler, or --all")
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it; ``failed`` are ids, each with the reason."""
+
+    matched: int = 0
+    changed: int = 0
+    failed: list[tuple[str, Exception]] = field(default_factory=list)
+    is_least: bool = False
+
+
+def operate(
+    session: Session, operation: Operation, choice: Choice, *, is_sure: bool, is_dry: bool
+) -> int:
+    """Do it to the jobs that are chosen; return the exit code."""
+    choice.check(is_dry=is_dry)
+    if choice.ids:
+        return _operate_on_named(session, operation, choice.ids)
+    filters = choice.filters.for_client(session.clock.now())
+    asked: dict[str, Any] = {**filters, "all": choice.everything}
+    matched = operation.many(session.client, **asked, dry_run=True).matched
+    found = f"{counted(matched)} {choice.filters.told()}".strip()
+    if is_dry or not matched:
+        return tell_count(session, operation, found, matched)
+    session.confirm(f"{operation.name.capitalize()} {found}?", is_sure=is_sure)
+    return tell_report(session, operation, _operate_on_found(session, operation, asked, matched))
+
+
+def _operate_on_found(
+    session: Session, operation: Operation, asked: Mapping[str, Any], matched: int
+) -> Report:
+    """Do it to all that is found, call by call of the API, and show how far it is."""
+    report = Report()
+    with session.meter("jobs", matched) as meter:
+
+        def note(done: BulkReport) -> None:
+            nonlocal report
+            failed: list[tuple[str, Exception]] = [(each.id, each.error) for each in done.failed]
+            report = Report(done.matched, done.changed, failed, done.is_least)
+            meter.show(report.matched, len(report.failed), report.matched)
+
+        with _told_if_interrupted(session, operation, lambda: report):
+            operation.many(session.client, **asked, on_progress=note)
+    return report
+
+
+def operate_on_each(session: Session, operation: Operation, ids: Sequence[str]) -> int:
+    """Do it to very many jobs by their ids, some side by side; return the exit code."""
+    report = Report()
+    with (
+        _told_if_interrupted(session, operation, lambda: report),
+        session.meter("jobs", len(ids)) as meter,
+        ThreadPoolExecutor(AT_ONCE) as threads,
+    ):
+        try:
+            for job_id, failure in threads.map(lambda one: _tried(session, operation, one), ids):
+                report.matched += 1
+                if failure is None:
+                    report.changed += 1
+                else:
+                    report.failed.append((job_id, failure))
+                meter.show(report.matched, len(report.failed), report.matched)
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
+    return tell_report(session, operation, report)
+
+
+@contextmanager
+def _told_if_interrupted(
+    session: Session, operation: Operation, so_far: Callable[[], Report]
+) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = counted(so_far().changed)
+        session.remark(f"At least {done} {operation.did} so far; the same command does the rest.")
+        raise
+
+
+def tell_count(session: Session, operation: Operation, found: str, matched: int) -> int:
+    """Say what would be done; return the exit code."""
+    if session.is_json:
+        session.print_json({"matched": matched, "changed": 0, "failed": []})
+    else:
+        would = "would be" if matched else "to be"
+        session.print(Text(harmless(f"{found} {would} {operation.did}. Nothing was done.")))
+    return DONE
+
+
+def tell_report(session: Session, operation: Operation, report: Report) -> int:
+    """Say what came of it; return the exit code."""
+    code = FAILED if report.failed else DONE
+    if session.is_json:
+        failed = [{"id": job_id, "error": _problem(error)} for job_id, error in report.failed]
+        counts = {"matched": report.matched, "changed": report.changed}
+        session.print_json({**counts, "failed": failed})
+        return code
+    for job_id, error in report.failed[:SHOWN_FAILURES]:
+        session.remark(f"{job_id}: {told_in_a_line(error)}", "red")
+    if len(report.failed) > SHOWN_FAILURES:
+        session.remark(f"and {len(report.failed) - SHOWN_FAILURES:,} more", "red")
+    refused = f", {counted(len(report.failed))} could not be" if report.failed else ""
+    least = "at least " if report.is_least else ""
+    session.print(Text(f"{least}{counted(report.changed)} {operation.did}{refused}."))
+    return code
+
+
+def counted(count: int) -> str:
+    """Return how many jobs, in words."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
+def _operate_on_named(session: Session, operation: Operation, ids: Sequence[str]) -> int:
+    """Do it to jobs by their ids, and say of each what came of it; go on after a failure."""
+    codes = set()
+    for job_id in ids:
+        try:
+            show_changed(session, operation.one(session.client, job_id), operation.did)
+        except Exception as error:
+            code = exit_code_of(error)
+            if code is None:
+                raise
+            codes.add(code)
+            session.remark(f"{job_id}: {told_in_a_line(error)}", "red")
+    # Different failures have no code in common but that something failed.
+    return DONE if not codes else codes.pop() if len(codes) == 1 else FAILED
+
+
+def _tried(session: Session, operation: Operation, job_id: str) -> tuple[str, Exception | None]:
+    try:
+        operation.one(session.client, job_id)
+    except Exception as error:
+        if exit_code_of(error) is None:
+            raise
+        return job_id, error
+    return job_id, None
+
+
+def _problem(error: Exception) -> dict[str, Any]:
+    return {
+        "status": getattr(error, "status", None),
+        "code": getattr(error, "code", None),
+        "detail": getattr(error, "detail", str(error)),
+    }

@@ -1,0 +1,154 @@
+"""``hourhand jobs watch``: follow one job to its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from hourhand.cli.exits import DONE, FAILED, TIMED_OUT, CommandError
+from hourhand.cli.jobs.listing import STYLES, status_text
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.times import Times, duration
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand.client import Event, Job
+
+FIRST_PAUSE_SECONDS = 0.25
+LONGEST_PAUSE_SECONDS = 2.0
+PAUSE_GROWS = 1.3
+FAR = timedelta(minutes=1)
+FAR_PAUSE_SECONDS = 5.0
+"""A job that is due in an hour need not be asked for each second; but somebody may run it now."""
+
+BAR_WIDTH = 30
+_KIND_WIDTH, _STATUS_WIDTH = 17, 9
+_CONTENTS = frozenset({"payload", "result"})
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What was told of the job so far."""
+
+    known: set[tuple[Any, ...]] = field(default_factory=set)
+    state: tuple[Any, ...] | None = None
+
+    def changed(self, job: Job) -> bool:
+        """Note how the job is; return whether it was otherwise before."""
+        state = (job.status, job.attempt, job.due_at, job.cancel_requested_at, job.progress)
+        before, self.state = self.state, state
+        return before != state
+
+    def new_events(self, events: Sequence[Event]) -> Iterator[Event]:
+        """Yield the events that were not told yet."""
+        for event in events:
+            key = (event.at, event.kind, event.attempt, event.actor)
+            if key not in self.known:
+                self.known.add(key)
+                yield event
+
+
+def follow(session: Session, job_id: str, timeout_seconds: float | None) -> int:
+    """Tell what happens to a job until it ends; return 0 only if it succeeded.
+
+    Raises `CommandError` if it has not ended in time, and what the client raises.
+    """
+    ends_at = None if timeout_seconds is None else session.clock.monotonic() + timeout_seconds
+    followed, pause = _Followed(), FIRST_PAUSE_SECONDS
+    with Live(console=session.out, auto_refresh=False, transient=True) as live:
+        while True:
+            job = session.client.get(job_id)
+            if followed.changed(job):
+                pause = FIRST_PAUSE_SECONDS
+                _tell(session, job, followed)
+            if job.is_final:
+                break
+            _must_have_time(session, job, ends_at)
+            if session.out.is_terminal and not session.is_json:
+                live.update(_now(job, session.times), refresh=True)
+            session.clock.sleep(_pause(job, session, pause, ends_at))
+            pause = min(pause * PAUSE_GROWS, LONGEST_PAUSE_SECONDS)
+        live.update(Text(""), refresh=session.out.is_terminal)
+    _tell_end(session, job)
+    return DONE if job.status == "SUCCEEDED" else FAILED
+
+
+def _must_have_time(session: Session, job: Job, ends_at: float | None) -> None:
+    if ends_at is not None and session.clock.monotonic() >= ends_at:
+        raise CommandError(f"{job.id} did not end in time: it is {job.status}.", TIMED_OUT)
+
+
+def _pause(job: Job, session: Session, pause: float, ends_at: float | None) -> float:
+    due_at = job.due_at or job.run_at
+    if job.status != "RUNNING" and due_at - session.clock.now() > FAR:
+        pause = FAR_PAUSE_SECONDS
+    if ends_at is None:
+        return pause
+    return max(0.0, min(pause, ends_at - session.clock.monotonic()))
+
+
+def _tell(session: Session, job: Job, followed: _Followed) -> None:
+    if session.is_json:
+        if not job.is_final:
+            session.print_json({k: v for k, v in job.raw.items() if k not in _CONTENTS})
+        return
+    for event in followed.new_events(session.client.events(job.id)):
+        session.print(_event_line(event, session.times))
+
+
+def _event_line(event: Event, times: Times) -> Text:
+    local = event.at.astimezone(times.zone)
+    words = event.kind.lower().replace("_", " ")
+    attempt = f"attempt {event.attempt} " if event.attempt else ""
+    return Text.assemble(
+        (f"{local:%H:%M:%S}.{local.microsecond // 1000:03d}  ", "dim"),
+        cell(f"{words:<{_KIND_WIDTH}} "),
+        cell(f"{event.status:<{_STATUS_WIDTH}} ", STYLES.get(event.status, "")),
+        cell(f"{attempt}by {event.actor} ", "dim"),
+        cell(event.reason or ""),
+    )
+
+
+def _now(job: Job, times: Times) -> RenderableType:
+    """Return the last line on a terminal: how it is now."""
+    if job.status != "RUNNING":
+        due = times.relative(job.due_at or job.run_at)
+        return Text.assemble(status_text(job.status), f", due {due}; Ctrl-C ends this, not the job")
+    running = "" if job.started_at is None else f" for {duration(times.now - job.started_at)}"
+    told = Text.assemble(status_text(job.status), f"{running} ")
+    progress = job.progress
+    if progress is None:
+        return told
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    if not progress.total:
+        grid.add_row(told, cell(f"{progress.done:g} done {progress.message or ''}"))
+        return grid
+    share = min(progress.done / progress.total, 1.0)
+    bar = ProgressBar(total=1.0, completed=share, width=BAR_WIDTH)
+    far = f"{progress.done:g} of {progress.total:g} {progress.message or ''}"
+    grid.add_row(told, bar, f"{share:.0%}", cell(far))
+    return grid
+
+
+def _tell_end(session: Session, job: Job) -> None:
+    if session.is_json:
+        session.print_json(job.raw)
+        return
+    tries = "1 attempt" if job.attempt == 1 else f"{job.attempt} attempts"
+    late = "" if job.lateness_ms is None else f", begun {duration(job.lateness_ms / 1000)} late"
+    ended = f" after {tries}{late}"
+    session.print(Text.assemble(cell(job.id), " ", status_text(job.status), ended))
+    if job.status == "SUCCEEDED" and job.result is not None:
+        session.print_text(json.dumps(job.result, ensure_ascii=False, default=dict))
+    if job.error is not None and job.status != "SUCCEEDED":
+        session.print_text(f"{job.error.type}: {job.error.message}", "red")
+        session.remark(f"`hourhand jobs show {job.id}` tells where it was raised.")

@@ -1,0 +1,185 @@
+"""``hourhand jobs show`` and ``events``: all that is to say of one job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from hourhand.cli.jobs.listing import status_text
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.times import Times, duration
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand.client import Attempt, Job, JobFailure
+
+ATTEMPT_COLUMNS = (
+    Column("TRY", is_number=True),
+    Column("OUTCOME"),
+    Column("BEGAN"),
+    Column("TOOK", rank=2),
+    Column("WORKER", rank=3, is_flexible=True),
+    Column("ERROR", is_flexible=True),
+)
+EVENT_COLUMNS = (
+    Column("WHEN"),
+    Column("EVENT"),
+    Column("STATUS", rank=2),
+    Column("TRY", rank=1, is_number=True),
+    Column("BY", is_flexible=True),
+    Column("REASON", is_flexible=True),
+)
+PROBLEM_STYLES = {"FAILED": "red", "TIMED_OUT": "red", "LOST": "red", "SUCCEEDED": "green"}
+
+
+def show(session: Session, job: Job) -> None:
+    """Print one job."""
+    if session.is_json:
+        session.print_json(job.raw)
+        return
+    session.print(facts(_facts(job, session.times)))
+    if job.attempts:
+        session.print("")
+        session.print_table(ATTEMPT_COLUMNS, (_attempt_row(a, session.times) for a in job.attempts))
+    _print_content(session, "payload", job.payload, is_omitted="payload" in job.omitted)
+    if job.result is not None or "result" in job.omitted:
+        _print_content(session, "result", job.result, is_omitted="result" in job.omitted)
+    if job.error is not None:
+        _print_error(session, job.error)
+
+
+def show_changed(session: Session, job: Job, did: str) -> None:
+    """Print one line of what became of a job, or all of it as JSON."""
+    if session.is_json:
+        session.print_json(job.raw)
+        return
+    asked = ", asked to stop" if job.cancel_requested_at and not job.is_final else ""
+    due = "" if job.is_final else f", due {session.times.full(job.due_at or job.run_at)}"
+    due = "" if job.status == "RUNNING" else due
+    line = Text.assemble(cell(job.id), f"  {did}: ", status_text(job.status), asked, due)
+    session.print(line)
+
+
+def show_events(session: Session, job_id: str) -> None:
+    """Print a job's history, the oldest first."""
+    events = session.client.events(job_id)
+    if session.is_json:
+        for event in events:
+            session.print_json(event.raw)
+        return
+    times = session.times
+    session.print_table(
+        EVENT_COLUMNS,
+        (
+            (
+                times.absolute(event.at),
+                event.kind,
+                status_text(event.status),
+                str(event.attempt or ""),
+                event.actor,
+                event.reason or "",
+            )
+            for event in events
+        ),
+    )
+
+
+def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
+    yield "job", job.id
+    yield "handler", job.handler
+    yield "status", _status(job, times)
+    yield "priority", job.priority
+    yield from _moments(job, times)
+    yield "attempts", f"{job.attempt} of {job.retry.max_attempts}, {_retry(job)}"
+    yield "time limit", f"{duration(job.timeout_seconds)} an attempt"
+    yield "if its worker is lost", "tried again" if job.on_lost == "retry" else "not tried again"
+    for name, value in (
+        ("schedule", job.schedule_id),
+        ("tenant", job.tenant),
+        ("tags", ", ".join(f"{key}:{value}" for key, value in job.tags.items())),
+        ("idempotency key", job.idempotency_key),
+        ("trace", job.trace_id),
+    ):
+        if value:
+            yield name, value
+    if job.progress is not None:
+        total = "" if job.progress.total is None else f" of {job.progress.total:g}"
+        yield "progress", f"{job.progress.done:g}{total} {job.progress.message or ''}".strip()
+
+
+def _status(job: Job, times: Times) -> Text:
+    told = status_text(job.status)
+    if job.lease is not None:
+        until = times.relative(job.lease.expires_at)
+        told.append_text(cell(f", run by {job.lease.owner}, its lease ends {until}"))
+    if job.cancel_requested_at is not None and not job.is_final:
+        told.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
+    told.no_wrap, told.overflow = False, "fold"
+    return told
+
+
+def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
+    moments: tuple[tuple[str, datetime | None], ...] = (
+        ("nominal time", job.occurrence),
+        ("to be run", job.run_at),
+        ("due", job.due_at if job.due_at != job.run_at else None),
+        ("created", job.created_at),
+        ("message sent", job.enqueued_at),
+        ("began", job.started_at),
+        ("ended", job.finished_at),
+        ("expires", job.expires_at),
+    )
+    for name, instant in moments:
+        if instant is not None:
+            yield name, times.full(instant)
+    if job.lateness_ms is not None:
+        yield "late by", duration(job.lateness_ms / 1000)
+
+
+def _retry(job: Job) -> str:
+    retry = job.retry
+    if retry.base_seconds is None or retry.max_delay_seconds is None:
+        return ""
+    base, longest = duration(retry.base_seconds), duration(retry.max_delay_seconds)
+    return f"{retry.backoff} backoff from {base} to {longest}, {retry.jitter} jitter"
+
+
+def _attempt_row(attempt: Attempt, times: Times) -> tuple[Text | str, ...]:
+    took = ""
+    if attempt.started_at is not None and attempt.finished_at is not None:
+        took = duration(attempt.finished_at - attempt.started_at)
+    outcome = attempt.outcome or "running"
+    error = attempt.error
+    return (
+        str(attempt.number),
+        cell(outcome, PROBLEM_STYLES.get(outcome, "")),
+        "" if attempt.started_at is None else times.absolute(attempt.started_at),
+        took,
+        attempt.worker,
+        "" if error is None else f"{error.type}: {error.message}",
+    )
+
+
+def _print_content(session: Session, name: str, value: Any, *, is_omitted: bool) -> None:
+    session.print("", Text(name, "bold"))
+    if is_omitted:
+        session.print(Text("  not told: it is too large for an answer, or kept no more", "dim"))
+        return
+    session.print_text(_indented(json.dumps(value, indent=2, ensure_ascii=False, default=dict)))
+
+
+def _print_error(session: Session, error: JobFailure) -> None:
+    ahead = "" if error.retryable else "  not to be tried again"
+    session.print("", Text.assemble(("error", "bold"), (ahead, "dim")))
+    session.print_text(_indented(f"{error.type}: {error.message}"), "red")
+    if error.traceback:
+        session.print_text(_indented(error.traceback.rstrip()), "dim")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))

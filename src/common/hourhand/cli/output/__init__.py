@@ -1,0 +1,1 @@
+"""How the command tells things: texts made harmless, times, tables, JSON lines, progress."""

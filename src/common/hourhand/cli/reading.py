@@ -1,0 +1,100 @@
+"""What people type, as values: durations, times, JSON, tags. Errors say what is allowed."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NewType
+
+import typer
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h|d|w)?", re.IGNORECASE)
+_SECONDS_IN = {
+    "ms": 0.001,
+    "s": 1,
+    "sec": 1,
+    "m": 60,
+    "min": 60,
+    "h": 3600,
+    "d": 86_400,
+    "w": 604_800,
+}
+MAX_SECONDS = 200 * 366 * 86_400
+"""Longer ones cannot be added to a date; the API refuses them much sooner."""
+
+Seconds = NewType("Seconds", float)
+"""A duration that was typed."""
+
+
+def read_duration(text: str) -> Seconds:
+    """Return ``90``, ``90s``, ``5m``, ``1.5h``, ``2d`` or ``1w`` in seconds."""
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match[1]) * _SECONDS_IN[(match[2] or "s").lower()] if match else -1
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise typer.BadParameter(f"must be seconds or such as 90s, 5m, 1.5h or 2d, not {text!r}")
+    return Seconds(seconds)
+
+
+def read_time(text: str) -> datetime:
+    """Return a time as typed; without an offset it is meant where this machine is."""
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"must be such as 2027-01-31T09:00, 2027-01-31T09:00+01:00 or 2027-01-31T08:00Z, "
+            f"not {text!r}"
+        ) from None
+
+
+def read_time_ago(text: str) -> datetime | timedelta:
+    """Return a time as typed, or as a timedelta how long ago it was: ``2h``."""
+    if _DURATION.fullmatch(text.strip()):
+        return timedelta(seconds=read_duration(text))
+    try:
+        return read_time(text)
+    except typer.BadParameter:
+        raise typer.BadParameter(
+            f"must be how long ago, such as 90s, 5m or 2h, or a time such as 2027-01-31T09:00, "
+            f"not {text!r}"
+        ) from None
+
+
+def read_json(text: str, name: str) -> Any:
+    """Return the value of JSON that was typed, of the file after ``@``, or of stdin for ``-``.
+
+    Raises `typer.BadParameter`, which names the argument ``name``.
+    """
+    source, content = _content(text, name)
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        hint = "" if source else "; a text is JSON only in quotes of its own: '\"text\"'"
+        raise typer.BadParameter(
+            f"{source or 'what was typed'} is no JSON: {error}{hint}", param_hint=name
+        ) from None
+
+
+def read_tag(text: str) -> tuple[str, str]:
+    """Return the key and the value of ``key:value``."""
+    key, colon, value = text.partition(":")
+    if not key or not colon:
+        raise typer.BadParameter(f"must be key:value, not {text!r}")
+    return key, value
+
+
+def _content(text: str, name: str) -> tuple[str, str]:
+    try:
+        if text == "-":
+            return "stdin", sys.stdin.read()
+        if text.startswith("@"):
+            return text[1:], Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"cannot be read: {error}", param_hint=name) from None
+    return "", text
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is none of its numbers")

@@ -1,0 +1,1 @@
+"""``hourhand schedules``: put, look at, pause, trigger and run the past of schedules."""

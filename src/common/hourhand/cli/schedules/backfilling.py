@@ -1,0 +1,67 @@
+"""``hourhand schedules backfill``: counts, asks, and runs nominal times of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.tables import Column
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand.client import BackfillReport
+
+SHOWN = 10
+
+
+def backfill(
+    session: Session,
+    schedule_id: str,
+    span: tuple[datetime, datetime],
+    how: Mapping[str, Any],
+    *,
+    is_dry: bool,
+    is_sure: bool,
+) -> None:
+    """Count what would run, and run it once somebody said yes. ``how``: as the client takes it."""
+    schedules = session.client.schedules
+    would = schedules.backfill(schedule_id, *span, dry_run=True, **how)
+    if is_dry or not would.total:
+        _show(session, schedule_id, would)
+        return
+    if not is_sure:
+        session.confirm(
+            f"Run {would.total:,} nominal times of {schedule_id}, {_span(session, would)}?",
+            is_sure=False,
+        )
+    _show(session, schedule_id, schedules.backfill(schedule_id, *span, **how))
+
+
+def _show(session: Session, schedule_id: str, report: BackfillReport) -> None:
+    if session.is_json:
+        session.print_json(report.raw)
+        return
+    if not report.total:
+        session.remark("There is nothing to run in this time.")
+        return
+    name = "" if report.backfill is None else f" as {report.backfill.id}"
+    did = "would run" if report.backfill is None else "runs"
+    counted = f"  {did} {report.total:,} nominal times{name}, {_span(session, report)}"
+    session.print(Text.assemble(cell(schedule_id), cell(counted)))
+    if report.backfill is None:
+        times = session.times
+        rows = ((times.absolute(fire.at), times.relative(fire.at)) for fire in report.fires[:SHOWN])
+        session.print_table((Column("NOMINAL TIME"), Column("HOW FAR")), rows)
+        if report.total > SHOWN:
+            session.remark(f"and {report.total - SHOWN:,} more")
+
+
+def _span(session: Session, report: BackfillReport) -> str:
+    times = session.times
+    if report.first is None or report.last is None:
+        return "none"
+    return f"{times.absolute(report.first)} to {times.absolute(report.last)}"

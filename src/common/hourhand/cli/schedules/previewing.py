@@ -1,0 +1,46 @@
+"""``hourhand schedules preview``: when a schedule would fire, and what the clocks do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hourhand.cli.output.harmless import block
+from hourhand.cli.output.tables import Column
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand.client import PreviewedFire
+
+COLUMNS = (
+    Column("IN ITS ZONE"),
+    Column("UTC", rank=1),
+    Column("HOW FAR", rank=2),
+    Column("", rank=3),
+)
+NOTED = "*"
+
+
+def preview(
+    session: Session, fields: Mapping[str, Any], count: int, after: datetime | None
+) -> None:
+    """Ask when a schedule of these fields would fire, and print it."""
+    told = session.client.schedules.preview(fields, count=count, after=after)
+    if session.is_json:
+        session.print_json(told.raw)
+        return
+    if not told.fires:
+        session.remark("It would never fire.")
+    else:
+        session.print_table(COLUMNS, (_row(session, fire) for fire in told.fires))
+    for note in dict.fromkeys(fire.note for fire in told.fires if fire.note):
+        session.print(block(f"{NOTED} {note}", "yellow"))
+    for warning in told.warnings:
+        session.remark(warning, "yellow")
+
+
+def _row(session: Session, fire: PreviewedFire) -> tuple[str, ...]:
+    local = f"{fire.local:%a %Y-%m-%d %H:%M:%S %z}"
+    mark = NOTED if fire.note else ""
+    return local, f"{fire.at:%Y-%m-%d %H:%M:%SZ}", session.times.relative(fire.at), mark

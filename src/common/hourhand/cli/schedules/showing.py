@@ -1,0 +1,190 @@
+"""All that is to say of one schedule: its rule, its next times, what became of the last ones."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from hourhand.cli.jobs.listing import status_text as job_status_text
+from hourhand.cli.output.harmless import block, cell
+from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.times import Times, duration
+from hourhand.cli.schedules.listing import expression_text, status_text, telling_table
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from hourhand.client import Backfill, Occurrence, Schedule
+
+REASON_STYLE = "magenta"
+OCCURRENCE_COLUMNS = (
+    Column("NOMINAL TIME"),
+    Column("HOW FAR", rank=3),
+    Column("BECAME"),
+    Column("JOB", rank=2, is_whole=True),
+    Column("BY", rank=4),
+    Column("REMARK", rank=1, is_flexible=True),
+)
+
+
+def show(session: Session, schedule: Schedule, past: int) -> None:
+    """Print one schedule with its next times and ``past`` of those that were."""
+    if session.is_json:
+        session.print_json(schedule.raw)
+        return
+    times = session.times
+    session.print(facts(_facts(schedule, times)))
+    _show_upcoming(session, session.client.schedules.upcoming(schedule.id))
+    if past:
+        found = session.client.schedules.occurrences(schedule.id, limit=past)
+        occurrences = list(itertools.islice(found, past))
+        if occurrences:
+            session.print(Text("\nlast times", "bold"))
+            _print_occurrences(session, occurrences)
+
+
+def show_occurrences(session: Session, schedule_id: str, limit: int | None) -> None:
+    """Print what became of past nominal times, the newest first."""
+    found = iter(session.client.schedules.occurrences(schedule_id, limit=limit))
+    if session.is_json:
+        for occurrence in found:
+            session.print_json(occurrence.raw)
+        return
+    count = 0
+    for page in iter(lambda: list(itertools.islice(found, 200)), []):
+        count += len(page)
+        _print_occurrences(session, page)
+    if not count:
+        session.remark("It has no past time.")
+
+
+def show_standing(session: Session, schedule: Schedule) -> None:
+    """Print one line of how a schedule stands now, or all of it as JSON."""
+    if session.is_json:
+        session.print_json(schedule.raw)
+        return
+    following = f", next {session.times.full(schedule.next_at)}" if schedule.next_at else ""
+    session.print(Text.assemble(cell(schedule.id), "  ", status_text(schedule.status), following))
+
+
+def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
+    yield "id", schedule.id
+    yield "status", _standing(schedule, times)
+    yield "expression", expression_text(schedule.expression)
+    yield "zone", f"{schedule.timezone} (gap {schedule.dst_gap}, fold {schedule.dst_fold})"
+    if schedule.exclude:
+        yield "excluded", ", ".join(map(exclusion_text, schedule.exclude))
+    yield "handler", schedule.handler
+    yield "payload", json.dumps(schedule.payload, ensure_ascii=False)
+    yield from _bounds(schedule, times)
+    yield "misfire", f"{schedule.misfire.policy}, {duration(schedule.misfire.window_seconds)} back"
+    yield "overlap", _overlap(schedule)
+    yield from _of_its_jobs(schedule)
+    if schedule.note:
+        yield "note", schedule.note
+    yield "made", f"{schedule.occurrences_made:,} jobs"
+    yield "changed", f"{times.full(schedule.updated_at)}, revision {schedule.revision}"
+    for backfill in schedule.backfills:
+        yield "backfill", _backfill_text(backfill, times)
+
+
+def _standing(schedule: Schedule, times: Times) -> Text:
+    since = f" since {times.full(schedule.paused_at)}" if schedule.paused_at else ""
+    return Text.assemble(status_text(schedule.status), since)
+
+
+def _bounds(schedule: Schedule, times: Times) -> Iterator[tuple[str, str]]:
+    bounds: Sequence[tuple[str, datetime | None]] = (
+        ("starts", schedule.start_at),
+        ("ends", schedule.end_at),
+        ("counts from", schedule.anchor),
+    )
+    yield from ((name, times.full(instant)) for name, instant in bounds if instant is not None)
+    if schedule.max_occurrences is not None:
+        yield "at most", f"{schedule.max_occurrences:,} times"
+    if schedule.jitter_seconds:
+        yield "jitter", f"up to {duration(schedule.jitter_seconds)}"
+
+
+def _overlap(schedule: Schedule) -> str:
+    running = "" if schedule.max_running is None else f", {schedule.max_running} at once"
+    waiting = f", {schedule.buffer_limit} waiting" if schedule.overlap == "buffer_all" else ""
+    paused = ", paused by a failure" if schedule.pause_on_failure else ""
+    return f"{schedule.overlap}{running}{waiting}{paused}"
+
+
+def _of_its_jobs(schedule: Schedule) -> Iterator[tuple[str, str]]:
+    if schedule.priority:
+        yield "priority", schedule.priority
+    if schedule.timeout_seconds is not None:
+        yield "timeout", duration(schedule.timeout_seconds)
+    if schedule.retention_seconds is not None:
+        yield "kept", duration(schedule.retention_seconds)
+    if schedule.on_lost:
+        yield "if lost", schedule.on_lost
+    if schedule.retry is not None:
+        stated = schedule.raw.get("retry") or {}
+        parts = (f"{name} {value}" for name, value in stated.items() if value is not None)
+        yield "retry", ", ".join(parts)
+    if schedule.tenant:
+        yield "tenant", schedule.tenant
+    if schedule.tags:
+        yield "tags", ", ".join(f"{key}:{value}" for key, value in schedule.tags.items())
+
+
+def _backfill_text(backfill: Backfill, times: Times) -> str:
+    span = f"{times.absolute(backfill.start)} to {times.absolute(backfill.end)}"
+    counts = f"{backfill.done:,} of {backfill.total:,} done, {backfill.skipped:,} skipped"
+    return f"{backfill.id}: {span}, {counts}"
+
+
+def exclusion_text(exclusion: Any) -> str:
+    """Return an exclusion as it may be typed."""
+    if isinstance(exclusion, Mapping):
+        return f"{exclusion.get('from')}..{exclusion.get('to')}"
+    return str(exclusion)
+
+
+def _show_upcoming(session: Session, upcoming: Sequence[datetime]) -> None:
+    if not upcoming:
+        session.print(block("\nIt has no next time.", "dim"))
+        return
+    session.print(Text("\nnext times", "bold"))
+    times = session.times
+    rows = ((times.absolute(at), times.relative(at)) for at in upcoming)
+    session.print_table((Column("NOMINAL TIME"), Column("HOW FAR")), rows)
+
+
+def _print_occurrences(session: Session, occurrences: Sequence[Occurrence]) -> None:
+    times = session.times
+    rows = [_row(one, times) for one in occurrences]
+    session.print(telling_table(session, OCCURRENCE_COLUMNS, rows))
+
+
+def _row(occurrence: Occurrence, times: Times) -> tuple[Text | str, ...]:
+    job = occurrence.job
+    if occurrence.reason is not None:
+        became = cell(f"skipped: {occurrence.reason}", REASON_STYLE)
+    else:
+        became = job_status_text(job.status) if job is not None else cell("a job, kept no more")
+    return (
+        times.absolute(occurrence.at),
+        times.relative(occurrence.at),
+        became,
+        occurrence.job_id or "",
+        "" if occurrence.kind == "schedule" else occurrence.kind,
+        _remark(occurrence, times),
+    )
+
+
+def _remark(occurrence: Occurrence, times: Times) -> str:
+    if occurrence.until is not None and occurrence.count > 1:
+        least = "at least " if occurrence.is_least else ""
+        return f"{least}{occurrence.count:,} times until {times.absolute(occurrence.until)}"
+    error = occurrence.job and occurrence.job.error
+    return f"{error.type}: {error.message}" if error else ""

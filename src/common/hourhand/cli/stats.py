@@ -1,0 +1,81 @@
+"""``hourhand stats``: how the system does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from hourhand.cli.exits import NOT_FOUND, REFUSED
+from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.times import NOTHING, Times, duration
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+from hourhand.cli.watching import DEFAULT_EVERY_SECONDS, EveryOption, WatchOption
+
+if TYPE_CHECKING:
+    from hourhand.client import Stats
+
+COLUMNS = (
+    Column("POOL", rank=2, is_flexible=True),
+    Column("PRIORITY"),
+    Column("WAITING", is_number=True),
+    Column("RUNNING", is_number=True),
+    Column("DELAYED", rank=1, is_number=True),
+    Column("OLDEST DUE", is_number=True),
+)
+
+
+@verb(example="hourhand stats --watch", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
+def stats(
+    session: Session, watch: WatchOption = False, every: EveryOption = DEFAULT_EVERY_SECONDS
+) -> None:
+    """Tell how the system does: what waits and runs, how late jobs begin, and who leads.
+
+    Counts of the queues are SQS's own, and approximate. Lateness is that of the newest jobs that
+    began, of which the number is told.
+    """
+
+    def look() -> Sequence[RenderableType]:
+        found = session.client.stats()
+        if not session.is_json:
+            return _told(session, found)
+        session.print_json(found.raw)
+        return []
+
+    if watch:
+        session.watch(every, look)
+    session.print(*look())
+
+
+def _told(session: Session, found: Stats) -> list[RenderableType]:
+    rows = (
+        (
+            queue.pool,
+            queue.priority,
+            f"{queue.waiting:,}",
+            f"{queue.running:,}",
+            f"{queue.delayed:,}",
+            NOTHING if queue.oldest_due_seconds is None else duration(queue.oldest_due_seconds),
+        )
+        for queue in found.queues
+    )
+    return [session.table(COLUMNS, rows), Text(), facts(_facts(found, session.times))]
+
+
+def _facts(found: Stats, times: Times) -> Iterator[tuple[str, str]]:
+    lateness = found.lateness
+    if lateness.p50_ms is None or lateness.p99_ms is None:
+        yield "lateness", "no job began lately"
+    else:
+        p50, p99 = duration(lateness.p50_ms / 1000), duration(lateness.p99_ms / 1000)
+        since = "" if lateness.since is None else f" since {times.full(lateness.since)}"
+        yield "lateness", f"p50 {p50}, p99 {p99}, of {lateness.sample:,} jobs{since}"
+    yield "leader", f"{found.leader or 'nobody'}, epoch {found.epoch}"
+    last = "never" if found.last_tick_at is None else times.full(found.last_tick_at)
+    yield "last tick", last
+    yield "watermark", "none" if found.watermark is None else times.full(found.watermark)
+    yield "open buckets", f"{found.open_buckets:,}"
+    yield "clock skew", f"{found.skew_ms:,} ms"

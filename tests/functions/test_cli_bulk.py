@@ -1,0 +1,349 @@
+"""Many jobs cancelled and redriven: counted, asked about, then done, with each failure told."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.functions.cli_rig import Shell
+from tests.world.world import World
+
+SOME = 3
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)
+
+
+def statuses(shell: Shell) -> list[str]:
+    return sorted(job.status for job in shell.world.store.jobs().values())
+
+
+# --- which jobs ---
+
+
+@pytest.mark.parametrize(
+    "verb", [["jobs", "cancel"], ["jobs", "redrive"], ["dead-letters", "redrive"]]
+)
+def test_without_a_word_of_which_jobs_nothing_is_done(shell: Shell, verb: list[str]) -> None:
+    shell.submit()
+    ran = shell.type(*verb, "--yes")
+    assert ran.code == 2
+    assert "give ids, a filter such as --handler, or --all" in ran.err
+    assert statuses(shell) == ["ENQUEUED"]
+
+
+@pytest.mark.parametrize("more", [["--handler", "greet"], ["--all"]])
+def test_ids_and_filters_do_not_go_together(shell: Shell, more: list[str]) -> None:
+    job_id = shell.submit()
+    ran = shell.type("jobs", "cancel", job_id, *more, "--yes")
+    assert ran.code == 2
+    assert "not both" in ran.err
+    assert statuses(shell) == ["ENQUEUED"]
+
+
+def test_filters_and_times_reach_the_api_as_they_were_meant(shell: Shell) -> None:
+    meant = shell.submit(tenant="acme", tags={"a": "b"})
+    shell.submit(tenant="other")
+    ran = shell.type(
+        "jobs", "cancel", "--tenant", "acme", "--tag", "a:b", "--created-after", "2h",
+        "--created-before", "2026-01-06T00:00Z", "--status", "enqueued", "--yes",
+    )  # fmt: skip
+    assert ran.code == 0
+    assert shell.api.get(f"/v1/jobs/{meant}").json["status"] == "CANCELLED"
+    assert statuses(shell) == ["CANCELLED", "ENQUEUED"]
+
+
+def test_the_question_names_everything_by_which_the_jobs_were_chosen(shell: Shell) -> None:
+    shell.submit(tenant="acme", tags={"a": "b"})
+    ran = shell.type(
+        "jobs", "cancel", "--tenant", "acme", "--tag", "a:b", "--created-after", "2h",
+        "--created-before", "2026-01-06T00:00Z", "--status", "ENQUEUED",
+    )  # fmt: skip
+    assert (
+        "Cancel 1 job in state ENQUEUED, of tenant acme, tagged a:b, created after 2 h ago, "
+        "created before 2026-01-0"
+    ) in ran.err
+
+
+# --- asking ---
+
+
+def test_without_a_terminal_and_without_yes_it_is_refused_with_the_count(shell: Shell) -> None:
+    for _ in range(SOME):
+        shell.submit()
+    ran = shell.type("jobs", "cancel", "--handler", "greet")
+    assert ran.code == 2
+    assert "Cancel 3 jobs of handler greet? There is no terminal to ask" in ran.err
+    assert statuses(shell) == ["ENQUEUED"] * SOME
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "", "nope\n", "yess\n"])
+def test_any_answer_but_yes_does_nothing(shell: Shell, answer: str) -> None:
+    shell.submit()
+    ran = shell.type("jobs", "cancel", "--all", stdin=answer, is_terminal=True)
+    assert ran.code == 1
+    assert "Cancel 1 job? [y/N]" in ran.err
+    assert "Nothing was done." in ran.err
+    assert statuses(shell) == ["ENQUEUED"]
+
+
+@pytest.mark.parametrize("answer", ["y\n", "Yes\n"])
+def test_yes_does_it_with_progress_on_stderr(shell: Shell, answer: str) -> None:
+    for _ in range(SOME):
+        shell.submit()
+    ran = shell.type("jobs", "cancel", "--all", stdin=answer, is_terminal=True)
+    assert ran.code == 0
+    assert ran.out == "3 jobs cancelled.\n"
+    assert "3 jobs, " in ran.err
+    assert statuses(shell) == ["CANCELLED"] * SOME
+
+
+def test_a_dry_run_counts_and_asks_nothing(shell: Shell) -> None:
+    shell.submit()
+    ran = shell.type("jobs", "cancel", "--handler", "greet", "--dry-run")
+    assert (ran.code, ran.out) == (
+        0,
+        "1 job of handler greet would be cancelled. Nothing was done.\n",
+    )
+    assert statuses(shell) == ["ENQUEUED"]
+
+
+def test_nothing_found_is_no_failure_and_no_question(shell: Shell) -> None:
+    ran = shell.type("jobs", "redrive", "--handler", "greet")
+    assert (ran.code, ran.err) == (0, "")
+    assert "0 jobs of handler greet to be redriven" in ran.out
+
+
+# --- what came of it ---
+
+
+def test_more_than_one_call_of_the_api_is_one_command(shell: Shell) -> None:
+    parts = iter(
+        [
+            {"matched": 1500, "changed": 0, "failed": [], "next_cursor": None},
+            {"matched": 1000, "changed": 1000, "failed": [], "next_cursor": "c1"},
+            {"matched": 500, "changed": 499, "failed": [failure("b")], "next_cursor": None},
+        ]
+    )
+    shell.answer = lambda request: httpx.Response(200, json=next(parts))
+    ran = shell.type("jobs", "cancel", "--all", "--yes")
+    assert ran.code == 1
+    assert ran.out == "1,499 jobs cancelled, 1 job could not be.\n"
+    assert "b: The job's state does not allow this." in ran.err
+
+
+def test_ctrl_c_between_two_calls_tells_how_many_were_done(shell: Shell) -> None:
+    parts = iter(
+        [
+            {"matched": 1500, "changed": 0, "failed": [], "next_cursor": None},
+            {"matched": 1000, "changed": 998, "failed": [], "next_cursor": "c1"},
+        ]
+    )
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        part = next(parts, None)
+        if part is None:
+            raise KeyboardInterrupt
+        return httpx.Response(200, json=part)
+
+    shell.answer = answer
+    ran = shell.type("jobs", "cancel", "--all", "--yes")
+    assert ran.code == 130
+    assert "At least 998 jobs cancelled so far" in ran.err
+
+
+def test_as_json_the_failures_are_all_told(shell: Shell) -> None:
+    many = [failure(f"job-{number}") for number in range(30)]
+    parts = iter(
+        [
+            {"matched": 30, "changed": 0, "failed": [], "next_cursor": None},
+            {"matched": 30, "changed": 0, "failed": many, "next_cursor": None},
+        ]
+    )
+    shell.answer = lambda request: httpx.Response(200, json=next(parts))
+    ran = shell.type("jobs", "redrive", "--all", "--yes", "--json")
+    assert ran.code == 1
+    [told] = ran.objects
+    assert (told["matched"], told["changed"], len(told["failed"])) == (30, 0, 30)
+    assert told["failed"][0]["error"]["code"] == "wrong_state"
+
+
+def failure(job_id: str) -> dict[str, object]:
+    problem = {
+        "type": "urn:hourhand:wrong_state",
+        "title": "Conflict",
+        "status": 409,
+        "detail": "The job's state does not allow this.",
+    }
+    return {"id": job_id, "error": problem}
+
+
+def test_named_jobs_are_done_one_by_one_and_a_failure_stops_none_of_them(shell: Shell) -> None:
+    first, second = shell.submit(), shell.submit()
+    ran = shell.type("jobs", "cancel", first, "nobody", second)
+    assert ran.code == 3
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [
+        [first, "cancelled:"],
+        [second, "cancelled:"],
+    ]
+    assert "nobody: There is no job nobody." in ran.err
+    [done] = shell.die()
+    assert shell.type("jobs", "redrive", first, "nobody", second, done, shell.submit()).code == 1
+
+
+# --- dead letters ---
+
+
+def test_dead_letters_come_in_groups_the_largest_first(shell: Shell) -> None:
+    shell.die(handler="report", error="KeyError", message="'user'")
+    slow = shell.die(times=SOME, error="TimeoutError", message="too slow")
+    ran = shell.type("dead-letters", "list")
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[0][:3] == ["HANDLER", "ERROR", "JOBS"]
+    assert [line[:3] for line in lines[1:]] == [
+        ["greet", "TimeoutError", "3"],
+        ["report", "KeyError", "1"],
+    ]
+    assert any(job_id in ran.out for job_id in slow)
+    assert "too slow" in ran.out
+
+
+def test_groups_as_json_have_their_newest_job(shell: Shell) -> None:
+    ids = shell.die(times=SOME)
+    [group] = shell.type("dead-letters", "list", "--json").objects
+    assert (group["handler"], group["error"], group["jobs"]) == ("greet", "ValueError", 3)
+    assert group["newest"]["id"] in ids
+
+
+def test_no_dead_letter_is_said(shell: Shell) -> None:
+    ran = shell.type("dead-letters", "list")
+    assert (ran.code, ran.out, ran.err) == (0, "", "No job is dead.\n")
+
+
+def test_a_look_at_some_says_that_there_are_more(shell: Shell) -> None:
+    shell.die(times=SOME)
+    ran = shell.type("dead-letters", "list", "--scan", "2", "--json")
+    assert ran.objects[0]["jobs"] == 2
+    assert "newest 2 dead jobs" in ran.err
+
+
+def test_one_dead_letter_is_shown_and_another_job_is_said_to_be_none(shell: Shell) -> None:
+    [dead] = shell.die()
+    ran = shell.type("dead-letters", "show", dead)
+    assert "line 7, in greet" in ran.out
+    assert f"dead-letters redrive {dead}" in ran.err
+    assert (
+        "It is no dead letter: it is ENQUEUED"
+        in shell.type("dead-letters", "show", shell.submit()).err
+    )
+
+
+def test_a_group_of_one_error_is_redriven_and_no_other_job(shell: Shell) -> None:
+    meant = shell.die(times=SOME, error="TimeoutError")
+    other = shell.die(error="KeyError")
+    ran = shell.type("dead-letters", "redrive", "--error", "TimeoutError", "--yes")
+    assert (ran.code, ran.out) == (0, "3 jobs redriven.\n")
+    found = {job_id: shell.api.get(f"/v1/jobs/{job_id}").json["status"] for job_id in meant + other}
+    assert found == {**dict.fromkeys(meant, "ENQUEUED"), other[0]: "DEAD"}
+
+
+def test_a_group_is_counted_before_the_question(shell: Shell) -> None:
+    shell.die(times=SOME, error="TimeoutError")
+    ran = shell.type("dead-letters", "redrive", "--handler", "greet", "--error", "TimeoutError")
+    assert ran.code == 2
+    assert "Redrive 3 jobs of handler greet that died of TimeoutError?" in ran.err
+    ran = shell.type("dead-letters", "redrive", "--error", "TimeoutError", "--dry-run")
+    assert "3 jobs that died of TimeoutError would be redriven" in ran.out
+
+
+def test_what_was_cancelled_on_purpose_is_no_dead_letter(shell: Shell) -> None:
+    cancelled = shell.submit()
+    shell.type("jobs", "cancel", cancelled)
+    shell.die()
+    ran = shell.type("dead-letters", "redrive", "--all", "--yes")
+    assert ran.out == "1 job redriven.\n"
+    assert shell.api.get(f"/v1/jobs/{cancelled}").json["status"] == "CANCELLED"
+
+
+def test_a_job_that_changed_meanwhile_is_told_and_the_rest_is_done(shell: Shell) -> None:
+    ids = shell.die(times=SOME)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == f"/v1/jobs/{ids[0]}/redrive":
+            shell.world.api.operations.redrive(ids[0], actor="somebody", reason="")
+        return shell.answer_as_api(request)
+
+    shell.answer = answer
+    ran = shell.type("dead-letters", "redrive", "--error", "ValueError", "--yes")
+    assert ran.code == 1
+    assert ran.out == "2 jobs redriven, 1 job could not be.\n"
+    assert ids[0] in ran.err
+
+
+def test_of_very_many_failures_the_first_are_told_and_how_many_more(shell: Shell) -> None:
+    many = [failure(f"job-{number}") for number in range(30)]
+    parts = iter(
+        [
+            {"matched": 30, "changed": 0, "failed": [], "next_cursor": None},
+            {"matched": 30, "changed": 0, "failed": many, "next_cursor": None},
+        ]
+    )
+    shell.answer = lambda request: httpx.Response(200, json=next(parts))
+    ran = shell.type("jobs", "redrive", "--all", "--yes")
+    assert "job-19: " in ran.err
+    assert "job-20: " not in ran.err
+    assert "and 10 more" in ran.err
+
+
+def test_a_dry_run_as_json_is_a_count(shell: Shell) -> None:
+    shell.submit()
+    ran = shell.type("jobs", "cancel", "--all", "--dry-run", "--json")
+    assert ran.objects == [{"matched": 1, "changed": 0, "failed": []}]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["jobs", "cancel", "some-id", "--dry-run"],
+        ["dead-letters", "redrive", "some-id", "--error", "ValueError"],
+    ],
+)
+def test_flags_for_groups_are_not_taken_with_ids(shell: Shell, typed: list[str]) -> None:
+    assert shell.type(*typed).code == 2
+    assert shell.requests == []
+
+
+def test_ctrl_c_ends_a_redrive_of_a_group_between_two_jobs(shell: Shell) -> None:
+    shell.die(times=SOME)
+    left = [1]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST" and not left:
+            raise KeyboardInterrupt
+        if request.method == "POST":
+            left.pop()
+        return shell.answer_as_api(request)
+
+    shell.answer = answer
+    ran = shell.type("dead-letters", "redrive", "--error", "ValueError", "--yes")
+    assert ran.code == 130
+    assert "redriven so far; the same command does the rest." in ran.err
+    assert statuses(shell) == ["DEAD", "DEAD", "ENQUEUED"]
+
+
+@pytest.mark.parametrize(
+    "typed", [["jobs", "cancel", "mine"], ["dead-letters", "redrive", "--error", "E", "--yes"]]
+)
+def test_a_mistake_of_ours_is_not_told_as_a_jobs_failure(shell: Shell, typed: list[str]) -> None:
+    shell.die(error="E")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            raise ZeroDivisionError
+        return shell.answer_as_api(request)
+
+    shell.answer = answer
+    with pytest.raises(ZeroDivisionError):
+        shell.type(*typed)

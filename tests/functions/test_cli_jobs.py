@@ -1,0 +1,410 @@
+"""``hourhand jobs`` for one job: submitted, found, followed and changed."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+from hourhand.domain.model import Job, Progress
+from hourhand.ports import Finished, Pulse
+from tests.functions.cli_rig import Shell, raising
+from tests.world.runs import in_turn, succeed
+from tests.world.world import World
+
+CLEAR = "\x1b[2J"
+HOSTILE = f"{CLEAR}\x1b]0;owned\x07[red]x[/]\u202e\r"
+COMMANDS = {"\x1b[2J", "\x1b]", "\x07", "\u202e", "\r"}
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)
+
+
+# --- submit ---
+
+
+def test_a_job_is_submitted_with_every_field_as_a_flag(shell: Shell) -> None:
+    flags = {
+        "--delay": "5m",
+        "--priority": "high",
+        "--id": "mine",
+        "--tenant": "acme",
+        "--expires-at": "2026-02-01T00:00Z",
+        "--timeout": "2m",
+        "--retention": "1d",
+        "--on-lost": "dead",
+        "--max-attempts": "3",
+        "--backoff": "fixed",
+        "--retry-base": "10s",
+        "--retry-max-delay": "1h",
+        "--jitter": "none",
+    }
+    typed = [text for pair in flags.items() for text in pair]
+    ran = shell.type(
+        "jobs", "submit", "greet", '{"n": 1}', *typed, "--tag", "a:1", "--tag", "b:2:3", "--json"
+    )
+    assert ran.code == 0
+    job = ran.objects[0]
+    assert (job["id"], job["handler"], job["payload"]) == ("mine", "greet", {"n": 1})
+    assert (job["priority"], job["tenant"], job["tags"]) == ("high", "acme", {"a": "1", "b": "2:3"})
+    assert job["run_at"] == "2026-01-05T09:05:00.000Z"
+    assert job["expires_at"] == "2026-02-01T00:00:00.000Z"
+    assert (job["timeout_seconds"], job["retention_seconds"]) == (120, 86_400)
+    assert job["on_lost"] == "dead"
+    assert job["retry"] == {
+        "max_attempts": 3,
+        "backoff": "fixed",
+        "base_seconds": 10,
+        "max_delay_seconds": 3600,
+        "jitter": "none",
+    }
+
+
+def test_the_payload_comes_from_stdin_for_a_dash(shell: Shell) -> None:
+    ran = shell.type("jobs", "submit", "greet", "-", "--json", stdin='["from", "stdin"]')
+    assert ran.objects[0]["payload"] == ["from", "stdin"]
+
+
+def test_flags_have_twins_in_the_environment(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOURHAND_JOBS_SUBMIT_PRIORITY", "low")
+    monkeypatch.setenv("HOURHAND_JSON", "1")
+    assert shell.type("jobs", "submit", "greet").objects[0]["priority"] == "low"
+
+
+def test_a_lost_answer_does_not_submit_twice(shell: Shell) -> None:
+    lost = [True]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        response = shell.answer_as_api(request)
+        if lost:
+            lost.clear()
+            raise httpx.ReadError("the connection broke", request=request)
+        return response
+
+    shell.answer = answer
+    assert shell.type("jobs", "submit", "greet").code == 0
+    assert len(shell.world.store.jobs()) == 1
+    assert len(shell.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["submit"], "give a handler"),
+        (["submit", "greet", "{"], "is no JSON"),
+        (["submit", "greet", "--priority", "urgent"], "'high', 'medium', 'low'"),
+        (["submit", "greet", "--delay", "soon"], "must be seconds or such as"),
+        (["submit", "greet", "--timeout", "1.5s"], "must be whole seconds"),
+        (["submit", "nobody"], "known are: greet, report"),
+        (["submit", "greet", "--delay", "1m", "--run-at", "2027-01-01T00:00Z"], "run_at"),
+        (["reschedule", "mine"], "give what to change"),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_wrong_usage_is_told_by_name_and_ends_with_2(
+    shell: Shell, typed: list[str], said: str
+) -> None:
+    ran = shell.type("jobs", *typed)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.out == ""
+
+
+# --- list and show ---
+
+
+def test_a_list_has_a_line_a_job_the_newest_first(shell: Shell) -> None:
+    first = shell.submit(delay_seconds=180, tags={"a": "b"})
+    shell.world.advance(60)
+    second = shell.submit(priority="high")
+    shell.world.deliver()
+    ran = shell.type("jobs", "list")
+    lines = ran.out.splitlines()
+    assert lines[0].split() == ["ID", "HANDLER", "STATUS", "TRY", "WHEN", "CREATED", "PRIORITY"]
+    assert [line.split()[0] for line in lines[1:]] == [second, first]
+    assert "SUCCEEDED" in lines[1]
+    assert "due in 2 min" in lines[2]
+
+
+def test_filters_all_hold(shell: Shell) -> None:
+    meant = shell.submit(tenant="acme", tags={"customer": "42"})
+    shell.submit(tenant="acme")
+    shell.submit(tags={"customer": "42"})
+    ran = shell.type(
+        "jobs",
+        "list",
+        "--tenant",
+        "acme",
+        "--tag",
+        "customer:42",
+        "--created-after",
+        "1h",
+        "--json",
+    )
+    assert [job["id"] for job in ran.objects] == [meant]
+
+
+def test_a_shortened_list_says_that_there_is_more(shell: Shell) -> None:
+    for _ in range(3):
+        shell.submit()
+    ran = shell.type("jobs", "list", "--limit", "2", "--json")
+    assert len(ran.objects) == 2
+    assert "newest 2" in ran.err
+    assert "newest" not in shell.type("jobs", "list", "--limit", "3").err
+    assert len(shell.type("jobs", "list", "--all", "--json").objects) == 3
+
+
+def test_nothing_found_is_said_to_people_and_not_to_programs(shell: Shell) -> None:
+    assert shell.type("jobs", "list").err == "No job is found.\n"
+    ran = shell.type("jobs", "list", "--json")
+    assert (ran.out, ran.err, ran.code) == ("", "", 0)
+
+
+def test_json_is_what_the_api_gave(shell: Shell) -> None:
+    job_id = shell.submit(payload={"ä": "\u2028\x1b"})
+    ran = shell.type("jobs", "show", job_id, "--json")
+    assert ran.objects == [shell.api.get(f"/v1/jobs/{job_id}").json]
+    assert ran.out.isascii()
+
+
+def test_a_job_is_shown_with_its_attempts_contents_and_error(shell: Shell) -> None:
+    [job_id] = shell.die(payload={"user": 7}, message="no such user", tags={"a": "b"})
+    ran = shell.type("jobs", "show", job_id, "--utc")
+    assert ran.code == 0
+    for told in (
+        job_id,
+        "DEAD",
+        "2026-01-05 09:00:00Z (now)",
+        "a:b",
+        '"user": 7',
+        "ValueError: no such user",
+        "line 7, in greet",
+        "1 of 1",
+    ):
+        assert told in ran.out
+
+
+def test_a_running_job_is_shown_with_its_owner_progress_and_the_wish_to_stop(
+    shell: Shell,
+) -> None:
+    job_id = shell.submit(delay_seconds=60, idempotency_key="key", tenant="acme")
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        pulse.beat(Progress(done=1, total=4, message="first"))
+        shell.type("jobs", "cancel", job_id)
+        seen.append(shell.type("jobs", "show", job_id).out)
+        seen.append(shell.type("jobs", "list").out)
+        return succeed(job, pulse)
+
+    seen: list[str] = []
+    shell.world.advance(60)
+    shell.world.deliver(look)
+    shown, listed = seen
+    for told in ("RUNNING, run by w-", "asked to stop now", "1 of 4 first", "acme", "key"):
+        assert told in shown
+    assert "asked to stop" in listed
+    assert "began now" in listed
+
+
+def test_a_handlers_progress_is_in_the_list(shell: Shell) -> None:
+    seen = []
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        for progress in (Progress(done=1, total=4, message="rows"), Progress(done=7)):
+            shell.world.advance(20)
+            pulse.beat(progress)
+            seen.append(shell.type("jobs", "list").out)
+        return succeed(job, pulse)
+
+    shell.submit()
+    shell.world.deliver(look)
+    assert "25% rows" in seen[0]
+    assert "7 done" in seen[1]
+
+
+def test_contents_that_are_too_large_for_an_answer_are_said_to_be(shell: Shell) -> None:
+    job = {**shell.api.get(f"/v1/jobs/{shell.submit()}").json, "omitted": ["payload", "result"]}
+    shell.answer = lambda request: httpx.Response(200, json=job)
+    ran = shell.type("jobs", "show", "mine")
+    assert ran.out.count("not told: it is too large for an answer") == 2
+
+
+def test_events_as_json_are_lines(shell: Shell) -> None:
+    job_id = shell.submit()
+    ran = shell.type("jobs", "events", job_id, "--json")
+    assert ran.objects == shell.api.get(f"/v1/jobs/{job_id}/events").json["events"]
+
+
+def test_a_watched_list_is_drawn_in_place(shell: Shell) -> None:
+    shell.submit()
+    shell.clock.interrupts_after = 1
+    ran = shell.type("jobs", "list", "--watch", is_terminal=True)
+    assert ran.code == 130
+    assert "ENQUEUED" in ran.out
+    assert "SUCCEEDED" in ran.out
+
+
+def test_events_tell_the_history_oldest_first(shell: Shell) -> None:
+    [job_id] = shell.die()
+    ran = shell.type("jobs", "events", job_id)
+    kinds = [line.split()[3] for line in ran.out.splitlines()[1:]]
+    assert kinds[0] == "SUBMITTED"
+    assert kinds.index("CLAIMED") < kinds.index("FAILED")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("verb", [["list"], ["show", "ID"], ["events", "ID"], ["watch", "ID"]])
+def test_hostile_text_does_not_reach_the_terminal(
+    shell: Shell, verb: list[str], is_terminal: bool
+) -> None:
+    [job_id] = shell.die(
+        payload={HOSTILE: HOSTILE}, tags={"t": HOSTILE}, tenant=HOSTILE, message=HOSTILE
+    )
+    typed = [job_id if text == "ID" else text for text in verb]
+    ran = shell.type("jobs", *typed, is_terminal=is_terminal)
+    # Clearing its own lines is what a live display does.
+    printed = re.sub(r"\r(\x1b\[1A)?\x1b\[2K", "", ran.out + ran.err)
+    assert not [command for command in COMMANDS if command in printed]
+    assert "\\x1b[2J" in printed
+    # Shortened on a terminal.
+    assert is_terminal or "[red]x[/]" in printed
+
+
+def test_hostile_text_of_a_problem_does_not_reach_the_terminal(shell: Shell) -> None:
+    shell.answer = lambda request: httpx.Response(
+        422,
+        headers={"content-type": "application/problem+json"},
+        json={"type": "urn:x", "title": "t", "status": 422, "detail": HOSTILE},
+    )
+    ran = shell.type("jobs", "show", HOSTILE, is_terminal=True)
+    assert ran.code == 2
+    assert not [command for command in COMMANDS if command in ran.err.replace("\x1b[0m", "")]
+
+
+# --- exit codes ---
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, 2),
+        (404, 3),
+        (409, 4),
+        (413, 2),
+        (422, 2),
+        (429, 5),
+        (500, 5),
+        (503, 5),
+        (403, 6),
+        (401, 6),
+    ],
+)
+def test_each_kind_of_refusal_has_an_exit_code(shell: Shell, status: int, code: int) -> None:
+    shell.answer = lambda request: httpx.Response(status, json={"message": "No."})
+    ran = shell.type("jobs", "show", "mine")
+    assert ran.code == code
+    assert ran.err.startswith("hourhand: ")
+
+
+def test_an_api_that_cannot_be_reached_has_an_exit_code(shell: Shell) -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("Connection refused", request=request)
+
+    shell.answer = refuse
+    ran = shell.type("jobs", "list")
+    assert ran.code == 5
+    assert "Connection refused" in ran.err
+
+
+def test_ctrl_c_ends_with_130_and_one_sentence(shell: Shell) -> None:
+    def interrupt(request: httpx.Request) -> httpx.Response:
+        raise KeyboardInterrupt
+
+    shell.answer = interrupt
+    ran = shell.type("jobs", "list")
+    assert (ran.code, ran.err) == (130, "hourhand: Interrupted.\n")
+
+
+# --- watch ---
+
+
+def test_a_job_is_followed_through_retries_to_its_success(shell: Shell) -> None:
+    job_id = shell.submit(retry={"backoff": "fixed", "base_seconds": 2, "jitter": "none"})
+    shell.clock.behaviour = in_turn(raising("OSError", "no route"), succeed)
+    ran = shell.type("jobs", "watch", job_id)
+    assert ran.code == 0
+    words = [line.split()[1] for line in ran.out.splitlines()[:-2]]
+    assert [words[0], *words[-4:]] == ["submitted", "claimed", "failed", "claimed", "succeeded"]
+    assert f"{job_id} SUCCEEDED after 2 attempts" in ran.out
+    assert ran.out.splitlines()[-1] == '{"done": true}'
+
+
+def test_a_job_that_ends_badly_ends_the_watch_with_1_and_says_why(shell: Shell) -> None:
+    job_id = shell.submit(retry={"max_attempts": 1})
+    shell.clock.behaviour = raising("OSError", "no route")
+    ran = shell.type("jobs", "watch", job_id)
+    assert ran.code == 1
+    assert "OSError: no route" in ran.out
+    assert f"jobs show {job_id}" in ran.err
+
+
+def test_a_watch_ends_in_time_with_124(shell: Shell) -> None:
+    job_id = shell.submit(delay_seconds=3600)
+    ran = shell.type("jobs", "watch", job_id, "--timeout", "90s")
+    assert ran.code == 124
+    assert "did not end in time: it is PENDING" in ran.err
+    # It is due in an hour: nobody asks each second.
+    assert len(shell.requests) < 30
+
+
+def test_watched_as_json_each_change_is_a_line_and_the_last_the_whole_job(shell: Shell) -> None:
+    job_id = shell.submit(payload={"n": 1})
+    ran = shell.type("jobs", "watch", job_id, "--json")
+    statuses = [job["status"] for job in ran.objects]
+    assert statuses[0] == "ENQUEUED"
+    assert statuses[-1] == "SUCCEEDED"
+    assert "payload" not in ran.objects[0]
+    assert ran.objects[-1] == shell.api.get(f"/v1/jobs/{job_id}").json
+
+
+def test_on_a_terminal_the_last_line_tells_what_it_waits_for(shell: Shell) -> None:
+    job_id = shell.submit(delay_seconds=600)
+    shell.clock.interrupts_after = 3
+    ran = shell.type("jobs", "watch", job_id, is_terminal=True)
+    assert ran.code == 130
+    assert "due in 10 min" in ran.out
+
+
+def test_a_job_is_submitted_and_followed_in_one_command(shell: Shell) -> None:
+    ran = shell.type("jobs", "submit", "greet", "--watch")
+    assert ran.code == 0
+    assert "SUCCEEDED after 1 attempt" in ran.out
+
+
+def test_a_list_is_watched_until_ctrl_c(shell: Shell) -> None:
+    shell.submit()
+    shell.clock.interrupts_after = 2
+    ran = shell.type("jobs", "list", "--watch", "--json")
+    assert ran.code == 130
+    assert [job["status"] for job in ran.objects] == ["ENQUEUED", "SUCCEEDED", "SUCCEEDED"]
+
+
+# --- changes of one ---
+
+
+def test_a_waiting_job_is_run_now_rescheduled_and_cancelled(shell: Shell) -> None:
+    job_id = shell.submit(delay_seconds=3600, payload=1)
+    ran = shell.type(
+        "jobs", "reschedule", job_id, "--delay", "2h", "--priority", "low", "--payload", '{"n": 2}'
+    )
+    assert "(in 2 h)" in ran.out
+    job = shell.api.get(f"/v1/jobs/{job_id}").json
+    assert (job["priority"], job["payload"]) == ("low", {"n": 2})
+    assert "is due now: ENQUEUED" in shell.type("jobs", "run-now", job_id).out
+    assert "cancelled: CANCELLED" in shell.type("jobs", "cancel", job_id).out
+    ran = shell.type("jobs", "run-now", job_id)
+    assert ran.code == 4
+    assert "hourhand: " in ran.err

@@ -1,0 +1,359 @@
+"""``hourhand schedules``: look at, preview, pause, trigger, backfill and delete schedules."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.functions.cli_rig import Ran, Shell, raising
+from tests.functions.cli_schedules import HOURLY, PAST, asked, put
+from tests.world.world import World
+
+CLEAR = "\x1b[2J"
+HOSTILE = f"{CLEAR}\x1b]0;owned\x07[red]x[/]\u202e"
+COMMANDS = {"\x1b[2J", "\x1b]", "\x07", "\u202e"}
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)
+
+
+def minutes(shell: Shell, count: int) -> None:
+    for _ in range(count):
+        shell.world.minute()
+
+
+# --- look ---
+
+
+def test_a_list_tells_what_each_runs_and_when(shell: Shell) -> None:
+    put(shell, "nightly", *HOURLY, "--note", "mine")
+    put(shell, "second", "-x", "@daily", "--handler", "report", "--paused")
+    ran = shell.type("schedules", "list")
+
+    head, nightly, second = ran.out.splitlines()
+    assert head.split()[:4] == ["ID", "STATUS", "NEXT", "EXPRESSION"]
+    assert nightly.split()[:5] == ["nightly", "active", "in", "1", "h"]
+    assert "mine" in nightly
+    assert second.split()[:3] == ["second", "paused", "-"]
+
+
+def test_a_list_as_json_is_a_line_for_each_as_the_api_has_it(shell: Shell) -> None:
+    put(shell, "a")
+    put(shell, "b")
+
+    listed = shell.type("schedules", "list", "--json").objects
+    assert listed == shell.api.get("/v1/schedules").json["schedules"]
+
+
+def test_a_list_says_that_there_are_more(shell: Shell) -> None:
+    for name in "abc":
+        put(shell, name)
+
+    assert "first 2" in shell.type("schedules", "list", "-n", "2").err
+    assert shell.type("schedules", "list", "-n", "3").err == ""
+    assert shell.type("schedules", "list", "-n", "1", "--all").out.count("\n") == 4
+
+
+def test_an_empty_list_is_said_beside_what_was_asked(shell: Shell) -> None:
+    ran = shell.type("schedules", "list")
+
+    assert (ran.code, ran.out, ran.err) == (0, "", "There is no schedule.\n")
+
+
+def test_a_list_is_watched_until_ctrl_c(shell: Shell) -> None:
+    put(shell)
+    shell.clock.interrupts_after = 2
+    ran = shell.type("schedules", "list", "--watch", "--json")
+
+    assert ran.code == 130
+    assert [one["id"] for one in ran.objects] == ["nightly"] * 3
+
+
+def test_show_tells_the_rule_the_next_times_and_what_became_of_the_last(shell: Shell) -> None:
+    put(shell, "often", "-x", "* * * * *", "--handler", "greet", "--exclude", "3 * * * *")
+    minutes(shell, 5)
+    ran = shell.type("schedules", "show", "often", "--utc")
+
+    facts, upcoming, past = ran.out.split("\nnext times\n")[0], *_parts(ran)
+    assert "expression  * * * * *" in facts
+    assert "excluded    3 * * * *" in facts
+    assert upcoming.splitlines()[1].startswith("2026-01-05 09:0")
+    assert "SUCCEEDED" in past
+    assert "skipped: excluded" in past
+
+
+def test_show_tells_of_every_policy_that_was_put(shell: Shell) -> None:
+    flags = {
+        "--start-at": "2026-01-01T00:00Z",
+        "--end-at": "2027-02-01T00:00Z",
+        "--max-occurrences": "9",
+        "--jitter": "30s",
+        "--priority": "low",
+        "--tenant": "acme",
+        "--timeout": "2m",
+        "--retention": "1d",
+        "--on-lost": "dead",
+        "--max-attempts": "3",
+        "--tag": "a:1",
+        "--overlap": "buffer_all",
+        "--note": "mine",
+    }
+    typed = [text for pair in flags.items() for text in pair]
+    put(shell, "nightly", *HOURLY, *typed, "--paused", "--pause-on-failure")
+    shell.type("schedules", "backfill", "nightly", *PAST, "--yes")
+    told = shell.type("schedules", "show", "nightly", "--utc").out
+
+    for fact in (
+        "paused since 2026-01-05 09:00:00Z (now)",
+        "starts      2026-01-01 00:00:00Z (4.4 d ago)",
+        "ends        2027-02-01 00:00:00Z",
+        "at most     9 times",
+        "jitter      up to 30 s",
+        "priority    low",
+        "timeout     2 min",
+        "kept        1 d",
+        "if lost     dead",
+        "retry       max_attempts 3",
+        "tenant      acme",
+        "tags        a:1",
+        "buffer_all, 1 at once, 100 waiting, paused by a failure",
+        "note        mine",
+        "2026-01-05 00:00:00Z to 2026-01-05 05:00:00Z, ",
+        " of 6 done, 0 skipped",
+    ):
+        assert fact in told
+    assert "It has no next time." in told
+
+
+def _parts(ran: Ran) -> tuple[str, str]:
+    upcoming, past = ran.out.split("\nnext times\n")[1].split("\nlast times\n")
+    return upcoming, past
+
+
+def test_show_tells_of_no_more_past_times_than_asked(shell: Shell) -> None:
+    put(shell, "often", "-x", "* * * * *", "--handler", "greet")
+    minutes(shell, 5)
+
+    assert len(_parts(shell.type("schedules", "show", "often", "--past", "2"))[1].split("\n")) == 4
+    assert "last times" not in shell.type("schedules", "show", "often", "--past", "0").out
+
+
+def test_occurrences_are_told_newest_first_with_their_jobs_errors(shell: Shell) -> None:
+    put(shell, "often", "-x", "* * * * *", "--handler", "greet", "--max-attempts", "1")
+    for _ in range(3):
+        shell.world.minute(raising("ValueError", HOSTILE))
+    ran = shell.type("schedules", "occurrences", "often")
+
+    assert "ValueError" in ran.out
+    assert not any(command in ran.out for command in COMMANDS)
+    times = [one["at"] for one in shell.type("schedules", "occurrences", "often", "--json").objects]
+    assert times == sorted(times, reverse=True)
+    assert len(times) >= 2
+
+
+def test_neighbours_that_were_skipped_are_told_as_one(shell: Shell) -> None:
+    put(shell, "often", "-x", "* * * * *", "--handler", "greet", "--exclude", "1-4 * * * *")
+    minutes(shell, 8)
+
+    assert "4 times until" in shell.type("schedules", "occurrences", "often", "--utc").out
+
+
+def test_texts_of_others_can_command_no_terminal(shell: Shell) -> None:
+    put(shell, "h", *HOURLY, "--note", HOSTILE, "--payload", json.dumps(HOSTILE))
+
+    for verb in (["list"], ["show", "h"], ["show", "h", "--json"]):
+        ran = shell.type("schedules", *verb)
+        assert ran.code == 0
+        assert not any(command in ran.out for command in COMMANDS)
+
+
+def test_a_schedule_that_there_is_not_is_code_3(shell: Shell) -> None:
+    for verb in (["show"], ["occurrences"], ["trigger"], ["preview"], ["pause"]):
+        ran = shell.type("schedules", *verb, "nope")
+        assert ran.code == 3
+        assert "There is no schedule nope." in ran.err
+
+
+# --- preview ---
+
+
+def test_a_preview_tells_local_times_and_what_the_clocks_do_to_them(shell: Shell) -> None:
+    rule = ["-x", "30 2 * * *", "--timezone", "Europe/Berlin", "--after", "2026-03-28T12:00Z"]
+    ran = shell.type("schedules", "preview", *rule, "--count", "2")
+
+    _, gap, after, note = ran.out.splitlines()
+    assert gap.startswith("Sun 2026-03-29 03:00:00 +0200  2026-03-29 01:00:00Z")
+    assert gap.endswith("*")
+    assert note.startswith("* 2026-03-29 02:30 does not exist in Europe/Berlin")
+    assert after.startswith("Mon 2026-03-30 02:30:00 +0200")
+    assert shell.api.get("/v1/schedules").json["schedules"] == []
+
+
+def test_a_preview_can_be_of_one_that_there_is_with_a_change(shell: Shell) -> None:
+    put(shell, "nightly", "-x", "30 2 * * *", "--handler", "greet")
+    ran = shell.type("schedules", "preview", "nightly", "--timezone", "Asia/Tokyo", "--json")
+
+    assert ran.objects[0]["fires"][0]["local"].endswith("+09:00")
+    assert len(ran.objects[0]["fires"]) == 10
+
+
+def test_a_preview_of_what_is_over_says_so(shell: Shell) -> None:
+    ran = shell.type("schedules", "preview", "-x", "at(2026-01-01T09:00)")
+
+    assert (ran.code, ran.out) == (0, "")
+    assert "It would never fire." in ran.err
+
+
+def test_a_preview_warns_of_local_times_that_do_not_exist(shell: Shell) -> None:
+    rule = ["-x", "*/15 2 * * *", "--timezone", "Europe/Berlin", "--after", "2026-03-29T00:00Z"]
+    ran = shell.type("schedules", "preview", *rule, "--count", "1")
+    warnings = json.loads(shell.type("schedules", "preview", *rule, "--count", "1", "--json").out)[
+        "warnings"
+    ]
+
+    assert warnings
+    assert all(warning in ran.err for warning in warnings)
+
+
+# --- change ---
+
+
+def test_several_are_paused_and_one_that_fails_stops_no_other(shell: Shell) -> None:
+    put(shell, "a")
+    put(shell, "c")
+    ran = shell.type("schedules", "pause", "a", "nope", "c", "--note", "why")
+
+    assert ran.code == 3
+    assert ran.out == "a  paused\nc  paused\n"
+    assert ran.err == "nope: There is no schedule nope.\n"
+    assert shell.api.get("/v1/schedules/c").json["note"] == "why"
+
+
+def test_a_paused_one_goes_on(shell: Shell) -> None:
+    put(shell, "a", *HOURLY, "--paused")
+
+    assert shell.type("schedules", "resume", "a").out.startswith("a  active, next ")
+
+
+def test_a_trigger_makes_a_job_at_once_and_follows_it(shell: Shell) -> None:
+    put(shell)
+    ran = shell.type("schedules", "trigger", "nightly", "--watch")
+
+    assert ran.code == 0
+    assert "SUCCEEDED" in ran.out
+    job = shell.type("schedules", "trigger", "nightly", "--json").objects[0]
+    assert (job["schedule_id"], job["status"]) == ("nightly", "ENQUEUED")
+
+
+def test_a_followed_job_that_dies_is_code_1(shell: Shell) -> None:
+    put(shell, "nightly", *HOURLY, "--max-attempts", "1")
+    shell.clock.behaviour = raising("ValueError", "boom")
+
+    assert shell.type("schedules", "trigger", "nightly", "--watch").code == 1
+
+
+def test_a_backfill_counts_asks_and_runs(shell: Shell) -> None:
+    put(shell)
+    ran = shell.type(
+        "schedules", "backfill", "nightly", *PAST, "--utc", stdin="y\n", is_terminal=True
+    )
+
+    assert ran.code == 0
+    assert (
+        "Run 6 nominal times of nightly, 2026-01-05 00:00:00Z to 2026-01-05 05:00:00Z?" in ran.err
+    )
+    assert "runs 6 nominal times" in ran.out
+    assert len(shell.api.get("/v1/schedules/nightly").json["backfills"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--dry-run"], 0, "would run 6 nominal times"),
+        ([], 2, "give --yes"),
+    ],
+)
+def test_a_backfill_that_nobody_confirmed_runs_nothing(
+    shell: Shell, arguments: list[str], code: int, said: str
+) -> None:
+    put(shell)
+    ran = shell.type("schedules", "backfill", "nightly", *PAST, *arguments)
+
+    assert ran.code == code
+    assert said in ran.out + ran.err
+    assert shell.api.get("/v1/schedules/nightly").json["backfills"] == []
+
+
+def test_a_no_runs_nothing_and_is_code_1(shell: Shell) -> None:
+    put(shell)
+    ran = shell.type("schedules", "backfill", "nightly", *PAST, stdin="n\n", is_terminal=True)
+
+    assert ran.code == 1
+    assert "Nothing was done." in ran.err
+
+
+def test_a_backfill_is_asked_for_as_it_was_typed(shell: Shell) -> None:
+    put(shell)
+    how = {
+        "--overlap": "allow",
+        "--order": "newest",
+        "--max-active": "3",
+        "--reprocess": "failed",
+        "--note": "again",
+    }
+    typed = [text for pair in how.items() for text in pair]
+    ran = shell.type("schedules", "backfill", "nightly", *PAST, *typed, "--yes", "--json")
+
+    assert asked(shell) == {
+        "from": "2026-01-05T00:00:00.000Z",
+        "to": "2026-01-05T05:00:00.000Z",
+        "overlap": "allow",
+        "order": "newest",
+        "max_active": 3,
+        "reprocess": "failed",
+        "note": "again",
+    }
+    assert ran.objects[0]["total"] == 6
+
+
+def test_a_dry_run_tells_the_first_times_and_how_many_more_there_are(shell: Shell) -> None:
+    put(shell)
+    past = ["--from", "2026-01-04T00:00Z", "--to", "2026-01-05T05:00Z"]
+    ran = shell.type("schedules", "backfill", "nightly", *past, "--dry-run", "--utc")
+
+    assert ran.out.count("\n") == 12
+    assert "and 20 more" in ran.err
+    counted = shell.type("schedules", "backfill", "nightly", *past, "--dry-run", "--json").objects
+    assert (counted[0]["total"], counted[0]["dry_run"]) == (30, True)
+
+
+def test_a_backfill_of_nothing_asks_nobody(shell: Shell) -> None:
+    put(shell, "yearly", "-x", "@yearly", "--handler", "greet")
+    past = ["--from", "2026-01-02T00:00Z", "--to", "2026-01-03T00:00Z"]
+    ran = shell.type("schedules", "backfill", "yearly", *past)
+
+    assert (ran.code, ran.out) == (0, "")
+    assert "nothing to run" in ran.err
+
+
+def test_a_delete_asks_and_names_what_it_deletes(shell: Shell) -> None:
+    put(shell, "a")
+    put(shell, "b")
+    ran = shell.type("schedules", "delete", "a", "b", stdin="y\n", is_terminal=True)
+
+    assert ran.code == 0
+    assert "Delete 2 schedules: a, b?" in ran.err
+    assert shell.api.get("/v1/schedules").json["schedules"] == []
+
+
+def test_a_delete_without_anybody_to_ask_needs_yes(shell: Shell) -> None:
+    put(shell, "a")
+
+    assert shell.type("schedules", "delete", "a").code == 2
+    assert shell.api.get("/v1/schedules/a").status == 200
+    ran = shell.type("schedules", "delete", "a", "a", "nope", "--yes", "--json")
+    assert ran.code == 3
+    assert ran.objects == [{"id": "a", "deleted": True}]

@@ -1,0 +1,355 @@
+"""``hourhand jobs submit --file``: any number of lines, each one's fate told, none sent twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hourhand.cli.output.progress import Meter
+from tests.functions.cli_rig import Ran, Shell
+from tests.world.world import World
+
+LINES = 700
+"""More than a batch."""
+
+MANY = 1500
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)
+
+
+@pytest.fixture
+def jobs_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "jobs.ndjson"
+    write(file, [line(number) for number in range(LINES)])
+    return file
+
+
+def line(number: int) -> dict[str, Any]:
+    return {"handler": "greet", "payload": {"n": number}, "delay_seconds": 3600}
+
+
+def write(file: Path, lines: list[Any]) -> None:
+    file.write_text("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines))
+
+
+def submit(shell: Shell, file: Path | str, *more: str, **how: Any) -> Ran:
+    return shell.type("jobs", "submit", "--file", str(file), *more, **how)
+
+
+def payloads(shell: Shell) -> list[int]:
+    texts = (job.payload.text for job in shell.world.store.jobs().values())
+    return sorted(json.loads(text or "null")["n"] for text in texts)
+
+
+def record_of(file: Path) -> Path:
+    return file.with_name(file.name + ".hourhand-run")
+
+
+def failures_of(file: Path) -> list[dict[str, Any]]:
+    lines = file.with_name(file.name + ".failed").read_text().splitlines()
+    return [json.loads(text) for text in lines]
+
+
+class Dying:
+    """Answers so many requests, then does what a test wants of the next ones."""
+
+    def __init__(self, shell: Shell, answered: int, then: Callable[[httpx.Request], Any]) -> None:
+        self.shell, self.left, self.then = shell, answered, then
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if self.left:
+            self.left -= 1
+            return self.shell.answer_as_api(request)
+        response: httpx.Response = self.then(request)
+        return response
+
+
+def refuse_connection(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("Connection refused", request=request)
+
+
+# --- all goes well ---
+
+
+def test_every_line_is_a_job_and_nothing_is_left_behind(shell: Shell, jobs_file: Path) -> None:
+    ran = submit(shell, jobs_file)
+    assert ran.code == 0
+    assert ran.out.startswith("700 jobs accepted, 0 refused, in ")
+    assert payloads(shell) == list(range(LINES))
+    assert list(jobs_file.parent.iterdir()) == [jobs_file]
+
+
+def test_lines_may_come_from_stdin(shell: Shell, jobs_file: Path) -> None:
+    ran = submit(shell, "-", stdin=jobs_file.read_text())
+    assert ran.code == 0
+    assert payloads(shell) == list(range(LINES))
+
+
+def test_lines_may_come_from_a_named_pipe(shell: Shell, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: write(pipe, [{"handler": "greet"}]))
+    writer.start()
+    ran = submit(shell, pipe)
+    writer.join()
+    assert (ran.code, len(shell.world.store.jobs())) == (0, 1)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_flags_are_for_lines_that_lack_the_field(shell: Shell, jobs_file: Path) -> None:
+    write(jobs_file, [{"payload": 1}, {"handler": "report", "priority": "high"}])
+    assert submit(shell, jobs_file, "--priority", "low", "--json", "greet").code == 0
+    found = {job.handler: job.priority for job in shell.world.store.jobs().values()}
+    assert found == {"greet": "low", "report": "high"}
+
+
+def test_as_json_each_accepted_job_is_a_line_and_the_summary_on_stderr(
+    shell: Shell, jobs_file: Path
+) -> None:
+    write(jobs_file, [{"handler": "greet", "id": "a"}, {"handler": "greet", "id": "b"}])
+    ran = submit(shell, jobs_file, "--json")
+    assert [job["id"] for job in ran.objects] == ["a", "b"]
+    assert "2 jobs accepted" in ran.err
+
+
+def test_on_a_terminal_a_bar_tells_how_far_it_is(shell: Shell, jobs_file: Path) -> None:
+    ran = submit(shell, jobs_file, is_terminal=True)
+    assert "━" in ran.err
+    assert "700 jobs, " in ran.err
+
+
+def test_the_same_file_given_again_is_new_jobs(shell: Shell, jobs_file: Path) -> None:
+    submit(shell, jobs_file)
+    submit(shell, jobs_file)
+    assert len(shell.world.store.jobs()) == 2 * LINES
+
+
+def test_memory_does_not_grow_with_the_number_of_lines(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, many = tmp_path / "few", tmp_path / "many"
+    write(few, [{"handler": "greet", "payload": "x" * 100}] * MANY)
+    write(many, [{"handler": "greet", "payload": "x" * 100}] * (4 * MANY))
+    job = shell.api.get(f"/v1/jobs/{shell.submit()}").json
+
+    def accept(request: httpx.Request) -> httpx.Response:
+        shell.requests.clear()
+        jobs = json.loads(request.content)["jobs"]
+        return httpx.Response(200, json={"results": [{"job": {**job, "id": "x"}} for _ in jobs]})
+
+    shell.answer = accept
+    submit(shell, few, "--parallel", "1")
+    peaks = []
+    for file in (few, many):
+        tracemalloc.start()
+        assert submit(shell, file, "--parallel", "1").code == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.25 * peaks[0]
+
+
+# --- lines that are refused ---
+
+
+def test_lines_that_are_refused_stop_no_other_and_are_kept_with_their_reason(
+    shell: Shell, jobs_file: Path
+) -> None:
+    write(
+        jobs_file,
+        [
+            {"handler": "greet"},
+            {"handler": "nobody", "payload": 1},
+            "no json \x1b[2J",
+            {"handler": "greet", "prio": 1},
+            "",
+            {"handler": "greet"},
+        ],
+    )
+    ran = submit(shell, jobs_file)
+    assert ran.code == 1
+    assert ran.out.startswith("2 jobs accepted, 3 refused")
+    assert "\x1b" not in ran.err
+    failures = sorted(failures_of(jobs_file), key=lambda failure: failure["line"])
+    assert [failure["line"] for failure in failures] == [2, 3, 4]
+    assert failures[0]["job"]["handler"] == "nobody"
+    assert "known are: greet, report" in failures[0]["reason"]
+    assert (failures[1]["text"], failures[1].get("job")) == ("no json \x1b[2J", None)
+    assert "prio" in failures[2]["reason"]
+    assert not record_of(jobs_file).exists()
+
+
+def test_a_file_of_failures_is_submitted_as_it_is_once_it_is_mended(
+    shell: Shell, jobs_file: Path
+) -> None:
+    write(jobs_file, [{"handler": "gret", "payload": {"n": 1}}])
+    submit(shell, jobs_file)
+    failed = jobs_file.with_name("jobs.ndjson.failed")
+    failed.write_text(failed.read_text().replace("gret", "greet"))
+    assert submit(shell, failed).code == 0
+    assert payloads(shell) == [1]
+
+
+def test_failures_go_where_they_are_asked_for(shell: Shell, jobs_file: Path) -> None:
+    write(jobs_file, ["[]"])
+    assert submit(shell, jobs_file, "--failed", "bad.ndjson").code == 1
+    assert json.loads(Path("bad.ndjson").read_text())["line"] == 1
+
+
+def test_the_file_of_jobs_is_not_overwritten_by_its_failures(shell: Shell, jobs_file: Path) -> None:
+    write(jobs_file, ["[]"])
+    assert submit(shell, jobs_file, "--failed", "./jobs.ndjson").code == 2
+    assert jobs_file.read_text() == "[]\n"
+    assert not record_of(jobs_file).exists()
+
+
+def test_a_file_without_a_single_job_takes_no_memory_and_says_so(
+    shell: Shell, jobs_file: Path
+) -> None:
+    jobs_file.write_text("handler,payload\n" * MANY)
+    ran = submit(shell, jobs_file)
+    assert ran.code == 1
+    assert f"0 jobs accepted, {MANY:,} refused" in ran.out
+    assert ran.err.count("is no JSON") == 10
+    assert shell.requests == []
+
+
+@pytest.mark.parametrize("flag", [["--id", "x"], ["--idempotency-key", "x"]])
+def test_a_name_of_one_job_is_not_given_to_many(
+    shell: Shell, jobs_file: Path, flag: list[str]
+) -> None:
+    ran = submit(shell, jobs_file, *flag)
+    assert (ran.code, shell.requests) == (2, [])
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
+    ran = submit(shell, tmp_path / "none.ndjson")
+    assert ran.code == 2
+    assert "cannot be read" in ran.err
+
+
+# --- it breaks off ---
+
+
+def test_an_api_that_is_gone_stops_it_and_the_same_command_goes_on(
+    shell: Shell, jobs_file: Path
+) -> None:
+    shell.answer = Dying(shell, 1, refuse_connection)
+    ran = submit(shell, jobs_file, "--parallel", "1")
+    assert ran.code == 5
+    assert "500 jobs accepted" in ran.out
+    assert "The same command goes on with the rest" in ran.err
+    assert json.loads(record_of(jobs_file).read_text())["lines"] == 500
+    shell.answer = shell.answer_as_api
+    ran = submit(shell, jobs_file)
+    assert ran.code == 0
+    assert "Going on with the submission that broke off: 500 lines are done." in ran.err
+    assert "700 jobs accepted" in ran.out
+    assert payloads(shell) == list(range(LINES))
+    assert not record_of(jobs_file).exists()
+
+
+def test_where_nothing_was_begun_nothing_is_left_behind(shell: Shell, jobs_file: Path) -> None:
+    shell.answer = refuse_connection
+    assert submit(shell, jobs_file).code == 5
+    assert list(jobs_file.parent.iterdir()) == [jobs_file]
+
+
+def test_lost_answers_never_submit_a_line_twice(shell: Shell, jobs_file: Path) -> None:
+    """Every answer of the first run is lost, though the API did what it was asked."""
+
+    def lose(request: httpx.Request) -> httpx.Response:
+        shell.answer_as_api(request)
+        raise httpx.ReadError("the connection broke", request=request)
+
+    shell.answer = lose
+    assert submit(shell, jobs_file).code == 5
+    assert len(shell.world.store.jobs()) > 0
+    shell.answer = shell.answer_as_api
+    assert submit(shell, jobs_file).code == 0
+    assert payloads(shell) == list(range(LINES))
+
+
+def test_a_process_that_is_killed_goes_on_without_a_line_lost_or_sent_twice(
+    shell: Shell, jobs_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies at once: nothing is written that was not written before."""
+
+    class Killed(BaseException):
+        pass
+
+    def die(self: Any, *_: Any) -> None:
+        raise Killed
+
+    shell.answer = Dying(shell, 1, refuse_connection)
+    with monkeypatch.context() as patch:
+        patch.setattr("hourhand.cli.jobs.file_submission._Sending._leave_open", die)
+        with pytest.raises(Killed):
+            submit(shell, jobs_file, "--parallel", "1")
+    assert record_of(jobs_file).exists()
+    shell.answer = shell.answer_as_api
+    assert submit(shell, jobs_file).code == 0
+    assert payloads(shell) == list(range(LINES))
+
+
+def test_ctrl_c_tells_what_is_known_and_the_same_command_goes_on(
+    shell: Shell, jobs_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: Meter, count: int, failed: int, position: float) -> None:
+        if count == 550:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Meter, "show", interrupt)
+        ran = submit(shell, jobs_file)
+    assert ran.code == 130
+    accepted = len(shell.world.store.jobs())
+    assert f"{accepted:,} jobs accepted" in ran.out
+    assert submit(shell, jobs_file).code == 0
+    assert payloads(shell) == list(range(LINES))
+
+
+def test_what_stdin_held_and_is_not_known_to_be_submitted_is_kept(
+    shell: Shell, jobs_file: Path
+) -> None:
+    shell.answer = Dying(shell, 1, refuse_connection)
+    ran = submit(shell, "-", "--parallel", "1", stdin=jobs_file.read_text())
+    assert ran.code == 5
+    kept = [json.loads(text) for text in Path("failed.ndjson").read_text().splitlines()]
+    assert kept[0]["line"] == 501
+    assert f"{len(kept):,} of them are not known to be submitted" in ran.err
+    shell.answer = shell.answer_as_api
+    assert submit(shell, "failed.ndjson").code == 0
+    numbers = payloads(shell)
+    assert numbers == list(range(len(numbers)))
+
+
+def test_a_caller_who_may_not_submit_is_told_once(shell: Shell, jobs_file: Path) -> None:
+    shell.answer = lambda request: httpx.Response(403, json={"message": "Forbidden"})
+    ran = submit(shell, jobs_file)
+    assert ran.code == 6
+    assert ran.err.count("Forbidden") == 1
+
+
+def test_a_changed_file_after_a_break_asks_what_is_meant(shell: Shell, jobs_file: Path) -> None:
+    shell.answer = Dying(shell, 1, refuse_connection)
+    submit(shell, jobs_file, "--parallel", "1")
+    shell.answer = shell.answer_as_api
+    with jobs_file.open("a") as file:
+        file.write(json.dumps(line(LINES)) + "\n")
+    ran = submit(shell, jobs_file)
+    assert ran.code == 2
+    assert "--again resume" in ran.err
+    assert submit(shell, jobs_file, "--again", "resume").code == 0
+    assert payloads(shell) == list(range(LINES + 1))

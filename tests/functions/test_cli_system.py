@@ -1,0 +1,184 @@
+"""``hourhand stats``, and how every verb speaks: its help, its flags' twins, its streams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import typer
+
+from hourhand.cli.connection import Connection
+from hourhand.cli.main import app
+from tests.functions.cli_rig import Shell
+from tests.world.world import World
+
+PLAIN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)
+
+
+def verbs() -> Iterator[tuple[str, ...]]:
+    def walk(group: typer.Typer, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for command in group.registered_commands:
+            assert command.callback is not None
+            yield (*path, command.name or command.callback.__name__.replace("_", "-"))
+        for info in group.registered_groups:
+            assert info.typer_instance is not None
+            yield from walk(info.typer_instance, (*path, str(info.typer_instance.info.name)))
+
+    yield from walk(app, ())
+
+
+VERBS = [path for path in verbs() if path[0] in {"jobs", "dead-letters", "stats", "console"}]
+
+
+def test_the_verbs_of_the_api_document_are_all_there() -> None:
+    named = {
+        "jobs": {"submit", "list", "show", "cancel", "redrive", "watch"},
+        "dead-letters": {"list", "show", "redrive"},
+    }
+    for noun, wanted in named.items():
+        assert wanted <= {path[1] for path in VERBS if path[0] == noun}
+    assert {("stats",), ("console",)} <= set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_a_verbs_help_tells_its_exit_codes_an_example_and_the_twin_of_each_flag(
+    shell: Shell, verb: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    ran = shell.type(*verb, "--help")
+    assert ran.code == 0
+    assert "Exit codes: 0 " in ran.out
+    assert "130 interrupted" in ran.out or verb == ("console",)
+    assert f"Example: hourhand {' '.join(verb)}" in ran.out
+    flags = [line for line in ran.out.splitlines() if re.match(r"│ --(?!help)", line)]
+    assert flags
+    assert not [line for line in flags if "[env var: " not in line]
+
+
+def test_the_twin_of_a_flag_is_named_for_its_verb(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.submit()
+    monkeypatch.setenv("HOURHAND_DEAD_LETTERS_REDRIVE_YES", "1")
+    assert shell.type("jobs", "cancel", "--all").code == 2
+    monkeypatch.setenv("HOURHAND_JOBS_CANCEL_YES", "1")
+    assert shell.type("jobs", "cancel", "--all").code == 0
+
+
+def test_the_connections_flags_and_twins_reach_the_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[Connection] = []
+
+    def note(connection: Connection) -> None:
+        opened.append(connection)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "open", note)
+    monkeypatch.setenv("HOURHAND_TOKEN", "from-environment")
+    monkeypatch.setenv("HOURHAND_AUTH", "jwt")
+    command = ["stats", "--endpoint", "https://api.example", "--region", "eu-west-1"]
+    with pytest.raises(SystemExit):
+        app([*command, "--profile", "operations", "--request-timeout", "5"])
+    assert opened == [
+        Connection(
+            endpoint="https://api.example",
+            token="from-environment",
+            auth="jwt",
+            region="eu-west-1",
+            profile="operations",
+            request_timeout=5.0,
+        )
+    ]
+
+
+def test_a_token_is_not_sent_over_a_connection_that_others_can_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOURHAND_TOKEN", "secret-token")
+    with pytest.raises(SystemExit) as ended:
+        app(["stats", "--endpoint", "http://api.example"])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "is not encrypted" in told
+    assert "secret-token" not in told
+
+
+def test_stats_tell_queues_lateness_and_leader(shell: Shell) -> None:
+    shell.world.tick()
+    shell.submit()
+    shell.world.deliver()
+    shell.submit(priority="high")
+    ran = shell.type("stats", "--utc")
+    assert ran.code == 0
+    high = next(line for line in ran.out.splitlines() if " high " in line)
+    assert high.split()[2:4] == ["1", "0"]
+    for told in ("p50 0 ms, p99 0 ms, of 1 jobs", "epoch 1", "2026-01-05 09:00:00Z (now)"):
+        assert told in ran.out
+    [raw] = shell.type("stats", "--json").objects
+    assert raw == shell.api.get("/v1/stats").json
+
+
+def test_stats_are_watched_in_place_until_ctrl_c(shell: Shell) -> None:
+    shell.clock.interrupts_after = 2
+    ran = shell.type("stats", "--watch", "--every", "5", is_terminal=True)
+    assert ran.code == 130
+    assert len(shell.requests) == 3
+    assert "every 5 s; Ctrl-C ends it" in PLAIN.sub("", ran.out)
+    # One screen is drawn over the other: the cursor goes up.
+    assert "\x1b[1A" in ran.out
+
+
+def test_stats_watched_in_a_pipe_are_printed_one_after_the_other(shell: Shell) -> None:
+    shell.clock.interrupts_after = 2
+    ran = shell.type("stats", "--watch")
+    assert ran.code == 130
+    assert ran.out.count("POOL") == 3
+    assert "\x1b" not in ran.out
+
+
+def test_a_system_that_was_never_asked_has_no_lateness(shell: Shell) -> None:
+    assert "no job began lately" in shell.type("stats").out
+
+
+# --- streams ---
+
+
+def test_colour_is_for_terminals_and_not_for_who_wants_none(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.die()
+    command = ("jobs", "list")
+    assert "\x1b[1;31mDEAD" in shell.type(*command, is_terminal=True).out
+    assert "\x1b" not in shell.type(*command).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in shell.type(*command, is_terminal=True).out
+
+
+def test_in_a_pipe_nothing_is_shortened_however_narrow_the_terminal_was(shell: Shell) -> None:
+    shell.submit(tenant="x" * 100)
+    assert "x" * 100 in shell.type("jobs", "list").out
+    assert "…" in shell.type("jobs", "list", is_terminal=True).out
+
+
+def test_an_answer_that_is_no_answer_of_the_api_is_said_and_no_traceback(shell: Shell) -> None:
+    shell.answer = lambda request: httpx.Response(200, text="<html>welcome</html>")
+    ran = shell.type("stats")
+    assert ran.code == 5
+    assert "Traceback" not in ran.err
+
+
+def test_a_mistake_of_ours_is_not_told_as_the_users(shell: Shell) -> None:
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise ZeroDivisionError
+
+    shell.answer = fail
+    with pytest.raises(ZeroDivisionError):
+        shell.type("stats")

@@ -1,0 +1,121 @@
+"""``hourhand estimate``: its flags and what it prints."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from hourhand.cli.estimate import prices
+from hourhand.cli.main import app
+
+RUNNER = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
+ISSUE = ["estimate", "--jobs-per-month", "10M", "--delayed", "30%", "--payload", "2KB"]
+
+
+def test_the_bill_is_told_by_service_beside_the_others_with_the_day_of_the_prices() -> None:
+    result = RUNNER.invoke(app, ISSUE)
+
+    assert result.exit_code == 0
+    assert "10,000,000 jobs, 30% delayed, payload 2,048 bytes" in result.output
+    for word in ("DynamoDB, writes", "SQS", "Lambda, workers", "API Gateway", "CloudWatch"):
+        assert word in result.output
+    for word in ("EventBridge Scheduler", "Standard", "Express", "Fargate", prices.READ_ON):
+        assert word in result.output
+
+
+def test_what_the_load_is_is_told_as_it_was_understood() -> None:
+    flags = ["--scheduled", "20%", "--retried", "0.5%", "--keyed", "50%", "--batch", "100"]
+    told = RUNNER.invoke(app, [*ISSUE, *flags]).output.splitlines()[0]
+
+    assert told == (
+        "A month of 10,000,000 jobs, 30% delayed, 20% of schedules, 0.5% retried, 50% with a key, "
+        "payload 2,048 bytes, 0.1 s at 1024 MB each, 100 a call"
+    )
+
+
+def test_what_costs_nothing_is_no_line_of_the_bill() -> None:
+    assert "\nS3 " not in RUNNER.invoke(app, ISSUE).output
+    assert "\nS3 " in RUNNER.invoke(app, [*ISSUE, "--result", "1MB"]).output
+
+
+def test_json_is_one_object_on_one_line_whose_services_add_up() -> None:
+    result = RUNNER.invoke(app, [*ISSUE, "--json"])
+    told = json.loads(result.output)
+
+    assert result.output.count("\n") == 1
+    assert told["dollars"] == pytest.approx(
+        sum(each["dollars"] for each in told["services"]), abs=0.01
+    )
+    assert told["load"]["jobs"] == 10_000_000
+    assert told["prices"]["read_on"] == prices.READ_ON
+    names = [each["name"] for each in told["others"] if each["dollars"] is None]
+    assert names == ["SQS and Lambda, no status"]
+
+
+def test_every_flag_reaches_the_load() -> None:
+    flags = {
+        "--scheduled": "20%",
+        "--retried": "5%",
+        "--keyed": "50%",
+        "--result": "1KB",
+        "--duration": "1.5s",
+        "--memory": "512MB",
+        "--batch": "100",
+        "--retention": "30d",
+    }
+    arguments = [part for flag in flags.items() for part in flag]
+    told = json.loads(RUNNER.invoke(app, [*ISSUE, *arguments, "--economy", "--json"]).output)
+
+    assert told["load"] == {
+        "jobs": 10_000_000,
+        "delayed": pytest.approx(0.3),
+        "scheduled": pytest.approx(0.2),
+        "retried": pytest.approx(0.05),
+        "keyed": pytest.approx(0.5),
+        "payload_bytes": 2048,
+        "result_bytes": 1024,
+        "seconds": 1.5,
+        "memory_mb": 512,
+        "batch": 100,
+        "economy": True,
+        "retention_days": 30,
+    }
+
+
+def test_flags_have_twins_in_the_environment() -> None:
+    environment = {"HOURHAND_ESTIMATE_JOBS_PER_MONTH": "5k", "HOURHAND_ESTIMATE_DELAYED": "10%"}
+    told = json.loads(RUNNER.invoke(app, ["estimate", "--json"], env=environment).output)
+
+    assert told["load"]["jobs"] == 5000
+    assert told["load"]["delayed"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "said"),
+    [
+        ("--jobs-per-month", "lots", "10M"),
+        ("--jobs-per-month", "9999999B", "at most"),
+        ("--delayed", "30", "30%"),
+        ("--scheduled", "90%", "100% together"),
+        ("--payload", "2", "unit"),
+        ("--payload", "3MB", "2,500,000 bytes"),
+        ("--result", "3MB", "2,500,000 bytes"),
+        ("--duration", "an hour", "5m"),
+        ("--duration", "1h", "840s"),
+        ("--duration", "0s", "above 0"),
+        ("--memory", "64MB", "128MB"),
+        ("--batch", "501", "500"),
+    ],
+)
+def test_a_load_that_cannot_be_is_wrong_usage_that_names_its_flag(
+    flag: str, value: str, said: str
+) -> None:
+    result = RUNNER.invoke(app, [*ISSUE, flag, value])
+
+    assert result.exit_code == 2
+    # Click draws a box, and the flag may be broken at its edge.
+    told = " ".join(result.output.replace("│", " ").split())
+    assert said in told
+    assert flag in told or "--delayed" in told

@@ -1,0 +1,133 @@
+"""What an estimate takes a job to use is what the benchmarks counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourhand.cli.estimate import counted, prices
+from hourhand.cli.estimate.load import Load
+from hourhand.cli.estimate.ours import (
+    hourhand_bill,
+    reads_a_job,
+    requests_a_job,
+    writes_a_job,
+)
+from hourhand.observability import MEASURED_BY
+
+ROOT = Path(__file__).parents[4]
+RESULT = json.loads((ROOT / "bench" / "results" / "cost.json").read_text())
+COUNTED: Mapping[str, Any] = {each["life"]: each for each in RESULT["counted"]}
+KB = 1024
+
+LIVES = {
+    "immediate": Load(jobs=1),
+    "idempotency key": Load(jobs=1, keyed=1),
+    "two heartbeats": Load(jobs=1, seconds=45),
+    "one retry (4 + error 1)": Load(jobs=1, retried=1),
+    "payload of 10 KB": Load(jobs=1, payload_bytes=10 * KB - 198),
+    "result of 10 KB": Load(jobs=1, result_bytes=10 * KB - 198),
+    "payload of 300 KB, in S3": Load(jobs=1, payload_bytes=300 * KB),
+    "immediate, 500 a call": Load(jobs=500, batch=500),
+    "delayed, 25 due at once": Load(jobs=25 * counted.TICKS, delayed=1),
+    "an occurrence, overlap skip": Load(jobs=1, scheduled=1),
+}
+NOT_ESTIMATED = {"DEAD at once (2 + error 1)", "an occurrence, overlap allow"}
+BESIDE = "payload of 10 KB"
+"""Its read is counted by DynamoDB's documentation: the emulator's count does not know its size."""
+
+
+def test_every_life_that_was_counted_is_compared() -> None:
+    assert set(COUNTED) == set(LIVES) | NOT_ESTIMATED
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_units_and_requests_of_a_job_are_those_that_were_counted(life: str) -> None:
+    usage, load = COUNTED[life]["usage"], LIVES[life]
+
+    assert writes_a_job(load) == pytest.approx(usage["write unit"])
+    assert requests_a_job(load) == pytest.approx(usage["sqs request"])
+
+
+@pytest.mark.parametrize("life", set(LIVES) - {BESIDE, "payload of 300 KB, in S3"})
+def test_reads_of_a_job_are_those_that_were_counted(life: str) -> None:
+    assert reads_a_job(LIVES[life]) == pytest.approx(COUNTED[life]["usage"]["read unit"])
+
+
+def test_a_payload_beside_its_job_is_read_by_a_unit_for_each_four_kb() -> None:
+    assert reads_a_job(LIVES[BESIDE]) == 3
+    assert reads_a_job(LIVES[BESIDE]) >= COUNTED[BESIDE]["usage"]["read unit"]
+
+
+def test_a_payload_in_s3_is_put_marked_and_read_as_was_counted() -> None:
+    life = "payload of 300 KB, in S3"
+    used = hourhand_bill(LIVES[life]).usage_of("S3")
+
+    assert used["s3 put"] == COUNTED[life]["usage"]["s3 put"]
+    assert used["s3 get"] == COUNTED[life]["usage"]["s3 get"]
+
+
+@pytest.mark.parametrize("life", ["immediate", "immediate, 500 a call"])
+def test_the_way_in_is_that_of_the_benchmark(life: str) -> None:
+    load, way_in = LIVES[life], COUNTED[life]["way_in"]
+    bill = hourhand_bill(load)
+
+    assert bill.usage_of("API Gateway")["http api request"] / load.jobs == pytest.approx(
+        way_in["http api request"]
+    )
+    for name in ("lambda call", "lambda GB-s"):
+        assert bill.usage_of("Lambda, API")[name] / load.jobs == pytest.approx(way_in[name])
+
+
+def test_the_workers_use_what_the_benchmark_takes_them_to_use() -> None:
+    used, usage = hourhand_bill(Load(jobs=1)).usage_of("Lambda, workers"), COUNTED["immediate"]
+
+    for name in ("lambda call", "lambda GB-s"):
+        assert used[name] == pytest.approx(usage["usage"][name])
+
+
+def test_a_month_without_jobs_costs_what_the_benchmark_says() -> None:
+    assert hourhand_bill(Load(jobs=0)).dollars == pytest.approx(
+        RESULT["idle_month"]["dollars"], abs=0.01
+    )
+
+
+def test_a_million_small_jobs_cost_what_the_page_on_deploying_says() -> None:
+    page = (ROOT / "docs" / "deploy.md").read_text()
+    table = page.split("**A million small jobs**")[1].split("**in all**")[1]
+    said = re.search(r"\*\*([\d.]+)\*\*", table)
+    busy, idle = hourhand_bill(Load(jobs=1e6)).usage, hourhand_bill(Load(jobs=0)).usage
+    told = ("http api request", "lambda call", "lambda GB-s", "write unit", "sqs request", "log GB")
+
+    assert said is not None
+    assert prices.dollars({name: busy[name] - idle[name] for name in told}) == pytest.approx(
+        float(said[1]), abs=0.01
+    )
+
+
+def test_an_idle_tick_and_the_stack_are_as_counted() -> None:
+    tick, template = RESULT["idle_month"]["tick"], RESULT["idle_month"]["template"]
+
+    assert tick["write units"] == counted.IDLE_TICK_WRITES
+    assert tick["read units"] == counted.IDLE_TICK_READS
+    assert tick["requests to SQS"] == counted.IDLE_TICK_REQUESTS
+    assert len(tick["metrics"]) == counted.IDLE_METRICS
+    assert template["alarm metrics"] == counted.ALARM_METRICS
+    assert template["dashboards"] == counted.DASHBOARDS
+    assert template["event sources"] == counted.EVENT_SOURCES
+
+
+def test_metrics_of_jobs_are_measured_and_are_not_there_without_jobs() -> None:
+    measured = set().union(*MEASURED_BY.values())
+
+    assert set(counted.METRICS_OF_JOBS) <= measured
+    assert not set(counted.METRICS_OF_JOBS) & set(RESULT["idle_month"]["tick"]["metrics"])
+
+
+def test_the_prices_are_those_of_the_benchmark() -> None:
+    assert RESULT["prices"] == prices.table()

@@ -1,0 +1,95 @@
+"""What people type is read as they mean it, or refused with a sentence."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import typer
+
+from hourhand.cli.reading import read_duration, read_json, read_tag, read_time, read_time_ago
+
+
+@pytest.fixture
+def vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stand in a zone with summer time."""
+    monkeypatch.setenv("TZ", "Europe/Vienna")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("5m", 300), ("1.5h", 5400), ("2 d", 172_800), ("250ms", 0.25)],
+)
+def test_a_duration_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
+    assert read_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "-5", "5 parsecs", "1e9", "nan", "inf", "5m3s", "9" * 400])
+def test_what_is_no_duration_is_refused_with_what_is(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="must be seconds or such as 90s"):
+        read_duration(text)
+
+
+def test_a_time_without_an_offset_is_meant_where_the_machine_is(vienna: None) -> None:
+    assert read_time("2027-07-01T09:00").astimezone(UTC) == datetime(2027, 7, 1, 7, tzinfo=UTC)
+    assert read_time("2027-01-01 09:00").astimezone(UTC) == datetime(2027, 1, 1, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2027-07-01T09:00Z", "2027-07-01T11:00+02:00"])
+def test_a_time_with_an_offset_is_meant_there(vienna: None, text: str) -> None:
+    assert read_time(text) == datetime(2027, 7, 1, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "", "2027-13-01", "0001-01-01T00:00"])
+def test_what_is_no_time_is_refused_with_what_is(vienna: None, text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="must be such as 2027-01-31T09:00"):
+        read_time(text)
+
+
+def test_how_long_ago_is_a_duration_or_a_time() -> None:
+    assert read_time_ago("2h") == timedelta(hours=2)
+    assert read_time_ago("2027-07-01T09:00Z") == datetime(2027, 7, 1, 9, tzinfo=UTC)
+    with pytest.raises(typer.BadParameter, match="must be how long ago"):
+        read_time_ago("yesterday")
+
+
+def test_a_tag_is_parted_at_its_first_colon() -> None:
+    assert read_tag("url:http://x") == ("url", "http://x")
+    assert read_tag("empty:") == ("empty", "")
+    for text in ("nocolon", ":value", ""):
+        with pytest.raises(typer.BadParameter, match="must be key:value"):
+            read_tag(text)
+
+
+def test_a_payload_is_typed_or_in_a_file_or_on_stdin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "payload.json"
+    file.write_text('{"a": "ä"}', encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("[1, 2]"))
+    assert read_json("12", "PAYLOAD") == 12
+    assert read_json(f"@{file}", "PAYLOAD") == {"a": "ä"}
+    assert read_json("-", "PAYLOAD") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello", "what was typed is no JSON.*quotes of its own"),
+        ("NaN", "NaN is none of its numbers"),
+        ("[" * 100_000, "is no JSON"),
+        ("@/nowhere/at/all", "cannot be read"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_the_reason(text: str, said: str) -> None:
+    with pytest.raises(typer.BadParameter, match=said):
+        read_json(text, "PAYLOAD")
