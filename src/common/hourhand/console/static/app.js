@@ -1,0 +1,117 @@
+// The shell: navigation, the view that the address names, and what stands in front of all views.
+import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
+import { aboutStore, hostOf, startAbout } from "./lib/about.js";
+import { DialogHost } from "./lib/dialog.js";
+import { Icon, Logo } from "./lib/icons.js";
+import { KeyHelp, showHelp, startKeys, useKey } from "./lib/keys.js";
+import { liveStore } from "./lib/live.js";
+import { address, match, navigate, startRouter, useLocation } from "./lib/router.js";
+import { EmptyState, ErrorState } from "./lib/states.js";
+import { useStore } from "./lib/store.js";
+import { nextTheme, startTheme, themeStore } from "./lib/theme.js";
+import { Toasts } from "./lib/toast.js";
+import { routes as overviewRoutes } from "./views/overview.js";
+import { routes as jobsRoutes } from "./views/jobs.js";
+import { routes as jobRoutes } from "./views/job.js";
+import { routes as submitRoutes } from "./views/job_submit.js";
+import { routes as scheduleRoutes } from "./views/schedules.js";
+import { routes as deadLetterRoutes } from "./views/dead_letters.js";
+import { routes as calendarRoutes } from "./views/calendars.js";
+
+/** Each route: {pattern, view, section}. A view gets the pattern's segments and `query`. */
+const ROUTES = [
+  ...overviewRoutes,
+  ...jobsRoutes,
+  ...jobRoutes,
+  ...submitRoutes,
+  ...scheduleRoutes,
+  ...deadLetterRoutes,
+  ...calendarRoutes,
+];
+
+const SECTIONS = [
+  { name: "overview", title: "Overview", to: address([""]), icon: "overview", keys: "g o" },
+  { name: "jobs", title: "Jobs", to: address(["jobs"]), icon: "jobs", keys: "g j" },
+  { name: "schedules", title: "Schedules", to: address(["schedules"]), icon: "schedules", keys: "g s" },
+  { name: "dead-letters", title: "Dead letters", to: address(["dead-letters"]), icon: "deadLetters", keys: "g d" },
+  { name: "calendars", title: "Calendars", to: address(["calendars"]), icon: "calendars", keys: "g c" },
+];
+
+const THEME_WORDS = { auto: "As the system", light: "Light", dark: "Dark" };
+const THEME_ICONS = { auto: "contrast", light: "sun", dark: "moon" };
+
+function App() {
+  const { path, query } = useLocation();
+  const found = ROUTES.map((route) => ({ route, segments: match(route.pattern, path) })).find((r) => r.segments);
+  for (const section of SECTIONS) {
+    useKey(section.keys, `go to ${section.title.toLowerCase()}`, () => navigate(section.to));
+  }
+  useKey("n", "submit a job", () => navigate(address(["submit"])));
+  useKey("p", "pause or go on refreshing", () => liveStore.set(!liveStore.get()));
+  useKey("t", "light, dark or as the system", nextTheme);
+  return html`
+    <${Sidebar} current=${found?.route.section} />
+    <main id="main" tabindex="-1">
+      <${Guarded} key=${path}>
+        ${found
+          ? html`<${found.route.view} ...${found.segments} query=${query} />`
+          : html`<${NotFound} />`}
+      <//>
+    </main>
+    <${DialogHost} /><${KeyHelp} /><${Toasts} />`;
+}
+
+/** A view that fails is told of in its place; the rest of the page stays usable. */
+function Guarded({ children }) {
+  const [error, reset] = useErrorBoundary((failure) => console.error(failure));
+  if (!error) return children;
+  const told = { title: "This view failed", detail: `${error.message}. It is a mistake in the console.` };
+  return html`<${ErrorState} error=${told} onRetry=${reset} />`;
+}
+
+function Sidebar({ current }) {
+  const theme = useStore(themeStore);
+  return html`<header class="sidebar">
+    <a class="brand" href=${address([""])}><${Logo} /><span>Hourhand</span></a>
+    <${Place} />
+    <nav aria-label="Main">
+      ${SECTIONS.map(({ name, title, to, icon, keys }) => html`<a key=${name} href=${to} class="nav-link"
+        title=${`${title} (${keys})`} aria-current=${name === current ? "page" : undefined}>
+        <${Icon} name=${icon} /><span>${title}</span></a>`)}
+    </nav>
+    <div class="sidebar-foot">
+      <button type="button" class="button-icon" onClick=${nextTheme}
+        aria-label=${`Colours: ${THEME_WORDS[theme]}`} title=${`Colours: ${THEME_WORDS[theme]} (t)`}>
+        <${Icon} name=${THEME_ICONS[theme]} />
+      </button>
+      <button type="button" class="button-icon not-on-phone" onClick=${showHelp} aria-label="Keyboard help" title="Keyboard (?)">
+        <${Icon} name="keyboard" />
+      </button>
+      <a class="docs-link not-on-phone" href="/v1/docs" target="_blank" rel="noreferrer">API docs</a>
+    </div>
+  </header>`;
+}
+
+/** Where the jobs are: nobody shall take production for the machine at hand. */
+function Place() {
+  const about = useStore(aboutStore);
+  const host = hostOf(about);
+  if (!host && !about.read_only) return null;
+  return html`<p class="place small" title=${about.endpoint}>
+    ${host && html`<span class="cut">${host}</span>`}
+    ${about.read_only && html`<span class="badge badge-warning">read only</span>`}
+  </p>`;
+}
+
+function NotFound() {
+  useEffect(() => { document.title = "Not found · Hourhand"; }, []);
+  return html`<${EmptyState} title="There is no such page" icon="search">
+    <p>The address leads nowhere in the console. <a href=${address([""])}>Go to the overview</a>.</p>
+  <//>`;
+}
+
+startTheme();
+startAbout();
+startRouter();
+startKeys();
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,159 @@
+// The HTTP API, from the page's own origin. Failures are `ApiError`, with the problem's fields.
+import { parseExact } from "./exact_json.js";
+
+const PREFIX = "/v1";
+const TIMEOUT_MILLISECONDS = 30_000;
+
+/** What went wrong; `errors` is a list of {field, message}. Status 0: no answer at all. */
+export class ApiError extends Error {
+  constructor({ status, title, detail, type = "", errors = [] }) {
+    super(detail || title);
+    Object.assign(this, { status, title, detail, type, errors });
+  }
+
+  /** Return what is wrong with `field` (or a part of it), or null. */
+  of(field) {
+    const found = this.errors.find((e) => e.field === field || e.field.startsWith(`${field}.`));
+    return found ? found.message : null;
+  }
+}
+
+/**
+ * Ask the API. `path` is a list of segments, encoded here: `["jobs", id]`. `body` is sent as JSON;
+ * `bodyText` is JSON already. `exactFields` of the answer keep numbers as they were written.
+ */
+export async function request(method, path, options = {}) {
+  const { query = {}, body, bodyText, signal, exactFields = [] } = options;
+  const text = bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
+  const answer = await send(method, addressOf(path, query), text, signal);
+  const answered = await read(answer);
+  if (!answer.ok) throw problemOf(answer, answered);
+  if (answer.status === 204 || answered === "") return null;
+  return parsed(answered, exactFields);
+}
+
+/** Read: `get(["jobs"], { query: { status: "DEAD" } })`. */
+export const get = (path, options) => request("GET", path, options);
+export const post = (path, body = {}, options = {}) => request("POST", path, { ...options, body });
+export const put = (path, body, options = {}) => request("PUT", path, { ...options, body });
+export const remove = (path, options) => request("DELETE", path, options);
+
+/**
+ * Read on through short and empty pages until `limit` items of `name` are found, the listing ends,
+ * or `mostRequests` were made. Returns {items, nextCursor}.
+ */
+export async function collectPage(path, name, { query = {}, cursor, limit, signal, mostRequests = 6 }) {
+  const items = [];
+  let nextCursor = cursor || null;
+  for (let made = 0; made < mostRequests; made += 1) {
+    const asked = { ...query, limit: limit - items.length, cursor: nextCursor };
+    const page = await get(path, { query: asked, signal });
+    items.push(...page[name]);
+    nextCursor = page.next_cursor;
+    if (!nextCursor || items.length >= limit) break;
+  }
+  return { items, nextCursor };
+}
+
+/**
+ * Cancel or redrive (`verb`) all that match, call after call to the end. `onProgress` gets the
+ * totals so far. Returns {matched, changed, failed, isWhole}; not whole if `signal` ended it.
+ */
+export async function bulk(verb, filters, { isDryRun = false, onProgress, signal } = {}) {
+  const total = { matched: 0, changed: 0, failed: [], isWhole: false };
+  let cursor = null;
+  do {
+    if (signal?.aborted) return total;
+    const body = { ...filters, dry_run: isDryRun, ...(cursor ? { cursor } : {}) };
+    const done = await post(["jobs", verb], body);
+    total.matched += done.matched;
+    total.changed += done.changed;
+    total.failed.push(...done.failed);
+    cursor = done.next_cursor;
+    onProgress?.({ ...total });
+  } while (cursor);
+  total.isWhole = true;
+  return total;
+}
+
+/**
+ * Do `operate(item)` for each, a few at a time. `onProgress` gets the totals so far.
+ * Returns {matched, changed, failed: [{id, error}], isWhole}.
+ */
+export async function each(items, identify, operate, { onProgress, signal, parallel = 4 } = {}) {
+  const total = { matched: items.length, changed: 0, failed: [], isWhole: false };
+  const waiting = [...items];
+  const work = async () => {
+    while (waiting.length > 0 && !signal?.aborted) {
+      const item = waiting.shift();
+      try {
+        await operate(item);
+        total.changed += 1;
+      } catch (error) {
+        total.failed.push({ id: identify(item), error });
+      }
+      onProgress?.({ ...total });
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, work));
+  total.isWhole = waiting.length === 0;
+  return total;
+}
+
+function addressOf(path, query) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value != null);
+  const search = new URLSearchParams(given).toString();
+  const route = path.map((segment) => encodeURIComponent(segment)).join("/");
+  return `${PREFIX}/${route}${search ? `?${search}` : ""}`;
+}
+
+async function send(method, target, text, signal) {
+  const limit = AbortSignal.timeout(TIMEOUT_MILLISECONDS);
+  try {
+    return await fetch(target, {
+      method,
+      body: text,
+      headers: text === undefined ? {} : { "content-type": "application/json" },
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      redirect: "error",
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw unreachable();
+  }
+}
+
+async function read(answer) {
+  try {
+    return await answer.text();
+  } catch {
+    throw unreachable();
+  }
+}
+
+function unreachable() {
+  const detail = "No answer came. Is it still running? What you see may be out of date.";
+  return new ApiError({ status: 0, title: "The API cannot be reached", detail });
+}
+
+function parsed(text, exactFields) {
+  const value = JSON.parse(text);
+  if (exactFields.length === 0) return value;
+  const exact = parseExact(text);
+  for (const field of exactFields) value[field] = exact[field];
+  return value;
+}
+
+/** Understand our own problems (RFC 9457), and what gateways answer in their own way. */
+function problemOf(answer, text) {
+  let told = {};
+  try {
+    told = JSON.parse(text) ?? {};
+  } catch {
+    // No JSON: the status has to do.
+  }
+  const title = told.title ?? `The API answered ${answer.status} ${answer.statusText}`.trim();
+  const detail = told.detail ?? told.message ?? told.Message ?? "";
+  const errors = Array.isArray(told.errors) ? told.errors : [];
+  return new ApiError({ status: answer.status, title, detail, type: told.type, errors });
+}

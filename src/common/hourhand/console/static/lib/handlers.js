@@ -1,0 +1,17 @@
+// The registered handlers: read once, since they change with a deploy only.
+import { useEffect } from "./html.js";
+import { get } from "./api.js";
+import { createStore, useStore } from "./store.js";
+
+const handlersStore = createStore([]);
+let asked = null;
+
+/** Return the handlers as the API tells them; an empty list until they are read. */
+export function useHandlers() {
+  useEffect(() => {
+    asked ??= get(["handlers"])
+      .then((answer) => handlersStore.set(answer.handlers))
+      .catch(() => { asked = null; });
+  }, []);
+  return useStore(handlersStore);
+}

@@ -1,0 +1,98 @@
+// What is shown is read again and again, until somebody says stop or looks elsewhere.
+import { useEffect, useRef, useState } from "./html.js";
+import { createStore, useStore } from "./store.js";
+
+const MOST_MILLISECONDS_APART = 30_000;
+
+/** Whether views refresh by themselves; the switch in the header sets it. */
+export const liveStore = createStore(true);
+
+const clock = createStore(Date.now());
+setInterval(() => document.hidden || clock.set(Date.now()), 1000);
+document.addEventListener("visibilitychange", () => clock.set(Date.now()));
+
+/** Return the time in milliseconds, anew each second: for times such as "3 s ago". */
+export function useNow() {
+  return useStore(clock);
+}
+
+/**
+ * Load now, whenever `key` changes, and every `everyMilliseconds` while live, shown and not held.
+ *
+ * `load(signal)` returns a promise. Returns {data, error, isLoading, refresh}: after a failure the
+ * last data stay, the error is told beside them, and the next try comes later and later.
+ */
+export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false } = {}) {
+  const isLive = useStore(liveStore);
+  const [state, setState] = useState({ key, data: null, error: null, isLoading: true });
+  const [asked, setAsked] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const loaded = useRef(null);
+  const repeatMilliseconds = isLive && !isHeld ? everyMilliseconds : 0;
+
+  useEffect(() => {
+    const wanted = `${key} ${asked}`;
+    return startPolling({
+      load: (signal) => latest.current(signal),
+      repeatMilliseconds,
+      // A switch to live or back is no reason to read again what was just read.
+      isLoaded: () => loaded.current === wanted,
+      onData(data) {
+        loaded.current = wanted;
+        setState({ key, data, error: null, isLoading: false });
+      },
+      onError: (error) =>
+        setState((old) => ({ key, data: old.key === key ? old.data : null, error, isLoading: false })),
+    });
+  }, [key, asked, repeatMilliseconds]);
+
+  const isCurrent = state.key === key;
+  return {
+    data: isCurrent ? state.data : null,
+    error: isCurrent ? state.error : null,
+    isLoading: !isCurrent || state.isLoading,
+    refresh: () => setAsked((count) => count + 1),
+  };
+}
+
+/** Load, tell, and load again after `repeatMilliseconds` (0: never). Returns what ends it. */
+function startPolling({ load, repeatMilliseconds, isLoaded, onData, onError }) {
+  const ending = new AbortController();
+  let timer = null;
+  let failures = 0;
+  let isAsking = false;
+  const schedule = () => {
+    const wait = Math.min(repeatMilliseconds * 2 ** Math.min(failures, 5), MOST_MILLISECONDS_APART);
+    if (repeatMilliseconds) timer = setTimeout(look, Math.max(wait, repeatMilliseconds));
+  };
+  const look = async () => {
+    if (document.hidden && isLoaded()) return schedule();
+    isAsking = true;
+    try {
+      const data = await load(ending.signal);
+      if (ending.signal.aborted) return;
+      failures = 0;
+      onData(data);
+    } catch (error) {
+      if (ending.signal.aborted) return;
+      failures += 1;
+      onError(error);
+    }
+    isAsking = false;
+    schedule();
+  };
+  const wake = () => {
+    if (document.hidden || !repeatMilliseconds || isAsking) return;
+    clearTimeout(timer);
+    look();
+  };
+  document.addEventListener("visibilitychange", wake);
+  if (isLoaded()) schedule();
+  else look();
+  return () => {
+    ending.abort();
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", wake);
+  };
+}

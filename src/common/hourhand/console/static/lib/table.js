@@ -1,0 +1,59 @@
+// A table whose rows can be walked with j and k, opened with Enter and selected with x.
+import { html, useEffect, useRef, useState } from "./html.js";
+import { useKey } from "./keys.js";
+import { navigate } from "./router.js";
+
+/**
+ * Show rows. On a phone each row becomes a card, with the columns' titles beside the values.
+ *
+ *   columns: [{title, cell: (row) => markup, isNumber?, className?, isHiddenOnPhone?}]
+ *   rows, rowKey: (row) => id, rowHref?: (row) => address that Enter opens
+ *   caption: what the table is, for screen readers
+ *   selection?: a Set of row keys, with onSelect(Set); adds check boxes
+ */
+export function Table({ columns, rows, rowKey, rowHref, caption, selection, onSelect, className = "" }) {
+  const [cursor, setCursor] = useState(-1);
+  const body = useRef(null);
+  const keys = rows.map(rowKey);
+  const at = Math.min(cursor, rows.length - 1);
+  const move = (step) => setCursor(Math.max(0, Math.min(at + step, rows.length - 1)));
+  const toggle = (key) => {
+    const next = new Set(selection);
+    if (!next.delete(key)) next.add(key);
+    onSelect(next);
+  };
+  useKey("j", "next row", () => move(1));
+  useKey("k", "row before", () => move(-1));
+  useKey("Enter", "open the row", () => at >= 0 && rowHref && navigate(rowHref(rows[at])));
+  useKey("x", "select the row", () => at >= 0 && selection && toggle(keys[at]));
+  useEffect(() => {
+    if (cursor >= 0) body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
+  }, [cursor]);
+  const isAll = rows.length > 0 && keys.every((key) => selection?.has(key));
+  return html`<div class="table-frame"><table class=${`table table-cards ${className}`}>
+    <caption class="sr-only">${caption}</caption>
+    <thead><tr>
+      ${selection && html`<th scope="col" class="cell-check">
+        <input type="checkbox" aria-label="Select all rows of this page" checked=${isAll}
+          onChange=${() => onSelect(new Set(isAll ? [] : keys))} />
+      </th>`}
+      ${columns.map(({ title, isNumber, className = "" }) => html`<th key=${title} scope="col"
+        class=${`${className} ${isNumber ? "number" : ""}`}>${title}</th>`)}
+    </tr></thead>
+    <tbody ref=${body}>
+      ${rows.map((row, index) => html`<tr key=${keys[index]} class=${rowClass(index === at, selection?.has(keys[index]))}>
+        ${selection && html`<td class="cell-check">
+          <input type="checkbox" aria-label=${`Select ${keys[index]}`} checked=${selection.has(keys[index])}
+            onChange=${() => toggle(keys[index])} />
+        </td>`}
+        ${columns.map(({ title, cell, isNumber, className = "", isHiddenOnPhone }) => html`<td key=${title}
+          data-title=${title} class=${`${className} ${isNumber ? "number" : ""} ${isHiddenOnPhone ? "not-on-phone" : ""}`}>
+          ${cell(row)}</td>`)}
+      </tr>`)}
+    </tbody>
+  </table></div>`;
+}
+
+function rowClass(isAt, isSelected) {
+  return `${isAt ? "row-at" : ""} ${isSelected ? "row-selected" : ""}`;
+}

@@ -1,0 +1,132 @@
+// One job: what it is, what happened to it, and what can be done about it.
+import { html, useState } from "../lib/html.js";
+import { get } from "../lib/api.js";
+import {
+  CopyButton, EmptyState, ErrorState, JsonView, LiveSwitch, Loading, Page, StatusBadge,
+} from "../lib/components.js";
+import { count, visible } from "../lib/format.js";
+import { useKey } from "../lib/keys.js";
+import { usePolled } from "../lib/live.js";
+import { address } from "../lib/router.js";
+import { JobActions } from "./job_actions.js";
+import { Attempts } from "./job_attempts.js";
+import { JobFacts } from "./job_facts.js";
+import { History } from "./job_history.js";
+import { Timeline } from "./job_timeline.js";
+
+export const routes = [{ pattern: "/jobs/:id", view: JobPage, section: "jobs" }];
+
+const OPEN_MILLISECONDS = 1500;
+const ENDED_MILLISECONDS = 10_000;
+const ENDED = ["SUCCEEDED", "DEAD", "CANCELLED", "EXPIRED"];
+
+function JobPage({ id }) {
+  const [isOpen, setOpen] = useState(true);
+  const load = async (signal) => {
+    const [job, history] = await Promise.all([
+      get(["jobs", id], { signal, exactFields: ["payload", "result"] }),
+      get(["jobs", id, "events"], { signal }),
+    ]);
+    setOpen(!ENDED.includes(job.status));
+    return { job, history };
+  };
+  const everyMilliseconds = isOpen ? OPEN_MILLISECONDS : ENDED_MILLISECONDS;
+  const { data, error, isLoading, refresh } = usePolled(load, id, { everyMilliseconds });
+  useKey("r", "refresh", refresh);
+  if (error?.status === 404) return html`<${NoSuchJob} id=${id} />`;
+  const title = data ? `${data.job.handler} ${id}` : `Job ${id}`;
+  return html`<${Page} title=${visible(title)} className="job" heading=${html`<${Heading} id=${id} job=${data?.job} />`}
+    actions=${html`<${LiveSwitch} onRefresh=${refresh} />`}>
+    <${ErrorState} error=${error} isInline onRetry=${refresh} />
+    ${isLoading && !data && html`<${Loading} rows=${7} />`}
+    ${data && html`<${Whole} ...${data} onChanged=${refresh} />`}
+  <//>`;
+}
+
+function Heading({ id, job }) {
+  return html`<span class="job-heading">
+    <a class="muted small" href=${address(["jobs"])}>Jobs</a>
+    <span class="job-title">
+      <bdi>${job ? visible(job.handler) : "Job"}</bdi>
+      ${job && html`<${StatusBadge} status=${job.status} />`}
+      ${job?.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Asked to stop</span>`}
+    </span>
+    <span class="job-name mono small">${visible(id)}<${CopyButton} text=${id} label="the id" isQuiet /></span>
+  </span>`;
+}
+
+function NoSuchJob({ id }) {
+  return html`<${Page} title="No such job">
+    <${EmptyState} title="There is no such job" icon="search">
+      <p>No job has the id <code>${visible(id)}</code>. It may have been deleted: jobs are kept for a time after
+      their end. <a href=${address(["jobs"])}>Look through the jobs</a>.</p>
+    <//>
+  <//>`;
+}
+
+function Whole({ job, history, onChanged }) {
+  const hasProgress = job.progress && job.status !== "SUCCEEDED";
+  return html`<p class="sr-only" role="status">${`The job is ${job.status}, attempt ${job.attempt}.`}</p>
+    <${JobActions} job=${job} onChanged=${onChanged} />
+    ${hasProgress && html`<${ProgressBar} progress=${job.progress} isRunning=${job.status === "RUNNING"} />`}
+    ${job.error && html`<${Failure} error=${job.error} status=${job.status} />`}
+    <${JobFacts} job=${job} />
+    <${Timeline} job=${job} events=${history.events} />
+    <div class="job-columns">
+      <${Content} title="Payload" value=${job.payload} isOmitted=${job.omitted?.includes("payload")} />
+      <${Content} title="Result" value=${job.result} isOmitted=${job.omitted?.includes("result")}
+        isAbsent=${job.status !== "SUCCEEDED"} />
+    </div>
+    <${Attempts} attempts=${job.attempts} most=${job.retry.max_attempts} />
+    <${History} events=${history.events} dropped=${history.dropped} />`;
+}
+
+function ProgressBar({ progress, isRunning }) {
+  const { done, total, message } = progress;
+  return html`<section class="card"><div class="card-body">
+    <div class="progress">
+      <strong>${isRunning ? "Progress" : "Last progress"}</strong>
+      ${total > 0 && html`<progress max=${total} value=${Math.min(done, total)}
+        aria-label="Progress of the handler"></progress>`}
+      <span>${count(done)}${total == null ? "" : ` of ${count(total)}`}</span>
+      ${message && html`<bdi class="muted">${visible(message)}</bdi>`}
+    </div>
+  </div></section>`;
+}
+
+/** Why the last failed attempt failed, before anything else is read. */
+function Failure({ error, status }) {
+  const words = status === "DEAD" ? "It failed for good" : "The last failure";
+  return html`<section class=${`card failure ${status === "DEAD" ? "failure-dead" : ""}`} aria-label="Error">
+    <div class="card-header"><h2>${words}</h2>
+      <span class="muted small">${error.retryable ? "" : "not to be tried again"}</span></div>
+    <div class="card-body">
+      <p class="failure-text"><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>
+      <${Traceback} text=${error.traceback} />
+    </div>
+  </section>`;
+}
+
+/** A traceback, folded away until it is asked for; its end is what people read first. */
+export function Traceback({ text }) {
+  if (!text) return null;
+  return html`<details class="fold" open>
+    <summary>Traceback</summary>
+    <div class="fold-tools"><${CopyButton} text=${text} label="the traceback" /></div>
+    <pre class="trace" tabindex="0">${visible(text)}</pre>
+  </details>`;
+}
+
+function Content({ title, value, isOmitted, isAbsent }) {
+  const label = title.toLowerCase();
+  const isNone = !isOmitted && isAbsent && value === null;
+  return html`<section class="card" aria-label=${title}>
+    <div class="card-header"><h2>${title}</h2></div>
+    <div class="card-body">
+      ${isOmitted && html`<p class="muted">There is a ${label}, but it is not told here: payload and result together
+        are too large for one answer, or it is kept no more.</p>`}
+      ${isNone && html`<p class="muted">None yet.</p>`}
+      ${!isOmitted && !isNone && html`<${JsonView} value=${value} label=${`the ${label}`} />`}
+    </div>
+  </section>`;
+}

@@ -1,0 +1,142 @@
+// What can be done with a job, by its state. Each asks first and tells what the API said.
+import { html, useState } from "../lib/html.js";
+import { post, request } from "../lib/api.js";
+import {
+  confirmAction, Dialog, ErrorState, Icon, JsonEditor, SelectField, TextField, toast,
+} from "../lib/components.js";
+import { pretty } from "../lib/exact_json.js";
+import { inputTime, instantOf } from "../lib/format.js";
+import { jsonFault } from "../lib/json_fault.js";
+import { useKey } from "../lib/keys.js";
+import { address, navigate } from "../lib/router.js";
+import { REDRIVABLE, WAITING } from "./jobs_query.js";
+
+/** Show the buttons that the job's state allows. */
+export function JobActions({ job, onChanged }) {
+  const [isChanging, setChanging] = useState(false);
+  const isWaiting = WAITING.includes(job.status);
+  const isRunning = job.status === "RUNNING";
+  const mayCancel = isWaiting || (isRunning && !job.cancel_requested_at);
+  const mayRedrive = REDRIVABLE.includes(job.status);
+  const resubmit = address(["submit"], { from: job.id });
+  const act = async (asked) => (await confirmAction(asked)) && onChanged();
+  const cancel = () => act(cancelling(job));
+  const redrive = () => act(redriving(job));
+  useKey("c", "cancel this job", () => mayCancel && cancel());
+  useKey("d", "redrive this job", () => mayRedrive && redrive());
+  useKey("e", "edit and resubmit this job", () => navigate(resubmit));
+  const button = (icon, words, run, tone = "") => html`<button type="button" class=${`button ${tone}`} onClick=${run}>
+    <${Icon} name=${icon} />${words}
+  </button>`;
+  const closeChange = (isDone) => {
+    setChanging(false);
+    if (isDone) onChanged();
+  };
+  return html`<div class="job-actions changes" role="group" aria-label="Actions">
+    ${mayRedrive && button("refresh", "Redrive", redrive, "button-primary")}
+    ${isWaiting && button("play", "Run now", () => act(runningNow(job)), "button-primary")}
+    ${isWaiting && button("clock", "Change …", () => setChanging(true))}
+    <a class="button" href=${resubmit}><${Icon} name="edit" />Edit and resubmit</a>
+    ${mayCancel && button("close", "Cancel job", cancel)}
+    ${isChanging && html`<${ChangeDialog} job=${job} onClose=${closeChange} />`}
+  </div>`;
+}
+
+function cancelling(job) {
+  const isRunning = job.status === "RUNNING";
+  return {
+    title: "Cancel this job?",
+    body: isRunning
+      ? "It runs now, so its handler is asked to stop with the next heartbeat. If it returns all the same, the job succeeds."
+      : "It will not run. It can be redriven later.",
+    label: "Cancel job",
+    isDangerous: true,
+    run: () => post(["jobs", job.id, "cancel"]),
+    told: ({ status }) => (status === "RUNNING" ? "The job is asked to stop." : "The job is cancelled."),
+  };
+}
+
+function redriving(job) {
+  return {
+    title: "Redrive this job?",
+    body: `It is sent round again, with all its ${job.retry.max_attempts} attempts. Its history is kept.`,
+    label: "Redrive",
+    run: () => post(["jobs", job.id, "redrive"]),
+    told: () => "The job is sent round again.",
+  };
+}
+
+function runningNow(job) {
+  return {
+    title: "Run this job now?",
+    body: "It becomes due at once instead of at its own time.",
+    label: "Run now",
+    run: () => post(["jobs", job.id, "run-now"]),
+    told: () => "The job is due now.",
+  };
+}
+
+/** Change time, priority, payload and expiry; only what was changed is sent. */
+function ChangeDialog({ job, onClose }) {
+  // As it was when the dialog opened: the page behind it goes on refreshing.
+  const [before] = useState(() => fieldsOf(job));
+  const [fields, setFields] = useState(before);
+  const [error, setError] = useState(null);
+  const [isBusy, setBusy] = useState(false);
+  const set = (name) => (value) => setFields((old) => ({ ...old, [name]: value }));
+  const changed = Object.keys(fields).filter((name) => fields[name] !== before[name]);
+  const save = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await request("PATCH", ["jobs", job.id], { bodyText: changeText(fields, changed) });
+      toast("The job is changed.");
+      onClose(true);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  const isOmitted = job.omitted?.includes("payload");
+  const isReady = changed.length > 0 && !(changed.includes("payload") && jsonFault(fields.payload));
+  return html`<${Dialog} title="Change this job" isWide isBusy=${isBusy} onClose=${() => onClose(false)}>
+    <form onSubmit=${save}>
+      <div class="fields">
+        <${TextField} label="Run at" type="datetime-local" step="1" hint="in your time zone" value=${fields.runAt}
+          onChange=${set("runAt")} error=${error?.of?.("run_at")} />
+        <${SelectField} label="Priority" options=${["high", "medium", "low"]} value=${fields.priority}
+          onChange=${set("priority")} error=${error?.of?.("priority")} />
+        <${TextField} label="Expires at" type="datetime-local" step="1" hint="empty: never" value=${fields.expiresAt}
+          onChange=${set("expiresAt")} error=${error?.of?.("expires_at")} />
+        ${!isOmitted && html`<${JsonEditor} label="Payload" text=${fields.payload} onChange=${set("payload")}
+          error=${error?.of?.("payload")} />`}
+      </div>
+      <${ErrorState} error=${error} isInline />
+      <div class="dialog-actions">
+        <button type="button" class="button" disabled=${isBusy} onClick=${() => onClose(false)}>Back</button>
+        <button type="submit" class="button button-primary" disabled=${isBusy || !isReady}>Save changes</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+function fieldsOf(job) {
+  return {
+    runAt: inputTime(job.run_at),
+    priority: job.priority,
+    expiresAt: inputTime(job.expires_at),
+    payload: pretty(job.payload),
+  };
+}
+
+/** Return the change as JSON; the payload goes in as it was typed, so that no number is rewritten. */
+function changeText(fields, changed) {
+  const parts = {
+    runAt: () => `"run_at": ${JSON.stringify(instantOf(fields.runAt))}`,
+    priority: () => `"priority": ${JSON.stringify(fields.priority)}`,
+    expiresAt: () => `"expires_at": ${JSON.stringify(instantOf(fields.expiresAt) || null)}`,
+    payload: () => `"payload": ${fields.payload}`,
+  };
+  return `{${changed.map((name) => parts[name]()).join(", ")}}`;
+}

@@ -1,0 +1,123 @@
+// The list of jobs: filtered by the address, newest first, live until somebody pauses it.
+import { html, useState } from "../lib/html.js";
+import { collectPage } from "../lib/api.js";
+import {
+  EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Pager, PriorityBadge, StatusBadge, Table, Time,
+} from "../lib/components.js";
+import { count, duration, shorten, visible } from "../lib/format.js";
+import { useKey } from "../lib/keys.js";
+import { usePolled } from "../lib/live.js";
+import { address } from "../lib/router.js";
+import { BulkBar } from "./jobs_bulk.js";
+import { JobsFilter } from "./jobs_filter.js";
+import { filtersOf, inWords } from "./jobs_query.js";
+
+export const routes = [{ pattern: "/jobs", view: JobsView, section: "jobs" }];
+
+const JOBS_A_PAGE = 50;
+const REFRESH_MILLISECONDS = 3000;
+const NOTE_CHARACTERS = 120;
+
+function JobsView({ query }) {
+  const filters = filtersOf(query);
+  const cursor = query.get("cursor");
+  const key = query.toString();
+  const [selected, setSelected] = useState({ key, ids: new Set() });
+  const selection = selected.key === key ? selected.ids : new Set();
+  const select = (ids) => setSelected({ key, ids });
+  const { data, error, isLoading, refresh } = usePolled(
+    (signal) => collectPage(["jobs"], "jobs", { query: filters, cursor, limit: JOBS_A_PAGE, signal }),
+    key,
+    { everyMilliseconds: REFRESH_MILLISECONDS, isHeld: selection.size > 0 },
+  );
+  useKey("r", "refresh", refresh);
+  useKey("Escape", "clear the selection", () => select(new Set()));
+  const held = selection.size > 0 ? "It waits while jobs are selected" : null;
+  const actions = html`<${LiveSwitch} onRefresh=${refresh} heldBecause=${held} />
+    <a class="button button-primary changes" href=${address(["submit"], { handler: filters.handler })}>
+      <${Icon} name="plus" />Submit job</a>`;
+  return html`<${Page} title="Jobs" actions=${actions}>
+    <${JobsFilter} query=${query} />
+    <${ErrorState} error=${error} isInline onRetry=${refresh} />
+    ${data && html`<${BulkBar} filters=${filters} jobs=${data.items} selection=${selection}
+      onSelect=${select} onDone=${refresh} />`}
+    <${Found} data=${data} isLoading=${isLoading} error=${error} filters=${filters} cursor=${cursor}
+      selection=${selection} onSelect=${select} />
+    ${data && html`<${Pager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["jobs"]} query=${filters} />`}
+  <//>`;
+}
+
+function Found({ data, isLoading, error, filters, cursor, selection, onSelect }) {
+  if (isLoading) return html`<${Loading} rows=${8} />`;
+  if (!data) return null;
+  if (data.items.length > 0) {
+    return html`<${Table} caption=${`Jobs, newest first: ${inWords(filters)}`} columns=${COLUMNS} rows=${data.items}
+      rowKey=${(job) => job.id} rowHref=${(job) => address(["jobs", job.id])}
+      selection=${selection} onSelect=${onSelect} className="table-jobs" />`;
+  }
+  if (error) return null;
+  return html`<${NothingFound} filters=${filters} cursor=${cursor} isMore=${Boolean(data.nextCursor)} />`;
+}
+
+function NothingFound({ filters, cursor, isMore }) {
+  if (isMore) {
+    return html`<${EmptyState} title="Nothing among the newest" icon="search">
+      <p>Many jobs were looked through and none of them matches. Older ones may: look further below.</p>
+    <//>`;
+  }
+  if (cursor) return html`<${EmptyState} title="No older jobs"><p>This was the last page.</p><//>`;
+  if (Object.keys(filters).length > 0) {
+    return html`<${EmptyState} title="No job matches" icon="search">
+      <p>There are none: ${visible(inWords(filters))}. <a href=${address(["jobs"])}>Show all jobs</a>.</p>
+    <//>`;
+  }
+  return html`<${EmptyState} title="No jobs yet" icon="jobs">
+    <p>Jobs that are submitted, by the API, a schedule or the command line, appear here.</p>
+    <p class="changes"><a class="button button-primary" href=${address(["submit"])}>Submit the first one</a></p>
+  <//>`;
+}
+
+const COLUMNS = [
+  { title: "Status", cell: (job) => html`<${StatusBadge} status=${job.status} />` },
+  {
+    title: "Job",
+    className: "cell-job",
+    cell: (job) => html`<a href=${address(["jobs", job.id])} class="job-link">
+      <span class="job-handler">${visible(job.handler)}</span><span class="job-id mono">${job.id}</span></a>`,
+  },
+  { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${job.due_at ?? job.run_at} />` },
+  { title: "Started late", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
+  { title: "Took", isNumber: true, cell: took },
+  { title: "Attempt", isNumber: true, cell: (job) => `${job.attempt} of ${job.retry.max_attempts}` },
+  { title: "Priority", isHiddenOnPhone: true, cell: (job) => html`<${PriorityBadge} priority=${job.priority} />` },
+  { title: "Note", className: "cell-note", cell: (job) => html`<${Note} job=${job} />` },
+];
+
+/** How late a job started, in a colour where it is more than a second. */
+export function Lateness({ milliseconds }) {
+  if (milliseconds == null) return html`<span class="muted none">–</span>`;
+  const tone = milliseconds > 60_000 ? "text-bad" : milliseconds > 1000 ? "text-warning" : "";
+  return html`<span class=${tone}>${duration(milliseconds)}</span>`;
+}
+
+function took(job) {
+  if (!job.started_at || !job.finished_at || job.status === "EXPIRED") return html`<span class="muted none">–</span>`;
+  return duration(Date.parse(job.finished_at) - Date.parse(job.started_at));
+}
+
+function Note({ job }) {
+  if (job.error && job.status !== "RUNNING") {
+    const text = visible(`${job.error.type}: ${job.error.message}`);
+    return html`<bdi class="text-bad small" title=${shorten(text, 1000)}>${shorten(text, NOTE_CHARACTERS)}</bdi>`;
+  }
+  if (job.status === "RUNNING" && job.progress) {
+    const { done, total, message } = job.progress;
+    const share = total == null ? count(done) : `${count(done)} of ${count(total)}`;
+    return html`<span class="small muted">${share} ${visible(shorten(message ?? "", 80))}</span>`;
+  }
+  if (job.cancel_requested_at && job.status === "RUNNING") return html`<span class="small muted">asked to stop</span>`;
+  if (job.schedule_id) {
+    return html`<a class="small" href=${address(["schedules", job.schedule_id])}>${visible(job.schedule_id)}</a>`;
+  }
+  return html`<span class="muted none">–</span>`;
+}

@@ -1,0 +1,127 @@
+// What the newest jobs tell of the time that passed: series for the plots, sums for the tables. Pure.
+
+const MOST_JOBS = 3000;
+const BINS = 30;
+const NICE_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400];
+const NICE_MILLISECONDS = NICE_SECONDS.map((seconds) => seconds * 1000);
+const FAILURES = ["FAILED", "TIMED_OUT", "LOST"];
+
+/** Return the sample with what was read put in; of too many, the oldest go. */
+export function merge(sample, jobs) {
+  const merged = new Map(sample);
+  for (const job of jobs) merged.set(job.id, job);
+  if (merged.size <= MOST_JOBS) return merged;
+  const newest = [...merged.values()].sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  return new Map(newest.slice(0, MOST_JOBS).map((job) => [job.id, job]));
+}
+
+/**
+ * Return the jobs with `since`, the creation of the oldest in milliseconds, and `coveredSince`:
+ * before that time the sample tells nothing. It is 0 where the sample is all that there is.
+ */
+export function sampleOf(jobs, isWhole) {
+  const oldest = jobs.reduce((first, job) => (job.created_at < first ? job.created_at : first), jobs[0]?.created_at ?? "");
+  const since = oldest ? Date.parse(oldest) : Date.now();
+  const isAll = isWhole && jobs.length < MOST_JOBS;
+  return { jobs, since, coveredSince: isAll ? 0 : since };
+}
+
+/** Return the bins that the last `milliseconds` are divided into; see `sampleOf` for the last. */
+export function binsOf(now, milliseconds, coveredSince) {
+  const step = NICE_MILLISECONDS.find((nice) => nice * BINS >= milliseconds) ?? NICE_MILLISECONDS.at(-1);
+  const count = Math.ceil(milliseconds / step);
+  // Whole steps: what is drawn does not wander with each second.
+  return { start: (Math.floor(now / step) - count + 1) * step, step, count, coveredSince, now };
+}
+
+/** Return how much of the window the sample tells of. */
+export function coveredMilliseconds({ start, coveredSince, now, step }) {
+  return Math.max(now - Math.max(start, coveredSince), step);
+}
+
+/** Return where the bins begin and end, in milliseconds. */
+export function spanOf({ start, step, count }) {
+  return [start, start + step * count];
+}
+
+/** Return the middle of each bin, in milliseconds. */
+export function timesOf({ start, step, count }) {
+  return Array.from({ length: count }, (_, index) => start + (index + 0.5) * step);
+}
+
+/** Return the p50 and p99 of lateness in each bin, by when the jobs started; null for none. */
+export function latenessSeries(jobs, bins) {
+  const values = Array.from({ length: bins.count }, () => []);
+  for (const job of jobs) {
+    if (job.lateness_ms === null) continue;
+    const bin = binAt(Date.parse(job.run_at) + job.lateness_ms, bins);
+    if (bin !== null) values[bin].push(job.lateness_ms);
+  }
+  for (const bin of values) bin.sort((a, b) => a - b);
+  return { p50: values.map((bin) => percentile(bin, 50)), p99: values.map((bin) => percentile(bin, 99)) };
+}
+
+/** Return how many attempts ended well, and how many failed, in each bin; null where none is known. */
+export function endsSeries(jobs, bins) {
+  const good = timesOf(bins).map((middle) => (middle + bins.step / 2 < bins.coveredSince ? null : 0));
+  const bad = [...good];
+  for (const { outcome, finished_at: at } of attemptsOf(jobs)) {
+    const bin = at ? binAt(Date.parse(at), bins) : null;
+    if (bin === null || good[bin] === null) continue;
+    if (outcome === "SUCCEEDED") good[bin] += 1;
+    else if (FAILURES.includes(outcome)) bad[bin] += 1;
+  }
+  return { good, bad };
+}
+
+/** Return one row a handler: attempts, failures, p50 of their length, p99 of lateness; busiest first. */
+export function byHandler(jobs) {
+  const rows = new Map();
+  for (const job of jobs) {
+    const row = rows.get(job.handler) ?? { handler: job.handler, jobs: 0, dead: 0, ended: 0, failed: 0, took: [], late: [] };
+    rows.set(job.handler, row);
+    row.jobs += 1;
+    row.dead += job.status === "DEAD" ? 1 : 0;
+    if (job.lateness_ms !== null) row.late.push(job.lateness_ms);
+    for (const attempt of attemptsOf([job])) addAttempt(row, attempt);
+  }
+  for (const row of rows.values()) {
+    row.took.sort((a, b) => a - b);
+    row.late.sort((a, b) => a - b);
+  }
+  return [...rows.values()]
+    .map((row) => ({ ...row, tookP50: percentile(row.took, 50), lateP99: percentile(row.late, 99) }))
+    .sort((a, b) => b.jobs - a.jobs);
+}
+
+/** Return the newest jobs whose last attempt failed, newest failure first. */
+export function failuresOf(jobs, most) {
+  const failed = jobs.filter((job) => job.error && ["DEAD", "RETRYING"].includes(job.status));
+  return failed.sort((a, b) => lastEnd(b) - lastEnd(a)).slice(0, most);
+}
+
+/** Return the value that at least `percent` % of `ordered` (ascending) do not exceed, or null. */
+function percentile(ordered, percent) {
+  if (ordered.length === 0) return null;
+  return ordered[Math.max(0, Math.ceil((ordered.length * percent) / 100) - 1)];
+}
+
+function addAttempt(row, { outcome, started_at: begun, finished_at: ended }) {
+  if (!outcome) return;
+  row.ended += 1;
+  if (FAILURES.includes(outcome)) row.failed += 1;
+  if (begun && ended) row.took.push(Date.parse(ended) - Date.parse(begun));
+}
+
+function attemptsOf(jobs) {
+  return jobs.flatMap((job) => job.attempts);
+}
+
+function lastEnd(job) {
+  return Date.parse(job.attempts.at(-1)?.finished_at ?? job.created_at);
+}
+
+function binAt(instant, { start, step, count }) {
+  const bin = Math.floor((instant - start) / step);
+  return bin >= 0 && bin < count ? bin : null;
+}

@@ -1,0 +1,136 @@
+// The page of one schedule: how it stands, what became of its times, when it fires, what it is.
+import { html, useState } from "../lib/html.js";
+import { get } from "../lib/api.js";
+import {
+  Badge, EmptyState, ErrorState, Icon, JsonView, LiveSwitch, Loading, Page, Time,
+} from "../lib/components.js";
+import { count, counted, duration, visible } from "../lib/format.js";
+import { useKey } from "../lib/keys.js";
+import { usePolled } from "../lib/live.js";
+import { address, navigate } from "../lib/router.js";
+import { askToDelete, askToPause, askToResume, askToTrigger } from "./schedule_actions.js";
+import { BackfillDialog, BackfillsUnderWay } from "./schedule_backfill.js";
+import { FireCalendar } from "./schedule_calendar.js";
+import { definitionOf } from "./schedule_definition.js";
+import { mayChange } from "./schedule_leaving.js";
+import { Occurrences } from "./schedule_occurrences.js";
+import { misfireWords, overlapWords, Rule, ScheduleBadge, timeInZone } from "./schedule_words.js";
+
+export const routes = [{ pattern: "/schedules/:id", view: ScheduleView, section: "schedules" }];
+
+const REFRESH_MILLISECONDS = 5000;
+const TABS = [["", "Occurrences"], ["calendar", "Calendar"], ["definition", "Definition"]];
+
+function ScheduleView({ id, query }) {
+  const [asked, setAsked] = useState(0);
+  const { data: schedule, error, isLoading, refresh: readAgain } = usePolled(
+    (signal) => get(["schedules", id], { signal, exactFields: ["payload"] }),
+    `schedule ${id}`,
+    { everyMilliseconds: REFRESH_MILLISECONDS },
+  );
+  const refresh = () => {
+    readAgain();
+    setAsked((times) => times + 1);
+  };
+  useKey("r", "refresh", refresh);
+  const heading = html`<bdi>${visible(id)}</bdi> ${schedule && html`<${ScheduleBadge} status=${schedule.status} />`}`;
+  const actions = schedule && html`<${LiveSwitch} onRefresh=${refresh} /><${Actions} schedule=${schedule} refresh=${refresh} />`;
+  return html`<${Page} title=${`Schedule ${visible(id)}`} heading=${heading} actions=${actions}>
+    ${error?.status === 404 ? html`<${Missing} id=${id} />` : html`<${ErrorState} error=${error} isInline onRetry=${refresh} />`}
+    ${isLoading && html`<${Loading} />`}
+    ${schedule && error?.status !== 404 && html`
+      <${Summary} schedule=${schedule} />
+      <${BackfillsUnderWay} backfills=${schedule.backfills} />
+      <${Tabs} id=${id} current=${query.get("tab") ?? ""} />
+      <${Part} schedule=${schedule} query=${query} asked=${asked} />`}
+  <//>`;
+}
+
+function Missing({ id }) {
+  return html`<${EmptyState} title="There is no such schedule" icon="search">
+    <p>${visible(id)} was deleted, or never was. <a href=${address(["schedules"])}>Show all schedules</a>.</p>
+  <//>`;
+}
+
+function Actions({ schedule, refresh }) {
+  const [isBackfilling, setBackfilling] = useState(false);
+  const ask = (question) => async () => {
+    if (await question(schedule)) refresh();
+  };
+  const erase = async () => {
+    if (await askToDelete(schedule)) navigate(address(["schedules"]));
+  };
+  const end = (isStarted) => {
+    setBackfilling(false);
+    if (isStarted) refresh();
+  };
+  useKey("e", "edit the schedule", () => mayChange() && navigate(address(["schedules", schedule.id, "edit"])));
+  return html`<div class="schedule-actions changes" role="group" aria-label="Actions">
+    <button type="button" class="button" onClick=${ask(askToTrigger)}><${Icon} name="play" />Run now</button>
+    ${schedule.paused
+      ? html`<button type="button" class="button" onClick=${ask(askToResume)}>Resume</button>`
+      : html`<button type="button" class="button" onClick=${ask(askToPause)}><${Icon} name="pause" />Pause</button>`}
+    <button type="button" class="button" onClick=${() => setBackfilling(true)}>Backfill</button>
+    <a class="button" href=${address(["schedules", schedule.id, "edit"])}><${Icon} name="edit" />Edit</a>
+    <button type="button" class="button" onClick=${erase}><${Icon} name="trash" />Delete</button>
+    ${isBackfilling && html`<${BackfillDialog} schedule=${schedule} onClose=${end} />`}
+  </div>`;
+}
+
+function Summary({ schedule }) {
+  const { note, timezone } = schedule;
+  return html`<section class="card" aria-label="How it stands"><div class="card-body">
+    ${note && html`<p class="schedule-note">
+      <${Badge} tone=${schedule.paused ? "warning" : "neutral"}>Note<//>${" "}<bdi>${visible(note)}</bdi></p>`}
+    <dl class="facts">
+      <${Fact} title="When"><${Rule} schedule=${schedule} /><//>
+      <${Fact} title="Next"><${Moment} at=${schedule.next_at} timezone=${timezone} /><//>
+      <${Fact} title="Last"><${Moment} at=${schedule.last_occurrence} timezone=${timezone} /><//>
+      ${schedule.paused_at && html`<${Fact} title="Paused"><${Time} at=${schedule.paused_at} form="both" /><//>`}
+      <${Fact} title="Handler"><bdi>${visible(schedule.handler)}</bdi><//>
+      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>${counted(schedule.occurrences_made, "job")} made</a>
+        ${schedule.max_occurrences && html`<span class="muted"> of at most ${count(schedule.max_occurrences)}</span>`}<//>
+      <${Fact} title="Overlap"><span title=${overlapWords(schedule.overlap)}>${schedule.overlap}</span>
+        ${schedule.max_running && html`<span class="muted"> at most ${count(schedule.max_running)} at once</span>`}<//>
+      <${Fact} title="Missed"><span title=${misfireWords(schedule.misfire.policy)}>${schedule.misfire.policy}</span>
+        <span class="muted"> within ${duration(schedule.misfire.window_seconds * 1000)}</span><//>
+      ${schedule.jitter_seconds > 0 && html`<${Fact} title="Jitter">up to ${duration(schedule.jitter_seconds * 1000)}<//>`}
+      <${Fact} title="Changed"><${Time} at=${schedule.updated_at} /><//>
+    </dl>
+  </div></section>`;
+}
+
+function Fact({ title, children }) {
+  return html`<div><dt>${title}</dt><dd>${children}</dd></div>`;
+}
+
+/** A time from now, and in the schedule's own zone. */
+function Moment({ at, timezone }) {
+  if (!at) return html`<span class="muted">–</span>`;
+  return html`<${Time} at=${at} /><span class="muted small moment-zone">${timeInZone(at, timezone)}</span>`;
+}
+
+function Tabs({ id, current }) {
+  return html`<nav class="tabs" aria-label="Parts of the schedule">
+    ${TABS.map(([tab, title]) => html`<a key=${tab} class="tab" href=${address(["schedules", id], { tab })}
+      aria-current=${tab === current ? "page" : undefined}>${title}</a>`)}
+  </nav>`;
+}
+
+function Part({ schedule, query, asked }) {
+  const tab = query.get("tab") ?? "";
+  if (tab === "calendar") return html`<${FireCalendar} schedule=${schedule} query=${query} />`;
+  if (tab === "definition") return html`<${Definition} schedule=${schedule} />`;
+  return html`<${Occurrences} schedule=${schedule} cursor=${query.get("cursor")} asked=${asked} />`;
+}
+
+function Definition({ schedule }) {
+  return html`<section class="card">
+    <div class="card-header"><h2>Definition</h2></div>
+    <div class="card-body"><${JsonView} value=${definitionOf(schedule)} label="the definition" />
+      <p class="definition-foot changes">
+        <a class="button button-small" href=${address(["new-schedule"], { from: schedule.id })}>Duplicate as a new one</a>
+      </p>
+    </div>
+  </section>`;
+}

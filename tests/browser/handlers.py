@@ -1,0 +1,70 @@
+"""Handlers whose jobs end, or do not end, in each way that the console shows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hourhand import JobContext, NotRetryable, Retry, job
+
+LOOK_SECONDS = 0.02
+
+
+class CardDeclined(NotRetryable):
+    """An error of a handler's own."""
+
+
+@job("greet")
+def greet(ctx: JobContext, payload: Any) -> Any:
+    """Succeed, with the payload as the result."""
+    ctx.progress(1, total=1, message="greeted")
+    return {"greeted": payload}
+
+
+@job("charge-card")
+def charge_card(ctx: JobContext, payload: Any) -> None:
+    """Fail for good, with the payload's words."""
+    raise CardDeclined(_words(payload, "The card was declined."))
+
+
+@job("import-file")
+def import_file(ctx: JobContext, payload: Any) -> None:
+    """Fail for good, with an error of Python's below a call."""
+    _open(_words(payload, "missing.csv"))
+
+
+@job("sync-stock", retry=Retry(backoff="fixed", base_seconds=3600))
+def sync_stock(ctx: JobContext, payload: Any) -> None:
+    """Fail, to be tried again in an hour."""
+    raise TimeoutError(_words(payload, "The warehouse did not answer."))
+
+
+@job("settle-invoice", retry=Retry(max_attempts=3, backoff="fixed", base_seconds=1))
+def settle_invoice(ctx: JobContext, payload: Any) -> str:
+    """Take a moment, and fail as often as the payload says."""
+    time.sleep(0.4)
+    if ctx.attempt <= payload["fails"]:
+        raise ConnectionError("The bank did not answer.")
+    return "settled"
+
+
+@job("build-report", timeout=600)
+def build_report(ctx: JobContext, payload: Any) -> str:
+    """Run until it is cancelled, or so many seconds, and tell how far it came."""
+    seconds = payload.get("seconds", 300) if isinstance(payload, dict) else 300
+    began = time.monotonic()
+    while (done := time.monotonic() - began) < seconds and not ctx.cancelled:
+        ctx.progress(int(done), total=seconds, message=f"page {int(done)}")
+        time.sleep(LOOK_SECONDS)
+    return "written"
+
+
+def _words(payload: Any, otherwise: str) -> str:
+    return payload.get("error", otherwise) if isinstance(payload, dict) else otherwise
+
+
+def _open(name: str) -> None:
+    try:
+        raise FileNotFoundError(f"No such file: {name}")
+    except FileNotFoundError as error:
+        raise NotRetryable(f"Cannot import {name}") from error

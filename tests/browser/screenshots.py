@@ -1,0 +1,98 @@
+"""The pictures of docs/console.md, of a real console: ``python -m tests.browser.screenshots``.
+
+It takes two minutes: plots over time want time.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.browser.harness import Cloud, guarded_page, running_chromium
+from tests.browser.harness_seed import Seeds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+FOLDER = Path(__file__).parents[2] / "docs" / "console"
+MINUTES = 1.5
+EVERY_SECONDS = 0.25
+HANDLERS = ("greet", "greet", "greet", "greet", "greet", "greet", "settle-invoice", "charge-card")
+SIZE = {"width": 1280, "height": 860}
+
+
+def busy(cloud: Cloud) -> None:
+    """Submit jobs of several kinds, some of which fail, for a while."""
+    chance = random.Random(7)
+    until = time.monotonic() + 60 * MINUTES
+    while time.monotonic() < until:
+        handler = chance.choice(HANDLERS) if chance.random() < 0.5 else "greet"
+        payload = {"customer": chance.randrange(1000), "fails": chance.choice((0, 0, 1))}
+        cloud.submit(
+            handler,
+            payload,
+            priority=chance.choice(("high", "medium", "low")),
+            delay_seconds=chance.random() * 5,
+            tenant=chance.choice(("acme", "globex")),
+        )
+        time.sleep(EVERY_SECONDS)
+
+
+def take(page: Page, path: str, name: str) -> None:
+    """Take a picture of a view, or of the one that is open, once it shows its data."""
+    if path:
+        page.goto(path)
+    page.locator("h1").wait_for()
+    page.locator(".skeleton").wait_for(state="detached")
+    # Where a traceback's files lie is this machine's own affair.
+    for fold in page.locator("details[open]:has(pre) > summary").all():
+        fold.click()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=FOLDER / f"{name}.png")
+
+
+def main() -> None:
+    """Make them all."""
+    FOLDER.mkdir(exist_ok=True)
+    cloud = Cloud()
+    try:
+        seeds = Seeds(cloud)
+        schedules(seeds)
+        running = seeds.running(tenant="acme")
+        fields = {"tenant": "globex", "tags": {"region": "eu", "customer": "42"}}
+        payload = {"invoice": "2026-1107", "amount": {"cents": 4990, "currency": "EUR"}, "fails": 3}
+        dead = cloud.submit("settle-invoice", payload, priority="high", **fields)
+        busy(cloud)
+        cloud.reach(dead, "DEAD")
+        with (
+            running_chromium() as browser,
+            guarded_page(browser, cloud.url, viewport=SIZE) as (page, _),
+        ):
+            page.goto("/console/")
+            page.wait_for_timeout(20_000)
+            take(page, "", "overview")
+            take(page, f"/console/jobs/{dead}", "job")
+            calendar = "?tab=calendar&month=2027-03&day=2027-03-28"
+            take(page, f"/console/schedules/nightly-report{calendar}", "schedules")
+        cloud.ask("POST", f"/jobs/{running}/cancel")
+    finally:
+        cloud.stop()
+
+
+def schedules(seeds: Seeds) -> None:
+    """Put schedules such as people have."""
+    weekdays = "0 9 * * MON-FRI"
+    zone = "Europe/Berlin"
+    seeds.schedule(
+        "invoices", weekdays, handler="settle-invoice", payload={"fails": 0}, timezone=zone
+    )
+    seeds.schedule("nightly-report", "30 2 * * *", timezone=zone, misfire={"policy": "latest"})
+    seeds.schedule("stock-sync", "rate(20 seconds)", overlap="buffer_one")
+    seeds.schedule("month-end", "0 18 L * *", timezone="America/New_York", overlap="allow")
+    seeds.schedule("newsletter", "0 7 * * TUE", paused=True, note="until the new template is there")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,394 @@
+"""A job's page: what it was, what happened to it, and what can be done about it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.harness import Cloud, Guard, guarded_page
+from tests.browser.harness_seed import HARMED, HOSTILE, Seeds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+ACTIONS = {
+    "PENDING": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
+    "ENQUEUED": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
+    "RETRYING": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
+    "RUNNING": {"Cancel job", "Edit and resubmit"},
+    "SUCCEEDED": {"Edit and resubmit"},
+    "DEAD": {"Redrive", "Edit and resubmit"},
+    "CANCELLED": {"Redrive", "Edit and resubmit"},
+    "EXPIRED": {"Redrive", "Edit and resubmit"},
+}
+
+
+@pytest.fixture(scope="module")
+def job_ids(seeds: Seeds) -> dict[str, str]:
+    return seeds.one_of_each(tags={"customer": "42"}, tenant="acme")
+
+
+def open_job(page: Page, job_id: str) -> None:
+    page.goto(f"/console/jobs/{job_id}")
+    page.get_by_role("group", name="Actions").wait_for()
+
+
+def status_is(page: Page, words: str) -> None:
+    page.locator("h1 .badge").get_by_text(words, exact=True).wait_for()
+
+
+def press(page: Page, action: str, confirm: str) -> Locator:
+    """Press an action's button and confirm it; return the dialog."""
+    page.get_by_role("group", name="Actions").get_by_text(action, exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name=confirm, exact=True).click()
+    return dialog
+
+
+def holds(field: Locator, text: str) -> bool | None:
+    """Whether a field has this value, for `Cloud.wait`."""
+    return field.input_value() == text or None
+
+
+@pytest.mark.parametrize("status", ACTIONS)
+def test_a_job_offers_what_its_state_allows(
+    page: Page, job_ids: dict[str, str], status: str
+) -> None:
+    open_job(page, job_ids[status])
+    status_is(page, status.capitalize())
+    actions = page.get_by_role("group", name="Actions").locator("a, button").all_inner_texts()
+    assert {action.strip() for action in actions} == ACTIONS[status]
+
+
+def test_a_dead_job_shows_why_first(page: Page, job_ids: dict[str, str]) -> None:
+    open_job(page, job_ids["DEAD"])
+    error = page.get_by_role("region", name="Error")
+    error.get_by_text("CardDeclined", exact=True).wait_for()
+    error.get_by_text("The card was declined.", exact=True).wait_for()
+    trace = error.locator("pre").inner_text()
+    assert trace.startswith("Traceback (most recent call last):")
+    assert "in charge_card" in trace
+    error.get_by_text("Traceback", exact=True).click()
+    error.locator("pre").wait_for(state="hidden")
+
+
+def test_attempts_history_and_timeline_tell_the_same_story(
+    page: Page, job_ids: dict[str, str]
+) -> None:
+    open_job(page, job_ids["DEAD"])
+    attempts = page.get_by_role("region", name="Attempts")
+    attempts.get_by_text("#1", exact=True).wait_for()
+    attempts.get_by_text("Failed", exact=True).wait_for()
+    history = page.get_by_role("region", name="History").get_by_role("listitem")
+    assert [text.split("\n")[-1] != "" for text in history.all_inner_texts()]
+    for words in ("submitted", "started", "failed"):
+        history.get_by_text(words, exact=True).wait_for()
+    bars = page.get_by_role("region", name="Timeline").locator(".timeline-bar")
+    assert bars.count() == 1
+    assert "Failed" in (bars.get_attribute("title") or "")
+
+
+def test_times_are_told_from_now_here_and_in_utc(
+    page: Page, cloud: Cloud, job_ids: dict[str, str]
+) -> None:
+    created = cloud.job(job_ids["DEAD"])["created_at"]
+    open_job(page, job_ids["DEAD"])
+    time = page.locator(f"time[datetime='{created}']").first
+    assert " ago" in time.inner_text() or "now" in time.inner_text()
+    local, utc = (time.get_attribute("title") or "").split("\n")
+    assert "CET" in local or "CEST" in local
+    assert utc == created.replace("T", " ").replace("Z", " UTC")
+
+
+def test_tags_and_tenant_lead_to_jobs_like_it(page: Page, job_ids: dict[str, str]) -> None:
+    open_job(page, job_ids["DEAD"])
+    page.get_by_role("link", name="customer: 42").click()
+    page.wait_for_url("**/jobs?tag=customer%3A42")
+    page.get_by_role("link", name=job_ids["DEAD"]).wait_for()
+
+
+def test_progress_of_a_running_job_is_live(
+    page: Page, cloud: Cloud, job_ids: dict[str, str]
+) -> None:
+    open_job(page, job_ids["RUNNING"])
+    bar = page.get_by_role("progressbar")
+    first = int(bar.evaluate("bar => bar.value"))
+    cloud.wait(lambda: bar.evaluate("bar => bar.value") > first or None)
+    assert bar.evaluate("bar => bar.max") == 300
+
+
+def test_a_waiting_job_is_cancelled(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    job_id = seeds.pending()
+    open_job(page, job_id)
+    press(page, "Cancel job", "Cancel job")
+    status_is(page, "Cancelled")
+    page.get_by_role("status").get_by_text("The job is cancelled.").wait_for()
+    assert cloud.job(job_id)["status"] == "CANCELLED"
+
+
+def test_going_back_from_the_question_changes_nothing(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    job_id = seeds.pending()
+    open_job(page, job_id)
+    dialog = press(page, "Cancel job", "Back")
+    dialog.wait_for(state="detached")
+    page.keyboard.press("c")
+    dialog.wait_for()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert cloud.job(job_id)["status"] == "PENDING"
+
+
+def test_a_running_job_is_asked_to_stop(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    job_id = seeds.running()
+    open_job(page, job_id)
+    press(page, "Cancel job", "Cancel job")
+    page.get_by_text("The job is asked to stop.").wait_for()
+    page.get_by_text("Asked to stop").first.wait_for()
+    assert cloud.job(job_id)["cancel_requested_at"] is not None
+
+
+def test_a_job_of_later_is_run_now(page: Page, seeds: Seeds) -> None:
+    open_job(page, seeds.pending())
+    press(page, "Run now", "Run now")
+    status_is(page, "Succeeded")
+
+
+def test_a_dead_job_is_redriven(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    job_id = seeds.dead()
+    open_job(page, job_id)
+    press(page, "Redrive", "Redrive")
+    page.get_by_role("region", name="History").get_by_text("sent round again").wait_for()
+    events = cloud.ask("GET", f"/jobs/{job_id}/events")["events"]
+    assert "REDRIVEN" in [event["kind"] for event in events]
+
+
+def test_a_waiting_job_is_changed_in_what_was_touched_alone(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    job_id = seeds.pending()
+    before = cloud.job(job_id)
+    open_job(page, job_id)
+    page.get_by_text("Change …", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    save = dialog.get_by_role("button", name="Save changes")
+    assert save.is_disabled()
+    dialog.get_by_label("Priority").select_option("high")
+    dialog.get_by_label("Payload").fill('{"exact": [12345678901234567890, 1.0]}')
+    save.click()
+    page.get_by_text("The job is changed.").wait_for()
+    after = cloud.job(job_id)
+    assert after["priority"] == "high"
+    assert json.dumps(after["payload"]) == '{"exact": [12345678901234567890, 1.0]}'
+    assert after["run_at"] == before["run_at"]
+    assert after["expires_at"] is None
+
+
+def test_a_change_that_is_refused_is_told_at_its_field(
+    page: Page, guard: Guard, seeds: Seeds
+) -> None:
+    guard.allow("status of 422")
+    open_job(page, seeds.pending())
+    page.get_by_text("Change …", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Expires at").fill("2020-01-01T00:00:00")
+    dialog.get_by_role("button", name="Save changes").click()
+    field = dialog.get_by_label("Expires at")
+    dialog.get_by_role("alert").get_by_text("expires_at").first.wait_for()
+    assert field.get_attribute("aria-invalid") == "true"
+
+
+def test_what_the_job_allows_no_more_is_told_in_the_question(
+    page: Page, guard: Guard, seeds: Seeds, cloud: Cloud
+) -> None:
+    guard.allow("status of 409")
+    job_id = seeds.pending()
+    open_job(page, job_id)
+    page.get_by_role("button", name="Live refresh: Live").click()
+    page.get_by_role("button", name="Live refresh: Paused").wait_for()
+    cloud.ask("POST", f"/jobs/{job_id}/run-now")
+    cloud.reach(job_id, "SUCCEEDED")
+    dialog = press(page, "Run now", "Run now")
+    dialog.get_by_role("alert").get_by_text("is SUCCEEDED").wait_for()
+    dialog.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Refresh now").click()
+    status_is(page, "Succeeded")
+
+
+def test_a_job_that_does_not_exist_says_so(page: Page, guard: Guard) -> None:
+    guard.allow("status of 404")
+    page.goto("/console/jobs/no-such-job")
+    page.get_by_text("There is no such job").wait_for()
+
+
+def test_a_new_job_is_submitted_by_hand(page: Page, cloud: Cloud) -> None:
+    page.goto("/console/submit")
+    page.get_by_label("Handler").select_option("greet")
+    page.get_by_text("Succeed, with the payload as the result.").wait_for()
+    page.get_by_label("Payload (JSON)").fill('{"name": "Ada"}')
+    page.get_by_label("after a delay").check()
+    page.get_by_label("Delay in seconds").fill("3600.5")
+    page.get_by_label("Priority").select_option("low")
+    page.get_by_label("Idempotency key").fill("ada-1")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Tags").fill("customer: 42\nurl: https://example.org")
+    page.get_by_label("Most attempts").fill("3")
+    page.get_by_role("button", name="Submit job").click()
+    status_is(page, "Pending")
+    job = cloud.job(page.url.rsplit("/", 1)[1])
+    assert (job["payload"], job["priority"]) == ({"name": "Ada"}, "low")
+    assert job["tags"] == {"customer": "42", "url": "https://example.org"}
+    assert job["retry"]["max_attempts"] == 3
+    assert job["idempotency_key"] == "ada-1"
+
+
+def test_a_mistake_in_the_payload_is_told_by_its_line(page: Page) -> None:
+    page.goto("/console/submit?handler=greet")
+    payload = page.get_by_label("Payload (JSON)")
+    payload.fill('{\n  "a": 1,\n  "b": oops\n}')
+    page.get_by_text("Line 3, column 8: Expected a value").wait_for()
+    assert page.get_by_role("button", name="Submit job").is_disabled()
+    page.get_by_role("button", name="Go to the mistake").click()
+    assert payload.evaluate("area => area.value[area.selectionStart]") == "o"
+    payload.fill('{"a": [1')
+    page.get_by_text("It ends too early").wait_for()
+    payload.fill("")
+    page.get_by_text("Write null for no payload").wait_for()
+
+
+def test_a_submission_that_is_refused_is_told_at_its_field(page: Page, guard: Guard) -> None:
+    guard.allow("status of 422")
+    page.goto("/console/submit?handler=greet")
+    page.get_by_label("at a time").check()
+    page.get_by_label("Time, in your time zone").fill("2020-01-01T00:00:00")
+    page.get_by_role("button", name="Submit job").click()
+    page.get_by_role("alert").wait_for()
+    time = page.get_by_label("Time, in your time zone")
+    assert time.get_attribute("aria-invalid") == "true"
+
+
+def test_a_job_is_edited_and_resubmitted_without_loss(page: Page, cloud: Cloud) -> None:
+    text = '{"big": 12345678901234567890, "whole": 1.0, "small": 1e-7, "text": "é"}'
+    answer = cloud.api.post(
+        "/jobs",
+        content=f'{{"handler": "greet", "tenant": "acme", "payload": {text}}}'.encode(),
+        headers={"content-type": "application/json"},
+    )
+    first = cloud.reach(answer.json()["id"], "SUCCEEDED")
+    open_job(page, first["id"])
+    page.get_by_text("12345678901234567890").first.wait_for()
+    page.get_by_role("link", name="Edit and resubmit").click()
+    page.get_by_role("heading", name="Edit and resubmit").wait_for()
+    page.get_by_role("button", name="Submit job").click()
+    status_is(page, "Succeeded")
+    second = cloud.job(page.url.rsplit("/", 1)[1])
+    assert second["id"] != first["id"]
+    assert json.dumps(second["payload"]) == json.dumps(first["payload"])
+    assert second["tenant"] == "acme"
+
+
+def test_json_opens_and_closes_and_shows_long_things_when_asked(page: Page, seeds: Seeds) -> None:
+    payload = {"deep": {"er": {"est": "here"}}, "long": "y" * 3000, "many": list(range(250))}
+    open_job(page, seeds.succeeded(payload))
+    card = page.get_by_role("region", name="Payload")
+    assert card.get_by_text('"here"').count() == 0
+    card.get_by_role("button", name="er, 1 inside").click()
+    card.get_by_text('"here"').wait_for()
+    card.get_by_role("button", name="show all (3,000 characters)").click()
+    card.get_by_text("y" * 3000).wait_for()
+    card.get_by_role("button", name="many, 250 inside").click()
+    card.get_by_role("button", name="show more (150 left)").click()
+    card.get_by_text("249", exact=True).wait_for()
+    card.get_by_role("button", name="Text", exact=True).click()
+    assert json.loads(card.locator(".json-text").inner_text()) == payload
+
+
+def test_payloads_and_ids_are_copied_whole(browser: Browser, cloud: Cloud, seeds: Seeds) -> None:
+    payload = {"long": "z" * 5000, "controls": "\u0007"}
+    job_id = seeds.succeeded(payload)
+    copied = {"payload": json.dumps(payload, indent=2, sort_keys=True), "id": job_id}
+    with guarded_page(browser, cloud.url, permissions=["clipboard-write"]) as (page, _):
+        for what, text in copied.items():
+            open_job(page, job_id)
+            page.get_by_role("button", name=f"Copy the {what}").click()
+            page.get_by_role("button", name="Copied").wait_for()
+            page.keyboard.press("n")
+            field = page.get_by_label("Payload (JSON)")
+            field.press("Control+a")
+            field.press("Control+v")
+            cloud.wait(partial(holds, field, text))
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_payloads_and_errors_are_shown_as_text(page: Page, seeds: Seeds, what: str) -> None:
+    text = HOSTILE[what]
+    tags = {"tag": text[:200]}
+    payload: dict[str, Any] = {what: text, text[:200]: 1}
+    for job_id in (seeds.succeeded(payload, tags=tags, tenant=text[:100]), seeds.dead(text)):
+        open_job(page, job_id)
+        page.get_by_role("region", name="History").wait_for()
+        assert page.evaluate(HARMED) is None
+        assert page.locator("main script, main img, main svg[onload]").count() == 0
+        assert page.locator("a[href^='javascript' i], a[href^='data' i]").count() == 0
+        assert "\u202e" not in page.locator("body").inner_text()
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(wide) <= 0
+    if len(text) < 200 and text.isprintable():
+        page.get_by_text(text).first.wait_for()
+
+
+FAULTS = {
+    '{"a": 1,}': (1, 9, "Expected a name in double quotes."),
+    '{"a" 1}': (1, 6, "Expected a colon."),
+    "{'a': 1}": (1, 2, "Expected a name in double quotes, or }."),
+    "[1 2]": (1, 4, "Expected a comma or ]."),
+    "[01]": (1, 2, "Expected a value"),
+    '{"a": {"b": [1]}': (1, 17, "It ends too early"),
+    '{"a": "open}': (1, 7, "This string is not closed"),
+    '["tab\there"]': (1, 2, "This string is not closed, or holds what must be escaped"),
+    "null\n\n x": (3, 2, "It should end here."),
+    "[]]": (1, 3, "It should end here."),
+    "[1,\n\tNaN]": (2, 2, "Expected a value"),
+}
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_what_is_no_json_is_told_by_place_and_by_what_was_expected(page: Page, text: str) -> None:
+    page.goto("/console/submit?handler=greet")
+    line, column, message = FAULTS[text]
+    page.get_by_label("Payload (JSON)").fill(text)
+    page.get_by_text(f"Line {line}, column {column}: {message}").wait_for()
+
+
+WORDS = """async () => {
+  const at = await import("/console/static/lib/format.js");
+  const of = (milliseconds) => at.duration(milliseconds);
+  return {
+    durations: [0, 20, 250, 1400, 59_600, 185_000, 3_600_000, 187_200_000, null].map(of),
+    relative: [-3000, 500, 300_000].map((ms) => at.relative(new Date(ms).toISOString(), 0)),
+    percent: [0, 0.0001, 0.5, 0.9999, 1].map(at.percent),
+    visible: at.visible("a\\u202eb\\u0007c\\nd"),
+    zone: at.instantOf(at.inputTime("2026-07-01T10:00:00.000Z")),
+    sizes: [999, 4200, 2_500_000].map(at.bytes),
+  };
+}"""
+
+
+def test_figures_are_written_as_people_say_them(page: Page) -> None:
+    page.goto("/console/")
+    assert page.evaluate(WORDS) == {
+        "durations": [
+            *("0 ms", "20 ms", "0.25 s", "1.4 s", "1 min"),
+            *("3 min 5 s", "1 h", "2 d 4 h", "\N{EN DASH}"),
+        ],
+        "relative": ["3 s ago", "now", "in 5 min"],
+        # Never all for less than all, nor none for more than none.
+        "percent": ["0 %", "0.1 %", "50 %", "99.9 %", "100 %"],
+        "visible": "a\\u202eb\\u0007c\nd",
+        "zone": "2026-07-01T10:00:00.000Z",
+        "sizes": ["999 B", "4.2 KB", "2.5 MB"],
+    }

@@ -1,0 +1,348 @@
+"""The console's schedules: the list, one of them, its calendar and what can be done with it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.contrast import poor_texts
+from tests.browser.harness import Cloud, Guard
+from tests.browser.harness_seed import HARMED, HOSTILE, Seeds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+PHONE = {"viewport": {"width": 390, "height": 844}}
+FAR_AWAY = {"timezone_id": "Pacific/Auckland"}
+MAX_NOTE = 1000
+MOST_REQUESTS = 13
+"""Of a month: its twelve pages of fires, and when its days begin."""
+
+
+def row_of(page: Page, schedule_id: str) -> Locator:
+    """Return the row of a schedule in the list."""
+    return page.locator("tbody tr").filter(has=page.get_by_role("link", name=schedule_id))
+
+
+def dialog(page: Page) -> Locator:
+    """Return the question that is open."""
+    return page.get_by_role("dialog")
+
+
+def open_schedule(page: Page, schedule_id: str, tab: str = "") -> None:
+    """Go to a schedule's page and wait until it is told of."""
+    page.goto(f"/console/schedules/{schedule_id}{tab and f'?tab={tab}'}")
+    page.get_by_role("region", name="How it stands").wait_for()
+
+
+def test_the_list_tells_of_state_rule_next_time_and_policies(page: Page, seeds: Seeds) -> None:
+    seeds.schedule(
+        "listed",
+        "0 6 * * MON-FRI",
+        timezone="Asia/Tokyo",
+        overlap="buffer_one",
+        misfire={"policy": "all"},
+        note="Ask Ada first",
+    )
+    page.goto("/console/schedules")
+    row = row_of(page, "listed")
+    row.wait_for()
+    text = row.inner_text()
+    for word in ("greet", "Ask Ada first", "Active", "0 6 * * MON-FRI", "Asia/Tokyo"):
+        assert word in text
+    assert "overlap: buffer_one" in text
+    assert "missed: all" in text
+    assert row.locator("time").first.get_attribute("title") is not None
+
+
+def test_the_list_is_filtered_by_words_and_by_state(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("kept-going")
+    seeds.schedule("held-back", paused=True)
+    page.goto("/console/schedules")
+    row_of(page, "held-back").wait_for()
+    page.get_by_label("State").select_option("paused")
+    row_of(page, "kept-going").wait_for(state="detached")
+    assert row_of(page, "held-back").is_visible()
+    page.get_by_label("Filter").fill("no such")
+    page.get_by_text("No schedule matches").wait_for()
+    assert "q=no+such" in page.url
+
+
+def test_a_schedule_is_paused_with_a_note_and_resumed_from_the_list(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    seeds.schedule("to-pause")
+    page.goto("/console/schedules")
+    page.get_by_role("button", name="Pause to-pause").click()
+    dialog(page).get_by_label("Note").fill("The shop is closed")
+    dialog(page).get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused to-pause.").wait_for()
+    told = cloud.ask("GET", "/schedules/to-pause")
+    assert (told["status"], told["note"]) == ("paused", "The shop is closed")
+    page.get_by_role("button", name="Resume to-pause").click()
+    assert dialog(page).get_by_label("Note").input_value() == "The shop is closed"
+    dialog(page).get_by_label("Note").fill("")
+    dialog(page).get_by_role("button", name="Resume").click()
+    page.get_by_text("Resumed to-pause.").wait_for()
+    told = cloud.ask("GET", "/schedules/to-pause")
+    assert (told["status"], told["note"]) == ("active", None)
+
+
+def test_a_question_that_is_refused_changes_nothing(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    seeds.schedule("left-alone")
+    page.goto("/console/schedules")
+    page.get_by_role("button", name="Pause left-alone").click()
+    page.keyboard.press("Escape")
+    dialog(page).wait_for(state="detached")
+    assert cloud.ask("GET", "/schedules/left-alone")["status"] == "active"
+
+
+def test_run_now_makes_a_job_and_leads_to_it(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    seeds.schedule("by-hand", payload={"user": 1})
+    open_schedule(page, "by-hand")
+    page.get_by_role("button", name="Run now").click()
+    dialog(page).get_by_role("button", name="Run now").click()
+    page.get_by_role("link", name="Show it").click()
+    page.wait_for_url("**/console/jobs/*")
+    job_id = page.url.rsplit("/", 1)[1]
+    assert cloud.job(job_id)["schedule_id"] == "by-hand"
+
+
+def test_a_job_of_a_schedule_is_told_among_its_occurrences(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    seeds.schedule("with-history")
+    job = cloud.ask("POST", "/schedules/with-history/trigger")
+    cloud.reach(job["id"], "SUCCEEDED")
+    open_schedule(page, "with-history")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=job["id"]))
+    row.wait_for()
+    assert "by hand" in row.inner_text()
+    assert "Succeeded" in row.inner_text()
+    row.get_by_role("link", name=job["id"]).click()
+    page.wait_for_url(f"**/console/jobs/{job['id']}")
+
+
+def test_the_page_that_does_not_refresh_by_itself_does_when_asked(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    seeds.schedule("held-still")
+    open_schedule(page, "held-still")
+    page.get_by_text("Nothing has happened yet").wait_for()
+    page.get_by_role("button", name="Live refresh").click()
+    job = cloud.ask("POST", "/schedules/held-still/trigger")
+    cloud.reach(job["id"], "SUCCEEDED")
+    page.keyboard.press("r")
+    page.get_by_role("link", name=job["id"]).wait_for()
+
+
+def test_an_occurrence_without_a_job_has_its_reason(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    seeds.schedule("half-excluded", "* * * * * *", exclude=["*/2 * * * * *"])
+    cloud.wait(lambda: _skipped(cloud, "half-excluded"))
+    cloud.ask("POST", "/schedules/half-excluded/pause")
+    open_schedule(page, "half-excluded")
+    page.get_by_text("skipped: excluded").first.wait_for()
+    page.get_by_text("Excluded by a date, a range, an expression or a calendar").first.wait_for()
+    page.get_by_text("None while it is paused.").wait_for()
+
+
+def _skipped(cloud: Cloud, schedule_id: str) -> Any:
+    found = cloud.ask("GET", f"/schedules/{schedule_id}/occurrences")["occurrences"]
+    return next((one for one in found if one["reason"] == "excluded"), None)
+
+
+@pytest.mark.parametrize("context_options", [FAR_AWAY])
+def test_times_are_told_in_the_zone_of_the_schedule(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("in-new-york", "30 6 * * *", timezone="America/New_York")
+    open_schedule(page, "in-new-york")
+    upcoming = page.locator(".upcoming li")
+    upcoming.first.wait_for()
+    assert upcoming.count() == 10
+    assert all("06:30:00" in text for text in upcoming.all_inner_texts())
+
+
+def test_a_backfill_is_counted_before_it_is_begun(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    # Half an hour from now, so that none of its own comes due meanwhile.
+    minute = (datetime.now(UTC) + timedelta(minutes=30)).minute
+    seeds.schedule("to-backfill", f"{minute} * * * *")
+    open_schedule(page, "to-backfill")
+    page.get_by_role("button", name="Backfill").click()
+    dialog(page).get_by_role("button", name="last day").click()
+    dialog(page).get_by_label("Order").select_option("newest")
+    dialog(page).get_by_role("button", name="Count first").click()
+    run = dialog(page).get_by_role("button", name="Run 24 times")
+    run.wait_for()
+    assert cloud.ask("GET", "/schedules/to-backfill")["occurrences_made"] == 0
+    # Another question needs another count.
+    dialog(page).get_by_label("Order").select_option("oldest")
+    dialog(page).get_by_role("button", name="Count first").click()
+    run.click()
+    page.get_by_text("Began a backfill of 24 times of to-backfill.").wait_for()
+    cloud.wait(lambda: _succeeded(cloud, "to-backfill", 24))
+
+
+def _succeeded(cloud: Cloud, schedule_id: str, wanted: int) -> Any:
+    found = cloud.ask("GET", f"/schedules/{schedule_id}/occurrences")["occurrences"]
+    jobs = [one["job"] for one in found if one["job"] and one["job"]["status"] == "SUCCEEDED"]
+    return jobs if len(jobs) == wanted else None
+
+
+def test_a_refused_backfill_says_so_at_the_field(page: Page, seeds: Seeds, guard: Guard) -> None:
+    guard.allow("status of 422")
+    seeds.schedule("not-ahead", "0 * * * *")
+    open_schedule(page, "not-ahead")
+    page.get_by_role("button", name="Backfill").click()
+    dialog(page).get_by_label("To (your time)").fill("2199-01-01T00:00:00")
+    dialog(page).get_by_label("At once, at most").fill("many")
+    dialog(page).get_by_role("button", name="Count first").click()
+    active = dialog(page).get_by_label("At once, at most")
+    dialog(page).locator("[aria-invalid]").first.wait_for()
+    assert active.get_attribute("aria-invalid") == "true"
+    active.fill("2")
+    dialog(page).get_by_role("button", name="Count first").click()
+    dialog(page).locator(".field-error", has_text="must not be in the future").wait_for()
+
+
+def test_the_calendar_shows_each_fire_and_what_the_clocks_do(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("nightly", "30 2 * * *", timezone="Europe/Berlin", exclude=["2027-03-10"])
+    page.goto("/console/schedules/nightly?tab=calendar&month=2027-03")
+    page.get_by_text("30 fires by the rule").wait_for()
+    cells = page.locator(".calendar button")
+    assert cells.count() == 30
+    assert page.get_by_role("button", name="2027-03-10").count() == 0
+    page.get_by_role("button", name="2027-03-28: 1 fire, the clocks change").click()
+    told = page.get_by_role("region", name="Fires of 2027-03-28")
+    assert "Sun 2027-03-28 03:00 +02:00" in told.inner_text()
+    assert "2027-03-28 01:00:00 UTC" in told.inner_text()
+    assert "02:30 does not exist in Europe/Berlin" in told.inner_text()
+    assert "day=2027-03-28" in page.url
+
+
+@pytest.mark.parametrize("context_options", [FAR_AWAY])
+def test_the_days_of_the_calendar_are_those_of_the_schedules_zone(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("honolulu", "30 23 1 * *", timezone="Pacific/Honolulu")
+    page.goto("/console/schedules/honolulu?tab=calendar&month=2027-02")
+    page.get_by_role("button", name="2027-02-01: 1 fire").wait_for()
+    page.get_by_role("button", name="Next month").click()
+    page.get_by_role("button", name="2027-03-01: 1 fire").wait_for()
+    assert page.locator(".calendar button").count() == 1
+    assert "month=2027-03" in page.url
+
+
+def test_a_day_with_very_many_fires_says_that_it_has_more(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("each-minute", "* * * * *")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto("/console/schedules/each-minute?tab=calendar&month=2027-02")
+    page.get_by_role("button", name="2027-02-01: at least 1,000 fires").wait_for()
+    assert page.get_by_role("button", name="2027-02-28").count() == 0
+    assert sum(url.endswith("/preview") for url in asked) <= MOST_REQUESTS
+    page.get_by_role("button", name="Read on").click()
+    page.get_by_role("button", name="2027-02-20: at least 1,000 fires").wait_for()
+
+
+def test_a_month_before_the_start_has_no_fires(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("later", "0 0 * * *", start_at="2028-05-30T00:00:00Z")
+    page.goto("/console/schedules/later?tab=calendar&month=2028-04")
+    page.get_by_text("0 fires by the rule").wait_for()
+    page.get_by_role("button", name="Next month").click()
+    page.get_by_text("2 fires by the rule").wait_for()
+
+
+def test_a_schedule_is_deleted_only_when_asked_twice(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    seeds.schedule("to-delete")
+    open_schedule(page, "to-delete")
+    page.get_by_role("button", name="Delete").click()
+    dialog(page).get_by_role("button", name="Back").click()
+    assert cloud.ask("GET", "/schedules/to-delete")["id"] == "to-delete"
+    page.get_by_role("button", name="Delete").click()
+    dialog(page).get_by_role("button", name="Delete schedule").click()
+    page.wait_for_url("**/console/schedules")
+    assert cloud.api.get("/schedules/to-delete").status_code == 404
+
+
+def test_a_schedule_that_is_not_there_is_said_to_be_missing(page: Page, guard: Guard) -> None:
+    guard.allow("status of 404")
+    page.goto("/console/schedules/none-such")
+    page.get_by_text("There is no such schedule").wait_for()
+
+
+def test_hostile_notes_payloads_and_tags_are_shown_as_they_are(page: Page, seeds: Seeds) -> None:
+    notes = [text[:MAX_NOTE] for text in HOSTILE.values()]
+    tags = {f"text {number}": text[:200] for number, text in enumerate(HOSTILE.values())}
+    for number, note in enumerate(notes):
+        seeds.schedule(f"hostile-{number}", note=note, payload=HOSTILE, tags=tags)
+    page.goto("/console/schedules?q=hostile-")
+    row_of(page, f"hostile-{len(notes) - 1}").wait_for()
+    page.get_by_text("<script>window.harmed = 1</script>").wait_for()
+    for tab in ("", "definition"):
+        open_schedule(page, "hostile-1", tab)
+    page.get_by_text("onerror=").first.wait_for()
+    page.goto("/console/schedules/hostile-1/edit")
+    assert notes[1] == page.get_by_label("Note").input_value()
+    assert page.evaluate(HARMED) is None
+
+
+@pytest.mark.parametrize("context_options", [PHONE])
+@pytest.mark.parametrize("tab", ["", "calendar", "definition"])
+def test_a_phone_shows_a_schedule_without_scrolling_sideways(
+    page: Page, seeds: Seeds, tab: str
+) -> None:
+    seeds.schedule("on-a-phone", "0 6,7,8,9,10,11,12,13,14,15 * * MON-FRI", note="x" * 300)
+    is_wider = "document.documentElement.scrollWidth > window.innerWidth"
+    page.goto("/console/schedules")
+    row_of(page, "on-a-phone").wait_for()
+    assert page.evaluate(is_wider) is False
+    open_schedule(page, "on-a-phone", tab)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(is_wider) is False
+
+
+def test_rows_are_walked_and_opened_by_keys(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("a-first-by-name")
+    page.goto("/console/schedules")
+    row_of(page, "a-first-by-name").wait_for()
+    page.keyboard.press("j")
+    page.locator("tr.row-at").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/schedules/a-first-by-name")
+    page.get_by_role("region", name="How it stands").wait_for()
+    page.keyboard.press("e")
+    page.wait_for_url("**/console/schedules/a-first-by-name/edit")
+
+
+@pytest.mark.parametrize("context_options", [{"color_scheme": "dark"}, {"color_scheme": "light"}])
+def test_every_text_stands_out_from_its_ground(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    seeds.schedule("in-colours", "*/20 * * * *", timezone="Europe/Berlin", note="A note")
+    seeds.schedule("each-hour", "0 * * * *", timezone="Europe/Berlin", paused=True)
+    page.goto("/console/schedules")
+    row_of(page, "in-colours").wait_for()
+    assert poor_texts(page) == []
+    for schedule_id in ("in-colours", "each-hour"):
+        open_schedule(page, schedule_id, "calendar&month=2027-03&day=2027-03-28")
+        page.locator(".day-list .fires li").first.wait_for()
+        assert poor_texts(page) == []
+    page.get_by_role("button", name="Backfill").click()
+    dialog(page).get_by_role("button", name="Count first").click()
+    dialog(page).locator(".backfill-count").wait_for()
+    assert poor_texts(page) == []
+
+
+def test_a_console_for_reading_shows_nothing_that_changes(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("only-read")
+    about = {"endpoint": None, "read_only": True}
+    page.route("**/console/about.json", lambda route: route.fulfill(json=about))
+    page.goto("/console/schedules")
+    row_of(page, "only-read").wait_for()
+    page.locator(":root[data-read-only]").wait_for()
+    for name in ("New schedule", "Pause only-read", "Run only-read now"):
+        assert page.get_by_text(name).or_(page.get_by_label(name)).is_hidden()
+    open_schedule(page, "only-read")
+    page.locator(":root[data-read-only]").wait_for()
+    assert page.get_by_role("group", name="Actions").count() == 0
+    page.keyboard.press("e")
+    assert page.url.endswith("/only-read")
