@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from bench.dispatch.expressions import Plan, plan_of_statement, plan_of_update
 from bench.dispatch.load import Load
@@ -57,7 +58,7 @@ class Tables:
             index[item["b"]["S"]].append((int(item["k"]["N"]), job.id))
         for entries in index.values():
             entries.sort()
-        texts = {job_id: json.dumps(item).encode() for job_id, item in items.items()}
+        texts = {job_id: orjson.dumps(item) for job_id, item in items.items()}
         return cls(items, texts, dict(index), partial, chance)
 
     def statistics(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ class Tables:
         answer: dict[str, Any] = {"Count": len(keys), "Items": keys, "ScannedCount": len(keys)}
         if start + len(page) < len(entries):
             answer["LastEvaluatedKey"] = keys[-1]
-        return json.dumps(answer).encode()
+        return orjson.dumps(answer)
 
     def batch_get(self, asked: Any) -> bytes:
         """Answer with items, now and then with keys left unread."""
@@ -95,14 +96,20 @@ class Tables:
             raise invalid("more than 100 keys")
         left = [key for key in keys if self._fails()]
         missed = {key["p"]["S"] for key in left}
-        found = [self.texts[k["p"]["S"]] for k in keys if k["p"]["S"] not in missed]
+        found = [self._text(k["p"]["S"]) for k in keys if k["p"]["S"] not in missed]
         unread = {table: {"Keys": left, "ConsistentRead": True}} if left else {}
-        name = json.dumps(table).encode()
         return b'{"Responses":{%s:[%s]},"UnprocessedKeys":%s}' % (
-            name,
+            orjson.dumps(table),
             b",".join(found),
-            json.dumps(unread).encode(),
+            orjson.dumps(unread),
         )
+
+    def _text(self, job_id: str) -> bytes:
+        """Return an item as JSON: kept, until it is written."""
+        text = self.texts.get(job_id)
+        if text is None:
+            text = self.texts[job_id] = orjson.dumps(self.items[job_id])
+        return text
 
     def update(self, asked: Any) -> Any:
         """Make one conditional write."""
@@ -142,7 +149,7 @@ class Tables:
 
     def _write(self, plan: Plan, item: Item, values: dict[str, Any]) -> None:
         plan.apply(item, values)
-        self.texts[item["p"]["S"]] = json.dumps(item).encode()
+        self.texts.pop(item["p"]["S"], None)
         self.marked += 1
 
     # --- SQS ---
@@ -166,7 +173,7 @@ class Tables:
         return self._take(asked["MessageBody"])
 
     def _take(self, body: str) -> Any:
-        self.sent[json.loads(body)["job"]] += 1
+        self.sent[orjson.loads(body)["job"]] += 1
         digest = hashlib.md5(body.encode(), usedforsecurity=False).hexdigest()
         return {"MessageId": "12345678-1234-1234-1234-123456789012", "MD5OfMessageBody": digest}
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 import re
 import resource
@@ -20,6 +19,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+
+import orjson
 
 from bench.dispatch.answers import Refusal, Tables
 
@@ -57,7 +58,7 @@ class Service:
     def answer(self, head: bytes, body: bytes) -> tuple[int, bytes]:
         """Return the status and the body of the answer."""
         if head.startswith(_STATISTICS):
-            return _OK, json.dumps(self._statistics()).encode()
+            return _OK, orjson.dumps(self._statistics())
         found = _TARGET.search(head)
         name = found.group(1).decode() if found else ""
         self.calls[name] += 1
@@ -67,10 +68,10 @@ class Service:
             self.calls["throttled"] += 1
             return _BAD, b'{"__type":"aws#ThrottlingException","message":"Rate exceeded"}'
         try:
-            answer = self._operations[name](json.loads(body))
+            answer = self._operations[name](orjson.loads(body))
         except Refusal as refusal:
-            return _BAD, json.dumps(refusal.body).encode()
-        return _OK, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            return _BAD, orjson.dumps(refusal.body)
+        return _OK, answer if isinstance(answer, bytes) else orjson.dumps(answer)
 
     def _statistics(self) -> dict[str, Any]:
         used = resource.getrusage(resource.RUSAGE_SELF)

@@ -6,13 +6,14 @@ import json
 import os
 import threading
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from hourhand.cli.jobs.lines import Line
 from hourhand.cli.output.progress import Meter
 from tests.functions.cli_rig import Ran, Shell
 from tests.world.world import World
@@ -316,8 +317,52 @@ def test_ctrl_c_tells_what_is_known_and_the_same_command_goes_on(
     assert ran.code == 130
     accepted = len(shell.world.store.jobs())
     assert f"{accepted:,} jobs accepted" in ran.out
-    assert submit(shell, jobs_file).code == 0
+    went_on = submit(shell, jobs_file)
+    assert went_on.code == 0
+    assert f"{LINES:,} jobs accepted, 0 refused" in went_on.out
     assert payloads(shell) == list(range(LINES))
+
+
+@pytest.mark.parametrize("moment", [1, 250, 550, 680])
+def test_a_run_that_goes_on_counts_and_keeps_each_refused_line_once(
+    shell: Shell, jobs_file: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    refused = {0, 1, 300, 499, 500, 650, LINES - 1}
+    texts = [
+        # Odd ones are no job at all, even ones are refused by the API.
+        ("{" if number % 2 else json.dumps({"handler": "unknown"}))
+        if number in refused
+        else json.dumps(line(number))
+        for number in range(LINES)
+    ]
+    jobs_file.write_text("\n".join(texts))
+
+    def interrupt(self: Meter, count: int, failed: int, position: float) -> None:
+        if count == moment:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Meter, "show", interrupt)
+        assert submit(shell, jobs_file).code == 130
+    went_on = submit(shell, jobs_file)
+
+    assert f"{LINES - len(refused):,} jobs accepted, {len(refused)} refused" in went_on.out
+    kept = Path(f"{jobs_file}.failed").read_text().splitlines()
+    assert sorted(json.loads(text)["line"] - 1 for text in kept) == sorted(refused)
+    assert payloads(shell) == sorted(set(range(LINES)) - refused)
+
+
+def test_ctrl_c_before_the_first_line_of_stdin_claims_nothing(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(source: object) -> Iterator[Line]:
+        yield from ()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hourhand.cli.jobs.file_submission.read_lines", interrupt)
+    ran = submit(shell, "-", stdin="")
+    assert ran.code == 130
+    assert "It did not come to its end. 0 lines were read.\n" in ran.err
 
 
 def test_what_stdin_held_and_is_not_known_to_be_submitted_is_kept(

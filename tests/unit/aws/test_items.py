@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, replace
+import copy
+import pickle
+from dataclasses import MISSING, FrozenInstanceError, fields, replace
 from datetime import timedelta
 from importlib.resources import files
 from typing import Any
@@ -92,6 +94,23 @@ def test_an_absent_attribute_means_what_the_model_means_by_default(model: type) 
 def test_a_job_in_any_state_is_read_as_it_was_written(status: JobStatus) -> None:
     job = make_job(status=status, trace_id=trace_id_for("job-1"))
     assert job_from_item(job_to_item(job)) == job
+
+
+def test_a_job_that_was_read_is_like_any_other() -> None:
+    job = job_from_item(job_to_item(make_job()))
+    assert vars(job).keys() == {each.name for each in fields(Job)}
+    pickled = pickle.loads(pickle.dumps(job))  # noqa: S301 (it is our own)
+    assert pickled == copy.deepcopy(job) == replace(job) == make_job()
+    with pytest.raises(FrozenInstanceError):
+        job.attempt = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("attribute", ["p", "n", "t", "r", "i", "g", "a", "f", "h", "c"])
+def test_an_item_without_what_every_job_has_is_no_job(attribute: str) -> None:
+    item = job_to_item(make_job())
+    del item[attribute]
+    with pytest.raises(KeyError):
+        job_from_item(item)
 
 
 def test_a_job_with_every_policy_of_its_own_is_read_as_it_was_written() -> None:

@@ -92,6 +92,26 @@ def test_keys_left_unprocessed_are_asked_for_again_after_a_wait(stubbed: Stub) -
     assert len(waits) == 1
 
 
+def test_keys_that_any_call_leaves_are_asked_for_again(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    jobs = [make_job(id=f"job-{n}", trace_id=None) for n in range(KEYS_PER_BATCH + 2)]
+    first, last = jobs[:KEYS_PER_BATCH], jobs[KEYS_PER_BATCH:]
+    for asked, left in ((first, first[:1]), (last, last[:1]), ([first[0], last[0]], [])):
+        found = [job_to_item(job) for job in asked if job not in left]
+        keys = {"jobs": {"Keys": [hot_key(job.id) for job in left]}} if left else {}
+        stub.script.add_response(
+            "batch_get_item",
+            {"Responses": {"jobs": found}, "UnprocessedKeys": keys},
+            {
+                "RequestItems": {
+                    "jobs": {"Keys": [hot_key(job.id) for job in asked], "ConsistentRead": True}
+                }
+            },
+        )
+    store = DynamoJobStore(stub.client, "jobs", sleep=lambda _: None)
+    assert store.get_many([job.id for job in jobs]) == {job.id: job for job in jobs}
+
+
 def test_keys_that_are_never_processed_end_in_an_error_that_says_so(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
     for _ in range(MAX_BATCH_TRIES):
@@ -104,6 +124,14 @@ def test_keys_that_are_never_processed_end_in_an_error_that_says_so(stubbed: Stu
     with pytest.raises(Unavailable, match="left 1 keys unread after 8 tries"):
         store.get_many(["job-1"])
     assert len(waits) == MAX_BATCH_TRIES - 1
+
+
+def test_an_answer_without_items_or_keys_is_no_answer(stubbed: Stub) -> None:
+    """As botocore has it of one that was cut off."""
+    stub = stubbed("dynamodb")
+    stub.script.add_response("batch_get_item", {})
+    with pytest.raises(Unavailable, match="was answered without Responses"):
+        DynamoJobStore(stub.client, "jobs").get_many(["job-1"])
 
 
 def test_a_hundred_keys_go_to_a_call_and_none_twice(stubbed: Stub) -> None:

@@ -12,7 +12,7 @@ from hourhand.schemas import JobFilters
 from hourhand.services.leadership import LEADER
 from hourhand.services.queries import LatenessStats, QueueStats, percentile
 from hourhand.testing import START, make_job
-from tests.world.runs import fail, fail_for_good, make_error
+from tests.world.runs import Behaviour, fail, fail_for_good, make_error
 from tests.world.world import World
 
 NO_FILTERS = JobFilters.parse_query({})
@@ -120,6 +120,22 @@ def test_a_page_leaves_out_payload_result_and_traceback(world: World) -> None:
     assert report.error is not None
     assert (report.error.type, report.error.message) == ("ValueError", "boom")
     assert report.error.traceback is None
+
+
+@pytest.mark.parametrize(("ends", "is_retryable"), [(fail_for_good, False), (fail, True)])
+def test_a_page_says_whether_an_error_was_one_to_retry(
+    world: World, ends: Behaviour, is_retryable: bool
+) -> None:
+    job = world.submit(retry={"max_attempts": 2})
+    world.deliver(ends)
+    world.advance(3)
+    world.deliver(ends)
+    assert world.job(job).status is JobStatus.DEAD
+    (listed,) = world.api.queries.list_jobs(NO_FILTERS, limit=50, cursor=None).jobs
+    whole = world.api.queries.job(job.id)
+    for report in (listed, whole):
+        assert report.error is not None
+        assert report.error.retryable is is_retryable
 
 
 def test_a_cursor_that_is_not_ours_is_refused(world: World) -> None:

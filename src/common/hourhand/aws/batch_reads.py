@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.bulk import Bulk
-from hourhand.aws.failures import Call, settled
+from hourhand.aws.failures import Call, settled, told
 from hourhand.aws.retrying import wait_seconds
 from hourhand.aws.values import Item
 from hourhand.domain.errors import Unavailable
@@ -39,9 +39,9 @@ def read_in_batches(
         batches = [left[at : at + KEYS_PER_BATCH] for at in range(0, len(left), KEYS_PER_BATCH)]
         asked = [{"RequestItems": {table: {"Keys": b, "ConsistentRead": True}}} for b in batches]
         left = []
-        for told in bulk.each("BatchGetItem", asked):
-            answer = settled(call, told)
-            found += answer["Responses"].get(table, [])
+        for each in bulk.each("BatchGetItem", asked):
+            answer = settled(call, each)
+            found += told(call, answer, "Responses").get(table, [])
             left += answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
         if not left:
             return found

@@ -13,6 +13,7 @@ from hourhand.cli.dead_letters.group import dead_letters
 from hourhand.cli.deploy import deploy
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
+from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.group import jobs
 from hourhand.cli.options import (
     MEMORY,
@@ -42,7 +43,7 @@ from hourhand.cli.schedules.group import schedules
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
 
-app = typer.Typer(
+app = Noun(
     name="hourhand",
     no_args_is_help=True,
     add_completion=True,
@@ -82,7 +83,7 @@ def _hourhand(
 
     [bold]hourhand dev[/] runs all of it on this machine; [bold]hourhand demo[/] shows what it
     withstands; [bold]hourhand doctor[/] looks at a deployment. Every flag has a twin in the
-    environment, named beside it.
+    environment, which the help of its verb names.
     """
 
 

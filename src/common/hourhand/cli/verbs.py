@@ -28,6 +28,7 @@ from hourhand.cli.exits import (
     sentences_of,
     told_codes,
 )
+from hourhand.cli.helping import flowing
 from hourhand.cli.session import Manner, Session
 
 PANEL = "Output"
@@ -144,7 +145,5 @@ def _give_signature(run: Callable[..., None], parameters: list[inspect.Parameter
 
 
 def _help(command: Callable[..., Any], meanings: Mapping[int, str], example: str) -> str:
-    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
-    # Typer keeps the ends of our lines, wherever those of the terminal are.
-    said = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    said = flowing(inspect.getdoc(command) or "")
     return f"{said}\n\n{told_codes(meanings)}\n\n[dim]Example: {example}[/]"

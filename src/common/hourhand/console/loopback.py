@@ -143,7 +143,7 @@ def serve_loopback(respond: Respond, host: str, port: int) -> RunningServer:
     try:
         server = server_class((address, port), _Handler)
     except (OSError, OverflowError) as error:
-        fault = FieldError("port", f"{port} cannot be listened on: {error}")
+        fault = FieldError("port", "must be one that is free; 0 takes any")
         raise InvalidInput(f"Port {port} cannot be used: {error}.", errors=(fault,)) from error
     server.respond = respond
     thread = threading.Thread(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -219,8 +219,17 @@ def _is_all_in(job: Job) -> bool:
 
 def summary(job: Job) -> JobReport:
     """Return a job as listings show it, from its hot item alone."""
-    attempts = attempts_of(job.history, {})
+    attempts = tuple(_judged(job, attempt) for attempt in attempts_of(job.history, {}))
     return JobReport(job, None, None, attempts, _error_of(job, attempts))
+
+
+def _judged(job: Job, attempt: Attempt) -> Attempt:
+    """Tell what the record leaves out: a job that died with tries left was not to be retried."""
+    is_last = attempt.token == job.token and job.status is JobStatus.DEAD
+    has_tries_left = attempt.number < job.retry.max_attempts
+    if attempt.error is None or not is_last or not has_tries_left:
+        return attempt
+    return replace(attempt, error=replace(attempt.error, retryable=False))
 
 
 def _error_of(job: Job, attempts: Sequence[Attempt]) -> ErrorInfo | None:

@@ -6,13 +6,16 @@ Each test runs for both: what holds of boto3 is the specification of the other.
 from __future__ import annotations
 
 import json
+import select
 import socket
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
 from botocore.exceptions import (
     ClientError,
     ConnectionClosedError,
+    ConnectTimeoutError,
     EndpointConnectionError,
     NoCredentialsError,
     ReadTimeoutError,
@@ -20,6 +23,7 @@ from botocore.exceptions import (
 
 from hourhand.aws.failures import Call, UnreadableAnswer, ask
 from hourhand.aws.lean import LeanClient, lean_or_same
+from hourhand.aws.lean._retries import COST, RetryQuota
 from hourhand.domain.errors import Unavailable
 from tests.unit.aws.lean.conftest import Make, boto, lean
 from tests.unit.aws.lean.raw_server import (
@@ -107,6 +111,16 @@ def test_a_page_is_read(make: Make, server: RawServer) -> None:
     answer = query(make("dynamodb", server.url))
     assert answer["Items"] == PAGE["Items"]
     assert "LastEvaluatedKey" not in answer
+
+
+def test_half_a_character_is_read(make: Make, server: RawServer) -> None:
+    server.answers = [whole(200, b'{"Items": [{"p": {"S": "\\ud800"}}]}')]
+    assert query(make("dynamodb", server.url))["Items"] == [{"p": {"S": "\ud800"}}]
+
+
+def test_what_is_null_is_not_told(make: Make, server: RawServer) -> None:
+    server.answers = [whole(200, b'{"Successful": null, "Failed": []}')]
+    assert "Successful" not in send(make("sqs", server.url))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +308,31 @@ def test_the_waits_double_and_have_chance_in_them(server: RawServer) -> None:
     assert len(set(waits)) == len(waits) == 12
 
 
+def test_the_waits_are_short_where_nobody_was_throttled(server: RawServer) -> None:
+    server.answers = [refusing("InternalServerError", status=500)]
+    client = lean(boto("dynamodb", server.url, attempts=4), _Fixed)
+    waits: list[float] = []
+    client._sleep = waits.append
+    refused(client)
+    assert all(0 <= wait <= 0.05 * 2**number for number, wait in enumerate(waits))
+    assert len(waits) == 3
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tries"),
+    [(refusing("ThrottlingException"), 100), (refusing("InternalServerError", status=500), 35)],
+)
+def test_both_clients_spend_the_same_of_their_quota(
+    make: Make, server: RawServer, refusal: Behaviour, tries: int
+) -> None:
+    server.answers = [refusal]
+    client = make("dynamodb", server.url, attempts=3)
+    for _ in range(110):
+        refused(client)
+    # Of a quota of 500, each after a throttle takes 5, after anything else 14.
+    assert len(server.requests) == 110 + tries
+
+
 def test_a_client_whose_tries_fail_stops_trying(server: RawServer) -> None:
     server.answers = [refusing("ThrottlingException")]
     client = lean(boto("dynamodb", server.url, attempts=4))
@@ -307,6 +346,31 @@ def test_a_client_whose_tries_fail_stops_trying(server: RawServer) -> None:
     server.answers = [refusing("ThrottlingException"), whole(200, PAGE)]
     # Ten that were answered earned two tries.
     query(client)
+
+
+def test_a_try_that_is_answered_gives_back_what_it_cost(server: RawServer) -> None:
+    client = lean(boto("dynamodb", server.url, attempts=2))
+    client._quota = RetryQuota(COST)
+    for _ in range(3):
+        server.answers = [refusing("ThrottlingException"), whole(200, PAGE)]
+        assert query(client)["Items"] == PAGE["Items"]
+
+
+def test_a_connection_that_is_not_made_in_time_is_told_as_such(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = lean(boto("dynamodb", server.url, attempts=4))
+    client._quota = RetryQuota(COST)
+    tries: list[int] = []
+
+    def connect(_: HTTPConnection) -> None:
+        tries.append(1)
+        raise TimeoutError
+
+    monkeypatch.setattr(HTTPConnection, "connect", connect)
+    with pytest.raises(ConnectTimeoutError):
+        query(client)
+    assert len(tries) == 2
 
 
 # --- connections --------------------------------------------------------------------------------
@@ -328,6 +392,7 @@ def test_a_connection_that_the_other_side_closed_is_made_anew(server: RawServer)
         query(client)
         # Until its end has arrived.
         (line,) = client._lines._free
+        select.select([line], [], [], 10)
         assert line._connection.sock.recv(1, socket.MSG_PEEK) == b""
     assert (server.connections, len(server.requests)) == (3, 3)
 

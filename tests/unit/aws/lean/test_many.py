@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections import Counter
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     ConnectionClosedError,
+    ConnectTimeoutError,
     EndpointConnectionError,
     NoCredentialsError,
     ReadTimeoutError,
@@ -197,6 +200,16 @@ def test_once_nobody_answers_the_rest_is_not_begun(server: RawServer) -> None:
     assert MOST_LINES <= len(server.requests) < MANY
 
 
+def test_as_long_as_some_are_answered_all_are_begun(server: RawServer) -> None:
+    # Never as many in a row as there are lines: each line of the half that is not answered is
+    # followed by a half that is.
+    server.answer_to = lambda body: hung_up if number_of(body) % 2 else echoed(body)
+    told = client_of(server).many("BatchGetItem", asked(MANY))
+    assert [kind_of(each) for each in told[::2]] == asked(MANY)[::2]
+    assert {kind_of(each) for each in told[1::2]} == {ConnectionClosedError}
+    assert len(server.requests) == MANY
+
+
 def test_nobody_there(server: RawServer) -> None:
     client = lean(boto("dynamodb", NOWHERE))
     told = client.many("BatchGetItem", asked(MANY))
@@ -208,6 +221,104 @@ def test_without_credentials_nothing_is_sent(server: RawServer) -> None:
     told = client.many("BatchGetItem", asked(MANY))
     assert {type(each) for each in told} == {NoCredentialsError}
     assert server.requests == []
+
+
+def test_an_answer_that_comes_in_pieces_holds_up_no_other(server: RawServer) -> None:
+    others_are_asked = threading.Event()
+
+    def in_pieces(connection: socket.socket) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{")
+        assert others_are_asked.wait(WAIT_SECONDS)
+        connection.sendall(b'"Number": 0')
+        connection.sendall(b"}")
+        return True
+
+    def answer(body: bytes) -> Behaviour:
+        if len(server.requests) == MANY:
+            others_are_asked.set()
+        return in_pieces if number_of(body) == 0 else echoed(body)
+
+    server.answer_to = answer
+    assert client_of(server).many("BatchGetItem", asked(MANY)) == asked(MANY)
+
+
+def test_an_answer_that_trickles_has_the_time_of_any_other(server: RawServer) -> None:
+    text = json.dumps({"Number": 0, "Long": "x" * 60}).encode()
+
+    def trickling(connection: socket.socket) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(text))
+        for byte in text:
+            # Each well before the time is over, all of them long after.
+            server.released.wait(0.1)
+            connection.sendall(bytes([byte]))
+        return True
+
+    server.answer_to = lambda body: trickling if number_of(body) == 0 else echoed(body)
+    told = client_of(server).many("BatchGetItem", asked(3))
+    assert [kind_of(each) for each in told] == [ReadTimeoutError, {"Number": 1}, {"Number": 2}]
+
+
+@pytest.mark.parametrize("is_stray_at_once", [True, False])
+def test_what_nobody_asked_for_is_nobodys_answer(server: RawServer, is_stray_at_once: bool) -> None:
+    is_asked_again = threading.Event()
+    all_strayed = threading.Barrier(MOST_LINES + 1, timeout=WAIT_SECONDS)
+
+    def with_stray(body: bytes) -> Behaviour:
+        def answer(connection: socket.socket) -> bool:
+            echoed(body)(connection)
+            if not is_stray_at_once:
+                assert is_asked_again.wait(WAIT_SECONDS)
+            whole(200, {"Number": -1})(connection)
+            all_strayed.wait()
+            return True
+
+        return answer if number_of(body) < MOST_LINES else echoed(body)
+
+    def request(number: int) -> Any:
+        if number == MOST_LINES:
+            is_asked_again.set()
+            all_strayed.wait()
+        return {"host": "loopback"}, json.dumps({"Number": number}).encode()
+
+    server.answer_to = with_stray
+    lines = Lines(Endpoint(url=server.url, connect_timeout=5, read_timeout=5))
+    told = lines.post_many(MANY, request)
+    assert [json.loads(each.body) for each in told] == asked(MANY)  # type: ignore[union-attr]
+    lines.close()
+
+
+@pytest.mark.parametrize("error", [TimeoutError, socket.gaierror])
+def test_who_cannot_be_reached_is_not_waited_for_by_each_line(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    server.answer_to = echoed
+    client = client_of(server)
+    tries: list[int] = []
+
+    def connect(_: HTTPConnection) -> None:
+        tries.append(1)
+        raise error
+
+    monkeypatch.setattr(HTTPConnection, "connect", connect)
+    told = client.many("BatchGetItem", asked(MANY))
+    assert {type(each) for each in told} <= {ConnectTimeoutError, EndpointConnectionError}
+    assert len(tries) == 1
+
+
+def test_lines_that_are_open_go_on_where_no_other_can_be_made(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answer_to = echoed
+    client = client_of(server)
+    client.many("BatchGetItem", asked(2))
+
+    def connect(_: HTTPConnection) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(HTTPConnection, "connect", connect)
+    told = client.many("BatchGetItem", asked(MANY))
+    assert Counter(type(each) for each in told) == {ConnectTimeoutError: 1, dict: MANY - 1}
+    assert server.connections == 2
 
 
 def test_an_answer_that_is_still_due_is_nobody_elses(server: RawServer) -> None:
@@ -222,6 +333,7 @@ def test_an_answer_that_is_still_due_is_nobody_elses(server: RawServer) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         lines.post_many(MOST_LINES, request)
+    assert not lines._free
     (told,) = lines.post_many(1, lambda _: ({"host": "loopback"}, b'{"Number": 7}'))
     assert json.loads(told.body) == {"Number": 7}  # type: ignore[union-attr]
     lines.close()

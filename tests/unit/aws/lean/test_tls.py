@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import select
 import ssl
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,17 +18,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from hourhand.aws.lean._lines import Answer, Endpoint, Line, _trusting
+from hourhand.aws.lean._round import MOST_LINES, Lines
 
 NAMES = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
 
 
 class Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
+        body = self.rfile.read(int(self.headers["content-length"]))
         self.send_response(200)
-        self.send_header("content-length", "2")
+        self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         return
@@ -65,7 +69,7 @@ def certificate(tmp_path: Path) -> Path:
 def url(certificate: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    server = HTTPServer(("127.0.0.1", 0), Answering)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -82,13 +86,29 @@ def line(url: str, certificates: Path | None) -> Line:
 
 def asked(line: Line) -> Answer:
     line.send({"host": "loopback"}, b"{}")
-    return line.read()
+    while (answer := line.take()) is None:
+        select.select([line], [], [], 5)
+    return answer
 
 
 def test_who_is_trusted_is_spoken_to(url: str, certificate: Path) -> None:
     trusting = line(url, certificate)
     assert asked(trusting).body == b"{}"
     trusting.close()
+
+
+def test_many_large_answers_are_each_their_own(url: str, certificate: Path) -> None:
+    """Each is several records of TLS, which no selector sees once they were taken."""
+    trusted = Endpoint(url=url, connect_timeout=5, read_timeout=5, certificates=str(certificate))
+    lines = Lines(trusted)
+    bodies = [b"%d" % number * 50_000 for number in range(2 * MOST_LINES)]
+    made = []
+    for _ in range(2):
+        told = lines.post_many(len(bodies), lambda number: ({"host": "x"}, bodies[number]))
+        assert [each.body for each in told if isinstance(each, Answer)] == bodies
+        made.append({line._connection for line in lines._free})
+    assert made[0] == made[1]
+    lines.close()
 
 
 def test_who_is_not_trusted_is_sent_nothing(url: str) -> None:

@@ -95,7 +95,7 @@ class LeanClient:
             left = [index for index in left if self._spends(index, told[index], spent)]
             if not left:
                 break
-            self._sleep(backoff_seconds(tries))
+            self._sleep(backoff_seconds(tries, [told[index] for index in left]))
         return told
 
     def close(self) -> None:
@@ -158,18 +158,28 @@ def _understood(answer: Answer, operation: str) -> Any | Failure:
     if checksum is not None and checksum != str(zlib.crc32(answer.body)):
         return UnreadableAnswer(operation=operation, reason="its checksum is another")
     try:
-        read = orjson.loads(answer.body)
+        read = _read(answer.body)
     except ValueError:
         return UnreadableAnswer(operation=operation, reason="it is not JSON")
     if not isinstance(read, dict):
         return UnreadableAnswer(operation=operation, reason="it is not an object")
-    return read
+    # As botocore has it: AWS says null for what it does not tell.
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def _read(body: bytes) -> Any:
+    """Read JSON; raises `ValueError`."""
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        # Half a character: what was sent as such comes back.
+        return json.loads(body.decode())
 
 
 def _error_of(answer: Answer) -> Any:
     """Return what boto3 shows of an error: its code, its message, and what AWS adds to it."""
     try:
-        told = orjson.loads(answer.body)
+        told = _read(answer.body)
     except ValueError:
         told = None
     if not isinstance(told, dict):

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import http
 import http.client
+import io
 import select
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, cast
 from urllib.parse import urlsplit
 
 from botocore.exceptions import (
+    BotoCoreError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
@@ -26,6 +28,8 @@ from botocore.exceptions import (
 HTTPS_PORT = 443
 HTTP_PORT = 80
 
+PIECE_BYTES = 65_536
+"""Taken at once: more than a record of TLS, so that none of it stays where no selector sees it."""
 
 MAX_HEADER_BYTES = 65_536
 MAX_HEADERS = 100
@@ -71,7 +75,7 @@ class Line:
     `SSLError` or, for anything else on the way, `HTTPClientError`.
     """
 
-    __slots__ = ("_connection", "_endpoint", "_is_awaiting", "_parts")
+    __slots__ = ("_connection", "_endpoint", "_is_awaiting", "_missing", "_parts", "_pieces")
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Connect to nothing yet."""
@@ -79,6 +83,8 @@ class Line:
         self._parts = urlsplit(endpoint.url)
         self._connection: http.client.HTTPConnection | None = None
         self._is_awaiting = False
+        self._pieces: list[bytes] = []
+        self._missing = 0
 
     @property
     def is_fit(self) -> bool:
@@ -104,25 +110,33 @@ class Line:
         return self._connection.sock.fileno()
 
     def send(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Send one request."""
+        """Send one request. A line that is not fit is made anew first."""
         # In one piece: it is one packet, mostly, and one turn of the kernel.
         request = _head(headers, body) + body
+        if not self.is_fit:
+            self.close()
         with self._ending():
-            connection = self._connected()
+            sock = self._connected().sock
             self._is_awaiting = True
-            connection.send(request)
+            sock.settimeout(self._endpoint.read_timeout)
+            sock.sendall(request)
+            # From here on a selector says when there is something to take.
+            sock.settimeout(0)
 
-    def read(self) -> Answer:
-        """Read the answer to its end; wait for it where it has not arrived."""
+    def take(self) -> Answer | None:
+        """Take what has arrived, without waiting; return the answer once it is there whole."""
         assert self._connection is not None, "nothing was sent"
         with self._ending():
-            with closing(_Response(self._connection.sock, method="POST")) as response:
-                response.begin()
-                answer = Answer(response.status, response.headers, response.read())
-            self._is_awaiting = False
-            if response.will_close:
-                self.close()
-            return answer
+            try:
+                piece = self._connection.sock.recv(PIECE_BYTES)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                # TLS has letters of its own.
+                return None
+            self._pieces.append(piece)
+            self._missing -= len(piece)
+            if piece and self._missing > 0:
+                return None
+            return self._read(b"".join(self._pieces), is_all=not piece)
 
     def give_up(self) -> ReadTimeoutError:
         """End a line whose answer did not come in time; return what to raise."""
@@ -134,7 +148,27 @@ class Line:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-            self._is_awaiting = False
+        self._forget()
+
+    def _read(self, arrived: bytes, *, is_all: bool) -> Answer | None:
+        received = _Received(arrived, is_all=is_all)
+        with closing(_Response(cast("socket.socket", received), method="POST")) as response:
+            try:
+                response.begin()
+                self._missing = received.tell() + (response.length or 0) - len(arrived)
+                answer = Answer(response.status, response.headers, response.read())
+            except _MoreToCome:
+                return None
+        is_stray = received.tell() < len(arrived)
+        if response.will_close or is_stray:
+            self.close()
+        self._forget()
+        return answer
+
+    def _forget(self) -> None:
+        self._is_awaiting = False
+        self._pieces.clear()
+        self._missing = 0
 
     def _connected(self) -> http.client.HTTPConnection:
         if self._connection is None:
@@ -152,7 +186,6 @@ class Line:
             raise
         except OSError as error:
             raise EndpointConnectionError(endpoint_url=url, error=error) from error
-        connection.sock.settimeout(self._endpoint.read_timeout)
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def _new(self) -> http.client.HTTPConnection:
@@ -171,6 +204,9 @@ class Line:
         try:
             yield
             is_well = True
+        except BotoCoreError:
+            # Some of them are OSErrors, too.
+            raise
         except TimeoutError as error:
             raise ReadTimeoutError(endpoint_url=url, error=error) from error
         except ssl.SSLError as error:
@@ -190,6 +226,40 @@ def _trusting(certificates: str | None) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=certificates)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
+
+
+class _MoreToCome(Exception):
+    """The answer is not there whole."""
+
+
+class _Received(io.BytesIO):
+    """What has arrived of an answer; to read beyond it raises `_MoreToCome` until it is all."""
+
+    def __init__(self, received: bytes, *, is_all: bool) -> None:
+        super().__init__(received)
+        self._is_all = is_all
+
+    def makefile(self, _mode: str) -> _Received:
+        """Stand in for the socket that the library reads from."""
+        return self
+
+    def close(self) -> None:
+        """Stay open: how far it was read is asked later."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read ``size`` bytes, or all that will ever come."""
+        found = super().read(size)
+        if not self._is_all and (size is None or size < 0 or len(found) < size):
+            raise _MoreToCome
+        return found
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read a line."""
+        found = super().readline(size)
+        is_cut_short = size is not None and 0 <= size <= len(found)
+        if not self._is_all and not is_cut_short and not found.endswith(b"\n"):
+            raise _MoreToCome
+        return found
 
 
 class _Response(http.client.HTTPResponse):

@@ -1,38 +1,40 @@
 """What may be tried again, how long to wait first, and when a client has tried enough.
 
-The rules of botocore's standard mode (the "Retry behavior" chapter of the AWS SDKs and Tools
-Reference Guide): the same codes, the same doubling wait with full jitter, and a quota that stops a
-client whose tries mostly fail from making things worse.
+The rules of botocore's standard mode (`botocore.retries.standard` of 1.44, and the "Retry behavior"
+chapter of the AWS SDKs and Tools Reference Guide): the same codes, the same doubling wait with full
+jitter, longer after a throttle, and a quota that stops a client whose tries mostly fail from making
+things worse.
 """
 
 from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterable
 
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     ConnectionError,  # noqa: A004 (botocore's own, and it is what we mean)
-    ConnectTimeoutError,
     HTTPClientError,
-    ReadTimeoutError,
 )
 
 from hourhand.aws.failures import THROTTLES, UnreadableAnswer, error_code
 
 LONGEST_WAIT_SECONDS = 20.0
+THROTTLED_SECONDS = 1.0
+FIRST_SECONDS = 0.05
+"""The first wait is at most so long; botocore halves the second for DynamoDB."""
 
 _TRANSIENT_STATUS = frozenset({500, 502, 503, 504})
 _TRANSIENT_CODES = frozenset(
     {"PriorRequestNotComplete", "RequestTimeout", "RequestTimeoutException"}
 )
 _TRANSIENT_ERRORS = (ConnectionError, HTTPClientError, UnreadableAnswer)
-_TIMEOUTS = (ConnectTimeoutError, ReadTimeoutError)
 
 QUOTA = 500
-COST = 5
-COST_OF_TIMEOUT = 10
+COST = 14
+COST_OF_THROTTLE = 5
 REFUND = 1
 """Of a call that was answered at once."""
 
@@ -46,9 +48,17 @@ def may_help(error: BotoCoreError | ClientError) -> bool:
     return isinstance(error, _TRANSIENT_ERRORS)
 
 
-def backoff_seconds(tries: int) -> float:
-    """Return the wait after so many tries (from 1): any part of a time that doubles."""
-    return min(random.random() * 2.0 ** (tries - 1), LONGEST_WAIT_SECONDS)  # noqa: S311
+def backoff_seconds(tries: int, errors: Iterable[BotoCoreError | ClientError]) -> float:
+    """Return the wait after so many tries (from 1): any part of a time that doubles.
+
+    It is longest where any of ``errors`` is a throttle: who sends too much shall send less.
+    """
+    scale = THROTTLED_SECONDS if any(map(_is_throttle, errors)) else FIRST_SECONDS
+    return random.random() * min(scale * 2.0 ** (tries - 1), LONGEST_WAIT_SECONDS)  # noqa: S311
+
+
+def _is_throttle(error: BotoCoreError | ClientError) -> bool:
+    return isinstance(error, ClientError) and error_code(error) in THROTTLES
 
 
 class RetryQuota:
@@ -61,7 +71,7 @@ class RetryQuota:
 
     def spend(self, error: BotoCoreError | ClientError) -> int:
         """Take what another try after ``error`` costs; 0: too little is left."""
-        cost = COST_OF_TIMEOUT if isinstance(error, _TIMEOUTS) else COST
+        cost = COST_OF_THROTTLE if _is_throttle(error) else COST
         with self._lock:
             if cost > self._left:
                 return 0

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ConnectTimeoutError, EndpointConnectionError
 
 from hourhand.aws.lean._lines import Answer, Endpoint, Line
 
@@ -21,6 +21,8 @@ MOST_LINES = 16
 Request = tuple[dict[str, str], bytes]
 Told = Answer | BotoCoreError
 """What became of a request: its answer, or why there is none."""
+
+_UNREACHED = (ConnectTimeoutError, EndpointConnectionError)
 
 
 class Lines:
@@ -35,8 +37,9 @@ class Lines:
     def post_many(self, count: int, request: Callable[[int], Request]) -> list[Told]:
         """Send ``request(0)`` up to ``count``, each made as a line is free for it.
 
-        The rest is not begun once as many in a row as there are lines had no answer: it is told
-        what the last of them was.
+        The rest is not begun once as many in a row as there are lines had no answer, or no line
+        can be made: it is told what the last of them was. A line that cannot be made is waited
+        for once: those that are open go on without.
         """
         with self._taken(min(count, MOST_LINES)) as lines:
             return _Round(lines, count, request, self._endpoint.read_timeout).run()
@@ -48,7 +51,7 @@ class Lines:
 
     @contextmanager
     def _taken(self, count: int) -> Iterator[list[Line]]:
-        lines = [self._fit_or_new() for _ in range(count)]
+        lines = [self._free_or_new() for _ in range(count)]
         try:
             yield lines
         finally:
@@ -58,17 +61,11 @@ class Lines:
                 else:
                     line.close()
 
-    def _fit_or_new(self) -> Line:
-        for _ in range(len(self._free)):
-            try:
-                line = self._free.pop()
-            except IndexError:
-                # Another thread took the last one.
-                break
-            if line.is_fit:
-                return line
-            line.close()
-        return Line(self._endpoint)
+    def _free_or_new(self) -> Line:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return Line(self._endpoint)
 
 
 class _Round:
@@ -107,24 +104,32 @@ class _Round:
                 line.send(*self._request(index))
             except BotoCoreError as error:
                 self._note(index, line, error)
+                if isinstance(error, _UNREACHED):
+                    # One thread would wait for each of them in turn.
+                    self._idle = [each for each in self._idle if each.is_free]
                 continue
             selector.register(line, selectors.EVENT_READ)
             self._sent[line] = index, time.monotonic() + self._timeout
 
     def _hear(self, selector: selectors.BaseSelector) -> None:
-        """Wait for an answer, or for the first deadline; read all answers that are there."""
+        """Wait for an answer, or for the first deadline; take what is there, end what is late."""
         _, first = next(iter(self._sent.values()))
         ready = selector.select(max(0.0, first - time.monotonic()))
         for key, _ in ready:
-            line: Line = key.fileobj  # type: ignore[assignment]
-            selector.unregister(line)
+            self._take(key.fileobj, selector)  # type: ignore[arg-type]
+        self._give_up(selector)
+
+    def _take(self, line: Line, selector: selectors.BaseSelector) -> None:
+        number = line.fileno()
+        told: Told | None
+        try:
+            told = line.take()
+        except BotoCoreError as error:
+            told = error
+        if told is not None:
+            selector.unregister(number)
             index, _ = self._sent.pop(line)
-            try:
-                self._note(index, line, line.read())
-            except BotoCoreError as error:
-                self._note(index, line, error)
-        if not ready:
-            self._give_up(selector)
+            self._note(index, line, told)
 
     def _give_up(self, selector: selectors.BaseSelector) -> None:
         now = time.monotonic()

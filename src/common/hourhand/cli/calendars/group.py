@@ -8,6 +8,7 @@ import typer
 
 from hourhand.cli.completing import calendar_names
 from hourhand.cli.exits import FAILED
+from hourhand.cli.helping import Noun
 from hourhand.cli.listed import SEVERAL, listed
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -15,7 +16,7 @@ from hourhand.cli.watching import YesOption
 
 DEFAULT_LIMIT = 50
 
-calendars = typer.Typer(
+calendars = Noun(
     name="calendars",
     no_args_is_help=True,
     help="Put, look at and delete calendars: exclusions under a name that schedules share.",

@@ -60,7 +60,9 @@ def show_put(session: Session, calendar: Calendar) -> None:
     if session.is_json:
         session.print_json(calendar.raw)
         return
-    told = f"  put: {len(calendar.exclude)} exclusions, revision {calendar.revision}"
+    number = len(calendar.exclude)
+    plural = "" if number == 1 else "s"
+    told = f"  put: {number:,} exclusion{plural}, revision {calendar.revision}"
     session.print(Text.assemble(cell(calendar.name), told))
 
 

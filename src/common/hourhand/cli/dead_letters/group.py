@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
+from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.arguments import DryRunOption, JobId, JobIds
 from hourhand.cli.jobs.filters import HandlerFilter, TenantFilter
 from hourhand.cli.session import Session
@@ -30,7 +31,7 @@ ScanOption = Annotated[
 ]
 EverythingOption = Annotated[bool, typer.Option("--all", help="Every dead job.")]
 
-dead_letters = typer.Typer(
+dead_letters = Noun(
     name="dead-letters",
     no_args_is_help=True,
     help="See which jobs gave up and why, and send them round again.",

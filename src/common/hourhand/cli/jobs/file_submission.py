@@ -64,7 +64,7 @@ def submit_file(session: Session, options: FileOptions) -> int:
     failures_path = _failures_path(options)
     with _opened(options.file) as (source, total):
         run, record, goes_on = _begun(session, options)
-        failures = FailuresFile(failures_path, goes_on=goes_on)
+        failures = FailuresFile(failures_path, after=run.lines if goes_on else None)
         with closing(failures), session.meter("jobs", total) as meter:
             sending = _Sending(session, options, run, record, failures, meter)
             code = sending.send(source)
@@ -87,9 +87,20 @@ def _begun(session: Session, options: FileOptions) -> tuple[Run, RunRecord | Non
 
 
 @dataclass
+class _Sent:
+    """A line whose job is under way; ``refused`` lines follow it, up to the line ``last``."""
+
+    line: Line
+    last: int
+    refused: int = 0
+
+
+@dataclass
 class _Sending:
     """One run, as far as it is.
 
+    ``run`` counts what is settled, and nothing beyond the first line that is not: the command that
+    goes on counts that again. ``accepted`` and ``refused`` count what this command was told.
     ``unsettled``: not every line is dealt with, so the run must be resumed. ``may_have_happened``:
     some line may have been submitted though no answer said so.
     """
@@ -100,14 +111,23 @@ class _Sending:
     record: RunRecord | None
     failures: FailuresFile
     meter: Meter
-    done: int = 0
+    accepted: int = 0
     refused: int = 0
     unsettled: bool = False
     may_have_happened: bool = False
     open_lines: int = 0
     last_read: int = 0
-    _under_way: deque[Line] = field(default_factory=deque)
+    _under_way: deque[_Sent] = field(default_factory=deque)
     _recorded_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Remember what the commands before this one settled."""
+        self._before = self.run
+
+    @property
+    def done(self) -> int:
+        """How many lines this command was told the fate of."""
+        return self.accepted + self.refused
 
     def send(self, source: BinaryIO) -> int:
         """Send every line; return the exit code. What is under way at Ctrl-C is still told."""
@@ -131,8 +151,9 @@ class _Sending:
                 job = job_of(line, self.run.name, self.options.defaults)
             except LineProblem as problem:
                 self._refuse(line, str(problem), text_of(line))
+                self._settle_in_turn(line)
                 continue
-            self._under_way.append(line)
+            self._under_way.append(_Sent(line, line.number))
             yield job
 
     def _note_each(self, stream: Iterable[Submitted]) -> int:
@@ -141,34 +162,32 @@ class _Sending:
         What is true of one job is then true of all: the API is not reached, or not allowed.
         """
         for submitted in stream:
-            line = self._under_way.popleft()
+            sent = self._under_way.popleft()
+            line = sent.line
             error = submitted.error
             if error is None:
-                self._accept(line, submitted)
+                self._accept(sent, submitted)
             elif _is_refusal(submitted):
                 job = job_of(line, self.run.name, self.options.defaults)
                 self._refuse(line, told_in_a_line(error), job)
-                self._settle(line)
+                self._settle(sent, refused=1)
             else:
                 self._leave_open(line, error)
                 if not self.unsettled:
                     return exit_code_of(error) or FAILED
         return DONE
 
-    def _accept(self, line: Line, submitted: Submitted) -> None:
+    def _accept(self, sent: _Sent, submitted: Submitted) -> None:
         if self.session.is_json and submitted.job is not None:
             self.session.print_json(submitted.job.raw)
-        self.run = replace(self.run, accepted=self.run.accepted + 1)
-        self.done += 1
-        self._settle(line)
+        self.accepted += 1
+        self._settle(sent, accepted=1)
 
     def _refuse(self, line: Line, reason: str, job: Mapping[str, Any] | str) -> None:
         self.failures.add(line.number, reason, job)
         if self.refused < SHOWN_FAILURES:
             self.session.remark(f"line {line.number}: {reason}", "red")
-        self.run = replace(self.run, refused=self.run.refused + 1)
         self.refused += 1
-        self.done += 1
         self.meter.show(self.done, self.refused, line.end)
 
     def _leave_open(self, line: Line, error: ClientError) -> None:
@@ -182,11 +201,24 @@ class _Sending:
             job = job_of(line, self.run.name, self.options.defaults)
             self.failures.add(line.number, reason, job)
 
-    def _settle(self, line: Line) -> None:
+    def _settle_in_turn(self, line: Line) -> None:
+        """Note that a line that never was a job is dealt with, once all before it are."""
+        if self._under_way:
+            self._under_way[-1].last = line.number
+            self._under_way[-1].refused += 1
+        else:
+            self._settle(_Sent(line, line.number), refused=1)
+
+    def _settle(self, sent: _Sent, *, accepted: int = 0, refused: int = 0) -> None:
         """Note that nothing is left to do for a line, nor for any before it."""
         if not self.unsettled:
-            self.run = replace(self.run, lines=line.number)
-        self.meter.show(self.done, self.refused, line.end)
+            self.run = replace(
+                self.run,
+                lines=sent.last,
+                accepted=self.run.accepted + accepted,
+                refused=self.run.refused + refused + sent.refused,
+            )
+        self.meter.show(self.done, self.refused, sent.line.end)
         if self.meter.seconds - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = self.meter.seconds
             self._write_record()
@@ -197,25 +229,28 @@ class _Sending:
 
     def tell_end(self, code: int) -> int:
         """Say what came of it, and return the exit code."""
-        run, seconds = self.run, self.meter.seconds
+        seconds = self.meter.seconds
+        accepted = self._before.accepted + self.accepted
+        refused = self._before.refused + self.refused
         rate = f"{self.done / seconds:,.0f} a second" if seconds > 0 else "at once"
         told = Text(
-            f"{run.accepted:,} jobs accepted, {run.refused:,} refused, in {duration(seconds)} "
-            f"({rate})."
+            f"{accepted:,} jobs accepted, {refused:,} refused, in {duration(seconds)} ({rate})."
         )
         (self.session.err if self.session.is_json else self.session.out).print(told)
-        if run.refused:
+        if refused:
             self.session.remark(f"What was refused is in {self.failures.path}, to be mended.", "")
-        is_nothing_begun = not run.accepted and not self.may_have_happened
+        is_nothing_begun = not accepted and not self.may_have_happened
         if self.record is not None and (code == DONE or is_nothing_begun):
             self.record.remove()
         if code == DONE:
-            return FAILED if run.refused else DONE
+            return FAILED if refused else DONE
         again = "The same command goes on with the rest, and submits nothing twice."
         if self.record is None:
-            again = (
-                f"{self.last_read:,} lines were read. {self.open_lines:,} of them are not known to "
-                f"be submitted: {self.failures.path} has them, and none is ever submitted twice."
+            again = f"{self.last_read:,} lines were read."
+        if self.open_lines:
+            again += (
+                f" {self.open_lines:,} of them are not known to be submitted: "
+                f"{self.failures.path} has them, and none is ever submitted twice."
             )
         self.session.remark(f"It did not come to its end. {again}", "")
         return code

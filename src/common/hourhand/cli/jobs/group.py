@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.changing_commands import (
     cancel_jobs,
     redrive_jobs,
@@ -13,7 +12,7 @@ from hourhand.cli.jobs.changing_commands import (
 from hourhand.cli.jobs.reading_commands import list_events, list_jobs, show_job, watch_job
 from hourhand.cli.jobs.submit_command import submit
 
-jobs = typer.Typer(name="jobs", no_args_is_help=True, help="Submit, find, follow and change jobs.")
+jobs = Noun(name="jobs", no_args_is_help=True, help="Submit, find, follow and change jobs.")
 jobs.command("submit")(submit)
 jobs.command("list")(list_jobs)
 jobs.command("show")(show_job)

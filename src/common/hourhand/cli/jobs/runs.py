@@ -28,6 +28,7 @@ How = Literal["new", "resume"]
 class Run:
     """One submission of a file, begun ``at``; ``lines`` of it are dealt with, ``refused`` badly.
 
+    ``accepted`` and ``refused`` count these lines alone.
     ``size`` and ``modified_ns`` tell whether the file is as it was.
     """
 

@@ -176,7 +176,8 @@ PauseOnFailureOption = Annotated[
     typer.Option(
         "--pause-on-failure/--no-pause-on-failure",
         help="Pause it when a job of it ends DEAD.",
-        rich_help_panel=MISSED,
+        # Two flags so long leave no room for others beside them.
+        rich_help_panel="Failures",
         show_default=False,
     ),
 ]

@@ -10,6 +10,7 @@ import typer
 
 from hourhand.cli.completing import schedule_ids
 from hourhand.cli.exits import DONE, FAILED
+from hourhand.cli.helping import Noun
 from hourhand.cli.reading import read_time
 from hourhand.cli.schedules.definition_flags import takes_definition
 from hourhand.cli.session import Session
@@ -21,7 +22,7 @@ from hourhand.domain.schedules import BackfillOrder, Reprocess
 DEFAULT_LIMIT = 50
 PAST = 10
 
-schedules = typer.Typer(
+schedules = Noun(
     name="schedules",
     no_args_is_help=True,
     help="Put, look at, pause, trigger and delete schedules; run their past.",
