@@ -16,7 +16,7 @@ class Benchmark:
 
 BENCHMARKS = (
     Benchmark("dispatch", "bench.dispatch.run", "Dispatch engine"),
-    Benchmark("hot-path", "bench.dispatch.hot_path", "Where the dispatch's CPU goes"),
+    Benchmark("hot-path", "bench.dispatch.hot_path", "Where the CPU of a dispatch goes"),
     Benchmark("cost", "bench.cost", "Cost of a job"),
     Benchmark("write-units", "bench.write_units", "Write units of a job"),
     Benchmark("item-size", "bench.item_size", "Bytes of a small job"),

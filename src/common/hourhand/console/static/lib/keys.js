@@ -1,5 +1,5 @@
 // The keyboard. Single keys, and pairs such as "g j"; never while somebody types.
-import { html, useEffect } from "./html.js";
+import { html, useLayoutEffect } from "./html.js";
 import { Dialog } from "./dialog.js";
 import { createStore, useStore } from "./store.js";
 
@@ -11,7 +11,7 @@ let waitingFor = null;
 
 /** Bind `keys` ("n", "g j") while the view is shown. `words` tell of it in the help (`?`). */
 export function useKey(keys, words, run) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const binding = { words, run };
     bindings.set(keys, [...(bindings.get(keys) ?? []), binding]);
     return () => bindings.set(keys, bindings.get(keys).filter((other) => other !== binding));

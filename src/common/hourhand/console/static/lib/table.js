@@ -24,7 +24,10 @@ export function Table({ columns, rows, rowKey, rowHref, caption, selection, onSe
   };
   useKey("j", "next row", () => move(1));
   useKey("k", "row before", () => move(-1));
-  useKey("Enter", "open the row", () => at >= 0 && rowHref && navigate(rowHref(rows[at])));
+  useKey("Enter", "open the row", () => {
+    const address = at >= 0 ? rowHref?.(rows[at]) : null;
+    if (address) navigate(address);
+  });
   useKey("x", "select the row", () => at >= 0 && selection && toggle(keys[at]));
   useEffect(() => {
     if (cursor >= 0) body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
