@@ -31,7 +31,7 @@ from hourhand.settings import DispatchMode, LeaderMode, Settings
 
 if TYPE_CHECKING:
     from hourhand.aws.queue_ages import CloudWatchQueueAges
-    from hourhand.schedule_wiring import Recurring
+    from hourhand.schedule_wiring import RecurringParts
     from hourhand.services.backfills import BackfillService
     from hourhand.services.bulk import BulkService
     from hourhand.services.calendars import CalendarService
@@ -200,6 +200,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
     ``adapters`` replaces AWS; it must hold ``handlers``, ``schedules``, ``calendars``
     and ``slots``.
     """
+    from hourhand.schedule_wiring import wire_recurring
     from hourhand.services.bulk import BulkService
     from hourhand.services.queries import QueryService
     from hourhand.services.submission import SubmissionService
@@ -213,7 +214,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
     assert adapters.handlers is not None
     shared = _share(settings, adapters, pauses_schedules=True)
     operations = _operations(settings, adapters, shared)
-    recurring = _recurring(settings, adapters, shared, operations)
+    recurring = wire_recurring(_recurring_parts(settings, adapters, shared, operations))
     return ApiServices(
         submission=SubmissionService(
             jobs=adapters.jobs,
@@ -251,6 +252,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
     ``adapters`` replaces AWS; it must hold ``invoker``, ``handlers``, ``schedules``,
     ``calendars`` and ``slots``.
     """
+    from hourhand.schedule_wiring import wire_schedule_sweep
     from hourhand.services.dispatch import Dispatcher
     from hourhand.services.leadership import Leadership
     from hourhand.services.scheduling import SchedulingService
@@ -272,7 +274,8 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         )
     assert adapters.invoker is not None
     shared = _share(settings, adapters, pauses_schedules=True)
-    recurring = _recurring(settings, adapters, shared, _operations(settings, adapters, shared))
+    operations = _operations(settings, adapters, shared)
+    parts = _recurring_parts(settings, adapters, shared, operations)
     timings, telemetry = settings.timings, adapters.telemetry
     scheduling = SchedulingService(
         jobs=adapters.jobs,
@@ -283,7 +286,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         skew_audit=SkewAudit(adapters.queues, adapters.clock, timings, telemetry),
         dispatcher=Dispatcher(adapters.jobs, adapters.queues, adapters.clock, telemetry),
         recovery=shared.recovery,
-        schedule_sweep=recurring.sweep,
+        schedule_sweep=wire_schedule_sweep(parts),
         clock=adapters.clock,
         timings=timings,
         telemetry=telemetry,
@@ -370,16 +373,16 @@ def _operations(settings: Settings, adapters: Adapters, shared: _Shared) -> Oper
     )
 
 
-def _recurring(
+def _recurring_parts(
     settings: Settings, adapters: Adapters, shared: _Shared, operations: OperationsService
-) -> Recurring:
-    from hourhand.schedule_wiring import RecurringParts, wire_recurring
+) -> RecurringParts:
+    from hourhand.schedule_wiring import RecurringParts
 
     assert adapters.schedules is not None
     assert adapters.calendars is not None
     assert adapters.slots is not None
     assert adapters.handlers is not None
-    parts = RecurringParts(
+    return RecurringParts(
         schedules=adapters.schedules,
         calendars=adapters.calendars,
         slots=adapters.slots,
@@ -394,7 +397,6 @@ def _recurring(
         timings=settings.timings,
         telemetry=adapters.telemetry,
     )
-    return wire_recurring(parts)
 
 
 def _pauser(settings: Settings, adapters: Adapters) -> Callable[[Job], None]:

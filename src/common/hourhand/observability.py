@@ -22,7 +22,7 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
 )
 
 from hourhand.domain.errors import HourhandError
-from hourhand.handlers import JobLogger
+from hourhand.job_logger import JobLogger
 from hourhand.settings import INSTALLATION
 
 NAMESPACE = "Hourhand"

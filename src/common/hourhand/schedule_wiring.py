@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Clock, HandlerDirectory, JobStore, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
 from hourhand.services.backfill_work import BackfillWork
-from hourhand.services.backfills import BackfillService
-from hourhand.services.calendars import CalendarService
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.dispatch import ACTOR
 from hourhand.services.filing import Filing
 from hourhand.services.materialisation import Materialiser
-from hourhand.services.new_schedule import ScheduleCheck
 from hourhand.services.occurrence_jobs import OccurrenceJobs
-from hourhand.services.occurrences import OccurrenceQueries
 from hourhand.services.operations import OperationsService
-from hourhand.services.recording import Recording
 from hourhand.services.recurrences import Recurrences
-from hourhand.services.schedule_sweep import ScheduleSweep
-from hourhand.services.schedule_walk import ScheduleWalk
-from hourhand.services.schedules import ScheduleService
 from hourhand.services.sending import Sender
-from hourhand.services.triggers import Triggers
-from hourhand.services.withdrawal import Withdrawal
+
+if TYPE_CHECKING:
+    from hourhand.services.backfills import BackfillService
+    from hourhand.services.calendars import CalendarService
+    from hourhand.services.occurrences import OccurrenceQueries
+    from hourhand.services.schedule_sweep import ScheduleSweep
+    from hourhand.services.schedules import ScheduleService
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recurring:
-    """The services of recurring work."""
+    """The services of recurring work that the API has."""
 
     schedules: ScheduleService
     backfills: BackfillService
     calendars: CalendarService
     occurrences: OccurrenceQueries
-    sweep: ScheduleSweep
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,22 +58,15 @@ class RecurringParts:
 
 
 def wire_recurring(parts: RecurringParts) -> Recurring:
-    """Wire recurring work."""
-    recurrences = Recurrences(parts.calendars, parts.clock, parts.timings, parts.telemetry)
-    occurrence_jobs = OccurrenceJobs(
-        jobs=parts.jobs,
-        contents=parts.contents,
-        filing=parts.filing,
-        sender=parts.sender,
-        handlers=parts.handlers,
-        clock=parts.clock,
-        timings=parts.timings,
-        telemetry=parts.telemetry,
-    )
+    """Wire what the API does with schedules."""
+    from hourhand.services.backfills import BackfillService
+    from hourhand.services.calendars import CalendarService
+    from hourhand.services.occurrences import OccurrenceQueries
+
+    recurrences, occurrence_jobs = _shared(parts)
     materialiser = _wire_materialiser(parts, recurrences, occurrence_jobs)
-    schedules = _wire_schedules(parts, recurrences, occurrence_jobs, materialiser)
     return Recurring(
-        schedules=schedules,
+        schedules=_wire_schedules(parts, recurrences, occurrence_jobs, materialiser),
         backfills=BackfillService(
             schedules=parts.schedules,
             recurrences=recurrences,
@@ -98,18 +89,48 @@ def wire_recurring(parts: RecurringParts) -> Recurring:
             clock=parts.clock,
             telemetry=parts.telemetry,
         ),
-        sweep=ScheduleSweep(
+    )
+
+
+def wire_schedule_sweep(parts: RecurringParts) -> ScheduleSweep:
+    """Wire what the tick does with schedules."""
+    from hourhand.services.schedule_sweep import ScheduleSweep
+    from hourhand.services.schedule_walk import ScheduleWalk
+
+    recurrences, occurrence_jobs = _shared(parts)
+    materialiser = _wire_materialiser(parts, recurrences, occurrence_jobs)
+
+    @functools.cache
+    def schedules() -> ScheduleService:
+        return _wire_schedules(parts, recurrences, occurrence_jobs, materialiser)
+
+    return ScheduleSweep(
+        schedules=parts.schedules,
+        materialiser=materialiser,
+        walk=ScheduleWalk(
             schedules=parts.schedules,
-            materialiser=materialiser,
-            walk=ScheduleWalk(
-                schedules=parts.schedules,
-                calendars=parts.calendars,
-                recurrences=recurrences,
-                recompute=_recompute_by_tick(schedules),
-                chance=parts.chance,
-                timings=parts.timings,
-                telemetry=parts.telemetry,
-            ),
+            calendars=parts.calendars,
+            recurrences=recurrences,
+            recompute=_recompute_by_tick(schedules),
+            chance=parts.chance,
+            timings=parts.timings,
+            telemetry=parts.telemetry,
+        ),
+        telemetry=parts.telemetry,
+    )
+
+
+def _shared(parts: RecurringParts) -> tuple[Recurrences, OccurrenceJobs]:
+    return (
+        Recurrences(parts.calendars, parts.clock, parts.timings, parts.telemetry),
+        OccurrenceJobs(
+            jobs=parts.jobs,
+            contents=parts.contents,
+            filing=parts.filing,
+            sender=parts.sender,
+            handlers=parts.handlers,
+            clock=parts.clock,
+            timings=parts.timings,
             telemetry=parts.telemetry,
         ),
     )
@@ -144,6 +165,12 @@ def _wire_schedules(
     occurrence_jobs: OccurrenceJobs,
     materialiser: Materialiser,
 ) -> ScheduleService:
+    from hourhand.services.new_schedule import ScheduleCheck
+    from hourhand.services.recording import Recording
+    from hourhand.services.schedules import ScheduleService
+    from hourhand.services.triggers import Triggers
+    from hourhand.services.withdrawal import Withdrawal
+
     recording = Recording(parts.schedules, parts.timings, parts.telemetry)
     return ScheduleService(
         schedules=parts.schedules,
@@ -166,8 +193,9 @@ def _wire_schedules(
     )
 
 
-def _recompute_by_tick(schedules: ScheduleService) -> Callable[[str], None]:
+def _recompute_by_tick(schedules: Callable[[], ScheduleService]) -> Callable[[str], None]:
+    # Wired when it is first needed: hardly any tick finds that a calendar was changed.
     def recompute(schedule_id: str) -> None:
-        schedules.recompute(schedule_id, actor=ACTOR)
+        schedules().recompute(schedule_id, actor=ACTOR)
 
     return recompute

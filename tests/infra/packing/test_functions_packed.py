@@ -31,8 +31,8 @@ Path(answer).write_text(json.dumps(sorted(sys.modules)))
 """
 
 BY_OTHERS = {
-    "api": {"hourhand.worker_runtime"},
-    "scheduler": {"hourhand.worker_runtime"},
+    "api": {"hourhand.handlers", "hourhand.worker_runtime"},
+    "scheduler": {"hourhand.handlers", "hourhand.worker_runtime"},
     "worker": {"hourhand.schedule_wiring"},
 }
 """What the composition root imports only for another function."""

@@ -13,7 +13,6 @@ from hourhand.handlers._errors import (
     UnknownHandler,
 )
 from hourhand.handlers._loading import describe, load_handlers
-from hourhand.handlers._logger import JOB_LOGGER, JobLogger
 from hourhand.handlers._policy import Retry
 from hourhand.handlers._registry import Handler, Registry, default_registry, job
 from hourhand.handlers._results import result_text
@@ -27,6 +26,7 @@ from hourhand.handlers._submission import (
     Submitters,
     current_submitters,
 )
+from hourhand.job_logger import JOB_LOGGER, JobLogger
 
 __all__ = [
     "JOB_LOGGER",

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from hourhand.domain.history import shorten
 from hourhand.domain.model import ErrorInfo, Progress
-from hourhand.handlers._logger import JOB_LOGGER, JobLogger
+from hourhand.job_logger import JOB_LOGGER, JobLogger
 
 MAX_PROGRESS = 1e15
 """Beyond it a step of 1 is lost in a floating-point number."""

@@ -1,4 +1,7 @@
-"""The logger that a handler is given: what it logs carries the fields of its job."""
+"""The logger that a handler is given, and that our own lines go by: what it logs carries fields.
+
+Not among `hourhand.handlers`, which a scheduler never needs.
+"""
 
 from __future__ import annotations
 
