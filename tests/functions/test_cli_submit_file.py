@@ -142,7 +142,7 @@ def test_memory_does_not_grow_with_the_number_of_lines(
 ) -> None:
     few, many = tmp_path / "few", tmp_path / "many"
     write(few, [{"handler": "greet", "payload": "x" * 100}] * MANY)
-    write(many, [{"handler": "greet", "payload": "x" * 100}] * (4 * MANY))
+    write(many, [{"handler": "greet", "payload": "x" * 100}] * (8 * MANY))
     job = shell.api.get(f"/v1/jobs/{shell.submit()}").json
 
     def accept(request: httpx.Request) -> httpx.Response:
@@ -158,7 +158,8 @@ def test_memory_does_not_grow_with_the_number_of_lines(
         assert submit(shell, file, "--parallel", "1").code == 0
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.25 * peaks[0]
+    # How far it reads ahead is bounded, and up to the machine; all lines at once were eight times.
+    assert peaks[1] < 2 * peaks[0]
 
 
 # --- lines that are refused ---

@@ -29,7 +29,9 @@ from tests.world.world import World
 
 COMMAND = (sys.executable, "-m", "hourhand.cli.main")
 TAKE_TERMINAL = """
-import os, sys
+import os, signal, sys
+# Whoever started the tests may have it ignored, which children inherit.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 # Ctrl-C is for whoever has the terminal: the first of a session to open one has it.
 os.close(os.open(os.ttyname(0), os.O_RDWR))
 os.execv(sys.argv[1], sys.argv[1:])
