@@ -22,6 +22,7 @@ from botocore.exceptions import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hourhand.aws import clients
 from hourhand.aws.bulk import Bulk
 from hourhand.aws.lean._lines import Endpoint
 from hourhand.aws.lean._round import MOST_LINES, Lines
@@ -98,6 +99,10 @@ def test_each_is_asked_once_over_lines_that_stay_open(server: RawServer) -> None
     bodies = Counter(number_of(body) for _, _, body in server.requests)
     assert bodies == dict.fromkeys(range(MANY), 2)
     assert server.connections <= MOST_LINES
+
+
+def test_there_are_as_many_lines_as_a_boto3_client_of_ours_has_connections() -> None:
+    assert MOST_LINES == clients.MAX_CONNECTIONS
 
 
 def test_nothing_is_asked_for_nothing(server: RawServer) -> None:

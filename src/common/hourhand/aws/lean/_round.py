@@ -133,10 +133,12 @@ class _Round:
 
     def _give_up(self, selector: selectors.BaseSelector) -> None:
         now = time.monotonic()
-        late = [line for line, (_, deadline) in self._sent.items() if deadline <= now]
-        for line in late:
+        while self._sent:
+            line, (index, deadline) = next(iter(self._sent.items()))
+            if deadline > now:
+                return
             selector.unregister(line)
-            index, _ = self._sent.pop(line)
+            del self._sent[line]
             self._note(index, line, line.give_up())
 
     def _note(self, index: int, line: Line, told: Told) -> None:
