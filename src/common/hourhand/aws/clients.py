@@ -20,6 +20,7 @@ from botocore.httpsession import get_cert_path
 
 from hourhand.aws.bulk import Bulk
 from hourhand.aws.lean import lean_or_same
+from hourhand.aws.service_data import service_data
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -46,7 +47,9 @@ _making = threading.Lock()
 
 @functools.cache
 def _core() -> botocore.session.Session:
-    return botocore.session.get_session()
+    core = botocore.session.get_session()
+    core.register_component("data_loader", service_data(core.get_config_variable("data_path")))
+    return core
 
 
 @functools.cache
