@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import ceil
 from typing import Any
+
+from bench.item_size import item_size_bytes
 
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement")
 READS = ("GetItem", "BatchGetItem", "Query")
-BATCH_READ = "BatchGetItem"
+READ, BATCH_READ = "GetItem", "BatchGetItem"
+
+READ_UNIT_BYTES = 4096
+"""A unit reads so much of an item, or twice as much where the read need not be consistent."""
 
 
 class Units:
     """Counts what ``ReturnConsumedCapacity`` tells of some calls of the clients it watches.
 
-    The emulator does not tell of BatchGetItem: a unit for each key is counted, or half of one where
-    the read is not consistent, as DynamoDB counts for items of up to 4 KB.
+    Of GetItem the emulator tells without the size of the item, and of BatchGetItem nothing at all:
+    these are counted as DynamoDB documents it, by the size of each item; a key without one counts
+    as the smallest.
     """
 
     def __init__(self, operations: Sequence[str] = WRITES) -> None:
@@ -26,13 +33,12 @@ class Units:
     def watch(self, client: Any) -> None:
         """Count every such call of a boto3 DynamoDB client from now on."""
         for operation in self._operations:
-            if operation == BATCH_READ:
-                client.meta.events.register(
-                    f"provide-client-params.dynamodb.{operation}", self._count_keys
-                )
-                continue
-            client.meta.events.register(f"provide-client-params.dynamodb.{operation}", self._ask)
-            client.meta.events.register(f"after-call.dynamodb.{operation}", self._count)
+            before: Callable[..., Any] = self._ask
+            after: Callable[..., None] = self._count
+            if operation in (READ, BATCH_READ):
+                before, after = self._note_keys, self._count_items
+            client.meta.events.register(f"provide-client-params.dynamodb.{operation}", before)
+            client.meta.events.register(f"after-call.dynamodb.{operation}", after)
 
     def take(self) -> Counter[str]:
         """Return what was counted since the last time."""
@@ -42,10 +48,19 @@ class Units:
     def _ask(self, params: dict[str, Any], **_: Any) -> dict[str, Any]:
         return {**params, "ReturnConsumedCapacity": "INDEXES"}
 
-    def _count_keys(self, params: dict[str, Any], **_: Any) -> None:
-        for table, asked in params["RequestItems"].items():
-            a_key = 1.0 if asked.get("ConsistentRead") else 0.5
-            self.units.update({table: a_key * len(asked["Keys"])})
+    def _note_keys(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        asked = params.get("RequestItems")
+        context[READ] = asked or {params["TableName"]: {**params, "Keys": [params["Key"]]}}
+
+    def _count_items(self, parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        for table, asked in context[READ].items():
+            found = (
+                [parsed["Item"]] if "Item" in parsed else parsed.get("Responses", {}).get(table, [])
+            )
+            steps = [ceil(item_size_bytes(item) / READ_UNIT_BYTES) for item in found]
+            missing = len(asked["Keys"]) - len(found)
+            a_step = 1.0 if asked.get("ConsistentRead") else 0.5
+            self.units.update({table: a_step * (sum(steps) + missing)})
 
     def _count(self, parsed: dict[str, Any], **_: Any) -> None:
         consumed = parsed.get("ConsumedCapacity", [])

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from bench.counting import READS, WRITES, Units
 
 
@@ -19,11 +21,12 @@ class Client:
 
     def call(self, operation: str, params: dict[str, Any], answer: dict[str, Any]) -> Any:
         """Make a call; return the parameters that are sent."""
+        context: dict[str, Any] = {}
         before = self.registered.get(f"provide-client-params.dynamodb.{operation}")
-        sent = before(params=params) if before else None
+        sent = before(params=params, context=context) if before else None
         after = self.registered.get(f"after-call.dynamodb.{operation}")
         if after:
-            after(parsed=answer)
+            after(parsed=answer, context=context)
         return sent or params
 
 
@@ -47,12 +50,37 @@ def test_units_are_counted_by_table_and_index() -> None:
     assert units.take() == {}
 
 
-def test_a_batch_of_reads_counts_by_its_keys() -> None:
+def stored(bytes_of_payload: int) -> dict[str, Any]:
+    return {"p": {"S": "a"}, "payload": {"S": "x" * bytes_of_payload}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "consistent", "eventual"),
+    [
+        ({}, 1.0, 0.5),
+        ({"Item": stored(4_096 - len("p") - len("a") - len("payload"))}, 1.0, 0.5),
+        ({"Item": stored(4_096)}, 2.0, 1.0),
+        ({"Item": stored(10_000)}, 3.0, 1.5),
+    ],
+)
+def test_a_read_counts_by_the_size_of_its_item(
+    answer: dict[str, Any], consistent: float, eventual: float
+) -> None:
+    client, units = watched(READS)
+    key = {"TableName": "jobs", "Key": {"p": {"S": "a"}}}
+    client.call("GetItem", {**key, "ConsistentRead": True}, answer)
+    assert units.take() == {"jobs": consistent}
+    client.call("GetItem", key, answer)
+    assert units.take() == {"jobs": eventual}
+
+
+def test_a_batch_of_reads_counts_its_items_by_size_and_what_is_missing_as_the_smallest() -> None:
     client, units = watched(READS)
     keys = [{"p": {"S": "a"}}, {"p": {"S": "b"}}, {"p": {"S": "c"}}]
     asked = {"jobs": {"Keys": keys, "ConsistentRead": True}, "other": {"Keys": keys}}
-    client.call("BatchGetItem", {"RequestItems": asked}, {})
-    assert units.take() == {"jobs": 3.0, "other": 1.5}
+    found = {"jobs": [stored(10_000), stored(10)], "other": []}
+    client.call("BatchGetItem", {"RequestItems": asked}, {"Responses": found})
+    assert units.take() == {"jobs": 3.0 + 1.0 + 1.0, "other": 1.5}
 
 
 def test_writes_and_reads_are_counted_apart() -> None:
