@@ -135,7 +135,8 @@ def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float
         f"List prices of {prices.REGION}, looked up on {prices.READ_ON}; each has its source and "
         "day in the result file. Free tiers, tax, data transfer, storage and the logs of jobs are "
         "left out, on all sides.",
-        "Counted: units, by the emulator, those of reads by the size of the items; sends, changes of visibility and S3, on the wire. By "
+        "Counted: units, by the emulator, those of reads by the size of the items; sends, changes "
+        "of visibility and S3, on the wire. By "
         "Lambda's documentation: a receive and a delete for each message, one message to a call. "
         f"Inputs: {HANDLER_SECONDS} s in the handler, {WORKER_SECONDS} s around it, {API_SECONDS} s"
         f" of the API, at {MEMORY_GB:g} GB of arm64.",
