@@ -12,19 +12,18 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench.lateness.figures import percentile, share_within, steps
 from bench.lateness.leaders import Leaders
 from hourhand.aws.clients import dynamodb_client
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.client import Client
 from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.times import floor_ms, rfc3339
+from hourhand.domain.times import floor_ms
 from hourhand.local.cloud import CloudOptions, LocalCloud
-from hourhand.local.demo.client import ApiClient, DemoFailed
+from hourhand.local.demo.client import client_of
 from hourhand.local.demo.plan import TIME_SCALE, demo_timings
 from hourhand.local.news import News, QueueFailed
 
@@ -86,14 +85,12 @@ class Course:
         ]
 
     def run(self) -> None:
-        """Run it. Raises `HourhandError` where it could not even be tried."""
+        """Run it. Raises `HourhandError` or `ClientError` where it could not even be tried."""
         with ExitStack() as stack:
             cloud = LocalCloud(_options(), self._hear)
             cloud.start()
             stack.callback(cloud.stop)
-            address = urlsplit(cloud.url)
-            client = ApiClient(str(address.hostname), int(address.port or 0))
-            stack.callback(client.close)
+            client = stack.enter_context(client_of(cloud.url))
             stack.callback(self.leaders.stop)
             self.leaders.start(ALONE[1])
             self._submit_all(client)
@@ -113,17 +110,14 @@ class Course:
     def _hear(self, news: News) -> None:
         self.queue_failures += isinstance(news, QueueFailed)
 
-    def _submit_all(self, client: ApiClient) -> None:
+    def _submit_all(self, client: Client) -> None:
         """Submit each job in its time, then wait until the last is due."""
         begin, start = time.monotonic(), datetime.now(UTC)
         for planned in self._planned:
             _sleep_until(begin + planned.at)
             self.behind_seconds = max(self.behind_seconds, time.monotonic() - begin - planned.at)
             due = floor_ms(start + timedelta(seconds=planned.due))
-            answer = client.post("/v1/jobs", {"handler": "nothing", "run_at": rfc3339(due)})
-            if answer.status != HTTPStatus.CREATED:
-                raise DemoFailed(f"A job was answered with {answer.status}: {answer.body}")
-            self.jobs[answer.body["id"]] = planned
+            self.jobs[client.submit("nothing", run_at=due).id] = planned
         _sleep_until(begin + KILLED[1])
 
     def _settle(self, cloud: LocalCloud) -> None:

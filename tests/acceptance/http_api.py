@@ -8,6 +8,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
+
+from hourhand.domain.errors import Unavailable
+
+ANSWER_SECONDS = 30
 
 Headers = Mapping[str, str]
 
@@ -25,7 +30,7 @@ class HttpApi:
     """Safe for threads: each call has a connection of its own.
 
     ``sign`` returns the headers of a call, given its method, target, headers and body. ``gate``
-    is held during each call.
+    is held during each call. A call without an answer raises `Unavailable`.
     """
 
     connect: Callable[[], http.client.HTTPConnection]
@@ -50,7 +55,17 @@ class HttpApi:
     def ask(self, method: str, target: str, body: dict[str, Any] | None = None) -> Answer:
         data = None if body is None else json.dumps(body).encode()
         headers = {} if data is None else {"content-type": "application/json"}
-        with self.gate, closing(self.connect()) as connection:
-            connection.request(method, target, data, dict(self.sign(method, target, headers, data)))
-            response = connection.getresponse()
-            return Answer(response.status, json.loads(response.read() or "null"))
+        headers = dict(self.sign(method, target, headers, data))
+        try:
+            with self.gate, closing(self.connect()) as connection:
+                connection.request(method, target, data, headers)
+                response = connection.getresponse()
+                return Answer(response.status, json.loads(response.read() or "null"))
+        except (OSError, http.client.HTTPException) as error:
+            raise Unavailable(f"{method} {target} had no answer: {error}") from error
+
+
+def local_api(url: str) -> HttpApi:
+    """Return the API of a local cloud, which wants no signature, at ``url``."""
+    address = urlsplit(url).netloc
+    return HttpApi(lambda: http.client.HTTPConnection(address, timeout=ANSWER_SECONDS))

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from hourhand.domain.timings import Timings
-from hourhand.local.demo.client import ApiClient
 from hourhand.settings import Settings, settings_environment
+from tests.acceptance.http_api import local_api
 
 WAIT_SECONDS = 40.0
 LOOK_SECONDS = 0.05
@@ -58,9 +58,9 @@ class Dev:
         )
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        address = urlsplit(self.wait(lambda: self.match(r"API +(http://\S+)/v1")))
-        self.port = int(address.port or 0)
-        self.client = ApiClient(str(address.hostname), self.port)
+        url = self.wait(lambda: self.match(r"API +(http://\S+)/v1"))
+        self.port = int(urlsplit(url).port or 0)
+        self.client = local_api(url)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -109,5 +109,4 @@ class Dev:
         self.process.send_signal(number)
         code = self.process.wait(WAIT_SECONDS)
         self.reader.join()
-        self.client.close()
         return code

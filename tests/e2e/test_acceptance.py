@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import shutil
 import signal
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.http_api import HttpApi
 from tests.acceptance.scenarios import SCENARIOS
 from tests.acceptance.system import HANDLERS, MODULE, System
 from tests.e2e.dev_process import LOOK_SECONDS, WAIT_SECONDS, Dev, short_timings
@@ -32,7 +30,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futu
     ledger.touch()
     dev = Dev(handlers, {"LEDGER_FILE": str(ledger)})
     system = System(
-        api=HttpApi(lambda: http.client.HTTPConnection("127.0.0.1", dev.port, timeout=30)),
+        api=dev.client,
         runs=lambda job_id: runs_of(job_id, ledger),
         look_ahead=short_timings().look_ahead,
         patience=PATIENCE,

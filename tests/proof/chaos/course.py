@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from hourhand.client import Client
 from hourhand.local.cloud import MOTO, CloudOptions
-from hourhand.local.demo.client import ApiClient
+from hourhand.local.demo.client import client_of
 from hourhand.ports import JobStore
+from tests.acceptance.http_api import HttpApi, local_api
 from tests.proof.chaos.cloud import ChaosCloud, Ear
 from tests.proof.chaos.evidence import Cancel, Demand, Ending, Evidence, Kind, Promise
 from tests.proof.chaos.gather import (
@@ -123,9 +124,7 @@ class _Run:
         settings = self.cloud.settings
         store = DynamoJobStore(dynamodb_client(), settings.jobs_table)
         control = DynamoControlStore(dynamodb_client(), settings.control_table)
-        address = urlsplit(self.cloud.url)
-        client = ApiClient(str(address.hostname), int(address.port or 0))
-        self.stack.callback(client.close)
+        client = self.stack.enter_context(client_of(self.cloud.url))
         saboteur = Saboteur(self.cloud, control, self.course.faults, self.course.seed)
         start = datetime.now(UTC)
         schedules = Schedules(start, self.course.size.seconds)
@@ -133,7 +132,7 @@ class _Run:
         # First of all, whatever ends the run: who is stopped cannot be ended in good order.
         self.stack.callback(saboteur.stop)
         saboteur.start()
-        self._take_steps(client, store, saboteur, start.timestamp())
+        self._take_steps(local_api(self.cloud.url), store, saboteur, start.timestamp())
         saboteur.finish()
         submitted_at = time.time()
         endings = self._drain(client, store, schedules)
@@ -151,23 +150,21 @@ class _Run:
 
     # --- submitting ---
 
-    def _take_steps(
-        self, client: ApiClient, store: JobStore, saboteur: Saboteur, start: float
-    ) -> None:
+    def _take_steps(self, api: HttpApi, store: JobStore, saboteur: Saboteur, start: float) -> None:
         for at_seconds, what, jobs in steps_of(self.course.jobs):
             while (left := start + at_seconds - time.time()) > 0:
                 self._look(store, saboteur)
                 time.sleep(min(left, LOOK_SECONDS))
             self._look(store, saboteur)
             if what == "cancel":
-                self._cancel(jobs[0], client)
+                self._cancel(jobs[0], api)
             elif len(jobs) > 1:
-                self._submit_batch(jobs, client)
+                self._submit_batch(jobs, api)
             else:
-                self._submit(jobs[0], client, is_again=what == "again")
+                self._submit(jobs[0], api, is_again=what == "again")
 
-    def _submit(self, planned: PlannedJob, client: ApiClient, *, is_again: bool) -> None:
-        answer = client.post("/v1/jobs", planned.body)
+    def _submit(self, planned: PlannedJob, api: HttpApi, *, is_again: bool) -> None:
+        answer = api.post("/v1/jobs", planned.body)
         expected = HTTPStatus.OK if is_again else HTTPStatus.CREATED
         if answer.status != expected:
             raise ChaosFailed(f"job {planned.number}: {answer.status} {answer.body}")
@@ -177,8 +174,8 @@ class _Run:
             return
         self._accept(planned, answer.body)
 
-    def _submit_batch(self, jobs: Sequence[PlannedJob], client: ApiClient) -> None:
-        answer = client.post("/v1/jobs/batch", {"jobs": [one.body for one in jobs]})
+    def _submit_batch(self, jobs: Sequence[PlannedJob], api: HttpApi) -> None:
+        answer = api.post("/v1/jobs/batch", {"jobs": [one.body for one in jobs]})
         for planned, result in zip(jobs, answer.body.get("results", ()), strict=True):
             if "job" not in result:
                 raise ChaosFailed(f"job {planned.number} in a batch: {result}")
@@ -192,9 +189,9 @@ class _Run:
             run_at=datetime.fromisoformat(job["run_at"]).timestamp(),
         )
 
-    def _cancel(self, planned: PlannedJob, client: ApiClient) -> None:
+    def _cancel(self, planned: PlannedJob, api: HttpApi) -> None:
         job_id = self.ids[planned.number]
-        answer = client.post(f"/v1/jobs/{job_id}/cancel", {})
+        answer = api.post(f"/v1/jobs/{job_id}/cancel", {})
         status = cancelled_as(answer)
         promise = self.promises[job_id]
         self.promises[job_id] = Promise(
@@ -228,7 +225,7 @@ class _Run:
                 f" {saboteur.kills} processes killed"
             )
 
-    def _drain(self, client: ApiClient, store: JobStore, schedules: Schedules) -> dict[str, Ending]:
+    def _drain(self, client: Client, store: JobStore, schedules: Schedules) -> dict[str, Ending]:
         """Wait until every job is final and nothing is owed for it, or long enough."""
         give_up_at = time.time() + DRAIN_SECONDS
         endings: dict[str, Ending] = {}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 
 from hourhand.domain.model import Job, JobStatus
-from hourhand.local.demo.client import Answer
 from hourhand.ports import JobStore
+from tests.acceptance.http_api import Answer
 from tests.proof.chaos.cloud import ChaosCloud
 from tests.proof.chaos.evidence import Ending
 

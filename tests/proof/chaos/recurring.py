@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import Any
 
+from hourhand.client import Client
 from hourhand.domain.times import rfc3339
-from hourhand.local.demo.client import ApiClient, DemoFailed
 from hourhand.local.demo.nominal_times import Fire, problems_of_fires, read_history
 from hourhand.local.demo.planned_schedules import PlannedSchedule
 
@@ -52,15 +51,13 @@ class Schedules:
         seconds = int(max(self.seconds, LEAST_SECONDS))
         return self.start.replace(microsecond=500_000) + timedelta(seconds=seconds)
 
-    def put(self, client: ApiClient) -> None:
-        """Create them. Raises `DemoFailed` where that was refused."""
+    def put(self, client: Client) -> None:
+        """Create them. Raises `ClientError` where that was refused."""
         for schedule in SCHEDULES:
-            answer = client.put(f"/v1/schedules/{schedule.name}", self._body(schedule))
-            if answer.status != HTTPStatus.CREATED:
-                raise DemoFailed(f"{schedule.name}: {answer.status} {answer.body}")
-            self._put_at[schedule.name] = datetime.fromisoformat(answer.body["created_at"])
+            made = client.schedules.put(schedule.name, self._body(schedule))
+            self._put_at[schedule.name] = made.created_at
 
-    def read(self, client: ApiClient) -> Mapping[str, datetime]:
+    def read(self, client: Client) -> Mapping[str, datetime]:
         """Return the nominal times of the jobs that were made by now."""
         self._fires = {one.name: read_history(client, one.name) for one in SCHEDULES}
         fires = [fire for of_one in self._fires.values() for fire in of_one]

@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.timings import Timings
 from hourhand.local.child_process import ChildProcess
 from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
-from hourhand.local.demo.client import Answer, ApiClient
 from hourhand.local.news import Logged, Measured, News, Ticked
+from tests.acceptance.http_api import Answer, local_api
 from tests.proof.rehearsals.on_start.sitecustomize import CLOCK_FILE
 from tests.proof.rehearsals.signs import DRIFT, FOLDER, HANDLERS
 from tests.proof.rehearsals.throttling import ThrottlingBackend
@@ -104,8 +103,7 @@ class Stage:
 
     def open(self) -> None:
         """Take up the work, once the cloud runs."""
-        address = urlsplit(self.cloud.url)
-        self.client = ApiClient(str(address.hostname), int(address.port or 0))
+        self.api = local_api(self.cloud.url)
 
     def halt(self, child: ChildProcess) -> None:
         """Stop a process where it is: SIGSTOP."""
@@ -162,15 +160,7 @@ class Stage:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         """Call the API, over a new connection: the server hangs up on those that wait."""
-        self.client.close()
-        match method:
-            case "GET":
-                return self.client.get(path)
-            case "POST":
-                return self.client.post(path, dict(body or {}))
-            case _:
-                # The demo's client changes nothing in place.
-                return self.client._ask(method, path, dict(body or {}))
+        return self.api.ask(method, path, None if method == "GET" else dict(body or {}))
 
     def submit(self, count: int, handler: str, payload: Any, **others: Any) -> list[str]:
         """Submit ``count`` equal jobs at once; return their ids."""

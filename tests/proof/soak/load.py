@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.domain.errors import HourhandError
-from hourhand.local.demo.client import ApiClient
+from tests.acceptance.http_api import HttpApi
 
 PRIORITIES = ("high", "medium", "low")
 ONE_TRY = {"retry": {"max_attempts": 1}}
@@ -86,7 +86,7 @@ KINDS = (
 class Load:
     """Submits and asks. ``open``: the jobs that are to end, and how."""
 
-    client: ApiClient
+    api: HttpApi
     seed: int
     counts: Counter[str] = field(default_factory=Counter)
     open: dict[str, Kind] = field(default_factory=dict)
@@ -188,13 +188,7 @@ class Load:
         ]
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None, *expected: int) -> Any:
-        match method:
-            case "GET":
-                answer = self.client.get(path)
-            case "PUT":
-                answer = self.client.put(path, body or {})
-            case _:
-                answer = self.client.post(path, body or {})
+        answer = self.api.ask(method, path, body)
         self.counts["requests"] += 1
         if answer.status >= 400:
             self.counts["requests refused, as they should be"] += 1

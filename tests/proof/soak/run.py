@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hourhand.domain.errors import HourhandError
-from hourhand.local.demo.client import ApiClient
+from tests.acceptance.http_api import local_api
 from tests.proof.soak.cloud import Cloud
 from tests.proof.soak.janitor import delete_expired
 from tests.proof.soak.load import Load, SoakFailed
@@ -71,8 +71,7 @@ def run(course: Course, folder: Path, say: Say) -> Record:
 
 
 def _live(course: Course, cloud: Cloud, folder: Path, record: Record, say: Say) -> None:
-    client = ApiClient(str(cloud.address.hostname), int(cloud.address.port or 0))
-    load = Load(client, course.seed)
+    load = Load(local_api(cloud.address.geturl()), course.seed)
     began, cpu_before = time.monotonic(), cloud.cpu_seconds()
     pace = FIRST_PACE
     for number in range(1, course.rounds + 1):
@@ -93,7 +92,6 @@ def _live(course: Course, cloud: Cloud, folder: Path, record: Record, say: Say) 
     record.seconds = time.monotonic() - began
     record.cores = (cloud.cpu_seconds() - cpu_before) / record.seconds
     record.emulator_cores = cloud.emulator_cpu_seconds() / record.seconds
-    client.close()
 
 
 def _burst(load: Load, pace: float, ends_at: float) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from hourhand.handlers import HandlersNotLoaded, default_registry
-from hourhand.local.demo.client import ApiClient
 from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
 from hourhand.local.news import Logged, News
+from tests.acceptance.http_api import local_api
 
 WAIT_SECONDS = 30.0
 HOURS = 3600.0
@@ -43,8 +42,7 @@ def deaf(ctx: JobContext, payload):
 class Running:
     def __init__(self, cloud: MemoryCloud, heard: list[News]) -> None:
         self.cloud, self.heard = cloud, heard
-        address = urlsplit(cloud.url)
-        self.client = ApiClient(str(address.hostname), int(address.port or 0))
+        self.client = local_api(cloud.url)
 
     def submit(self, **body: Any) -> str:
         answer = self.client.post("/v1/jobs", body)
@@ -89,7 +87,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[f
 
     yield start
     for one in running:
-        one.client.close()
         one.cloud.stop()
     sys.modules.pop("memory_cloud_jobs", None)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hourhand.client._errors import NotConfigured
+
+if TYPE_CHECKING:
+    from boto3.session import Session as AwsSession
 
 SERVICE = "execute-api"
 
@@ -61,18 +64,26 @@ class Signature:
 
     may_block = True
 
-    def __init__(self, host: str, *, region: str | None, profile: str | None) -> None:
+    def __init__(
+        self,
+        host: str,
+        *,
+        region: str | None,
+        profile: str | None,
+        session: AwsSession | None = None,
+    ) -> None:
         """Look for credentials as every tool of AWS does; raise `NotConfigured` for none.
 
-        The Region is ``region``, else that in the name of the host, else the profile's.
+        The Region is ``region``, else that in the name of the host, else the profile's. A
+        ``session`` is asked for both instead of one of ``profile``.
         """
         # A third of a second, and only those who sign pay for it.
-        from boto3.session import Session as AwsSession  # noqa: PLC0415
+        from boto3.session import Session  # noqa: PLC0415
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415
 
         try:
-            session = AwsSession(profile_name=profile)
-            credentials = session.get_credentials()
+            asked = session or Session(profile_name=profile)
+            credentials = asked.get_credentials()
         except BotoCoreError as error:
             raise NotConfigured(f"The credentials of AWS cannot be had: {error}.") from error
         if credentials is None:
@@ -80,7 +91,7 @@ class Signature:
                 "There are no credentials of AWS to sign with: log in (aws sso login), name a "
                 "profile, or give a token."
             )
-        found = region or region_of(host) or session.region_name
+        found = region or region_of(host) or asked.region_name
         if found is None:
             raise NotConfigured(
                 f"The Region of {host} is not known: name it by region, or AWS_REGION."

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, ParamValidationError
 
 from hourhand.cli.doctor.asking import LOOKING_SECONDS, Aws
 from hourhand.cli.doctor.findings import NotSeen, Status
 from hourhand.domain.errors import Unavailable
 from hourhand.testing import START, FakeClock
-from tests.unit.cli.doctor.fakes import FakeSession, client_error, fake_aws
+from tests.unit.cli.doctor.fakes import REGION, FakeSession, client_error, fake_aws
 
 
 def ask(error: Exception, service: str = "dynamodb", method: str = "describe_table") -> NotSeen:
@@ -112,12 +115,20 @@ def test_one_client_a_service_is_made_for_the_endpoint_that_is_given() -> None:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        assert self.headers["Authorization"].startswith("AWS4-HMAC-SHA256 Credential=testing/")
+        assert self._is_signed_for_this_host()
         body = f"{self.headers['Host']} {self.path}".encode()
         self.send_response(403 if self.path == "/v1/handlers" else 200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _is_signed_for_this_host(self) -> bool:
+        """Compute the signature as AWS would, of what came in and the secret of both sides."""
+        request = AWSRequest("GET", f"http://{self.headers['Host']}{self.path}")
+        request.context["timestamp"] = request.headers["X-Amz-Date"] = self.headers["X-Amz-Date"]
+        auth = SigV4Auth(Credentials("testing", "testing"), "execute-api", REGION)
+        text = auth.string_to_sign(request, auth.canonical_request(request))
+        return self.headers["Authorization"].endswith(f"Signature={auth.signature(text, request)}")
 
     def log_message(self, format: str, *_: object) -> None:  # noqa: A002 (its parent's name)
         pass
@@ -136,6 +147,11 @@ def api() -> Iterator[str]:
 def test_the_api_is_asked_with_a_signature_for_its_own_host(api: str) -> None:
     answer = fake_aws({}).get_from_api(f"http://{api}/", "/v1/health")
     assert (answer.status, answer.body) == (200, f"{api} /v1/health")
+    assert (
+        fake_aws({})
+        .get_from_api(f"http://{api}/prod", "/v1/health")
+        .body.endswith("/prod/v1/health")
+    )
     assert fake_aws({}).get_from_api(f"http://{api}", "/v1/handlers").status == 403
 
 
@@ -143,6 +159,28 @@ def test_an_emulator_serves_the_api_by_its_own_address(api: str) -> None:
     aws = fake_aws({}, endpoint=f"http://{api}")
     answer = aws.get_from_api("https://abc.execute-api.eu-central-1.amazonaws.com", "/v1/health")
     assert answer.body == f"abc.execute-api.{api} /v1/health"
+
+
+class LoggedOut(Credentials):
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        raise NoCredentialsError
+
+
+@pytest.mark.parametrize(
+    ("credentials", "seen"),
+    [
+        (LoggedOut("testing", "testing"), "GET /v1/health on the API could not be signed"),
+        (None, "There are no credentials of AWS to sign with"),
+    ],
+    ids=["logged out", "none"],
+)
+def test_a_request_of_the_api_that_cannot_be_signed_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, credentials: Credentials | None, seen: str
+) -> None:
+    monkeypatch.setattr(FakeSession, "get_credentials", lambda _: credentials)
+    with pytest.raises(NotSeen, match=seen) as raised:
+        fake_aws({}).get_from_api("https://api.invalid", "/v1/health")
+    assert raised.value.mend.endswith(".")
 
 
 def test_an_api_that_does_not_answer_is_a_sentence() -> None:

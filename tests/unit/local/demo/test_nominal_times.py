@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hourhand.domain.times import rfc3339
-from hourhand.local.demo.client import Answer, DemoFailed
+from hourhand.local.demo.client import DemoFailed
 from hourhand.local.demo.nominal_times import (
-    MAX_PAGES,
+    MAX_ROWS,
     Fire,
     problems_of_fires,
     problems_of_result,
@@ -28,42 +30,26 @@ def fire(minutes: int, job_id: str | None = "o.1", reason: str | None = None) ->
     return Fire(at=at(minutes), job_id=job_id, reason=reason)
 
 
-def row(minutes: int, kind: str = "schedule") -> dict[str, Any]:
-    return {"at": rfc3339(at(minutes)), "kind": kind, "job_id": f"o.{minutes}", "reason": None}
+def history(*rows: tuple[int, str]) -> Any:
+    """Return a client that tells of these minutes and kinds, as often as it is let."""
+
+    def occurrences(schedule_id: str, *, page_size: int, limit: int) -> Iterator[Any]:
+        assert schedule_id == "s"
+        assert page_size <= 200
+        for minutes, kind in itertools.islice(rows, limit):
+            yield SimpleNamespace(at=at(minutes), kind=kind, job_id=f"o.{minutes}", reason=None)
+
+    return SimpleNamespace(schedules=SimpleNamespace(occurrences=occurrences))
 
 
-class Pages:
-    """An API whose answers are given; keeps what it was asked."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def get(self, path: str) -> Answer:
-        self.asked.append(path)
-        return self.answers[min(len(self.asked), len(self.answers)) - 1]
+def test_the_times_of_the_schedule_itself_are_returned_from_the_oldest_on() -> None:
+    client = history((3, "schedule"), (2, "trigger"), (1, "schedule"))
+    assert read_history(client, "s") == [fire(1, "o.1"), fire(3, "o.3")]
 
 
-def page(*rows: dict[str, Any], cursor: str | None = None) -> Answer:
-    return Answer(200, {"occurrences": list(rows), "next_cursor": cursor})
-
-
-def test_a_history_is_read_to_its_end_and_returned_from_the_oldest_on() -> None:
-    api = Pages(page(row(3), row(2, "trigger"), cursor="c"), page(row(1)))
-    assert [one.at for one in read_history(api, "s")] == [at(1), at(3)]
-    assert api.asked == [
-        "/v1/schedules/s/occurrences?limit=200",
-        "/v1/schedules/s/occurrences?limit=200&cursor=c",
-    ]
-
-
-def test_a_history_that_is_refused_or_never_ends_is_told() -> None:
-    with pytest.raises(DemoFailed, match="cannot be read"):
-        read_history(Pages(Answer(404, {})), "s")
-    endless = Pages(page(cursor="c"))
+def test_a_history_that_never_ends_is_told() -> None:
     with pytest.raises(DemoFailed, match="does not end"):
-        read_history(endless, "s")
-    assert len(endless.asked) == MAX_PAGES
+        read_history(history(*[(1, "schedule")] * (MAX_ROWS + 1)), "s")
 
 
 def test_every_time_once_is_as_it_should_be() -> None:

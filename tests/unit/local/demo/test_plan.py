@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hourhand.client import Submission
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.model import JobStatus, Outcome, Priority
 from hourhand.domain.timings import Timings
@@ -81,10 +83,10 @@ def test_some_jobs_first_seen_by_the_tick_come_due_while_no_leader_may_live() ->
     assert any(window[0] <= (job.due_seconds or 0) <= window[1] for job in ahead)
 
 
-def test_every_body_is_one_that_the_api_takes() -> None:
+def test_every_submission_is_one_that_the_api_takes() -> None:
     for job in planned_jobs(make_plan(MODULES)):
-        body = job.body(START)
-        submission = JobSubmission.parse(body)
+        body = Submission(**job.submission(START)).body()
+        submission = JobSubmission.parse(json.loads(body))
         if job.is_absolute:
             assert job.due_seconds is not None
             assert submission.run_at == START + timedelta(seconds=job.due_seconds)

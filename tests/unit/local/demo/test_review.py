@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+from hourhand.client import NotFound
 from hourhand.domain.times import rfc3339
-from hourhand.local.demo.client import Answer
 from hourhand.local.demo.plan import POISON, PlannedJob
 from hourhand.local.demo.planned_schedules import PlannedSchedule
 from hourhand.local.demo.recurring import Recurring, ScheduleTally
@@ -102,9 +102,9 @@ def test_a_system_that_nobody_leads_any_more_is_told() -> None:
 def test_every_job_is_asked_for_and_one_that_is_not_there_is_lost() -> None:
     asked: list[str] = []
 
-    def get(path: str) -> Answer:
-        asked.append(path)
-        return Answer(404, {})
+    def get(job_id: str) -> Any:
+        asked.append(job_id)
+        raise NotFound("There is no such job.")
 
     client = cast("Any", SimpleNamespace(get=get))
     one = Review(
@@ -116,7 +116,7 @@ def test_every_job_is_asked_for_and_one_that_is_not_there_is_lost() -> None:
         recurring=Recurring(NOW),
     )
     verdict = one.verdict(client, ledger=[], dead_letters=[])
-    assert asked == ["/v1/jobs/job-a"]
+    assert asked == ["job-a"]
     assert "a (job-a): lost, the API knows no such job" in verdict.problems
 
 
@@ -134,25 +134,26 @@ def occurrence(number: int, *, told: datetime | None = None) -> dict[str, Any]:
 
 
 def after_a_schedule(*jobs: dict[str, Any]) -> Any:
-    """Return an API that a schedule was put into and deleted from, with these jobs of it."""
+    """Return a client of an API with a schedule that is deleted, and these jobs of it."""
     rows = [
-        {"at": job["occurrence"], "kind": "schedule", "job_id": job["id"], "reason": None}
+        SimpleNamespace(
+            at=datetime.fromisoformat(job["occurrence"]),
+            kind="schedule",
+            job_id=job["id"],
+            reason=None,
+        )
         for job in jobs
     ]
-
-    def get(path: str) -> Answer:
-        if path.endswith("/events"):
-            return Answer(200, {"events": []})
-        if "/occurrences" in path:
-            return Answer(200, {"occurrences": rows[::-1], "next_cursor": None})
-        if "schedule_id=" in path:
-            return Answer(200, {"jobs": list(jobs)})
-        return next(Answer(200, job) for job in jobs if path.endswith(job["id"]))
-
+    told = {job["id"]: SimpleNamespace(raw=job) for job in jobs}
     return SimpleNamespace(
-        get=get,
-        put=lambda *_: Answer(201, {"created_at": rfc3339(NOW)}),
-        delete=lambda _: Answer(204, {}),
+        get=told.__getitem__,
+        events=lambda _: (),
+        list=lambda **_: iter(told.values()),
+        schedules=SimpleNamespace(
+            put=lambda *_: SimpleNamespace(created_at=NOW),
+            delete=lambda _: None,
+            occurrences=lambda *_, **__: iter(rows[::-1]),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext, Retry, Snooze
+from hourhand.client import Invalid, NotFound
 from hourhand.handlers import Registry, job
 from hourhand.local.demo.client import DemoFailed
 from hourhand.local.demo.virtual_world import VirtualWorld
@@ -43,31 +44,31 @@ def world(registry: Registry) -> VirtualWorld:
 
 
 def submit(world: VirtualWorld, **body: Any) -> str:
-    answer = world.post("/v1/jobs", body)
-    assert answer.status == 201, answer
-    return str(answer.body["id"])
+    return world.client.submit(**body).id
 
 
 def test_a_job_far_ahead_is_run_at_its_very_time(world: VirtualWorld) -> None:
-    job_id = submit(world, handler="echo", payload=7, delay_seconds=2 * 3600 + 0.5)
+    job_id = submit(world, handler="echo", payload=7, delay=2 * 3600 + 0.5)
     world.run_until(START + 2 * HOUR)
-    assert world.get(f"/v1/jobs/{job_id}").body["status"] == "ENQUEUED"
+    assert world.client.get(job_id).status == "ENQUEUED"
     world.run_until(START + 3 * HOUR)
-    job = world.get(f"/v1/jobs/{job_id}").body
-    assert (job["status"], job["result"], job["lateness_ms"]) == ("SUCCEEDED", 7, 0)
+    job = world.client.get(job_id)
+    assert (job.status, job.result, job.lateness_ms) == ("SUCCEEDED", 7, 0)
     assert world.clock.now() == START + 3 * HOUR
 
 
 def test_retries_come_in_virtual_time_too(world: VirtualWorld) -> None:
     job_id = submit(world, handler="works-at-last")
     world.run_until(START + HOUR)
-    job = world.get(f"/v1/jobs/{job_id}").body
-    assert [attempt["outcome"] for attempt in job["attempts"]] == ["FAILED", "FAILED", "SUCCEEDED"]
+    job = world.client.get(job_id)
+    assert [attempt.outcome for attempt in job.attempts] == ["FAILED", "FAILED", "SUCCEEDED"]
 
 
-def test_what_the_api_refuses_is_an_answer(world: VirtualWorld) -> None:
-    assert world.put("/v1/schedules/s", {"expression": "never"}).status == 422
-    assert world.get("/v1/jobs/unknown").status == 404
+def test_what_the_api_refuses_is_refused(world: VirtualWorld) -> None:
+    with pytest.raises(Invalid, match="expression"):
+        world.client.schedules.put("s", expression="never", handler="echo")
+    with pytest.raises(NotFound):
+        world.client.get("unknown")
 
 
 def test_messages_that_go_round_in_circles_end_it(

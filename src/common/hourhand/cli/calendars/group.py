@@ -9,12 +9,11 @@ import typer
 from hourhand.cli.completing import calendar_names
 from hourhand.cli.exits import FAILED
 from hourhand.cli.helping import Noun
+from hourhand.cli.limits import DEFAULT_LIMIT, AllOption, LimitOption
 from hourhand.cli.listed import SEVERAL, listed
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.cli.watching import YesOption
-
-DEFAULT_LIMIT = 50
 
 calendars = Noun(
     name="calendars",
@@ -56,10 +55,6 @@ FileOption = Annotated[
 NoteOption = Annotated[
     str | None, typer.Option("--note", metavar="TEXT", help="What others should know of it.")
 ]
-LimitOption = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many at most.")
-]
-AllOption = Annotated[bool, typer.Option("--all", help="Every one, however many there are.")]
 
 
 @calendars.command("put")
@@ -110,15 +105,7 @@ def show_calendar(session: Session, name: CalendarName) -> None:
 )
 def delete(session: Session, names: CalendarNames, yes: YesOption = False) -> int:
     """Delete calendars. One that a schedule uses is refused."""
-    from hourhand.cli.schedules.several import counted, do_to_each
+    from hourhand.cli.schedules.several import Kind, delete_each
 
-    session.confirm(f"Delete {counted(names, 'calendar')}?", is_sure=yes)
-
-    def act(name: str) -> None:
-        session.client.calendars.delete(name)
-        if session.is_json:
-            session.print_json({"name": name, "deleted": True})
-        else:
-            session.remark(f"{name}  deleted", style="")
-
-    return do_to_each(session, names, act)
+    calendar = Kind("calendar", "name", session.client.calendars.delete)
+    return delete_each(session, names, calendar, is_sure=yes)

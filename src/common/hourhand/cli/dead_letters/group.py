@@ -6,25 +6,16 @@ from typing import Annotated
 
 import typer
 
+from hourhand.cli.dead_letters.filters import DeadFilters, takes_dead_filters
 from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.arguments import DryRunOption, JobId, JobIds
-from hourhand.cli.jobs.filters import HandlerFilter, TenantFilter
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.cli.watching import YesOption
 
 DEFAULT_SCAN = 10_000
 
-ErrorFilter = Annotated[
-    str | None,
-    typer.Option(
-        "--error",
-        metavar="TYPE",
-        help="With this error: its type, as `dead-letters list` tells it.",
-        rich_help_panel="Which jobs",
-    ),
-]
 ScanOption = Annotated[
     int,
     typer.Option("--scan", metavar="N", min=1, help="Look at no more than the newest N dead jobs."),
@@ -43,11 +34,11 @@ dead_letters = Noun(
     example="hourhand dead-letters list --handler send-welcome",
     codes=dict.fromkeys((NOT_FOUND, REFUSED)),
 )
+@takes_dead_filters
 def list_dead_letters(
     session: Session,
-    handler: HandlerFilter = None,
-    tenant: TenantFilter = None,
-    error: ErrorFilter = None,
+    *,
+    filters: DeadFilters,
     scan: ScanOption = DEFAULT_SCAN,
 ) -> None:
     """List the dead jobs in groups, by handler and error, the largest group first.
@@ -56,7 +47,7 @@ def list_dead_letters(
     """
     from hourhand.cli.dead_letters.groups import list_groups
 
-    list_groups(session, handler=handler, tenant=tenant, error=error, scan=scan)
+    list_groups(session, filters, scan)
 
 
 @dead_letters.command("show")
@@ -73,12 +64,12 @@ def show_dead_letter(session: Session, id: JobId) -> None:  # noqa: A002 (the ar
     example="hourhand dead-letters redrive --handler send-welcome --error TimeoutError",
     codes={FAILED: "the answer was no, or some of the jobs could not be sent round again"},
 )
+@takes_dead_filters
 def redrive_dead_letters(
     session: Session,
     ids: JobIds = None,
-    handler: HandlerFilter = None,
-    tenant: TenantFilter = None,
-    error: ErrorFilter = None,
+    *,
+    filters: DeadFilters,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -86,13 +77,4 @@ def redrive_dead_letters(
     """Send dead jobs round again: those named, or a group, after a count and a question."""
     from hourhand.cli.dead_letters.redriving import redrive
 
-    return redrive(
-        session,
-        ids or (),
-        handler=handler,
-        tenant=tenant,
-        error=error,
-        everything=all,
-        is_sure=yes,
-        is_dry=dry_run,
-    )
+    return redrive(session, ids or (), filters, everything=all, is_sure=yes, is_dry=dry_run)

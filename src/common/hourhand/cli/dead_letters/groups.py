@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from hourhand.cli.dead_letters.filters import DeadFilters
 from hourhand.cli.jobs.showing import show
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
@@ -42,12 +43,10 @@ class Group:
     oldest_at: datetime
 
 
-def list_groups(
-    session: Session, *, handler: str | None, tenant: str | None, error: str | None, scan: int
-) -> None:
-    """Print the groups of dead jobs, the largest first."""
-    found = dead_jobs(session, handler=handler, tenant=tenant, limit=scan + 1)
-    groups = grouped(job for job in itertools.islice(found, scan) if is_meant(job, error))
+def list_groups(session: Session, filters: DeadFilters, scan: int) -> None:
+    """Print the groups of those that are meant of the newest ``scan`` dead jobs, largest first."""
+    found = dead_jobs(session, filters, limit=scan + 1)
+    groups = grouped(job for job in itertools.islice(found, scan) if is_meant(job, filters))
     if session.is_json:
         for group in groups:
             session.print_json(_as_json(group))
@@ -86,23 +85,23 @@ def show_one(session: Session, job_id: str) -> None:
 
 
 def dead_jobs(
-    session: Session, *, handler: str | None, tenant: str | None, limit: int | None = None
+    session: Session, filters: DeadFilters, *, limit: int | None = None
 ) -> Iterator[JobSummary]:
-    """Return the dead jobs, the newest first."""
+    """Return the dead jobs, the newest first; for their errors the API has no filter."""
     return iter(
         session.client.list(
             status=JobStatus.DEAD,
-            handler=handler,
-            tenant=tenant,
+            handler=filters.handler,
+            tenant=filters.tenant,
             page_size=PAGE_SIZE,
             limit=limit,
         )
     )
 
 
-def is_meant(job: JobSummary, error: str | None) -> bool:
-    """Whether the job has an error of the type ``error``; ``None``: of any."""
-    return error is None or error_of(job) == error
+def is_meant(job: JobSummary, filters: DeadFilters) -> bool:
+    """Whether a job that `dead_jobs` found died of the error that is meant, if one is."""
+    return filters.error is None or error_of(job) == filters.error
 
 
 def error_of(job: JobSummary) -> str:

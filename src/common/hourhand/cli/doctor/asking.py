@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from boto3.session import Session
-from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,6 +19,7 @@ from botocore.httpsession import URLLib3Session
 from hourhand.aws.clients import CONNECT_TIMEOUT_SECONDS, client_config
 from hourhand.aws.failures import Call, error_code, translated
 from hourhand.cli.doctor.findings import NotSeen, Status
+from hourhand.client import NotConfigured, Signature
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.skew import TimeSample
 from hourhand.ports import Clock
@@ -57,6 +57,9 @@ _ACTIONS = {
     "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
 }
 """Where IAM's name of a permission is not that of the call (Service Authorization Reference)."""
+
+_OURS = (HourhandError, NotConfigured)
+"""Errors whose detail is a sentence already; what AWS said is their cause."""
 
 _DATE_RESOLUTION = timedelta(seconds=1)
 
@@ -140,17 +143,17 @@ class Aws:
         if self.endpoint is not None:
             host = f"{host.partition('.')[0]}.execute-api.{urlsplit(self.endpoint).netloc}"
             url = self.endpoint
+        url = url.rstrip("/") + path
         try:
-            request = AWSRequest("GET", url.rstrip("/") + path, headers={"Host": host})
-            credentials = self.session.get_credentials()
-            assert credentials is not None, "the stack was found with these credentials"
-            SigV4Auth(credentials, "execute-api", self.session.region_name).add_auth(request)
+            signature = Signature(host, region=None, profile=None, session=self.session)
+            signed = signature.headers("GET", urlsplit(url)._replace(netloc=host).geturl(), None)
+            request = AWSRequest("GET", url, headers={**signed, "host": host})
             timeouts: Any = (CONNECT_TIMEOUT_SECONDS, API_READ_SECONDS)
             # botocore's stubs know of no file here; the class takes one.
             verify: Any = self.trust or True
             http = URLLib3Session(verify=verify, timeout=timeouts)
             answer = http.send(request.prepare())
-        except BotoCoreError as error:
+        except (BotoCoreError, NotConfigured) as error:
             raise not_seen(error, "execute-api", Call(f"GET {path}", "the API")) from error
         return ApiAnswer(answer.status_code, answer.text)
 
@@ -184,8 +187,7 @@ class Aws:
 
 def not_seen(error: Exception, service: str, call: Call) -> NotSeen:
     """Return as a sentence why ``call`` did not show anything, and what to do."""
-    # Our own adapters have translated it already; what AWS said is its cause.
-    cause = error.__cause__ if isinstance(error, HourhandError) else error
+    cause = error.__cause__ if isinstance(error, _OURS) else error
     if isinstance(cause, ClientError):
         return _not_answered_well(cause, service, call)
     if isinstance(cause, BotoCoreError):
@@ -220,7 +222,7 @@ def _not_answered_well(error: ClientError, service: str, call: Call) -> NotSeen:
 
 
 def _told(error: Exception, call: Call) -> NotSeen:
-    if isinstance(error, HourhandError):
+    if isinstance(error, _OURS):
         seen, _, mend = error.detail.partition(": ")
         mend = mend[:1].upper() + mend[1:]
         return NotSeen(Status.FAILED, seen, mend or "Try again in a moment.")

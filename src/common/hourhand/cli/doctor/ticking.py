@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.job_indexes import JobIndexes
@@ -38,6 +39,8 @@ COUNTED_DEAD = 100
 _BEGINNING = datetime(2020, 1, 1, tzinfo=UTC)
 """No job is older than Hourhand."""
 
+T = TypeVar("T")
+
 
 def ticking_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     """Yield what there is to look at."""
@@ -47,25 +50,25 @@ def ticking_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
 
 
 def _tick(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
-    table = deployment.table(CONTROL.name)
-    record = aws.look(
-        "dynamodb",
-        "GetItem",
-        f"table {table}",
-        lambda client: DynamoControlStore(client, table).read_tick(),
-    )
+    record = _look_into_control(aws, deployment, DynamoControlStore.read_tick)
     return judge_tick(record, aws.clock.now(), Timings())
 
 
 def _watermark(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
+    state = _look_into_control(aws, deployment, DynamoControlStore.read_watermark)
+    yield judge_watermark(state, aws.clock.now())
+
+
+def _look_into_control(
+    aws: Aws, deployment: Deployment, read: Callable[[DynamoControlStore], T]
+) -> T:
     table = deployment.table(CONTROL.name)
-    state = aws.look(
+    return aws.look(
         "dynamodb",
         "GetItem",
         f"table {table}",
-        lambda client: DynamoControlStore(client, table).read_watermark(),
+        lambda client: read(DynamoControlStore(client, table)),
     )
-    yield judge_watermark(state, aws.clock.now())
 
 
 def _dead(aws: Aws, deployment: Deployment) -> Iterator[Finding]:

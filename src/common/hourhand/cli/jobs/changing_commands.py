@@ -9,16 +9,7 @@ import typer
 
 from hourhand.cli.exits import FAILED
 from hourhand.cli.jobs.arguments import DryRunOption, EverythingOption, JobId, JobIds
-from hourhand.cli.jobs.filters import (
-    CreatedAfter,
-    CreatedBefore,
-    Filters,
-    HandlerFilter,
-    ScheduleFilter,
-    StatusFilter,
-    TagFilter,
-    TenantFilter,
-)
+from hourhand.cli.jobs.filters import Filters, takes_filters
 from hourhand.cli.reading import Seconds, read_duration, read_json, read_time
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -52,16 +43,12 @@ SOME_FAILED = {FAILED: "the answer was no, or some of the jobs could not be chan
 
 
 @verb(example="hourhand jobs cancel --handler send-welcome --status PENDING", codes=SOME_FAILED)
-def cancel_jobs(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+@takes_filters
+def cancel_jobs(
     session: Session,
     ids: JobIds = None,
-    status: StatusFilter = None,
-    handler: HandlerFilter = None,
-    schedule: ScheduleFilter = None,
-    tenant: TenantFilter = None,
-    tag: TagFilter = None,
-    created_after: CreatedAfter = None,
-    created_before: CreatedBefore = None,
+    *,
+    filters: Filters,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -72,30 +59,17 @@ def cancel_jobs(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     """
     from hourhand.cli.jobs.bulk import CANCEL, Choice, operate
 
-    filters = Filters(
-        status=status,
-        handler=handler,
-        schedule=schedule,
-        tenant=tenant,
-        tag=tag,
-        created_after=created_after,
-        created_before=created_before,
-    )
     choice = Choice(ids=ids or (), filters=filters, everything=all)
     return operate(session, CANCEL, choice, is_sure=yes, is_dry=dry_run)
 
 
 @verb(example="hourhand jobs redrive --handler send-welcome --created-after 1d", codes=SOME_FAILED)
-def redrive_jobs(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+@takes_filters
+def redrive_jobs(
     session: Session,
     ids: JobIds = None,
-    status: StatusFilter = None,
-    handler: HandlerFilter = None,
-    schedule: ScheduleFilter = None,
-    tenant: TenantFilter = None,
-    tag: TagFilter = None,
-    created_after: CreatedAfter = None,
-    created_before: CreatedBefore = None,
+    *,
+    filters: Filters,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -107,15 +81,6 @@ def redrive_jobs(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags
     """
     from hourhand.cli.jobs.bulk import REDRIVE, Choice, operate
 
-    filters = Filters(
-        status=status,
-        handler=handler,
-        schedule=schedule,
-        tenant=tenant,
-        tag=tag,
-        created_after=created_after,
-        created_before=created_before,
-    )
     choice = Choice(ids=ids or (), filters=filters, everything=all)
     return operate(session, REDRIVE, choice, is_sure=yes, is_dry=dry_run)
 

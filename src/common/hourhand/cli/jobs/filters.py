@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hourhand.cli.completing import handler_names, schedule_ids
+from hourhand.cli.gathering import gathering
 from hourhand.cli.output.times import duration
 from hourhand.cli.reading import read_tag, read_time_ago
 from hourhand.domain.model import JobStatus
@@ -121,6 +123,20 @@ class Filters:
             if limit is not None:
                 parts.append(f"created {name} {_told(limit)}")
         return ", ".join(parts)
+
+
+FILTER_FLAGS: Mapping[str, Any] = {
+    "status": StatusFilter,
+    "handler": HandlerFilter,
+    "schedule": ScheduleFilter,
+    "tenant": TenantFilter,
+    "tag": TagFilter,
+    "created_after": CreatedAfter,
+    "created_before": CreatedBefore,
+}
+
+takes_filters = gathering("filters", FILTER_FLAGS, into=Filters)
+"""Give a verb all of these flags in the place of ``filters``: the `Filters` that they come to."""
 
 
 def _told(limit: datetime | timedelta) -> str:

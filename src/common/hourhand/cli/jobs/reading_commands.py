@@ -8,27 +8,13 @@ import typer
 
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
 from hourhand.cli.jobs.arguments import JobId
-from hourhand.cli.jobs.filters import (
-    CreatedAfter,
-    CreatedBefore,
-    Filters,
-    HandlerFilter,
-    ScheduleFilter,
-    StatusFilter,
-    TagFilter,
-    TenantFilter,
-)
+from hourhand.cli.jobs.filters import Filters, takes_filters
+from hourhand.cli.limits import DEFAULT_LIMIT, AllOption, LimitOption
 from hourhand.cli.reading import Seconds, read_duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.cli.watching import DEFAULT_EVERY_SECONDS, EveryOption, WatchOption
 
-DEFAULT_LIMIT = 50
-
-LimitOption = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many at most.")
-]
-AllOption = Annotated[bool, typer.Option("--all", help="Every one, however many there are.")]
 WaitOption = Annotated[
     Seconds | None,
     typer.Option(
@@ -44,15 +30,11 @@ WaitOption = Annotated[
     example="hourhand jobs list --status DEAD --created-after 2h",
     codes=dict.fromkeys((NOT_FOUND, REFUSED)),
 )
-def list_jobs(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+@takes_filters
+def list_jobs(
     session: Session,
-    status: StatusFilter = None,
-    handler: HandlerFilter = None,
-    schedule: ScheduleFilter = None,
-    tenant: TenantFilter = None,
-    tag: TagFilter = None,
-    created_after: CreatedAfter = None,
-    created_before: CreatedBefore = None,
+    *,
+    filters: Filters,
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
     watch: WatchOption = False,
@@ -65,15 +47,6 @@ def list_jobs(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     """
     from hourhand.cli.jobs.listing import list_found, watch_found
 
-    filters = Filters(
-        status=status,
-        handler=handler,
-        schedule=schedule,
-        tenant=tenant,
-        tag=tag,
-        created_after=created_after,
-        created_before=created_before,
-    )
     if watch:
         watch_found(session, filters, limit, every)
     list_found(session, filters, None if all else limit)

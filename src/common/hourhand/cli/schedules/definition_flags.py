@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
 from hourhand.cli.completing import handler_names
+from hourhand.cli.gathering import gathering
 from hourhand.cli.jobs.submit_command import (
     AttemptsOption,
     BackoffOption,
@@ -240,22 +239,5 @@ DEFINITION_FLAGS: Mapping[str, Any] = {
 }
 """By the name of the parameter. None has a default: what is not given is not sent."""
 
-Command = Callable[..., int | None]
-
-
-def takes_definition(command: Command) -> Command:
-    """Give ``command`` these flags. It gets the API's fields that they came to as ``given``."""
-
-    @wraps(command)
-    def run(*arguments: Any, **flags: Any) -> int | None:
-        given = fields_given({name: flags.pop(name) for name in DEFINITION_FLAGS})
-        return command(*arguments, given=given, **flags)
-
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    parameters = [each for each in own if each.name != "given"]
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in DEFINITION_FLAGS.items()
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # for inspect
-    return run
+takes_definition = gathering("given", DEFINITION_FLAGS, into=lambda **flags: fields_given(flags))
+"""Give a verb these flags in the place of ``given``: the API's fields that they come to."""

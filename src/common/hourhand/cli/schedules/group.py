@@ -11,6 +11,7 @@ import typer
 from hourhand.cli.completing import schedule_ids
 from hourhand.cli.exits import DONE, FAILED
 from hourhand.cli.helping import Noun
+from hourhand.cli.limits import DEFAULT_LIMIT, AllOption, LimitOption
 from hourhand.cli.reading import read_time
 from hourhand.cli.schedules.definition_flags import takes_definition
 from hourhand.cli.session import Session
@@ -19,7 +20,6 @@ from hourhand.cli.watching import DEFAULT_EVERY_SECONDS, EveryOption, WatchOptio
 from hourhand.domain.overlap import OverlapPolicy
 from hourhand.domain.schedules import BackfillOrder, Reprocess
 
-DEFAULT_LIMIT = 50
 PAST = 10
 
 schedules = Noun(
@@ -50,10 +50,6 @@ FileOption = Annotated[
         "for stdin. Flags go before its fields.",
     ),
 ]
-LimitOption = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many at most.")
-]
-AllOption = Annotated[bool, typer.Option("--all", help="Every one, however many there are.")]
 PastOption = Annotated[
     int,
     typer.Option("--past", metavar="N", min=0, help="How many of the last times to tell."),
@@ -128,8 +124,9 @@ PreviewedId = Annotated[
 def put(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
-    given: Mapping[str, Any],
     file: FileOption = None,
+    *,
+    given: Mapping[str, Any],
 ) -> None:
     """Create a schedule, or replace it whole.
 
@@ -281,11 +278,12 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 @takes_definition
 def preview(
     session: Session,
-    given: Mapping[str, Any],
     id: PreviewedId = None,  # noqa: A002 (the argument's name)
     file: FileOption = None,
     count: CountOption = 10,
     after: AfterOption = None,
+    *,
+    given: Mapping[str, Any],
 ) -> None:
     """Tell when a schedule would fire, in its zone and in UTC, and what changes of clocks do to it.
 
@@ -307,15 +305,7 @@ def preview(
 )
 def delete(session: Session, ids: ScheduleIds, yes: YesOption = False) -> int:
     """Delete schedules. Their pending jobs are cancelled, running ones go on."""
-    from hourhand.cli.schedules.several import counted, do_to_each
+    from hourhand.cli.schedules.several import Kind, delete_each
 
-    session.confirm(f"Delete {counted(ids, 'schedule')}?", is_sure=yes)
-
-    def act(each: str) -> None:
-        session.client.schedules.delete(each)
-        if session.is_json:
-            session.print_json({"id": each, "deleted": True})
-        else:
-            session.remark(f"{each}  deleted", style="")
-
-    return do_to_each(session, ids, act)
+    schedule = Kind("schedule", "id", session.client.schedules.delete)
+    return delete_each(session, ids, schedule, is_sure=yes)

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from http import HTTPStatus
 from typing import Any
 
+from hourhand.client import NotFound, PreviewedFire
 from hourhand.domain.times import rfc3339
 from hourhand.handlers import Registry, load_handlers
-from hourhand.local.demo.client import DemoFailed
+from hourhand.local.demo.client import failures_told
 from hourhand.local.demo.nominal_times import (
     Fire,
     problems_of_fires,
@@ -83,10 +83,11 @@ def run_clock_changes(seasons: Sequence[Season] = SEASONS) -> ClockChange:
         registry = load_handlers(HANDLERS)
     days: list[Day] = []
     problems: list[str] = []
-    for season in seasons:
-        of_season, wrong = _run(season, registry)
-        days += of_season
-        problems += wrong
+    with failures_told():
+        for season in seasons:
+            of_season, wrong = _run(season, registry)
+            days += of_season
+            problems += wrong
     seconds = time.monotonic() - began_at
     return ClockChange(days=tuple(days), problems=tuple(problems), seconds=seconds)
 
@@ -101,7 +102,7 @@ def _run(season: Season, registry: Registry) -> tuple[list[Day], list[str]]:
         f"in virtual time: {line.sentence} {dict(line.fields)}" for line in world.telemetry.warnings
     ]
     for name, text in names.items():
-        fires = read_history(world, name)
+        fires = read_history(world.client, name)
         problems += problems_of_fires(name, fires, expected=season.expected(text))
         jobs = {fire.at: _job_of(world, fire) for fire in fires}
         problems += problems_of_jobs(name, jobs)
@@ -109,23 +110,26 @@ def _run(season: Season, registry: Registry) -> tuple[list[Day], list[str]]:
     return sorted(days, key=lambda day: day.date), problems
 
 
-def _put(world: VirtualWorld, name: str, expression: str, season: Season) -> list[dict[str, Any]]:
+def _put(
+    world: VirtualWorld, name: str, expression: str, season: Season
+) -> tuple[PreviewedFire, ...]:
     """Put a schedule; return what its preview told of the nominal times to come."""
     body = {"expression": expression, "timezone": ZONE, "handler": HANDLER}
     if expression == RATE:
         body["anchor"] = rfc3339(season.start)
     count = len(season.expected(expression))
-    previewed = world.post("/v1/schedules/preview", {"schedule": body, "count": count})
-    answer = world.put(f"/v1/schedules/{name}", body)
-    if previewed.status != HTTPStatus.OK or answer.status != HTTPStatus.CREATED:
-        raise DemoFailed(f"{name} was refused: {previewed.body} {answer.body}")
-    fires: list[dict[str, Any]] = previewed.body["fires"]
-    return fires
+    previewed = world.client.schedules.preview(body, count=count)
+    world.client.schedules.put(name, body)
+    return previewed.fires
 
 
 def _job_of(world: VirtualWorld, fire: Fire) -> Mapping[str, Any]:
-    answer = world.get(f"/v1/jobs/{fire.job_id}")
-    return answer.body if answer.status == HTTPStatus.OK else {}
+    if fire.job_id is None:
+        return {}
+    try:
+        return world.client.get(fire.job_id).raw
+    except NotFound:
+        return {}
 
 
 def problems_of_jobs(name: str, jobs: Mapping[datetime, Mapping[str, Any]]) -> list[str]:
@@ -147,17 +151,16 @@ def problems_of_jobs(name: str, jobs: Mapping[datetime, Mapping[str, Any]]) -> l
 
 def _days(
     expression: str,
-    told: Sequence[Mapping[str, Any]],
+    told: Sequence[PreviewedFire],
     jobs: Mapping[datetime, Mapping[str, Any]],
 ) -> list[Day]:
     """Return what came on which local day; of the times that the preview told of."""
     by_day: dict[date, list[Occurrence]] = defaultdict(list)
     for fire in told:
-        at, local = datetime.fromisoformat(fire["at"]), datetime.fromisoformat(fire["local"])
-        if at in jobs:
-            lateness = jobs[at].get("lateness_ms")
-            by_day[local.date()].append(
-                Occurrence(at=at, local=local, note=fire["note"], lateness_ms=lateness)
+        if fire.at in jobs:
+            lateness = jobs[fire.at].get("lateness_ms")
+            by_day[fire.local.date()].append(
+                Occurrence(at=fire.at, local=fire.local, note=fire.note, lateness_ms=lateness)
             )
     return [
         Day(date=day, expression=expression, occurrences=tuple(of_day))

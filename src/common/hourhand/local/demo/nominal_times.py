@@ -6,22 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
+from hourhand.client import Client
 from hourhand.domain.times import rfc3339
-from hourhand.local.demo.client import Answer, DemoFailed
+from hourhand.local.demo.client import DemoFailed
 
 PAGE = 200
-MAX_PAGES = 50
+MAX_ROWS = 10_000
 """A history in the demo has a few dozen rows."""
-
-
-class Reader(Protocol):
-    """What a history is read from."""
-
-    def get(self, path: str) -> Answer:
-        """Read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,22 +26,21 @@ class Fire:
     reason: str | None
 
 
-def read_history(api: Reader, schedule_id: str) -> list[Fire]:
+def read_history(client: Client, schedule_id: str) -> list[Fire]:
     """Return what became of a schedule's own nominal times, the oldest first.
 
-    Raises `DemoFailed` where the history cannot be read, or does not end.
+    Raises `DemoFailed` where the history does not end, and `ClientError`.
     """
-    fires: list[Fire] = []
-    cursor = ""
-    for _ in range(MAX_PAGES):
-        answer = api.get(f"/v1/schedules/{schedule_id}/occurrences?limit={PAGE}{cursor}")
-        if answer.status != HTTPStatus.OK:
-            raise DemoFailed(f"The history of {schedule_id} cannot be read: {answer.body}.")
-        fires += [_fire(row) for row in answer.body["occurrences"] if row["kind"] == "schedule"]
-        if answer.body["next_cursor"] is None:
-            return fires[::-1]
-        cursor = f"&cursor={answer.body['next_cursor']}"
-    raise DemoFailed(f"The history of {schedule_id} does not end.")
+    found = client.schedules.occurrences(schedule_id, page_size=PAGE, limit=MAX_ROWS)
+    rows = list(found)
+    if len(rows) == MAX_ROWS:
+        raise DemoFailed(f"The history of {schedule_id} does not end.")
+    fires = [
+        Fire(at=row.at, job_id=row.job_id, reason=row.reason)
+        for row in rows
+        if row.kind == "schedule"
+    ]
+    return fires[::-1]
 
 
 def problems_of_fires(
@@ -83,8 +75,3 @@ def problems_of_result(job: Mapping[str, Any] | None) -> list[str]:
     if told is not None and datetime.fromisoformat(told) == datetime.fromisoformat(nominal):
         return []
     return [f"{job['id']}: its handler was told {told}, not {nominal}"]
-
-
-def _fire(row: Mapping[str, Any]) -> Fire:
-    at = datetime.fromisoformat(row["at"])
-    return Fire(at=at, job_id=row["job_id"], reason=row["reason"])

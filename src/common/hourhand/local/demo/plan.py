@@ -84,9 +84,9 @@ class PlannedJob:
     fields: Mapping[str, Any] = field(default_factory=dict)
     expected: Expected = field(default_factory=Expected)
 
-    def body(self, start: datetime) -> dict[str, Any]:
-        """Return what is posted to ``/v1/jobs`` when the demo began at ``start``."""
-        body = {
+    def submission(self, start: datetime) -> dict[str, Any]:
+        """Return what the client is told to submit when the demo began at ``start``."""
+        submission = {
             "handler": self.handler,
             "payload": dict(self.payload),
             "priority": self.priority.value,
@@ -94,10 +94,10 @@ class PlannedJob:
             **self.fields,
         }
         if self.due_seconds is not None and self.is_absolute:
-            body["run_at"] = rfc3339(start + timedelta(seconds=self.due_seconds))
+            submission["run_at"] = rfc3339(start + timedelta(seconds=self.due_seconds))
         elif self.due_seconds is not None:
-            body["delay_seconds"] = self.due_seconds - self.submit_seconds
-        return body
+            submission["delay"] = self.due_seconds - self.submit_seconds
+        return submission
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 from typing import Any
 
+from hourhand.client import Client
 from hourhand.domain.model import JobStatus
 from hourhand.domain.times import rfc3339
-from hourhand.local.demo.client import Answer, ApiClient, DemoFailed
 from hourhand.local.demo.nominal_times import Fire, problems_of_fires, read_history
 from hourhand.local.demo.plan import PlannedJob
 from hourhand.local.demo.planned_schedules import PUT_SCHEDULES_AT, PlannedSchedule
@@ -45,34 +44,30 @@ class Recurring:
     _deleted: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _fires: dict[str, list[Fire]] = field(default_factory=dict)
 
-    def put(self, planned: PlannedSchedule, client: ApiClient) -> None:
-        """Create a schedule. Raises `DemoFailed` for any other answer than that it is there."""
-        answer = client.put(f"/v1/schedules/{planned.name}", planned.body(self._start))
-        if answer.status != HTTPStatus.CREATED:
-            raise DemoFailed(f"{planned.name} was answered with {answer.status}: {answer.body}")
+    def put(self, planned: PlannedSchedule, client: Client) -> None:
+        """Create a schedule. Raises `ClientError` where that is refused."""
+        made = client.schedules.put(planned.name, planned.body(self._start))
         self._planned[planned.name] = planned
-        self._put_at[planned.name] = datetime.fromisoformat(answer.body["created_at"])
+        self._put_at[planned.name] = made.created_at
 
-    def is_at_rest(self, name: str, client: ApiClient) -> bool:
+    def is_at_rest(self, name: str, client: Client) -> bool:
         """Whether all that was due by now has ended, and nothing is due in a moment.
 
-        What still waits when its schedule is deleted is withdrawn. Raises `DemoFailed` where the
+        What still waits when its schedule is deleted is withdrawn. Raises `ClientError` where the
         jobs cannot be listed.
         """
-        jobs = _jobs_of(client.get(f"/v1/jobs?schedule_id={name}&limit={MAX_JOBS}"))
+        jobs = _jobs_of(name, client)
         soon = self._now() + A_MOMENT
         waiting = [job for job in jobs if not JobStatus(job["status"]).is_final]
         return all(datetime.fromisoformat(job["occurrence"]) > soon for job in waiting)
 
-    def delete(self, name: str, client: ApiClient) -> None:
-        """Delete it. Raises `DemoFailed` where it cannot be."""
+    def delete(self, name: str, client: Client) -> None:
+        """Delete it. Raises `ClientError` where it cannot be."""
         begin = self._now()
-        answer = client.delete(f"/v1/schedules/{name}")
-        if answer.status != HTTPStatus.NO_CONTENT:
-            raise DemoFailed(f"{name} could not be deleted: {answer.body}")
+        client.schedules.delete(name)
         self._deleted[name] = (begin, self._now())
 
-    def read_jobs(self, client: ApiClient) -> dict[str, PlannedJob]:
+    def read_jobs(self, client: Client) -> dict[str, PlannedJob]:
         """Return by id the jobs that came of the deleted schedules' times; keeps what it read."""
         self._fires = {name: read_history(client, name) for name in self._deleted}
         return {
@@ -93,15 +88,14 @@ class Recurring:
             for name, fires in self._fires.items()
         )
 
-    def problems(self, client: ApiClient) -> list[str]:
+    def problems(self, client: Client) -> list[str]:
         """Return in words what is wrong with the times that came, and with all their jobs."""
         problems: list[str] = []
         for name, fires in self._fires.items():
             problems += problems_of_fires(
                 name, fires, expected=self._expected(name), allowed=self._allowed(name)
             )
-            answer = client.get(f"/v1/jobs?schedule_id={name}&limit={MAX_JOBS}")
-            problems += _problems_of_jobs(name, fires, _jobs_of(answer))
+            problems += _problems_of_jobs(name, fires, _jobs_of(name, client))
         return problems
 
     def _expected(self, name: str) -> list[datetime]:
@@ -124,11 +118,9 @@ def _as_planned(schedule: PlannedSchedule, fire: Fire) -> PlannedJob:
     )
 
 
-def _jobs_of(answer: Answer) -> list[dict[str, Any]]:
-    if answer.status != HTTPStatus.OK:
-        raise DemoFailed(f"The jobs of a schedule cannot be listed: {answer.body}")
-    jobs: list[dict[str, Any]] = answer.body["jobs"]
-    return jobs
+def _jobs_of(name: str, client: Client) -> list[Mapping[str, Any]]:
+    found = client.list(schedule_id=name, page_size=MAX_JOBS, limit=MAX_JOBS)
+    return [job.raw for job in found]
 
 
 def _problems_of_jobs(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from http import HTTPStatus
 
-from hourhand.local.demo.client import ApiClient
+from hourhand.client import Client, NotFound
 from hourhand.local.demo.ledger import read_runs
 from hourhand.local.demo.nominal_times import problems_of_result
 from hourhand.local.demo.plan import POISON, PlannedJob
@@ -29,7 +28,7 @@ class Review:
     recurring: Recurring
 
     def verdict(
-        self, client: ApiClient, *, ledger: Iterable[str], dead_letters: Iterable[str]
+        self, client: Client, *, ledger: Iterable[str], dead_letters: Iterable[str]
     ) -> Verdict:
         """Ask the API for every job and for each schedule's history, and judge."""
         observed = [
@@ -89,9 +88,10 @@ class Review:
         return None
 
 
-def _observe(planned: PlannedJob, job_id: str, client: ApiClient) -> Observed:
-    answer = client.get(f"/v1/jobs/{job_id}")
-    if answer.status != HTTPStatus.OK:
+def _observe(planned: PlannedJob, job_id: str, client: Client) -> Observed:
+    try:
+        job = client.get(job_id)
+    except NotFound:
         return Observed(planned=planned, job_id=job_id, job=None)
-    events = client.get(f"/v1/jobs/{job_id}/events").body["events"]
-    return Observed(planned=planned, job_id=job_id, job=answer.body, events=events)
+    events = [event.raw for event in client.events(job_id)]
+    return Observed(planned=planned, job_id=job_id, job=job.raw, events=events)

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
 
-from hourhand.domain.model import JobStatus
+from hourhand.client import Client, NotFound
 from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
-from hourhand.local.demo.client import ApiClient, DemoFailed
+from hourhand.local.demo.client import DemoFailed, client_of, failures_told
 from hourhand.local.demo.clock_change import ClockChange, run_clock_changes
 from hourhand.local.demo.dead_letters import read_dead_letters
 from hourhand.local.demo.library import standard_library_modules
@@ -140,13 +138,11 @@ class Demo:
     def run(self) -> Outcome:
         """Run it. Raises `HourhandError` where it could not even be tried."""
         plan = make_plan(standard_library_modules(), self.options.jobs, pace=self.options.pace)
-        with ExitStack() as stack:
+        with failures_told(), ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hourhand-demo-")))
             cloud = self._start_cloud(folder)
             stack.callback(cloud.stop)
-            address = urlsplit(cloud.url)
-            client = ApiClient(str(address.hostname), int(address.port or 0))
-            stack.callback(client.close)
+            client = stack.enter_context(client_of(cloud.url))
             self.screen.started(cloud, plan)
             self._take_steps(plan, cloud, client)
             self._wait_for_the_end(client)
@@ -182,7 +178,7 @@ class Demo:
 
     # --- the steps ---
 
-    def _take_steps(self, plan: list[Step], cloud: LocalCloud, client: ApiClient) -> None:
+    def _take_steps(self, plan: list[Step], cloud: LocalCloud, client: Client) -> None:
         self._started_at = time.monotonic()
         start = datetime.now(UTC)
         self._recurring = Recurring(start)
@@ -192,25 +188,19 @@ class Demo:
             self._pace(cloud)
             self._take(step, start, cloud, client)
 
-    def _take(self, step: Step, start: datetime, cloud: LocalCloud, client: ApiClient) -> None:
+    def _take(self, step: Step, start: datetime, cloud: LocalCloud, client: Client) -> None:
         match step.action:
             case Submit(job):
-                self._ids[job.name] = self._submit(
-                    job, start, client, expected_status=HTTPStatus.CREATED
-                )
+                self._keep(job, client.submit(**job.submission(start)).id)
             case SubmitBatch(jobs):
                 self._submit_batch(jobs, start, client)
             case SubmitAgain(name):
-                again = self._submit(
-                    self._planned[name], start, client, expected_status=HTTPStatus.OK
-                )
+                again = client.submit(**self._planned[name].submission(start)).id
                 if again != self._ids[name]:
                     raise DemoFailed(f"The same key gave another job: {again}.")
                 self._say(f"submitted {again} again under its idempotency key: the same job")
             case Cancel(name):
-                answer = client.post(f"/v1/jobs/{self._ids[name]}/cancel", {})
-                if answer.status != HTTPStatus.OK:
-                    raise DemoFailed(f"A waiting job could not be cancelled: {answer.body}.")
+                client.cancel(self._ids[name])
                 self._say(f"cancelled {self._ids[name]} before its time")
             case PutSchedule() | DeleteSchedule() as action:
                 self._change_schedules(action, client)
@@ -220,24 +210,21 @@ class Demo:
             case KillLeader():
                 self._start_hunt(cloud)
 
-    def _submit(
-        self, job: PlannedJob, start: datetime, client: ApiClient, *, expected_status: int
-    ) -> str:
-        answer = client.post("/v1/jobs", job.body(start))
-        if answer.status != expected_status:
-            raise DemoFailed(f"{job.name} was answered with {answer.status}: {answer.body}")
-        return str(answer.body["id"])
+    def _keep(self, job: PlannedJob, job_id: str) -> None:
+        if job_id in self._ids.values():
+            raise DemoFailed(f"{job.name} was not made: the answer was another job, {job_id}.")
+        self._ids[job.name] = job_id
 
-    def _submit_batch(self, jobs: Sequence[PlannedJob], start: datetime, client: ApiClient) -> None:
-        answer = client.post("/v1/jobs/batch", {"jobs": [job.body(start) for job in jobs]})
-        for job, result in zip(jobs, answer.body.get("results", ()), strict=True):
-            if "job" not in result:
-                raise DemoFailed(f"{job.name} was refused in a batch: {result}")
-            self._ids[job.name] = result["job"]["id"]
+    def _submit_batch(self, jobs: Sequence[PlannedJob], start: datetime, client: Client) -> None:
+        results = client.submit_many([job.submission(start) for job in jobs])
+        for job, result in zip(jobs, results, strict=True):
+            if result.job is None:
+                raise DemoFailed(f"{job.name} was refused in a batch: {result.error}")
+            self._keep(job, result.job.id)
         others = len(jobs) - 1
         self._say(f"submitted {self._ids[POISON]}, which kills whoever runs it, among {others}")
 
-    def _change_schedules(self, action: PutSchedule | DeleteSchedule, client: ApiClient) -> None:
+    def _change_schedules(self, action: PutSchedule | DeleteSchedule, client: Client) -> None:
         if isinstance(action, PutSchedule):
             self._recurring.put(action.schedule, client)
             self._say(f"put the schedule {action.schedule.name}: {action.schedule.expression}")
@@ -279,7 +266,7 @@ class Demo:
 
     # --- the end ---
 
-    def _wait_for_the_end(self, client: ApiClient) -> None:
+    def _wait_for_the_end(self, client: Client) -> None:
         """Wait until no job is open any more, or its time is over: then it is judged as it is."""
         give_up_at = time.monotonic() + END_SECONDS
         known = set[str]()
@@ -289,8 +276,7 @@ class Demo:
             if not left:
                 break
             for job_id in left[:MAX_LOOKS]:
-                answer = client.get(f"/v1/jobs/{job_id}")
-                if answer.status != HTTPStatus.OK or JobStatus(answer.body["status"]).is_final:
+                if _is_over(job_id, client):
                     known.add(job_id)
             self._sleep(OPEN_LOOK_SECONDS)
         if self._hunt is not None:
@@ -299,7 +285,7 @@ class Demo:
     def _succeeded(self, job_id: str) -> bool:
         return job_id in self.tracker.ended_jobs
 
-    def _judge(self, folder: Path, cloud: LocalCloud, client: ApiClient) -> Outcome:
+    def _judge(self, folder: Path, cloud: LocalCloud, client: Client) -> Outcome:
         seconds = time.monotonic() - self._started_at
         review = Review(
             planned=self._planned,
@@ -355,6 +341,14 @@ class Demo:
                 not_succeeded_attempts=self.tracker.retries(),
             )
         )
+
+
+def _is_over(job_id: str, client: Client) -> bool:
+    try:
+        return client.get(job_id).is_final
+    except NotFound:
+        # Nothing is left to wait for; the review tells that it is lost.
+        return True
 
 
 def _ledger_lines(ledger: Path) -> list[str]:

@@ -6,23 +6,21 @@ scheduler ticks, and handlers run here, whenever they are due.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
-from typing import Any
 
+from hourhand.client import Client
 from hourhand.handlers import Registry
-from hourhand.local.demo.client import Answer, DemoFailed
+from hourhand.local.demo.client import DemoFailed, client_of
 from hourhand.testing import FakeClock, GoesRound
-from hourhand.testing.events import body_of, request_event
+from hourhand.testing.fake_hourhand import ENDPOINT
+from hourhand.testing.in_process import InProcessTransport
 from hourhand.testing.inline_runner import InlineRunner
 from hourhand.testing.installation import Installation
 from hourhand.testing.live_handlers import LiveHandlers
 
-_HEADERS = {"content-type": "application/json"}
-
 
 class VirtualWorld:
-    """An installation of which the time is ours."""
+    """An installation of which the time is ours; ``client`` asks its API."""
 
     def __init__(self, start: datetime, registry: Registry) -> None:
         """Begin at ``start``, an aware datetime; ``registry`` holds the handlers."""
@@ -31,18 +29,8 @@ class VirtualWorld:
         runner = InlineRunner(handlers, self.clock)
         self._installation = Installation(self.clock, handlers, runner, after_each=_go_on)
         self.telemetry = self._installation.telemetry
-
-    def get(self, path: str) -> Answer:
-        """Read from the API."""
-        return self._ask("GET", path, None)
-
-    def put(self, path: str, body: dict[str, Any]) -> Answer:
-        """Create or replace by the API."""
-        return self._ask("PUT", path, body)
-
-    def post(self, path: str, body: dict[str, Any]) -> Answer:
-        """Ask the API for what is no plain read."""
-        return self._ask("POST", path, body)
+        transport = InProcessTransport(self._installation.app)
+        self.client: Client = client_of(ENDPOINT, transport)
 
     def run_until(self, end: datetime) -> None:
         """Let time pass until ``end``, with all that happens meanwhile."""
@@ -50,13 +38,6 @@ class VirtualWorld:
             self._installation.run_until(end)
         except GoesRound as error:
             raise DemoFailed(str(error)) from error
-
-    def _ask(self, method: str, target: str, body: dict[str, Any] | None) -> Answer:
-        path, _, query = target.partition("?")
-        encoded = b"" if body is None else json.dumps(body).encode()
-        event = request_event(method, path, query, _HEADERS, encoded)
-        answer = self._installation.app(event, None)
-        return Answer(answer["statusCode"], json.loads(body_of(answer) or b"null"))
 
 
 def _go_on() -> None:
