@@ -247,7 +247,7 @@ def test_a_wait_of_no_time_looks_once(calling: Calling) -> None:
 
 
 def test_a_wait_without_pauses_is_refused(calling: Calling) -> None:
-    with pytest.raises(Invalid, match="poll_seconds must be more than 0"):
+    with pytest.raises(Invalid, match="poll_seconds must be a number of seconds above 0"):
         calling(Script(job_answer()))("wait", "j1", poll_seconds=0)
 
 

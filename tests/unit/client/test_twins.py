@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, assert_type
 
@@ -10,6 +11,7 @@ import pytest
 
 from hourhand import AsyncClient as LazyAsyncClient
 from hourhand import Client as LazyClient
+from hourhand import client
 from hourhand.client import (
     AsyncCalendars,
     AsyncClient,
@@ -19,6 +21,8 @@ from hourhand.client import (
     Calendar,
     Calendars,
     Client,
+    ClientError,
+    Invalid,
     Job,
     JobSummary,
     Occurrence,
@@ -71,6 +75,16 @@ def test_help_tells_every_argument() -> None:
 
 def test_both_are_found_at_the_top() -> None:
     assert (LazyClient, LazyAsyncClient) == (Client, AsyncClient)
+
+
+def test_a_traceback_names_an_error_by_where_it_is_imported_from() -> None:
+    errors = [one for one in vars(client).values() if inspect.isclass(one)]
+    errors = [one for one in errors if issubclass(one, ClientError)]
+
+    assert len(errors) >= 12
+    assert {one.__module__ for one in errors} == {"hourhand.client"}
+    lost = pickle.loads(pickle.dumps(Invalid("No.")))  # noqa: S301 - our own
+    assert type(lost) is Invalid
 
 
 if TYPE_CHECKING:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -21,6 +24,9 @@ from hourhand.domain.timings import Timings
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.news import News, Tell
 from hourhand.settings import read_settings
+
+NAME = "hourhand"
+"""The name of the installed script."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +79,9 @@ def run_dev(options: DevOptions) -> None:
         console.print("[dim]Starting the local cloud ...[/]")
         cloud.start()
         try:
-            _greet(console, options, timings, cloud)
+            # Who ended it while it started wants no advice any more.
+            if not asked_to_end.is_set():
+                _greet(console, options, timings, cloud)
             asked_to_end.wait()
             console.print("[dim]Ending: running jobs get a moment. Ctrl-C again to end at once.[/]")
         finally:
@@ -146,9 +154,12 @@ def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Cloud
     for name, value in rows.items():
         console.print(f"  [dim]{name:<9}[/] {value}")
     console.print()
-    console.print("[dim]Try:[/]")
-    for command in _commands(url, cloud.handler_names):
-        console.print(Text(f"  {command}"))
+    console.print("Try")
+    for purpose, commands in first_commands(program_name(), url, cloud.handler_names).items():
+        console.print(f"  [dim]{purpose}[/]")
+        for command in commands:
+            # As it stands, to be copied: a comment beside it is no comment to every shell.
+            console.print(Text(f"    {command}"))
     console.print()
     console.print("[dim]Ctrl-C ends it. Jobs as they live:[/]")
 
@@ -172,13 +183,56 @@ def _described(options: DevOptions) -> str:
     return f"{place}; {options.workers} worker process{plural}{batch}, {tick}"
 
 
-def _commands(url: str, handlers: tuple[str, ...]) -> list[str]:
-    name = handlers[0]
-    return [
-        f"export HOURHAND_ENDPOINT={url}",
-        f"hourhand jobs submit {name} '{{}}' --watch",
-        "hourhand jobs list",
-        "hourhand dead-letters list",
-        f"hourhand schedules put often -x 'rate(10 seconds)' --handler {name} --payload '{{}}'",
-        "hourhand stats --watch",
-    ]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Trial:
+    """A handler to begin with, and a payload of which it makes something."""
+
+    handler: str
+    payload: str
+
+    def __str__(self) -> str:
+        return f"{self.handler} '{self.payload}'"
+
+
+_SUCCEEDS = _Trial(handler="send-welcome", payload='{"email": "ada@example.org", "name": "Ada"}')
+_FAILS = _Trial(handler="check-report", payload="{}")
+"""Both are of `examples.quickstart`, with which ``make dev`` runs."""
+
+
+def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str, list[str]]:
+    """Return what to type first, as ``program``, where the API is at ``url``, by what it is for.
+
+    With the handlers of the quick start, the first job succeeds at once and the second is dead at
+    once; of others, nobody knows what payload they want.
+    """
+    trial = _Trial(handler=handlers[0], payload="{}")
+    submit = f"{program} jobs submit"
+    tried = {"a job:": [f"{submit} {trial} --watch", f"{program} jobs list"]}
+    if {_SUCCEEDS.handler, _FAILS.handler} <= set(handlers):
+        trial = _SUCCEEDS
+        tried = {
+            "a job that succeeds:": [f"{submit} {trial} --watch", f"{program} jobs list"],
+            "one that fails, as it should:": [
+                f"{submit} {_FAILS} --max-attempts 1 --watch",
+                f"{program} dead-letters list",
+            ],
+        }
+    schedule = f"often -x 'rate(10 seconds)' --handler {trial.handler} --payload '{trial.payload}'"
+    return {
+        "in another terminal, once:": [f"export HOURHAND_ENDPOINT={url}"],
+        **tried,
+        "a schedule, and how everything does:": [
+            f"{program} schedules put {schedule}",
+            f"{program} stats --watch",
+        ],
+    }
+
+
+def program_name(arguments: Sequence[str] = sys.argv) -> str:
+    """Return how the command is called: by its name, or by its path where that is not enough."""
+    called = Path(arguments[0])
+    if called.name != NAME:
+        return f"python -m {__package__}"
+    found = shutil.which(NAME)
+    is_found = found is not None and Path(found).resolve() == called.resolve()
+    return NAME if is_found else shlex.quote(str(called))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import Annotated
 
@@ -106,7 +107,8 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     their files change. They see the environment of this command, but for AWS's own variables,
     which point to the simulation.
 
-    Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 could not start, 2 wrong usage.
+    Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 could not start, 2 wrong usage, 130 interrupted
+    before it began.
 
     [dim]Example: hourhand dev --handlers examples.quickstart[/]
     """
@@ -242,12 +244,23 @@ app.command()(deploy)
 
 
 def main() -> None:
-    """Run the command; the entry point of the installed script."""
+    """Run the command, and end the process with its exit code."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            # That it could not be printed is to be told as any other failure.
+            sys.stdout.flush()
     except HourhandError as error:
         first, *others = sentences_of(error)
         print("\n".join([f"hourhand: {first}", *others]), file=sys.stderr)
+        sys.exit(FAILED)
+    except OSError as error:
+        # What is left can go nowhere, and the interpreter would complain of it once more.
+        sys.stdout = sys.stderr
+        # Whoever read this has seen enough, as `head` has.
+        if error.errno != errno.EPIPE:
+            print(f"hourhand: {error}", file=sys.stderr)
         sys.exit(FAILED)
 
 

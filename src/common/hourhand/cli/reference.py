@@ -25,11 +25,12 @@ do not edit it. `hourhand VERB --help` says the same in a terminal.
 works without any flag:
 
 ```console
-$ hourhand jobs submit check-report '{{}}' --watch
+$ hourhand jobs submit send-welcome '{{"email": "ada@example.org", "name": "Ada"}}' --watch
 $ hourhand jobs list
-$ hourhand schedules put often -x 'rate(1 minute)' --handler check-report --payload '{{}}'
-$ hourhand schedules show often
+$ hourhand jobs submit check-report '{{}}' --max-attempts 1 --watch
 $ hourhand dead-letters list
+$ hourhand schedules put nightly -x '0 3 * * *' --handler check-report --payload '{{}}'
+$ hourhand schedules show nightly
 $ hourhand stats --watch
 ```
 

@@ -144,3 +144,9 @@ class WaitTimedOut(ClientError):
 
 def _first_line(kind: type[ClientError]) -> str:
     return (kind.__doc__ or "").strip().splitlines()[0].rstrip(".")
+
+
+for _each in list(globals().values()):
+    if isinstance(_each, type) and issubclass(_each, ClientError):
+        # A traceback names them by where they are to be imported from.
+        _each.__module__ = "hourhand.client"

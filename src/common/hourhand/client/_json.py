@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import reprlib
 import sys
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, TypeGuard
 from uuid import UUID
 
 from hourhand.client._errors import FieldProblem, Invalid, UnexpectedAnswer
@@ -55,19 +57,47 @@ def instant_text(field: str, instant: object) -> str:
         raise invalid(field, "must be a time that exists in UTC") from None
 
 
+def time_text(field: str, instant: object) -> str:
+    """Return a time as the API takes it: an aware datetime, or a text, which the API judges."""
+    return instant if isinstance(instant, str) else instant_text(field, instant)
+
+
 def seconds(field: str, duration: float | timedelta) -> float:
     """Return a number of seconds, or a timedelta, as a number; raise `Invalid` for another."""
     if isinstance(duration, timedelta):
         return duration.total_seconds()
-    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
+    if not _is_number(duration):
         kind = type(duration).__name__
         raise invalid(field, f"must be a number of seconds or a timedelta, not {kind}")
     return duration
 
 
+def bare_seconds(field: str, duration: object, *, above: float = -math.inf) -> float:
+    """Return a number of seconds; raise `Invalid` for all else, and for one not ``above``."""
+    if _is_number(duration):
+        try:
+            number = float(duration)
+        except OverflowError:
+            number = math.nan
+        if number > above:
+            return number
+    limit = "" if above == -math.inf else f" above {above:g}"
+    raise invalid(field, f"must be a number of seconds{limit}, not {shortened(duration)}")
+
+
+def shortened(value: object) -> str:
+    """Return what a wrong value looks like, for an error to show; no more than a glance of it."""
+    return reprlib.repr(value)
+
+
 def invalid(field: str, message: str) -> Invalid:
     """Return the error for one wrong argument."""
     return Invalid(f"{field} {message}.", errors=[FieldProblem(field, message)])
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    # A truth value is an int in Python, and a mistake here.
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _plain(value: Any) -> Any:

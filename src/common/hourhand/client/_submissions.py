@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from hourhand.client._errors import ClientError
-from hourhand.client._json import encoded, instant_text, invalid, seconds
+from hourhand.client._json import encoded, invalid, seconds, time_text
 from hourhand.client._results import Job
 from hourhand.domain.model import RetryPolicy
 
@@ -129,8 +129,8 @@ def _name(field: str) -> str:
 
 
 def _encoded_field(name: str, value: Any) -> bytes:
-    if name in _INSTANTS and not isinstance(value, (str, type(None))):
-        value = instant_text(name, value)
+    if name in _TIMES and value is not None:
+        value = time_text(name, value)
     elif name == "delay":
         value = seconds(name, value)
     elif isinstance(value, RetryPolicy):
@@ -138,4 +138,4 @@ def _encoded_field(name: str, value: Any) -> bytes:
     return encoded(value, name)
 
 
-_INSTANTS = frozenset({"run_at", "expires_at"})
+_TIMES = frozenset({"run_at", "expires_at"})

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._exchange import exchange
-from hourhand.client._json import decoded, instant_text, invalid
+from hourhand.client._json import decoded, invalid, shortened, time_text
 from hourhand.client._reading import Answered, read
 from hourhand.client._steps import Emit, Operation, Request, Session, Stream
 
@@ -30,6 +30,7 @@ class JobFilters(TypedDict, total=False):
     created_before: datetime | None
 
 
+_TIMES = frozenset({"created_after", "created_before"})
 A = TypeVar("A", bound=Answered)
 
 
@@ -39,19 +40,37 @@ def target(*parts: str, query: Mapping[str, Any] | None = None) -> str:
     Blanks are encoded as %20, which signatures of AWS want.
     """
     path = "/".join(["/v1", *(quote(part, safe="") for part in parts)])
-    given = {
-        name: instant_text(name, value) if isinstance(value, datetime) else str(value)
-        for name, value in (query or {}).items()
-        if value is not None
-    }
+    given = {name: str(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given, quote_via=quote, safe='')}" if given else path
 
 
 def named(field: str, name: object) -> str:
     """Return an id or name for a path; raise `Invalid` for what would address something else."""
     if not isinstance(name, str) or not name or name in {".", ".."}:
-        raise invalid(field, f"must be a text, the {field} of what is meant, not {name!r}")
+        raise invalid(field, f"must be a text, the {field} of what is meant, not {shortened(name)}")
+    require_encodable(field, name)
     return name
+
+
+def filters_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the filters that are given, as the API takes them; raise `Invalid` naming a wrong one.
+
+    What none but the API can judge is left to it.
+    """
+    filters = {name: value for name, value in given.items() if value is not None}
+    for name, value in filters.items():
+        if name in _TIMES:
+            filters[name] = time_text(name, value)
+        require_encodable(name, value)
+    return filters
+
+
+def require_encodable(field: str, value: object) -> None:
+    """Raise `Invalid` for a text with half a surrogate pair, which no address can hold."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError as error:
+        raise invalid(field, f"must be a text of whole characters: {error.reason}") from None
 
 
 def ask(session: Session, request: Request) -> Operation[Any]:
@@ -127,4 +146,4 @@ def pages(
 def whole_number(field: str, value: object, most: int) -> None:
     """Raise `Invalid` unless ``value`` is a whole number from 1 to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise invalid(field, f"must be a whole number from 1 to {most:,}, not {value!r}")
+        raise invalid(field, f"must be a whole number from 1 to {most:,}, not {shortened(value)}")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Unpack
 
 from hourhand.client._errors import ClientError, UnexpectedAnswer
 from hourhand.client._exchange import exchange
-from hourhand.client._json import decoded, encoded, instant_text
-from hourhand.client._operations._asking import JobFilters, next_cursor_of, target
+from hourhand.client._json import decoded, encoded
+from hourhand.client._operations._asking import JobFilters, filters_of, next_cursor_of, target
 from hourhand.client._problems import problem_failure
 from hourhand.client._reading import Answered, read
 from hourhand.client._steps import Operation, Request, Session
@@ -97,11 +96,7 @@ def _change_many(
     session: Session, verb: str, filters: Mapping[str, Any], on_progress: BulkProgress | None
 ) -> Operation[BulkReport]:
     """Call until the listing ends; a call does up to 1,000 jobs or 20 seconds of work."""
-    body = {
-        name: instant_text(name, value) if isinstance(value, datetime) else value
-        for name, value in filters.items()
-        if value is not None
-    }
+    body = filters_of(filters)
     report = BulkReport()
     cursor: str | None = None
     while True:

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Unpack
 
 from hourhand.client._errors import ClientError, WaitTimedOut
-from hourhand.client._json import invalid
+from hourhand.client._json import bare_seconds
 from hourhand.client._operations._asking import (
     JobFilters,
     ask,
     ask_for,
+    filters_of,
     members,
     named,
     pages,
@@ -131,8 +132,9 @@ def list_jobs(
     ``created_after`` and ``created_before`` (aware datetimes). ``limit`` is the most that are
     returned; ``None``: all of them. Raises `Invalid`.
     """
+    query = filters_of(filters)
     yield from pages(
-        session, JobSummary, ("jobs",), "jobs", page_size=page_size, limit=limit, query=filters
+        session, JobSummary, ("jobs",), "jobs", page_size=page_size, limit=limit, query=query
     )
 
 
@@ -147,12 +149,13 @@ def wait(
 
     It is looked at after a tenth of a second, then less and less often, down to every
     ``poll_seconds``; while it is not due yet, still less. Raises `WaitTimedOut`, which has the job
-    as it was last seen, and `NotFound`.
+    as it was last seen, `Invalid` and `NotFound`.
     """
-    if poll_seconds <= 0:
-        raise invalid("poll_seconds", "must be more than 0")
+    longest_rest = bare_seconds("poll_seconds", poll_seconds, above=0)
     time = session.time
-    ends_at = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+    ends_at = None
+    if timeout_seconds is not None:
+        ends_at = time.monotonic() + bare_seconds("timeout_seconds", timeout_seconds)
     rest = FIRST_LOOK_SECONDS
     while True:
         job = yield from get(session, job_id)
@@ -162,7 +165,7 @@ def wait(
         if until_due > 0:
             wanted = min(until_due + FIRST_LOOK_SECONDS, LONGEST_REST_SECONDS)
         else:
-            rest = min(rest * LOOK_GROWTH, poll_seconds)
+            rest = min(rest * LOOK_GROWTH, longest_rest)
             # A little earlier than asked for, so that those who wait together do not ask together.
             wanted = rest * (1.0 - session.chance() / 4)
         left = wanted if ends_at is None else ends_at - time.monotonic()

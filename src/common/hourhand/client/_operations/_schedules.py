@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
-from hourhand.client._json import encoded
+from hourhand.client._json import encoded, time_text
 from hourhand.client._operations._asking import ask, ask_for, members, named, pages, target
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
@@ -100,7 +100,9 @@ def backfill(
     ``reprocess`` (``none``, ``failed``, ``all``) which run again that have a job already. As with
     `trigger`, a lost answer is not asked for again. Raises `Invalid`, `Conflict`, `NotFound`.
     """
-    body = encoded_schedule({"from": start, "to": end, "dry_run": dry_run or None, **options})
+    # They are checked by the names that they have here: `from` cannot name an argument.
+    span = {"from": time_text("start", start), "to": time_text("end", end)}
+    body = encoded_schedule({**span, "dry_run": dry_run or None, **options})
     request = Request(
         method="POST", target=_at(schedule_id, "backfill"), body=body, is_repeatable=dry_run
     )

@@ -1,0 +1,47 @@
+"""Where the installed script begins: Ctrl-C ends it quietly, however early or late it comes.
+
+This module imports next to nothing, so that there is hardly a moment before it. To load the rest
+takes some tenths of a second, in which Ctrl-C would print a traceback of whatever was being
+imported, or be swallowed by it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+INTERRUPTED = 130
+"""The same as in `hourhand.cli.exits`, which is not loaded yet."""
+
+
+def run() -> None:
+    """Run the command; the entry point of the installed script and of ``python -m``."""
+    if sys.stdout is None:
+        # The caller closed it, and wants to know no more than how it ended.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    # Where it is ignored, as by nohup or behind a shell's &, it stays so.
+    is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        try:
+            _heed(is_heeded, _end_at_once)
+            from hourhand.cli.main import main
+
+            # From here on there may be something to close, and to tell.
+            _heed(is_heeded, signal.default_int_handler)
+            main()
+        finally:
+            # What is left is the interpreter's own end, which waits for threads.
+            _heed(is_heeded, _end_at_once)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _heed(is_heeded: bool, how: Any) -> None:
+    if is_heeded:
+        signal.signal(signal.SIGINT, how)
+
+
+def _end_at_once(_number: int, _frame: Any) -> None:
+    os._exit(INTERRUPTED)
