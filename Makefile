@@ -88,12 +88,16 @@ diff: $(INFRA_STAMP) $(NODE_STAMP) ## Show what a deployment would change
 destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables and bucket stay
 	$(CDK) destroy $(CDK_CONTEXT)
 
-# The branches of what decides (domain) and acts (services) are all tested; the rest is reported. The
-# quick half of the proof runs apart: measuring coverage would double its time.
+# What asks the same question of every interleaving, crash or input: the quick half of the proof, and
+# what is like it.
+EXHAUSTIVE := tests/proof tests/properties tests/crash/test_every_point.py tests/crash/test_interleavings.py
+
+# The branches of what decides (domain) and acts (services) are all tested; the rest is reported. What
+# is exhaustive runs apart: measuring coverage would double its time, and it adds no line to the others'.
 test: setup generator $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
-	$(BIN)/python -m pytest --ignore=tests/proof -n $(WORKERS) --cov --cov-report=term
+	$(BIN)/python -m pytest $(EXHAUSTIVE:%=--ignore=%) -n $(WORKERS) --cov --cov-report=term
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
-	$(BIN)/python -m pytest tests/proof -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest $(EXHAUSTIVE) -n $(WORKERS) --dist worksteal
 
 # The stock command line deploys the very same app to the emulator; see tests/deployed/.
 e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, update and destroy it; first without IAM, then with it

@@ -1,4 +1,4 @@
-"""What the console's tests are given: a cloud a module, a guarded page a test."""
+"""What the console's tests are given: a browser for all, a cloud a module, a page a test."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 
 from tests.browser.harness import WAIT_SECONDS, Cloud, Guard, guarded_page, running_chromium
 from tests.browser.harness_seed import Seeds
+from tests.browser.shared_tab import SharedTab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with running_chromium() as chromium:
         from playwright.sync_api import expect  # noqa: PLC0415 - not everywhere installed
@@ -36,17 +37,32 @@ def seeds(cloud: Cloud) -> Seeds:
     return Seeds(cloud)
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser, cloud: Cloud) -> Iterator[SharedTab]:
+    shared = SharedTab(browser, cloud.url)
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def context_options() -> dict[str, Any]:
-    """How the page's browser is: parametrize it for a phone, a dark screen, another zone."""
-    return {}
+def context_options() -> dict[str, Any] | None:
+    """How the page's browser is: parametrize it for a phone, a dark screen, another zone.
+
+    A test that does so has a profile of its own, the others share a tab.
+    """
+    return None
 
 
 @pytest.fixture
 def guarded(
-    browser: Browser, cloud: Cloud, context_options: dict[str, Any]
+    browser: Browser, cloud: Cloud, tab: SharedTab, context_options: dict[str, Any] | None
 ) -> Iterator[tuple[Page, Guard]]:
-    with guarded_page(browser, cloud.url, **context_options) as page_and_guard:
+    own_or_shared = (
+        tab.lend()
+        if context_options is None
+        else guarded_page(browser, cloud.url, **context_options)
+    )
+    with own_or_shared as page_and_guard:
         yield page_and_guard
 
 

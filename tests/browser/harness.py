@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, WebError
 
 IN_CI = "HOURHAND_CI"
 CHROMIUM = "HOURHAND_CHROMIUM"
@@ -32,7 +32,13 @@ _ARGUMENTS = (
     # Nothing that the browser does of its own may look like the page's doing.
     *("--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
+    # Whatever a page asks of elsewhere goes nowhere. To intercept its requests would do so as
+    # well, at the price of every request's way through the test and of the browser's cache.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+OWN_PROFILE: dict[str, Any] = {}
+"""As `context_options`: for a test whose traces cannot be taken from a shared tab."""
+
 _ROOT = Path(__file__).parents[2]
 T = TypeVar("T")
 
@@ -58,7 +64,7 @@ def running_chromium() -> Iterator[Browser]:
     """Yield a headless Chromium.
 
     Its driver keeps an event loop running in this thread until it ends: no test with a loop of its
-    own can run meanwhile, so it lives no longer than a module of tests.
+    own can run meanwhile, so it lives no longer than the tests of this folder.
     """
     try:
         from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everywhere installed
@@ -146,14 +152,22 @@ class Guard:
     """Notes what must not happen in a page: errors, refused content, requests to elsewhere."""
 
     def __init__(self, context: BrowserContext, own_origin: str) -> None:
-        """Watch every page of ``context``, and let none of them reach another origin."""
+        """Watch every page of ``context``; its own origin alone may be asked."""
         self.faults: list[str] = []
         self._allowed: list[re.Pattern[str]] = []
         self._own_origin = own_origin
+        # Where a page names no icon, the browser looks for one of its own accord.
+        self._unasked = f"{own_origin}/favicon.ico"
+        self._context = context
         context.on("console", self._hear)
-        context.on("weberror", lambda error: self._note(f"uncaught: {error.error}"))
+        context.on("weberror", self._catch)
         context.on("request", self._see)
-        context.route(lambda url: not self._is_own(url), lambda route: route.abort())
+
+    def leave(self) -> None:
+        """Watch no longer."""
+        self._context.remove_listener("console", self._hear)
+        self._context.remove_listener("weberror", self._catch)
+        self._context.remove_listener("request", self._see)
 
     def allow(self, pattern: str) -> None:
         """Expect faults in which ``pattern`` is found, such as ``status of 409``."""
@@ -170,8 +184,12 @@ class Guard:
 
     def _hear(self, message: ConsoleMessage) -> None:
         # What the page logs at all is for somebody who looks for a fault, and so are warnings.
-        if message.type in {"error", "warning", "assert"}:
-            self._note(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+        url = message.location.get("url", "")
+        if message.type in {"error", "warning", "assert"} and url != self._unasked:
+            self._note(f"{message.type}: {message.text} ({url})")
+
+    def _catch(self, error: WebError) -> None:
+        self._note(f"uncaught: {error.error}")
 
     def _see(self, request: Request) -> None:
         if not self._is_own(request.url):
@@ -187,11 +205,8 @@ class Guard:
         self.faults.append(fault)
 
 
-@contextmanager
-def guarded_page(
-    browser: Browser, url: str, **context_options: Any
-) -> Iterator[tuple[Page, Guard]]:
-    """Yield a page in a fresh profile, whose relative addresses begin at ``url``, and its guard."""
+def new_profile(browser: Browser, url: str, **context_options: Any) -> BrowserContext:
+    """Return a fresh profile, in which relative addresses begin at ``url``."""
     options: dict[str, Any] = {
         "base_url": url,
         "viewport": {"width": 1280, "height": 800},
@@ -201,6 +216,15 @@ def guarded_page(
     }
     context = browser.new_context(**options)
     context.set_default_timeout(WAIT_SECONDS * 1000)
+    return context
+
+
+@contextmanager
+def guarded_page(
+    browser: Browser, url: str, **context_options: Any
+) -> Iterator[tuple[Page, Guard]]:
+    """Yield a page in a fresh profile, whose relative addresses begin at ``url``, and its guard."""
+    context = new_profile(browser, url, **context_options)
     guard = Guard(context, url)
     try:
         yield context.new_page(), guard

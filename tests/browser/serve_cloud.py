@@ -6,17 +6,23 @@ In a process of its own it has handlers of its own: a registry is one for all of
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 
+from hourhand.domain.timings import Timings
 from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
 
 HANDLERS = "tests.browser.handlers"
 WORKERS = 4
 TICK_SECONDS = 1.0
+TIMINGS = Timings(heartbeat=timedelta(seconds=1))
+"""A job's progress is told with its heartbeat, and no test wants to wait long for it."""
 
 
 def main() -> None:
     """Print the cloud's address as a line; end with whoever started this."""
-    options = MemoryOptions(handlers=HANDLERS, port=0, tick_seconds=TICK_SECONDS, workers=WORKERS)
+    options = MemoryOptions(
+        handlers=HANDLERS, port=0, tick_seconds=TICK_SECONDS, workers=WORKERS, timings=TIMINGS
+    )
     cloud = MemoryCloud(options, tell=lambda news: None)
     cloud.start()
     sys.stdout.write(f"{cloud.url}\n")

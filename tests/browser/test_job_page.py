@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -341,6 +342,7 @@ def test_hostile_payloads_and_errors_are_shown_as_text(page: Page, seeds: Seeds,
         page.get_by_text(text).first.wait_for()
 
 
+A_FAULT = re.compile(r"Line \d+, column \d+:")
 FAULTS = {
     '{"a": 1,}': (1, 9, "Expected a name in double quotes."),
     '{"a" 1}': (1, 6, "Expected a colon."),
@@ -356,12 +358,17 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("text", FAULTS)
-def test_what_is_no_json_is_told_by_place_and_by_what_was_expected(page: Page, text: str) -> None:
+def test_what_is_no_json_is_told_by_place_and_by_what_was_expected(
+    page: Page, subtests: pytest.Subtests
+) -> None:
     page.goto("/console/submit?handler=greet")
-    line, column, message = FAULTS[text]
-    page.get_by_label("Payload (JSON)").fill(text)
-    page.get_by_text(f"Line {line}, column {column}: {message}").wait_for()
+    payload = page.get_by_label("Payload (JSON)")
+    for text, (line, column, message) in FAULTS.items():
+        with subtests.test(text):
+            payload.fill("null")
+            page.get_by_text(A_FAULT).wait_for(state="detached")
+            payload.fill(text)
+            page.get_by_text(f"Line {line}, column {column}: {message}").wait_for()
 
 
 WORDS = """async () => {

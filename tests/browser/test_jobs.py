@@ -77,6 +77,7 @@ def test_jobs_of_a_time_are_shown_for_what_was_picked(page: Page, job_ids: dict[
     page.get_by_label("Created before").fill("2020-01-01T00:00:00")
     page.keyboard.press("Enter")
     page.get_by_text("No job matches").wait_for()
+    assert page.get_by_text("All that match:").count() == 0
     page.get_by_role("link", name="Clear").click()
     row(page, job_ids["DEAD"]).wait_for()
     assert page.url.endswith("/console/jobs")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.contrast import poor_texts
-from tests.browser.harness import Cloud, Guard
+from tests.browser.harness import OWN_PROFILE, Cloud, Guard
 from tests.browser.harness_seed import Seeds
 
 if TYPE_CHECKING:
@@ -221,6 +221,8 @@ def test_what_a_gateway_answers_in_its_own_way_is_understood(
     page.get_by_role("alert").get_by_text(words).first.wait_for()
 
 
+# A clock, once put into a profile, stays there.
+@pytest.mark.parametrize("context_options", [OWN_PROFILE])
 def test_a_view_is_not_refreshed_while_it_is_paused(page: Page, cloud: Cloud) -> None:
     page.clock.install()
     page.goto("/console/jobs")
