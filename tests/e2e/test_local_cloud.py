@@ -84,6 +84,24 @@ def test_a_large_payload_is_accepted_and_told(dev: Dev) -> None:
     dev.reach(job["id"], "SUCCEEDED")
 
 
+def test_thousands_of_jobs_are_accepted_and_each_is_listed_once(dev: Dev) -> None:
+    accepted = set()
+    for _ in range(4):
+        jobs = [{"handler": "greet", "delay_seconds": 86_400, "tenant": "many"}] * 500
+        results = dev.client.post("/v1/jobs/batch", {"jobs": jobs}).body["results"]
+        accepted |= {each["job"]["id"] for each in results}
+    assert len(accepted) == 2_000
+    listed: list[str] = []
+    path: str | None = "/v1/jobs?tenant=many&limit=200"
+    while path is not None:
+        page = dev.client.get(path).body
+        listed += [job["id"] for job in page["jobs"]]
+        cursor = page["next_cursor"]
+        path = f"/v1/jobs?tenant=many&limit=200&cursor={cursor}" if cursor else None
+    assert len(listed) == 2_000
+    assert set(listed) == accepted
+
+
 def test_killing_the_worker_in_mid_job_gets_the_job_finished_by_another(dev: Dev) -> None:
     job_id = dev.submit(handler="take-long", payload=3)["id"]
     dev.reach(job_id, "RUNNING")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
 from collections.abc import Iterator
@@ -10,13 +9,8 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.dynamodb.models.table import Table
 
-from hourhand.local import moto_tables
 from hourhand.local.moto_server import MotoServer
-
-MotoTable: Any = Table
-"""It calls two methods abstract that no table of moto has."""
 
 
 class Sends:
@@ -98,36 +92,25 @@ def test_a_client_that_says_nothing_does_not_keep_the_others_waiting_for_ever(
     server.stop()
 
 
-# --- tables -------------------------------------------------------------------------------------
+def test_statements_are_judged_each_under_its_own_condition(server: MotoServer) -> None:
+    assert server.judges_statements
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-def test_a_table_with_keys_that_are_strings_is_sorted_as_moto_sorts_it(ranges: bool) -> None:
-    schema = [{"AttributeName": "p", "KeyType": "HASH"}]
-    schema += [{"AttributeName": "s", "KeyType": "RANGE"}] * ranges
-    table = MotoTable(
-        "sorted",
-        account_id="000000000000",
-        region="eu-central-1",
-        schema=schema,
-        attr=[{"AttributeName": key["AttributeName"], "AttributeType": "S"} for key in schema],
-    )
-    for p, s in itertools.product(["b", "a", "ä", "B", "10", "9", "a.b"], ["J", "E#10", "E#9"]):
-        table.put_item({"p": {"S": p}, "s": {"S": s}})
-    ours = moto_tables._all_items_by_strings(table)
-    assert [item.attrs for item in ours] == [item.attrs for item in moto_tables._all_items(table)]
-    assert len(ours) == (21 if ranges else 7)
+def test_where_moto_is_not_as_expected_batches_are_not_to_be_trusted(
+    sends: Sends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hourhand.local.moto_statements.understand_statements", lambda: False)
+    server = MotoServer(sends)
+    server.start()
+    server.stop()
+    assert not server.judges_statements
 
 
-def test_a_table_with_numbers_for_keys_is_left_to_moto() -> None:
-    table = MotoTable(
-        "numbers",
-        account_id="000000000000",
-        region="eu-central-1",
-        schema=[{"AttributeName": "p", "KeyType": "HASH"}],
-        attr=[{"AttributeName": "p", "AttributeType": "N"}],
-    )
-    for number in ("10", "9", "100"):
-        table.put_item({"p": {"N": number}})
-    found = [item.hash_key.value for item in moto_tables._all_items_by_strings(table)]
-    assert found == ["9", "10", "100"]
+def test_all_three_services_are_found_at_one_address(server: MotoServer) -> None:
+    answers = [
+        client("dynamodb", server).list_tables(),
+        client("sqs", server).list_queues(),
+        client("s3", server).list_buckets(),
+    ]
+    assert [each["ResponseMetadata"]["HTTPStatusCode"] for each in answers] == [200, 200, 200]
+    assert ["TableNames" in answers[0], "Buckets" in answers[2]] == [True, True]

@@ -22,7 +22,13 @@ class SystemChance:
 
     def nonce(self) -> str:
         """Return 10 characters that nobody else has: 51 bits of chance."""
-        return "".join(secrets.choice(_NONCE_CHARACTERS) for _ in range(NONCE_LENGTH))
+        # One number for all of them: each draw is a call of the system.
+        rest = secrets.randbelow(len(_NONCE_CHARACTERS) ** NONCE_LENGTH)
+        drawn = []
+        for _ in range(NONCE_LENGTH):
+            rest, position = divmod(rest, len(_NONCE_CHARACTERS))
+            drawn.append(_NONCE_CHARACTERS[position])
+        return "".join(drawn)
 
     def fraction(self) -> float:
         """Return a random number in [0, 1)."""

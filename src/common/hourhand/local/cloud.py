@@ -35,7 +35,7 @@ from hourhand.local.moto_server import MotoServer
 from hourhand.local.news import Tell
 from hourhand.local.scheduler_slot import SchedulerSlot
 from hourhand.local.worker_slot import WorkerSlot
-from hourhand.settings import Settings
+from hourhand.settings import DispatchMode, Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -83,6 +83,8 @@ class LocalCloud:
         self._server: RunningServer | None = None
         self._sqs: SQSClient | None = None
         self._handlers = Handlers((), {})
+        # Of another endpoint nobody knows whether it judges each statement of a batch.
+        self._in_batches = False
 
     @property
     def url(self) -> str:
@@ -167,6 +169,7 @@ class LocalCloud:
         moto.start()
         self._stack.callback(moto.stop)
         self.endpoint = moto.endpoint
+        self._in_batches = moto.judges_statements
 
     def _provision(self, manifest: Path) -> None:
         from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
@@ -176,6 +179,8 @@ class LocalCloud:
         made = provision(dynamodb_client(), self._sqs, s3_client())
         self.settings = replace(
             made,
+            # By one call for each, a hundred thousand jobs would take minutes.
+            dispatch=DispatchMode.BATCH if self._in_batches else DispatchMode.SINGLE,
             timings=self.options.timings,
             handlers=self.options.handlers,
             manifest=str(manifest),
