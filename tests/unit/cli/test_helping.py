@@ -63,3 +63,31 @@ def test_a_twin_that_is_not_named_is_read_all_the_same() -> None:
     noun.command("other")(lambda: None)
     ran = CliRunner().invoke(noun, ["look"], env={"HOURHAND_LOOK_OFTEN": "1"})
     assert (ran.exit_code, seen) == (0, [True])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ["jobs", "list", "--status", "FOO"],
+            "'--status': must be PENDING, ENQUEUED, RUNNING, RETRYING, SUCCEEDED, DEAD, CANCELLED "
+            "or EXPIRED, not 'FOO'",
+        ),
+        (["jobs", "list", "--limit", "0"], "'-n': must be a whole number of at least 1, not '0'"),
+        (["jobs", "list", "--every", "x"], "'--every': must be a number of at least 0.2, not 'x'"),
+        (["demo", "--jobs", "9"], "must be a whole number from 60 to 500, not '9'"),
+        (["jobs", "submit", "x", "--priority", "no"], "must be high, medium or low, not 'no'"),
+    ],
+    ids=lambda each: each[-1] if isinstance(each, list) else "",
+)
+def test_a_refused_value_is_told_what_is_allowed(arguments: list[str], told: str) -> None:
+    ran = CliRunner().invoke(app, arguments, env={"COLUMNS": "250", "NO_COLOR": "1"})
+    assert ran.exit_code == 2
+    assert told in ran.output
+
+
+def test_a_value_of_the_environment_is_refused_in_the_same_words() -> None:
+    environment = {"COLUMNS": "250", "NO_COLOR": "1", "HOURHAND_JSON": "maybe"}
+    ran = CliRunner().invoke(app, ["jobs", "list"], env=environment)
+    assert ran.exit_code == 2
+    assert "must be true or false, not 'maybe'" in ran.output

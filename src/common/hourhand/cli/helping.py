@@ -13,6 +13,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandFunctionType
 
+from hourhand.cli.refusing import sentence_of
+
 
 def flowing(text: str) -> str:
     """Return ``text`` with each of its paragraphs on one line, for the terminal to wrap."""
@@ -29,6 +31,14 @@ class VerbCommand(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the flags and arguments, as the help is to show them."""
         return [_shown(each, ctx) for each in super().get_params(ctx)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed. Raises `typer.BadParameter`, which says what is allowed."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = sentence_of(error)
+            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""

@@ -18,6 +18,8 @@ from hourhand.cli.watching import DEFAULT_EVERY_SECONDS, EveryOption, WatchOptio
 if TYPE_CHECKING:
     from hourhand.client import Stats
 
+NOT_YET = "not ticked yet"
+
 COLUMNS = (
     Column("POOL", rank=2, is_flexible=True),
     Column("PRIORITY"),
@@ -58,7 +60,8 @@ def _told(session: Session, found: Stats) -> list[RenderableType]:
             f"{queue.waiting:,}",
             f"{queue.running:,}",
             f"{queue.delayed:,}",
-            NOTHING if queue.oldest_due_seconds is None else duration(queue.oldest_due_seconds),
+            # Nought seconds are those of no job.
+            duration(queue.oldest_due_seconds) if queue.oldest_due_seconds else NOTHING,
         )
         for queue in found.queues
     )
@@ -74,8 +77,18 @@ def _facts(found: Stats, times: Times) -> Iterator[tuple[str, str]]:
         since = "" if lateness.since is None else f" since {times.full(lateness.since)}"
         yield "lateness", f"p50 {p50}, p99 {p99}, of {lateness.sample:,} jobs{since}"
     yield "leader", f"{found.leader or 'nobody'}, epoch {found.epoch}"
-    last = "never" if found.last_tick_at is None else times.full(found.last_tick_at)
-    yield "last tick", last
-    yield "watermark", "none" if found.watermark is None else times.full(found.watermark)
+    yield "last tick", NOT_YET if found.last_tick_at is None else times.full(found.last_tick_at)
+    yield "watermark", _watermark(found, times)
     yield "open buckets", f"{found.open_buckets:,}"
     yield "clock skew", f"{found.skew_ms:,} ms"
+
+
+def _watermark(found: Stats, times: Times) -> str:
+    """Return what it means: how old it is would look like lateness, which it is not.
+
+    The first tick sets it a day back, however new the installation is.
+    """
+    if found.watermark is None:
+        return NOT_YET
+    but = " but in open buckets" if found.open_buckets else ""
+    return f"no job due before {times.absolute(found.watermark)} is left{but}"

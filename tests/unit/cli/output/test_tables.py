@@ -44,6 +44,16 @@ def test_an_id_is_never_cut(width: int) -> None:
     assert all(row[0] in text for row in ROWS)
 
 
+def test_of_a_long_id_and_a_state_the_id_is_broken_and_nothing_is_lost() -> None:
+    long_id = "order-1234567890-2027-01-31-customer-77777777-a"
+    stream = io.StringIO()
+    console = Console(file=stream, width=60)
+    console.print(make_table(console, COLUMNS[:3], [(long_id, "send-welcome", "SUCCEEDED")]))
+    first, second = stream.getvalue().splitlines()[1:]
+    start, *others = first.split()
+    assert (start + second.strip(), others) == (long_id, ["send-welcome", "SUCCEEDED"])
+
+
 def test_the_least_important_column_is_the_first_to_go() -> None:
     assert printed(80)[0].split() == ["ID", "HANDLER", "STATUS", "CREATED", "REMARK"]
     assert printed(66)[0].split() == ["ID", "HANDLER", "STATUS", "REMARK"]

@@ -19,7 +19,14 @@ PANEL = "Which jobs"
 
 StatusFilter = Annotated[
     JobStatus | None,
-    typer.Option("--status", case_sensitive=False, help="In this state.", rich_help_panel=PANEL),
+    typer.Option(
+        "--status",
+        case_sensitive=False,
+        # Typer alone would tell them in small letters, as nothing else does.
+        metavar=f"<{'|'.join(JobStatus)}>",
+        help="In this state.",
+        rich_help_panel=PANEL,
+    ),
 ]
 HandlerFilter = Annotated[
     str | None,

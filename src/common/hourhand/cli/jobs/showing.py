@@ -146,7 +146,9 @@ def _retry(job: Job) -> str:
     if retry.base_seconds is None or retry.max_delay_seconds is None:
         return ""
     base, longest = duration(retry.base_seconds), duration(retry.max_delay_seconds)
-    return f"{retry.backoff} backoff from {base} to {longest}, {retry.jitter} jitter"
+    # A fixed one does not grow, so it has no range.
+    delays = f"of {base}" if retry.backoff == "fixed" else f"from {base} to {longest}"
+    return f"{retry.backoff} backoff {delays}, {retry.jitter} jitter"
 
 
 def _attempt_row(attempt: Attempt, times: Times) -> tuple[Text | str, ...]:

@@ -16,6 +16,9 @@ GAP = 2
 SHORTENED = 14
 """How far a column that may be shortened is, before another is left out."""
 
+UNBROKEN = 21
+"""Up to how long what is to be whole keeps its line, however narrow the terminal: ids of ours."""
+
 PIPE_WIDTH = 100_000
 """What is not read by a person on a screen is neither shortened nor left out."""
 
@@ -45,6 +48,7 @@ def make_table(
         for number, column in enumerate(columns)
     ]
     shown = _that_fit(columns, widths, console.width)
+    room = console.width - sum(_least(columns[number], widths[number]) + GAP for number in shown)
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for number in shown:
         column = columns[number]
@@ -52,6 +56,7 @@ def make_table(
             column.name,
             no_wrap=not column.is_flexible,
             overflow="ellipsis",
+            width=_broken(widths[number], room + GAP) if column.is_whole else None,
             justify="right" if column.is_number else "left",
         )
     for row in cells:
@@ -82,12 +87,18 @@ def _folded(text: str) -> Text:
     return made
 
 
+def _least(column: Column, width: int) -> int:
+    return min(width, SHORTENED) if column.is_flexible else width
+
+
+def _broken(width: int, room: int) -> int:
+    """Return how wide a whole column is: where room is lacking (below 0), it gives it."""
+    return max(width + min(room, 0), min(width, UNBROKEN))
+
+
 def _that_fit(columns: Sequence[Column], widths: Sequence[int], available: int) -> list[int]:
     """Return which columns are shown, in their order."""
-    least = [
-        min(width, SHORTENED) if column.is_flexible else width
-        for column, width in zip(columns, widths, strict=True)
-    ]
+    least = list(map(_least, columns, widths))
     shown = list(range(len(columns)))
     while sum(least[number] + GAP for number in shown) - GAP > available:
         droppable = [number for number in shown if columns[number].rank]

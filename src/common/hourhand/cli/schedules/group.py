@@ -290,9 +290,10 @@ def preview(
     Nothing is created. A handler need not be given.
     """
     from hourhand.cli.schedules.fields import putable, read_object, together
+    from hourhand.cli.schedules.previewing import found
     from hourhand.cli.schedules.previewing import preview as tell
 
-    before: Mapping[str, Any] = {} if id is None else session.client.schedules.get(id).raw
+    before: Mapping[str, Any] = {} if id is None else found(session, id).raw
     of_file = {} if file is None else read_object(file, "--file")
     fields = together(putable({**before, **of_file}), given)
     tell(session, fields, count, after)

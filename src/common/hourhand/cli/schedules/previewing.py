@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from hourhand.cli.exits import NOT_FOUND, CommandError
 from hourhand.cli.output.harmless import block
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
-    from hourhand.client import PreviewedFire
+    from hourhand.client import PreviewedFire, Schedule
 
 COLUMNS = (
     Column("IN ITS ZONE"),
@@ -20,6 +22,22 @@ COLUMNS = (
     Column("", rank=3),
 )
 NOTED = "*"
+
+
+def found(session: Session, schedule_id: str) -> Schedule:
+    """Return the schedule that is to be seen. Raises the client's errors.
+
+    Raises `CommandError` where there is none, and its id looks like an expression.
+    """
+    from hourhand.client import NotFound
+
+    try:
+        return session.client.schedules.get(schedule_id)
+    except NotFound as error:
+        if len(schedule_id.split()) == 1:
+            raise
+        hint = f"An expression is given by -x: -x {shlex.quote(schedule_id)}"
+        raise CommandError(f"{error.detail} {hint}", NOT_FOUND) from error
 
 
 def preview(

@@ -75,7 +75,7 @@ function Whole({ job, history, onChanged }) {
     <div class="job-columns">
       <${Content} title="Payload" value=${job.payload} isOmitted=${job.omitted?.includes("payload")} />
       <${Content} title="Result" value=${job.result} isOmitted=${job.omitted?.includes("result")}
-        isAbsent=${job.status !== "SUCCEEDED"} />
+        absence=${absenceIn(job.status)} />
     </div>
     <${Attempts} attempts=${job.attempts} most=${job.retry.max_attempts} />
     <${History} events=${history.events} dropped=${history.dropped} />`;
@@ -117,15 +117,21 @@ export function Traceback({ text }) {
   </details>`;
 }
 
-function Content({ title, value, isOmitted, isAbsent }) {
+/** What null means as a result: of a job that succeeded it is one, else there is none. */
+function absenceIn(status) {
+  if (status === "SUCCEEDED") return null;
+  return ENDED.includes(status) ? "None." : "None yet.";
+}
+
+function Content({ title, value, isOmitted, absence }) {
   const label = title.toLowerCase();
-  const isNone = !isOmitted && isAbsent && value === null;
+  const isNone = !isOmitted && absence && value === null;
   return html`<section class="card" aria-label=${title}>
     <div class="card-header"><h2>${title}</h2></div>
     <div class="card-body">
       ${isOmitted && html`<p class="muted">There is a ${label}, but it is not told here: payload and result together
         are too large for one answer, or it is kept no more.</p>`}
-      ${isNone && html`<p class="muted">None yet.</p>`}
+      ${isNone && html`<p class="muted">${absence}</p>`}
       ${!isOmitted && !isNone && html`<${JsonView} value=${value} label=${`the ${label}`} />`}
     </div>
   </section>`;

@@ -40,7 +40,7 @@ function JobsView({ query }) {
     <${JobsFilter} query=${query} />
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${data && html`<${BulkBar} filters=${filters} jobs=${data.items} selection=${selection}
-      onSelect=${select} onDone=${refresh} />`}
+      isNone=${data.items.length === 0 && !data.nextCursor && !cursor} onSelect=${select} onDone=${refresh} />`}
     <${Found} data=${data} isLoading=${isLoading} error=${error} filters=${filters} cursor=${cursor}
       selection=${selection} onSelect=${select} />
     ${data && html`<${Pager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["jobs"]} query=${filters} />`}

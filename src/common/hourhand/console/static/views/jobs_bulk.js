@@ -12,8 +12,11 @@ const VERBS = {
   redrive: { ask: "Redrive", done: "sent round again", doing: "Redriving" },
 };
 
-/** What can be done with the jobs below: with those selected, else with all that match. */
-export function BulkBar({ filters, jobs, selection, onSelect, onDone }) {
+/**
+ * What can be done with the jobs below: with those selected, else with all that match. Where `isNone`
+ * matches there is no bar, but the dialog stays: what it does may have emptied the list.
+ */
+export function BulkBar({ filters, jobs, selection, isNone, onSelect, onDone }) {
   const [asked, setAsked] = useState(null);
   const chosen = jobs.filter((job) => selection.has(job.id));
   const open = chosen.filter((job) => WAITING.includes(job.status) || job.status === "RUNNING");
@@ -23,7 +26,7 @@ export function BulkBar({ filters, jobs, selection, onSelect, onDone }) {
     if (isDone) onSelect(new Set());
     if (isDone) onDone();
   };
-  return html`<div class="bulk-bar changes">
+  return html`${!isNone && html`<div class="bulk-bar changes">
     ${chosen.length > 0
       ? html`<strong aria-live="polite">${count(chosen.length)} selected</strong>
           <button type="button" class="button button-small" disabled=${open.length === 0}
@@ -34,8 +37,8 @@ export function BulkBar({ filters, jobs, selection, onSelect, onDone }) {
       : html`<span class="muted small">All that match:</span>
           ${Object.keys(VERBS).map((verb) => html`<button key=${verb} type="button" class="button button-small"
             onClick=${() => setAsked({ verb, filters })}>${VERBS[verb].ask} …</button>`)}`}
-    ${asked && html`<${BulkDialog} ...${asked} onClose=${close} />`}
-  </div>`;
+  </div>`}
+  ${asked && html`<${BulkDialog} ...${asked} onClose=${close} />`}`;
 }
 
 /** Ask and do. Either `jobs` (a list) or `filters` says which; `onClose` gets whether it was done. */

@@ -50,7 +50,8 @@ export function QueuesChart({ points }) {
     { label: "running", tone: "--accent", values: points.map(({ running }) => running), kind: "line" },
   ], [points]);
   const times = useMemo(() => points.map(({ at }) => at), [points]);
-  const span = [times[0], Math.max(times.at(-1), times[0] + LEAST_MILLISECONDS)];
+  // What was seen last is at the right: the axis does not go on into the future.
+  const span = [Math.min(times[0], times.at(-1) - LEAST_MILLISECONDS), times.at(-1)];
   return html`<${Card} title="Waiting and running" note="since this page was opened">
     <${Chart} label="Jobs that wait and run, since this page was opened" times=${times} span=${span}
       series=${series} format=${count} />
