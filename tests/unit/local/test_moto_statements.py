@@ -110,7 +110,7 @@ def test_an_insert_names_its_attributes() -> None:
         "",
     ],
 )
-def test_what_we_do_not_write_is_left_to_moto(statement: str) -> None:
+def test_what_we_do_not_write_is_not_understood(statement: str) -> None:
     assert read_statement(statement) is None
 
 
@@ -181,6 +181,21 @@ def test_a_value_that_moto_refuses_is_an_answer_too(
     refused, made = answers(services, insert_of(item, table), good)
     assert refused["Error"]["Code"] == "ValidationError"
     assert made == {"TableName": table}
+
+
+def test_an_update_that_is_not_understood_changes_nothing_and_is_told_so(
+    services: AwsServices, new_id: Callable[[], str]
+) -> None:
+    table = services.settings.jobs_table
+    store = DynamoJobStore(services.dynamodb, table)
+    job = make_job(id=new_id())
+    store.put(job)
+    key = {name: job_to_item(job)[name] for name in ("p", "s")}
+    text = f"""UPDATE "{table}" SET "own" = ? WHERE "p" = ? AND "s" = ? AND contains("own", ?)"""
+    parameters = [{"S": "x"}, *key.values(), {"S": "y"}]
+    (answer,) = answers(services, {"Statement": text, "Parameters": parameters})
+    assert answer["Error"]["Code"] == "ValidationError"
+    assert "own" not in services.dynamodb.get_item(TableName=table, Key=key)["Item"]
 
 
 def test_a_statement_on_a_table_that_is_not_there_is_told_so(services: AwsServices) -> None:

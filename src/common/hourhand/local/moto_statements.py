@@ -2,7 +2,8 @@
 
 moto hands each statement all items of all tables, and does not look at the condition of an UPDATE.
 Here an INSERT is a put where nothing is under the key yet, and an UPDATE is moto's own UpdateItem:
-its expressions are the statement's, word by word. What is written otherwise is left to moto.
+its expressions are the statement's, word by word. What is written otherwise is left to moto, but
+for an UPDATE, which is refused: moto would change the item whatever its condition.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ def _execute(backend: Any, statement: dict[str, Any]) -> dict[str, Any]:
     parsed = read_statement(statement["Statement"])
     parameters = statement.get("Parameters", [])
     if parsed is None or parsed.parameters != len(parameters):
+        if statement["Statement"].startswith("UPDATE"):
+            return _failed("", "ValidationError", "The local cloud does not know this UPDATE")
         (answer,) = _moto_batch(backend, [statement])
         return answer
     if parsed.table not in backend.tables:
