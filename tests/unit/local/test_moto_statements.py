@@ -191,7 +191,8 @@ def test_an_update_that_is_not_understood_changes_nothing_and_is_told_so(
     job = make_job(id=new_id())
     store.put(job)
     key = {name: job_to_item(job)[name] for name in ("p", "s")}
-    text = f"""UPDATE "{table}" SET "own" = ? WHERE "p" = ? AND "s" = ? AND contains("own", ?)"""
+    change, where = 'SET "own" = ?', 'WHERE "p" = ? AND "s" = ? AND contains("own", ?)'
+    text = f'UPDATE "{table}" {change} {where}'
     parameters = [{"S": "x"}, *key.values(), {"S": "y"}]
     (answer,) = answers(services, {"Statement": text, "Parameters": parameters})
     assert answer["Error"]["Code"] == "ValidationError"
