@@ -95,7 +95,7 @@ def test_a_lost_answer_does_not_submit_twice(shell: Shell) -> None:
     [
         (["submit"], "give a handler"),
         (["submit", "greet", "{"], "is no JSON"),
-        (["submit", "greet", "--priority", "urgent"], "'high', 'medium', 'low'"),
+        (["submit", "greet", "--priority", "urgent"], "must be high, medium or low, not 'urgent'"),
         (["submit", "greet", "--delay", "soon"], "must be seconds or such as"),
         (["submit", "greet", "--timeout", "1.5s"], "must be whole seconds"),
         (["submit", "nobody"], "known are: greet, report"),
