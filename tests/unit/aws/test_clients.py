@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import boto3
 import pytest
 
 from hourhand.aws.clients import (
     MAX_ATTEMPTS,
+    client_config,
     cloudwatch_client,
     dynamodb_client,
     lambda_client,
@@ -32,6 +34,17 @@ def test_every_client_states_how_long_it_waits_and_how_often_it_tries(
     assert (config.connect_timeout, config.read_timeout) == (2, 5)
     assert config.retries == {"mode": "standard", "total_max_attempts": MAX_ATTEMPTS}
     assert config.tcp_keepalive is True
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_client_is_the_one_that_boto3_makes(make: Callable[[], Any]) -> None:
+    ours = make()
+    theirs: Any = boto3.client(ours.meta.service_model.service_name, config=client_config())
+    assert ours.meta.region_name == theirs.meta.region_name
+    assert ours.meta.endpoint_url == theirs.meta.endpoint_url
+    assert ours.meta.config.signature_version == theirs.meta.config.signature_version
+    assert ours.meta.service_model.operation_names == theirs.meta.service_model.operation_names
+    assert ours.meta.method_to_api_mapping == theirs.meta.method_to_api_mapping
 
 
 def test_an_endpoint_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
