@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hourhand.services.calendars import CalendarService
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.execution import ExecutionService
+    from hourhand.services.failure_pauses import FailurePauses
     from hourhand.services.filing import Filing
     from hourhand.services.line import Line
     from hourhand.services.occurrences import OccurrenceQueries
@@ -214,7 +215,8 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
     assert adapters.handlers is not None
     shared = _share(settings, adapters, pauses_schedules=True)
     operations = _operations(settings, adapters, shared)
-    recurring = wire_recurring(_recurring_parts(settings, adapters, shared, operations))
+    parts = _recurring_parts(settings, adapters, shared, lambda: operations)
+    recurring = wire_recurring(parts)
     return ApiServices(
         submission=SubmissionService(
             jobs=adapters.jobs,
@@ -274,7 +276,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         )
     assert adapters.invoker is not None
     shared = _share(settings, adapters, pauses_schedules=True)
-    operations = _operations(settings, adapters, shared)
+    operations = functools.cache(lambda: _operations(settings, adapters, shared))
     parts = _recurring_parts(settings, adapters, shared, operations)
     timings, telemetry = settings.timings, adapters.telemetry
     scheduling = SchedulingService(
@@ -374,7 +376,10 @@ def _operations(settings: Settings, adapters: Adapters, shared: _Shared) -> Oper
 
 
 def _recurring_parts(
-    settings: Settings, adapters: Adapters, shared: _Shared, operations: OperationsService
+    settings: Settings,
+    adapters: Adapters,
+    shared: _Shared,
+    operations: Callable[[], OperationsService],
 ) -> RecurringParts:
     from hourhand.schedule_wiring import RecurringParts
 
@@ -400,22 +405,27 @@ def _recurring_parts(
 
 
 def _pauser(settings: Settings, adapters: Adapters) -> Callable[[Job], None]:
-    from hourhand.services.failure_pauses import FailurePauses
-    from hourhand.services.recording import Recording
-    from hourhand.services.withdrawal import Withdrawal
+    """Return what pauses a job's schedule, wired when a schedule's job first ends DEAD."""
 
-    assert adapters.schedules is not None
-    recording = Recording(adapters.schedules, settings.timings, adapters.telemetry)
-    pauses = FailurePauses(
-        schedules=adapters.schedules,
-        withdrawal=Withdrawal(
-            adapters.jobs, recording, adapters.clock, adapters.chance, adapters.telemetry
-        ),
-        clock=adapters.clock,
-        chance=adapters.chance,
-        telemetry=adapters.telemetry,
-    )
-    return pauses.pause_schedule_of
+    @functools.cache
+    def pauses() -> FailurePauses:
+        from hourhand.services.failure_pauses import FailurePauses
+        from hourhand.services.recording import Recording
+        from hourhand.services.withdrawal import Withdrawal
+
+        assert adapters.schedules is not None
+        recording = Recording(adapters.schedules, settings.timings, adapters.telemetry)
+        return FailurePauses(
+            schedules=adapters.schedules,
+            withdrawal=Withdrawal(
+                adapters.jobs, recording, adapters.clock, adapters.chance, adapters.telemetry
+            ),
+            clock=adapters.clock,
+            chance=adapters.chance,
+            telemetry=adapters.telemetry,
+        )
+
+    return lambda job: pauses().pause_schedule_of(job)
 
 
 def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = False) -> _Shared:

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Clock, HandlerDirectory, JobStore, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
-from hourhand.services.backfill_work import BackfillWork
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.dispatch import ACTOR
 from hourhand.services.filing import Filing
-from hourhand.services.materialisation import Materialiser
-from hourhand.services.occurrence_jobs import OccurrenceJobs
-from hourhand.services.operations import OperationsService
 from hourhand.services.recurrences import Recurrences
 from hourhand.services.sending import Sender
 
 if TYPE_CHECKING:
     from hourhand.services.backfills import BackfillService
     from hourhand.services.calendars import CalendarService
+    from hourhand.services.materialisation import Materialiser
+    from hourhand.services.occurrence_jobs import OccurrenceJobs
     from hourhand.services.occurrences import OccurrenceQueries
+    from hourhand.services.operations import OperationsService
     from hourhand.services.schedule_sweep import ScheduleSweep
     from hourhand.services.schedules import ScheduleService
 
@@ -40,7 +39,7 @@ class Recurring:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecurringParts:
-    """What they are made of."""
+    """What they are made of; ``operations`` once somebody asks for them."""
 
     schedules: ScheduleStore
     calendars: CalendarStore
@@ -50,7 +49,7 @@ class RecurringParts:
     contents: ContentKeeper
     filing: Filing
     sender: Sender
-    operations: OperationsService
+    operations: Callable[[], OperationsService]
     clock: Clock
     chance: Chance
     timings: Timings
@@ -63,7 +62,7 @@ def wire_recurring(parts: RecurringParts) -> Recurring:
     from hourhand.services.calendars import CalendarService
     from hourhand.services.occurrences import OccurrenceQueries
 
-    recurrences, occurrence_jobs = _shared(parts)
+    recurrences, occurrence_jobs = _wire_recurrences(parts), _wire_occurrence_jobs(parts)
     materialiser = _wire_materialiser(parts, recurrences, occurrence_jobs)
     return Recurring(
         schedules=_wire_schedules(parts, recurrences, occurrence_jobs, materialiser),
@@ -93,16 +92,20 @@ def wire_recurring(parts: RecurringParts) -> Recurring:
 
 
 def wire_schedule_sweep(parts: RecurringParts) -> ScheduleSweep:
-    """Wire what the tick does with schedules."""
+    """Wire what the tick does with schedules; most of it once there is a schedule to visit."""
     from hourhand.services.schedule_sweep import ScheduleSweep
     from hourhand.services.schedule_walk import ScheduleWalk
 
-    recurrences, occurrence_jobs = _shared(parts)
-    materialiser = _wire_materialiser(parts, recurrences, occurrence_jobs)
+    recurrences = _wire_recurrences(parts)
+    occurrence_jobs = functools.cache(lambda: _wire_occurrence_jobs(parts))
+
+    @functools.cache
+    def materialiser() -> Materialiser:
+        return _wire_materialiser(parts, recurrences, occurrence_jobs())
 
     @functools.cache
     def schedules() -> ScheduleService:
-        return _wire_schedules(parts, recurrences, occurrence_jobs, materialiser)
+        return _wire_schedules(parts, recurrences, occurrence_jobs(), materialiser())
 
     return ScheduleSweep(
         schedules=parts.schedules,
@@ -120,25 +123,31 @@ def wire_schedule_sweep(parts: RecurringParts) -> ScheduleSweep:
     )
 
 
-def _shared(parts: RecurringParts) -> tuple[Recurrences, OccurrenceJobs]:
-    return (
-        Recurrences(parts.calendars, parts.clock, parts.timings, parts.telemetry),
-        OccurrenceJobs(
-            jobs=parts.jobs,
-            contents=parts.contents,
-            filing=parts.filing,
-            sender=parts.sender,
-            handlers=parts.handlers,
-            clock=parts.clock,
-            timings=parts.timings,
-            telemetry=parts.telemetry,
-        ),
+def _wire_recurrences(parts: RecurringParts) -> Recurrences:
+    return Recurrences(parts.calendars, parts.clock, parts.timings, parts.telemetry)
+
+
+def _wire_occurrence_jobs(parts: RecurringParts) -> OccurrenceJobs:
+    from hourhand.services.occurrence_jobs import OccurrenceJobs
+
+    return OccurrenceJobs(
+        jobs=parts.jobs,
+        contents=parts.contents,
+        filing=parts.filing,
+        sender=parts.sender,
+        handlers=parts.handlers,
+        clock=parts.clock,
+        timings=parts.timings,
+        telemetry=parts.telemetry,
     )
 
 
 def _wire_materialiser(
     parts: RecurringParts, recurrences: Recurrences, occurrence_jobs: OccurrenceJobs
 ) -> Materialiser:
+    from hourhand.services.backfill_work import BackfillWork
+    from hourhand.services.materialisation import Materialiser
+
     return Materialiser(
         schedules=parts.schedules,
         slots=parts.slots,
@@ -149,7 +158,7 @@ def _wire_materialiser(
             jobs=parts.jobs,
             recurrences=recurrences,
             occurrence_jobs=occurrence_jobs,
-            operations=parts.operations,
+            operations=parts.operations(),
             chance=parts.chance,
             telemetry=parts.telemetry,
         ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer
 from hourhand.domain.schedules import Schedule, ScheduleDefinition
@@ -14,9 +14,11 @@ from hourhand.domain.times import to_ms
 from hourhand.ports import Telemetry
 from hourhand.schedule_ports import DUE_SHARDS, ScheduleStore
 from hourhand.services.dispatch import ACTOR
-from hourhand.services.materialisation import Materialiser
 from hourhand.services.newer import read_known, tell_newer
 from hourhand.services.schedule_walk import ScheduleWalk, read_definitions
+
+if TYPE_CHECKING:
+    from hourhand.services.materialisation import Materialiser
 
 PAGE = 100
 """Schedules read and visited at a time: what one BatchGetItem takes."""
@@ -40,10 +42,13 @@ class VisitCounts:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSweep:
-    """Visits due schedules. Its work grows with those that are due, not with those stored."""
+    """Visits due schedules. Its work grows with those that are due, not with those stored.
+
+    ``materialiser`` is asked for what visits them, always the same, once one is due.
+    """
 
     schedules: ScheduleStore
-    materialiser: Materialiser
+    materialiser: Callable[[], Materialiser]
     walk: ScheduleWalk
     telemetry: Telemetry
 
@@ -131,21 +136,19 @@ class ScheduleSweep:
         counts: VisitCounts,
     ) -> None:
         """Visit some; their messages share requests. One bad schedule must not stop the others."""
-        visits = []
+        materialiser, visits = self.materialiser(), []
         for schedule in due:
             with self._told(schedule.id, counts):
                 definition = definitions.get(schedule.id)
                 if definition is None:
                     raise HourhandError("Its definition is gone.")
                 visits.append(
-                    self.materialiser.begin(
-                        schedule, definition, now=now, horizon=horizon, actor=ACTOR
-                    )
+                    materialiser.begin(schedule, definition, now=now, horizon=horizon, actor=ACTOR)
                 )
-        self.materialiser.send(visits, ACTOR)
+        materialiser.send(visits, ACTOR)
         for visit in visits:
             with self._told(visit.schedule.id, counts):
-                self.materialiser.finish(visit, now=now, actor=ACTOR)
+                materialiser.finish(visit, now=now, actor=ACTOR)
                 counts.visited += 1
 
     @contextmanager
