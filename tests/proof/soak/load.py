@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.domain.errors import HourhandError
-from tests.acceptance.http_api import HttpApi
+from tests.proof.soak.kept_api import KeptApi
 
 PRIORITIES = ("high", "medium", "low")
 ONE_TRY = {"retry": {"max_attempts": 1}}
@@ -86,7 +86,7 @@ KINDS = (
 class Load:
     """Submits and asks. ``open``: the jobs that are to end, and how."""
 
-    api: HttpApi
+    api: KeptApi
     seed: int
     counts: Counter[str] = field(default_factory=Counter)
     open: dict[str, Kind] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hourhand.domain.errors import HourhandError
-from tests.acceptance.http_api import local_api
 from tests.proof.soak.cloud import Cloud
 from tests.proof.soak.janitor import delete_expired
+from tests.proof.soak.kept_api import KeptApi
 from tests.proof.soak.load import Load, SoakFailed
 from tests.proof.soak.probe import Sample, ask
 from tests.proof.soak.verdict import Point
@@ -71,7 +71,8 @@ def run(course: Course, folder: Path, say: Say) -> Record:
 
 
 def _live(course: Course, cloud: Cloud, folder: Path, record: Record, say: Say) -> None:
-    load = Load(local_api(cloud.address.geturl()), course.seed)
+    api = KeptApi(cloud.address.geturl())
+    load = Load(api, course.seed)
     began, cpu_before = time.monotonic(), cloud.cpu_seconds()
     pace = FIRST_PACE
     for number in range(1, course.rounds + 1):
@@ -92,6 +93,7 @@ def _live(course: Course, cloud: Cloud, folder: Path, record: Record, say: Say) 
     record.seconds = time.monotonic() - began
     record.cores = (cloud.cpu_seconds() - cpu_before) / record.seconds
     record.emulator_cores = cloud.emulator_cpu_seconds() / record.seconds
+    api.close()
 
 
 def _burst(load: Load, pace: float, ends_at: float) -> None:

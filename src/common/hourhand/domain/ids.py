@@ -6,7 +6,6 @@ No id, tenant or key can smuggle in a separator, so no two different inputs shar
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 import re
@@ -79,12 +78,8 @@ def message_group(tenant: str | None, pool: str) -> str:
     return "h." + _digest32(length_prefixed(tenant))
 
 
-@functools.lru_cache(maxsize=1024)
 def trace_id_for(job_id: str) -> str:
-    """Return the W3C trace id (32 hex digits) of a job whose submitter brought none.
-
-    Kept, since a job that is read and sent has it compared twice.
-    """
+    """Return the W3C trace id (32 hex digits) of a job whose submitter brought none."""
     return hashlib.sha256(length_prefixed("trace", job_id)).hexdigest()[:32]
 
 
