@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,19 +112,23 @@ def test_before_ctrl_c_is_heeded_next_to_nothing_is_imported() -> None:
     assert ran.stdout.split() == ["hourhand", "hourhand.cli", "hourhand.cli.entry"]
 
 
+def version_told_to(output: Any, buffering: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hourhand.cli", "--version"],
+        env={**os.environ, "PYTHONUNBUFFERED": buffering},
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
 @pytest.mark.parametrize("buffering", ["", "1"])
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
 def test_a_full_disk_is_told_in_a_sentence(buffering: str) -> None:
     with FULL.open("w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "hourhand.cli", "--version"],
-            env={**os.environ, "PYTHONUNBUFFERED": buffering},
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        ended = version_told_to(full, buffering)
 
     assert ended.returncode == 1
     assert ended.stderr == "hourhand: [Errno 28] No space left on device\n"
@@ -134,15 +139,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure_to_speak_of(buffering: str)
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        ended = subprocess.run(
-            [sys.executable, "-m", "hourhand.cli", "--version"],
-            env={**os.environ, "PYTHONUNBUFFERED": buffering},
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        ended = version_told_to(writing, buffering)
     finally:
         os.close(writing)
 
