@@ -15,7 +15,7 @@ EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test prove rehearse spin browser bench emulator peers generator synth bootstrap deploy diff destroy e2e lint types layers format clean
+.PHONY: help setup demo dev test prove rehearse spin browser bench emulator peers generator boto3 synth bootstrap deploy diff destroy e2e lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,7 +94,7 @@ EXHAUSTIVE := tests/proof tests/properties tests/crash/test_every_point.py tests
 
 # The branches of what decides (domain) and acts (services) are all tested; the rest is reported. What
 # is exhaustive runs apart: measuring coverage would double its time, and it adds no line to the others'.
-test: setup generator $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
+test: setup generator boto3 $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
 	$(BIN)/python -m pytest $(EXHAUSTIVE:%=--ignore=%) -n $(WORKERS) --cov --cov-report=term
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
 	$(BIN)/python -m pytest $(EXHAUSTIVE) -n $(WORKERS) --dist worksteal
@@ -104,7 +104,7 @@ e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, u
 	$(BIN)/python -m pytest tests/deployed -x -v --tb=short --show-capture=no \
 	  -o log_cli=true -o log_cli_level=INFO -o log_cli_format='%(asctime)s %(message)s' -o log_cli_date_format=%H:%M:%S
 
-prove: setup emulator spin ## Run the whole proof, up to an hour, and write docs/reliability.md; ONLY="wire model" runs some of it
+prove: setup emulator spin boto3 ## Run the whole proof, up to an hour, and write docs/reliability.md; ONLY="wire model" runs some of it
 	$(BIN)/python -m tests.proof $(ONLY)
 
 rehearse: setup ## Rehearse a failure of docs/runbook.md on the local cloud: NAME=...; without it, list them
@@ -126,7 +126,7 @@ browser: ## Install Chromium, if it is missing (Debian, as root)
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
 	  else echo "browser: install Chromium first (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; fi; fi
 
-bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 15 minutes, and write docs/performance.md; ONLY="dispatch cost" runs some
+bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 30 minutes, and write docs/performance.md; ONLY="dispatch cost" runs some
 	$(BIN)/python -m bench $(ONLY)
 
 # What draws the plots: 120 MB that nobody else wants.
@@ -142,6 +142,10 @@ endif
 # The emulator, the programs that we are measured beside, the generator of clients and our own tools
 # ask for different versions of the same packages: each gets a place of its own.
 emulator peers generator: %: .venv-%/.installed
+	@:
+
+# The functions are started on other versions of boto3 than ours, as Lambda or a layer may have them.
+boto3: .venv-boto3-minimum/.installed .venv-boto3-newest/.installed .venv-boto3-old/.installed
 	@:
 
 .venv-%/.installed: constraints-%.txt
@@ -170,5 +174,5 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff format .
 
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) .venv-emulator .venv-generator .venv-peers infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-boto3-minimum .venv-boto3-newest .venv-boto3-old .venv-emulator .venv-generator .venv-peers infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """Runs the benchmarks, keeps their figures in bench/results/ and writes docs/performance.md.
 
-make bench                        all of them, in up to 15 minutes on two cores
+make bench                        all of them, in up to 30 minutes on two cores
 make bench ONLY="dispatch cost"   some of them; the page keeps what it has of the others
 python -m bench page              the page and its plots, from the figures that are kept
 """

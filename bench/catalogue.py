@@ -23,6 +23,7 @@ BENCHMARKS = (
     Benchmark("lateness-simulated", "bench.lateness.simulated", "Lateness in simulated time"),
     Benchmark("lateness-local", "bench.lateness.local", "Lateness on the local cloud"),
     Benchmark("growth", "bench.growth.run", "Growth"),
+    Benchmark("first-tick", "bench.first_tick", "Buckets of a first tick"),
     Benchmark("submission", "bench.submission", "Submission"),
     Benchmark("start-up", "bench.start_up", "Start-up"),
     Benchmark("peers", "bench.peers.run", "Peers on the same work"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.cost_idle import POLLERS, POLLS_A_MINUTE, TICKS, idle_month
+from bench.cost_idle import POLLERS_WITHOUT, idle_months, polls_a_month
 from bench.cost_lives import (
     API_SECONDS,
     AT_ONCE,
@@ -45,8 +45,11 @@ a heartbeat's handler takes longer than the input says."""
 
 TICK_WRITES = 4.0
 TICK_READS = 20.0
+BASIC_DOLLARS = 0.99
+"""What an idle month of the stage dev may cost: less than a dollar."""
+
 JOBS_A_SEND = 10
-POLLS_OF_A_QUEUE = {"sqs request": POLLERS * POLLS_A_MINUTE * TICKS}
+POLLS_OF_A_QUEUE = {"sqs request": polls_a_month(POLLERS_WITHOUT)}
 HANDLER_COSTS = {"lambda call": 1.0, "lambda GB-s": HANDLER_SECONDS * MEMORY_GB}
 
 
@@ -77,7 +80,7 @@ def _their_row(way: Way) -> list[Any]:
 
 
 def _must(lives: list[Counted], idle: dict[str, Any]) -> list[Target]:
-    tick = idle["tick"]
+    tick = idle["full"]["tick"]
     batch = next(life for life in lives if life.name.startswith(f"immediate, {AT_ONCE}"))
     sends = sum(batch.calls.get(call, 0.0) for call in SENDS)
     judged = [
@@ -88,6 +91,7 @@ def _must(lives: list[Counted], idle: dict[str, Any]) -> list[Target]:
     judged += [
         ("write units of a tick that finds nothing", TICK_WRITES, tick["write units"]),
         ("read units of a tick that finds nothing", TICK_READS, tick["read units"]),
+        ("dollars of an idle month, basic", BASIC_DOLLARS, idle["basic"]["dollars"]),
         (f"sends to SQS a job, {AT_ONCE} submitted by a call", 1 / JOBS_A_SEND, sends),
     ]
     return [at_most(what, got, most) for what, most, got in judged]
@@ -130,7 +134,8 @@ def _break_even(immediate: float) -> dict[str, float]:
 
 def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float]) -> list[str]:
     theirs = {(way.who, way.kind): way.dollars for way in WAYS}
-    parts = "counted in the template" if idle["template_was_counted"] else "as docs/deploy.md says"
+    full, basic, none = idle["full"], idle["basic"], idle["none"]
+    parts = "counted in the template" if full["template_was_counted"] else "as docs/deploy.md says"
     return [
         f"List prices of {prices.REGION}, looked up on {prices.READ_ON}; each has its source and "
         "day in the result file. Free tiers, tax, data transfer, storage and the logs of jobs are "
@@ -146,8 +151,15 @@ def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float
         "object is marked to expire.",
         f"The handler itself is ${dollars_a_million(HANDLER_COSTS):.2f} a run, theirs, too; a "
         "retried job has two. The scheduler's time for a delayed job is left out.",
-        f"An idle month: ${idle['dollars']:.2f}, of which ${idle['dollars_of_watching']:.2f} are "
-        f"metrics, alarms and a dashboard ({parts}). Beside it: nothing for Step Functions and "
+        f"An idle month with `monitoring=full` at the stage `prod`: ${full['dollars']:.2f}, of "
+        f"which ${full['dollars_of_watching']:.2f} are metrics, alarms and a dashboard ({parts}). "
+        f"With `basic` at the stage `dev`: ${basic['dollars']:.2f}, of which "
+        f"${basic['dollars_of_watching']:.2f} are three alarms; with `none` there: "
+        f"${none['dollars']:.2f}. The two last count two polls side by side of each queue, the "
+        "least that Lambda's documentation names without a maximum concurrency; with five it "
+        f"would be ${basic['dollars_with_five_polls_of_each_queue']:.2f} and "
+        f"${none['dollars_with_five_polls_of_each_queue']:.2f}. That a poll lasts 20 s and a call "
+        "of a tick 5 ms is assumed. Beside it: nothing for Step Functions and "
         f"durable functions; ${dollars(POLLS_OF_A_QUEUE):.2f} of polls for one queue of one's own; "
         f"${worker['dollars_a_month']:.2f} for {WORKERS} always-on workers (Fargate, a quarter of a"
         " vCPU).",
@@ -168,7 +180,7 @@ def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float
 def run() -> dict[str, Any]:
     """Count on a fresh emulator; return rows for the table and for the result file."""
     with metered() as meter:
-        idle = idle_month(meter.calls)
+        idle = idle_months(meter.calls)
         # The first tick of an installation walks over its schedules once, which no job pays for.
         meter.stage.tick()
         lives = count_lives(meter)
@@ -195,7 +207,7 @@ def run() -> dict[str, Any]:
         "must": must,
         "ok": all_ok(must),
         "plots": [_plot(priced)],
-        "idle_month": idle,
+        "idle_months": idle,
         "always_on_workers": worker,
         "others": [
             {"who": way.who, "kind": way.kind, "calls": way.calls, "lacks": way.lacks}

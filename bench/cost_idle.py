@@ -1,22 +1,26 @@
-"""Counts what a stack costs in a month in which nothing runs.
+"""Counts what a stack costs in a month in which nothing runs, by its level of monitoring.
 
 One tick of the scheduler is counted on the emulator, once its watermark has caught up; its clock is
-moved by hand, so that minutes take no time. Alarms and queues are counted in the template, where
-the CDK is installed (`make synth`); else they are what docs/deploy.md says, and the result tells.
-The rest is by AWS's documentation: Lambda keeps five long polls of 20 s open on each queue whose
-event source has a maximum concurrency.
+moved by hand, so that minutes take no time. Alarms and event sources are counted in the template,
+where the CDK is installed (`make synth`); else they are what docs/deploy.md says, and the result
+says so. Of the polls Lambda's documentation gives the number side by side: five of each queue
+whose event source has a maximum concurrency, as few as two without (Lambda developer guide,
+Configuring scaling behavior for SQS event source mappings). Assumed are the length of a poll, the
+time that a call takes, and the bytes of Lambda's own log lines.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import io
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.cost_lives import MEMORY_GB
 from bench.counting import READS, WRITES, Units
@@ -31,25 +35,56 @@ from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.bootstrap import aws_adapters, wire_scheduler
 from hourhand.cli.estimate.prices import Usage, dollars
 from hourhand.domain.timings import Timings
+from hourhand.observability import PowertoolsTelemetry
+from hourhand.settings import MonitoringLevel
 from hourhand.testing import (
     FakeClock,
+    Measurement,
     MemoryHandlerDirectory,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
 
+if TYPE_CHECKING:
+    from tests.infra.stacks import Deployment
+
 PREFIX = "idle"
 HOURS = 730
 TICKS = HOURS * 60
 SETTLING_TICKS = 20
-POLLERS = 5
-POLLS_A_MINUTE = 3
-TICK_SECONDS = 0.2
-LOG_BYTES_A_TICK = 1_100
-"""Inputs, as in docs/deploy.md: the emulator measures neither."""
+POLLERS_WITH_CEILING, POLLERS_WITHOUT = 5, 2
+"""Side by side, of an idle queue. Documented; without a ceiling two is the least that is said."""
 
-STATED = {"alarms": 19, "alarm metrics": 38, "dashboards": 1, "event sources": 3, "rules": 1}
-"""What docs/deploy.md says of the template, for where the CDK is not installed."""
+POLLS_A_MINUTE = 3
+"""Assumed: a long poll of 20 s, the longest that SQS has. Lambda's documentation gives none."""
+
+CALL_SECONDS = 0.005
+LAMBDA_LOG_BYTES = 400
+"""Assumed: of a call of a tick, and of Lambda's three lines of each. The emulator measures
+neither."""
+
+CONTEXTS: Mapping[MonitoringLevel, Mapping[str, str]] = {
+    MonitoringLevel.FULL: {"stage": "prod"},
+    MonitoringLevel.BASIC: {"stage": "dev"},
+    MonitoringLevel.NONE: {"stage": "dev", "monitoring": "none"},
+}
+"""The deployments that are counted: the two stages as they are, and the least that there is."""
+
+_NOTHING = {
+    "alarms": 0,
+    "alarm metrics": 0,
+    "dashboards": 0,
+    "ceilings": 0,
+    "event sources": 3,
+    "rules": 1,
+}
+STATED: Mapping[MonitoringLevel, Mapping[str, int]] = {
+    MonitoringLevel.FULL: _NOTHING
+    | {"alarms": 19, "alarm metrics": 38, "dashboards": 1, "ceilings": 3},
+    MonitoringLevel.BASIC: _NOTHING | {"alarms": 3, "alarm metrics": 3},
+    MonitoringLevel.NONE: _NOTHING,
+}
+"""What docs/deploy.md says of the templates, for where the CDK is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +95,17 @@ class Tick:
     reads: float
     calls: Counter[str]
     metrics: frozenset[str]
+    metric_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes, by its calls, one after another."""
+        return sum(self.calls.values()) * CALL_SECONDS
+
+    @property
+    def log_bytes(self) -> int:
+        """What it logs: its metrics, and Lambda's lines."""
+        return self.metric_bytes + LAMBDA_LOG_BYTES
 
     @property
     def queue_requests(self) -> int:
@@ -81,9 +127,10 @@ class Line:
         return [self.what, arithmetic, round(dollars(self.usage), 2)]
 
 
-def count_tick(asked: Calls) -> Tick:
+def count_tick(asked: Calls, level: MonitoringLevel) -> Tick:
     """Count a tick of an installation of its own: its watermark ends up ahead of the time."""
-    settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix=PREFIX)
+    prefix = f"{PREFIX}-{level}"
+    settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix=prefix)
     writes, reads = Units(WRITES), Units(READS)
     watched = dynamodb_client()
     writes.watch(watched)
@@ -91,7 +138,7 @@ def count_tick(asked: Calls) -> Tick:
     # Now, since the probe of the time compares the machine's own clock with the emulator's.
     clock, telemetry = FakeClock(datetime.now(UTC)), RecordingTelemetry()
     timings = replace(Timings(), first_look_back=timedelta(minutes=5))
-    settings = replace(settings, timings=timings)
+    settings = replace(settings, timings=timings, monitoring=level)
     adapters = replace(
         aws_adapters(settings, "bench"),
         jobs=DynamoJobStore(watched, settings.jobs_table),
@@ -113,42 +160,69 @@ def count_tick(asked: Calls) -> Tick:
         report = scheduling.tick(f"idle-{number}", lambda: 55.0)
         if not report.led:
             raise RuntimeError("an idle tick did not lead")
+    measured = telemetry.metrics if settings.writes_metrics else []
     return Tick(
         sum(writes.take().values()),
         sum(reads.take().values()),
         asked.take(),
-        frozenset(measured.metric for measured in telemetry.metrics),
+        frozenset(each.metric for each in measured),
+        _logged_bytes(measured),
     )
 
 
-def count_parts() -> tuple[dict[str, int], bool]:
-    """Return the parts of the template, and whether they were counted."""
+def _logged_bytes(measured: Sequence[Measurement]) -> int:
+    """Return how much of the log these metrics are, as the deployed scheduler writes them."""
+    stream = io.StringIO()
+    telemetry = PowertoolsTelemetry("scheduler", installation="hourhand-prod", stream=stream)
+    for each in measured:
+        telemetry.observe(each.metric, each.value, each.unit)
+    telemetry.flush()
+    return len(stream.getvalue().encode())
+
+
+def count_parts() -> tuple[Mapping[MonitoringLevel, Mapping[str, int]], bool]:
+    """Return the parts of the template of each level, and whether they were counted."""
     if shutil.which("node") is None or importlib.util.find_spec("aws_cdk") is None:
         return STATED, False
     # These start the CDK, which few who run a benchmark have.
-    from tests.infra.measured import alarms, measured_by_alarm  # noqa: PLC0415
     from tests.infra.stacks import Deployments  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:
-        made = Deployments(Path(folder)).of()
-        found = alarms(made).values()
+        deployments = Deployments(Path(folder))
         return {
-            "alarms": len(found),
-            "alarm metrics": sum(len(set(measured_by_alarm(alarm))) for alarm in found),
-            "dashboards": len(made.of_type("AWS::CloudWatch::Dashboard")),
-            "event sources": len(made.of_type("AWS::Lambda::EventSourceMapping")),
-            "rules": len(made.of_type("AWS::Events::Rule")),
+            level: _parts_of(deployments.of(**context)) for level, context in CONTEXTS.items()
         }, True
 
 
-def month(tick: Tick, parts: dict[str, int]) -> list[Line]:
+def _parts_of(made: Deployment) -> dict[str, int]:
+    from tests.infra.measured import alarms, measured_by_alarm  # noqa: PLC0415
+
+    found = alarms(made).values()
+    sources = made.properties("AWS::Lambda::EventSourceMapping")
+    return {
+        "alarms": len(found),
+        "alarm metrics": sum(len(set(measured_by_alarm(alarm))) for alarm in found),
+        "dashboards": len(made.of_type("AWS::CloudWatch::Dashboard")),
+        "ceilings": sum("ScalingConfig" in source for source in sources),
+        "event sources": len(sources),
+        "rules": len(made.of_type("AWS::Events::Rule")),
+    }
+
+
+def polls_a_month(pollers: int) -> int:
+    """Return the receives of so many pollers that find nothing."""
+    return pollers * POLLS_A_MINUTE * HOURS * 60
+
+
+def month(tick: Tick, parts: Mapping[str, int]) -> list[Line]:
     """Return what a month of ticks and polls uses."""
-    polls = parts["event sources"] * POLLERS * POLLS_A_MINUTE * HOURS * 60
-    log_gb = TICKS * LOG_BYTES_A_TICK / 1e9
+    polls = parts["ceilings"] * polls_a_month(POLLERS_WITH_CEILING)
+    polls += (parts["event sources"] - parts["ceilings"]) * polls_a_month(POLLERS_WITHOUT)
+    log_gb = TICKS * tick.log_bytes / 1e9
     return [
         Line("the minute's rule", {"rule event": parts["rules"] * TICKS}),
         Line("the scheduler's calls", {"lambda call": TICKS}),
-        Line("its time", {"lambda GB-s": TICKS * TICK_SECONDS * MEMORY_GB}),
+        Line("its time", {"lambda GB-s": TICKS * tick.seconds * MEMORY_GB}),
         Line("its units", {"write unit": tick.writes * TICKS, "read unit": tick.reads * TICKS}),
         Line("its probes of the time", {"sqs request": tick.queue_requests * TICKS}),
         Line("Lambda's polls of the queues", {"sqs request": polls}),
@@ -162,24 +236,39 @@ def month(tick: Tick, parts: dict[str, int]) -> list[Line]:
 WATCHING = ("metrics", "alarms", "dashboard")
 
 
-def idle_month(asked: Calls) -> dict[str, Any]:
-    """Count a tick and the template; return the month for a result file."""
-    tick = count_tick(asked)
+def idle_months(asked: Calls) -> dict[str, dict[str, Any]]:
+    """Count a tick and the template of each level; return the months for a result file."""
     parts, were_counted = count_parts()
+    return {
+        level.value: {
+            "context": CONTEXTS[level],
+            **_idle_month(count_tick(asked, level), parts[level]),
+            "template_was_counted": were_counted,
+        }
+        for level in MonitoringLevel
+    }
+
+
+def _idle_month(tick: Tick, parts: Mapping[str, int]) -> dict[str, Any]:
     lines = month(tick, parts)
     total = sum(dollars(line.usage) for line in lines)
     watching = sum(dollars(line.usage) for line in lines if line.what in WATCHING)
+    five = (parts["event sources"] - parts["ceilings"]) * (
+        polls_a_month(POLLERS_WITH_CEILING) - polls_a_month(POLLERS_WITHOUT)
+    )
     return {
         "columns": ["a month in which nothing runs", "uses", "$"],
         "rows": [line.row for line in lines],
         "dollars": round(total, 2),
         "dollars_of_watching": round(watching, 2),
+        "dollars_with_five_polls_of_each_queue": round(total + dollars({"sqs request": five}), 2),
         "tick": {
             "write units": tick.writes,
             "read units": tick.reads,
             "requests to SQS": tick.queue_requests,
+            "calls": sum(tick.calls.values()),
+            "log bytes": tick.log_bytes,
             "metrics": sorted(tick.metrics),
         },
-        "template": parts,
-        "template_was_counted": were_counted,
+        "template": dict(parts),
     }

@@ -31,7 +31,6 @@ from bench.write_units import (
 )
 from hourhand.aws.clients import sqs_client
 from hourhand.cli.estimate.prices import Usage
-from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job
 from hourhand.domain.timings import Timings
 from hourhand.schemas import JobSubmission, ScheduleInput
@@ -142,7 +141,6 @@ def _work(calls: dict[str, float]) -> Usage:
     asked = some(*SENDS, HIDES) + 2 * messages
     return {
         "sqs request": asked,
-        "fair queue request": asked,
         "lambda call": messages,
         "lambda GB-s": messages * (HANDLER_SECONDS + WORKER_SECONDS) * MEMORY_GB,
         "s3 put": some(PUTS),
@@ -272,7 +270,7 @@ def _work_off_next(meter: Meter, schedule_id: str) -> None:
     schedule = stage.schedules.get(schedule_id)
     assert schedule is not None
     assert schedule.last_made is not None
-    job = stage.jobs.get(occurrence_job_id(schedule_id, schedule.last_made))
+    job = stage.jobs.get(stage.ids.of_occurrence(schedule_id, schedule.last_made))
     assert job is not None
     stage.work_until_final(job, succeed)
 

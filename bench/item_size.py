@@ -31,7 +31,7 @@ from hourhand.domain.moves import Move, claim, complete, heartbeat, mark_enqueue
 from hourhand.domain.overlap import Overlap, OverlapPolicy
 from hourhand.services.contents import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
 from hourhand.services.sending import message_of
-from hourhand.testing import START
+from hourhand.testing import FAKE_SECRET, START
 
 BUDGET_BYTES = 1024
 SMALL_SCHEDULE_ID_BYTES = 32
@@ -73,7 +73,7 @@ def small_job(*, with_key: bool) -> Job:
     With an idempotency key it carries the key, and the hash of what was submitted.
     """
     key = "order-2026-000000042" if with_key else None
-    job_id = job_id_for_key(None, key) if key else "1m7y7j2f8r932pt6xg5an"
+    job_id = job_id_for_key(FAKE_SECRET, None, key) if key else "1m7y7j2f8r932pt6xg5an"
     submitted = HistoryEvent(
         kind=EventKind.SUBMITTED, at=START, status=JobStatus.PENDING, actor="api"
     )
@@ -106,7 +106,7 @@ def scheduled_job(*, is_backfilled: bool) -> Job:
     """
     schedule_id = "s" * SMALL_SCHEDULE_ID_BYTES
     nominal = START + FAR
-    job_id = occurrence_job_id(schedule_id, nominal)
+    job_id = occurrence_job_id(FAKE_SECRET, schedule_id, nominal)
     own = Overlap(group=schedule_id, policy=OverlapPolicy.BUFFER_ALL, max_running=10)
     backfills = replace(own, group=f"{schedule_id}.0123456789", newest_first=True)
     return replace(

@@ -25,7 +25,6 @@ from bench.write_units import (
     stage,
     succeed,
 )
-from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job, JobStatus
 from hourhand.schemas import ScheduleInput
 
@@ -150,7 +149,7 @@ def _newest_job(fresh: Stage, schedule_id: str) -> Job:
     schedule = fresh.schedules.get(schedule_id)
     assert schedule is not None
     assert schedule.last_made is not None
-    job = fresh.jobs.get(occurrence_job_id(schedule_id, schedule.last_made))
+    job = fresh.jobs.get(fresh.ids.of_occurrence(schedule_id, schedule.last_made))
     assert job is not None
     return job
 

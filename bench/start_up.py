@@ -1,7 +1,8 @@
 """What a cold start of each function costs: imports and wiring, its first answer, its memory.
 
 Each function starts in fresh interpreters, as Lambda starts it, and answers one event against an
-emulator on loopback. Compared with importing boto3 and making two clients, in the same run.
+emulator on loopback. Compared with importing boto3 and making two clients, in the same run. The
+packed functions start once more under conditions like Lambda's, with and without their bytecode.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench import packed_starts
 from bench.function_rig import HANDLER, Installation, api_event, installation, scheduled_event
+from bench.packed_starts import FUNCTIONS, WITH, WITHOUT, row_name
 from bench.targets import Target, all_ok, at_most
 from hourhand.aws.clients import dynamodb_client
 from hourhand.aws.job_store import DynamoJobStore
@@ -28,8 +33,10 @@ from hourhand.schemas import JobSubmission
 
 PROBE = Path(__file__).with_name("start_up_probe.py")
 BARE, YARDSTICK = "bare interpreter", "boto3, two clients"
-FUNCTIONS = ("api", "scheduler", "worker")
 ROUNDS = 6
+MAX_RECEIVES = 60
+"""More than all starts of a run have messages."""
+
 BOTO3_SECONDS = 0.41
 ALLOWED_SECONDS = {"scheduler": 0.5, "worker": 0.6}
 """The design's figures, all of one machine: so their ratios are what must be reached."""
@@ -85,34 +92,50 @@ class Stage:
         self._jobs = DynamoJobStore(dynamodb_client(), installed.settings.jobs_table)
         self.environments = {name: installed.fresh_environment(name) for name in FUNCTIONS}
 
-    def start_all(self) -> dict[str, Start]:
-        """Start everything once, one after the other."""
-        return {
+    def start_all(self, packages: Mapping[str, Mapping[str, Path]]) -> dict[str, Start]:
+        """Start everything once, one after the other; ``packages`` by kind and function."""
+        begun = {
             BARE: start("bare", self.environments["api"]),
             YARDSTICK: start("boto3", self.environments["api"]),
-            "api": self._start_api(),
-            "scheduler": self._start_scheduler(),
-            "worker": self._start_worker(),
         }
+        begun |= {name: self._start(name, self.environments[name]) for name in FUNCTIONS}
+        for function in FUNCTIONS:
+            for kind, trees in packages.items():
+                base = self.environments[function]
+                environment = packed_starts.environment(trees[function], base)
+                begun[row_name(function, kind)] = self._start(function, environment)
+        return begun
 
-    def _start_api(self) -> Start:
+    def _start(self, function: str, environment: Mapping[str, str]) -> Start:
+        if function == "api":
+            return self._start_api(environment)
+        if function == "scheduler":
+            return self._start_scheduler(environment)
+        return self._start_worker(environment)
+
+    def _start_api(self, environment: Mapping[str, str]) -> Start:
         in_an_hour = {"handler": HANDLER, "payload": {"n": 1}, "delay_seconds": 3600}
-        begun = self._start("api", api_event("/v1/jobs", in_an_hour))
+        begun = start("function", environment, api_event("/v1/jobs", in_an_hour))
         return _require(begun, begun.answer["statusCode"] == 201)
 
-    def _start_scheduler(self) -> Start:
-        begun = self._start("scheduler", scheduled_event())
+    def _start_scheduler(self, environment: Mapping[str, str]) -> Start:
+        begun = start("function", environment, scheduled_event())
         return _require(begun, begun.answer["led"] and begun.answer["completed"])
 
-    def _start_worker(self) -> Start:
+    def _start_worker(self, environment: Mapping[str, str]) -> Start:
         request = JobSubmission.parse({"handler": HANDLER, "payload": {"n": 1}})
         job = self._api.submission.submit(request, actor="bench").job
-        begun = self._start("worker", self._installed.receive())
+        begun = start("function", environment, self._message_of(job.id))
         after = self._jobs.get(job.id)
         return _require(begun, after is not None and after.status is JobStatus.SUCCEEDED)
 
-    def _start(self, function: str, event: Any) -> Start:
-        return start("function", self.environments[function], event)
+    def _message_of(self, job_id: str) -> Any:
+        """Receive a job's message. Nothing deletes those of earlier starts: they may reappear."""
+        for _ in range(MAX_RECEIVES):
+            event = self._installed.receive()
+            if job_id in event["Records"][0]["body"]:
+                return event
+        raise TimeoutError(f"no message of {job_id} came")
 
 
 def _require(begun: Start, is_right: bool) -> Start:
@@ -161,7 +184,7 @@ class Figures:
 
     def row(self) -> list[Any]:
         """Return the row of the table."""
-        answers = self.name in FUNCTIONS
+        answers = self.name not in {BARE, YARDSTICK}
         peaks = [one.peak_mb for one in self.starts if one.peak_mb is not None]
         allowed = ALLOWED_SECONDS.get(self.name)
         return [
@@ -191,7 +214,16 @@ def targets(figures: Mapping[str, Figures]) -> list[Target]:
             " x",
         )
         for name, allowed in ALLOWED_SECONDS.items()
-    ]
+    ] + packed_starts.targets(_ratios(figures))
+
+
+def _ratios(figures: Mapping[str, Figures]) -> dict[str, float]:
+    """Return the least CPU of each package's start with its bytecode, to that without."""
+
+    def cpu(function: str, kind: str) -> float:
+        return figures[row_name(function, kind)].of(lambda one: one.ready_cpu, min)
+
+    return {name: cpu(name, WITH) / cpu(name, WITHOUT) for name in FUNCTIONS}
 
 
 def _plot(figures: Mapping[str, Figures]) -> dict[str, Any]:
@@ -231,15 +263,28 @@ def _notes(figures: Mapping[str, Figures], costs: Mapping[str, Counter[str]]) ->
         "Milliseconds of import by package, by -X importtime, which slows them: "
         + "; ".join(costly)
         + ". The rest of a start is the making of clients.",
+        "Packed: the package that is deployed, on one CPU, its code read-only and no bytecode "
+        "written, as in Lambda; without: the same package, its bytecode removed. Lambda's own "
+        "libraries (boto3) have theirs in both. These conditions are simulated: no start was "
+        "measured on Lambda.",
     ]
+
+
+@contextmanager
+def _packages(installed: Installation) -> Iterator[dict[str, dict[str, Path]]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-packed-") as name,
+        packed_starts.packages(installed, Path(name)) as trees,
+    ):
+        yield trees
 
 
 def run() -> dict[str, Any]:
     """Start everything, round by round, in a fresh installation."""
-    with installation() as installed:
+    with installation() as installed, _packages(installed) as packages:
         stage = Stage(installed, wire_api(installed.settings))
-        stage.start_all()  # Bytecode is written, tables are known.
-        rounds = [stage.start_all() for _ in range(ROUNDS)]
+        stage.start_all(packages)  # Bytecode is written, tables are known.
+        rounds = [stage.start_all(packages) for _ in range(ROUNDS)]
         costs = {name: import_costs(stage.environments[name]) for name in FUNCTIONS}
     starts = {name: [one[name] for one in rounds] for name in rounds[0]}
     figures = {name: Figures(name, of, starts[YARDSTICK]) for name, of in starts.items()}

@@ -10,7 +10,14 @@ interpreter itself is told apart.
 # ruff: noqa: PLC0415 - what is imported before it is measured would be missing from the figure
 from __future__ import annotations
 
+import os
 import time
+
+ONE_CPU = "HOURHAND_BENCH_ONE_CPU"
+"""The variable by which a start is held to one CPU, where the system can do so."""
+
+if os.environ.get(ONE_CPU) and hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 STARTED = time.process_time()
 

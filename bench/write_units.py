@@ -32,6 +32,7 @@ from hourhand.bootstrap import aws_adapters, wire_api, wire_scheduler, wire_work
 from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome, Priority
 from hourhand.ports import Delivery, Finished, Pulse
 from hourhand.schemas import JobSubmission
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.settings import DispatchMode, Settings
 from hourhand.testing import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 
@@ -153,8 +154,13 @@ class Stage:
         self.jobs = DynamoJobStore(dynamodb_client(), settings.jobs_table)
         self.schedules = DynamoScheduleStore(dynamodb_client(), settings.schedules_table)
         self.read_delivery = SqsQueues(
-            sqs, settings.queues, dead_letter_url=settings.dead_letter_queue, clock_url=""
+            sqs,
+            settings.queues,
+            dead_letter_url=settings.dead_letter_queue,
+            clock_url="",
+            telemetry=adapters.telemetry,
         ).parse_delivery
+        self.ids = DerivedIds(adapters.control, adapters.chance)
         self.api = wire_api(settings, adapters)
         self.scheduler = wire_scheduler(settings, adapters)
         self.worker = wire_worker(settings, adapters)

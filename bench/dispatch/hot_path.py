@@ -28,7 +28,7 @@ PARTS = {
     ("items.py", "job_from_item"): "jobs: made of the base items that were read",
     ("sweep.py", "_decide"): "decisions: what to do with each job",
     ("sending.py", "outgoing_of"): "messages: made, with their delays",
-    ("queues.py", "_entry"): "messages: made, with their delays",
+    ("queues.py", "entry_of"): "messages: made, with their delays",
     ("_sending.py", "of"): "marks: made, as moves",
     ("partiql.py", "of"): "marks: made, as statements",
     ("_client.py", "_json"): "JSON: written",
@@ -36,7 +36,7 @@ PARTS = {
     ("_signing.py", "signed"): "signatures",
     ("_lines.py", "send"): "connections: requests and answers",
     ("_lines.py", "read"): "connections: requests and answers",
-    ("_round.py", "run"): "connections: who is free, who has answered",
+    ("_round.py", "step"): "connections: who is free, who has answered",
 }
 
 OF_CALLS = frozenset(

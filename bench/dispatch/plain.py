@@ -87,7 +87,6 @@ class PlainLoop:
             {
                 "Id": str(place),
                 "MessageBody": json.dumps({"job": item["p"]["S"], "generation": item["g"]["N"]}),
-                "MessageGroupId": "pool.default",
                 "DelaySeconds": max(0, int((int(item["k"]["N"]) - now_ms) / 1000)),
             }
             for place, item in enumerate(items)

@@ -23,13 +23,19 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SHARDS = 4
 LATENCY_MS = 6.0
 ROUNDS = 3
-THROTTLED = 0.01
 PARTIAL = 0.01
-"""With faults: this share of calls is throttled, and of a batch's parts put off."""
+"""With faults: this share of a batch's parts is put off, as well as of calls throttled."""
 
 LONGEST_SECONDS = 120.0
 MIN_RATE, MAX_CPU, MAX_CALLS, MIN_TWO = 8.0, 1 / 15, 0.2, 1.8
 """What issue 6 asks for."""
+
+MIN_SOME, MIN_MANY = 0.75, 0.4
+"""Of the rate, what must remain where 1 % and 10 % of calls are throttled: issue 15. The first also
+holds where the same share of each batch's parts is put off."""
+
+MOST_LEFT = 0.005
+"""Of the jobs, what may be left to the next tick where calls are throttled, and some four times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,26 @@ class Case:
     engine: str
     jobs: int
     processes: int = 1
-    has_faults: bool = False
+    throttled: float = 0.0
+    partial: float = 0.0
 
 
 PLAIN = Case("plain loop", "plain", 3_000)
 SINGLE = Case("ours, one UpdateItem a job", "single", 600)
 OURS = Case("ours", "batch", 20_000)
 TWO = Case("ours, two processes", "batch", 40_000, processes=2)
-FAULTS = Case("ours, 1 % throttled or put off", "batch", 6_000, has_faults=True)
-CASES = (PLAIN, SINGLE, OURS, TWO, FAULTS)
+# Long runs: what is throttled at the very end is waited for in each of them, however long it is.
+LONG = Case("ours, a long run", "batch", 60_000)
+SOME = Case("ours, a long run, 1 % of calls throttled", "batch", 60_000, throttled=0.01)
+FAULTS = Case(
+    "ours, a long run, 1 % of calls throttled and of parts put off",
+    "batch",
+    60_000,
+    throttled=0.01,
+    partial=PARTIAL,
+)
+MANY = Case("ours, a long run, 10 % of calls throttled", "batch", 60_000, throttled=0.1)
+CASES = (PLAIN, SINGLE, OURS, TWO, LONG, SOME, FAULTS, MANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +79,7 @@ class Measured:
     peak_mib: float
     stand_in_cpu_us: float
     duplicates: int
+    left: int = 0
 
 
 def run() -> dict[str, Any]:
@@ -92,8 +110,13 @@ def run() -> dict[str, Any]:
             "Real AWS is elsewhere, answers at varying speed, and has TLS: none of that is here.",
             f"The median of {ROUNDS} rounds in turn. The plain loop: boto3, 16 threads, pages of "
             "500, items 100 to a call, messages 10 to a call, one UpdateItem a job.",
-            f"With faults, {THROTTLED:.0%} of calls are throttled and {PARTIAL:.0%} of each "
-            "batch's parts put off; every job was sent and marked all the same.",
+            f"Where parts are put off, too, {PARTIAL:.0%} of the keys, messages and statements of "
+            "each batch are: they wait up to 0.05 s before the next try, and twice as long before "
+            "each further one. A throttled call waits up to 1, 2 and 4 s before its next "
+            "tries, as with botocore's standard mode. What a fourth try did not do is left to the "
+            f"next tick, at most {MOST_LEFT:.1%} of the jobs: here "
+            f"{max(each.left for each in rounds[MANY.name])} of {MANY.jobs:,} at "
+            f"{MANY.throttled:.0%}.",
         ],
         "plots": [
             {
@@ -115,6 +138,9 @@ def run() -> dict[str, Any]:
 def judged(found: dict[str, Measured]) -> list[dict[str, Any]]:
     """Compare what was found with what is asked for."""
     plain, ours, two = found[PLAIN.name], found[OURS.name], found[TWO.name]
+    some, parts, many = (
+        found[each.name].rate / found[LONG.name].rate for each in (SOME, FAULTS, MANY)
+    )
     rate, cpu, more = ours.rate / plain.rate, ours.cpu_us / plain.cpu_us, two.rate / ours.rate
     return [
         _must(
@@ -123,6 +149,14 @@ def judged(found: dict[str, Measured]) -> list[dict[str, Any]]:
         _must("CPU a job, beside the plain loop", f"<= 1/{1 / MAX_CPU:.0f}", cpu, cpu <= MAX_CPU),
         _must("AWS calls a job", f"<= {MAX_CALLS:g}", ours.calls, ours.calls <= MAX_CALLS),
         _must("two processes beside one", f">= {MIN_TWO:g}x", more, more >= MIN_TWO),
+        _must("rate with 1 % of calls throttled", f">= {MIN_SOME:g}x", some, some >= MIN_SOME),
+        _must(
+            "rate with 1 % of calls throttled and of parts put off",
+            f">= {MIN_SOME:g}x",
+            parts,
+            parts >= MIN_SOME,
+        ),
+        _must("rate with 10 % of calls throttled", f">= {MIN_MANY:g}x", many, many >= MIN_MANY),
     ]
 
 
@@ -148,23 +182,25 @@ def _median(rounds: Sequence[Measured]) -> Measured:
 
 
 def measure(case: Case) -> Measured:
-    """Dispatch the jobs of ``case`` once; raise where any was not sent or not marked."""
+    """Dispatch the jobs of ``case`` once; raise where too many were not sent or not marked."""
     now_ms = round(time.time() * 1000)
     with stand_in(case, now_ms) as endpoint:
         told = drive(case, now_ms, endpoint)
         with urllib.request.urlopen(f"{endpoint}/statistics", timeout=10) as answer:  # noqa: S310
             seen = json.load(answer)
-    if (seen["sent"], seen["marked"]) != (case.jobs, case.jobs):
+    done = min(seen["sent"], seen["marked"])
+    if case.jobs - done > case.jobs * MOST_LEFT * bool(case.throttled):
         raise RuntimeError(f"{case.name}: of {case.jobs} jobs {seen}")
     calls = sum(count for name, count in seen["calls"].items() if name not in {"", "throttled"})
     return Measured(
-        jobs=case.jobs,
-        rate=case.jobs / max(each["seconds"] for each in told),
+        jobs=done,
+        rate=done / max(each["seconds"] for each in told),
         cpu_us=sum(each["cpu_seconds"] for each in told) / case.jobs * 1e6,
         calls=calls / case.jobs,
         peak_mib=statistics.mean(each["peak_mib"] for each in told),
         stand_in_cpu_us=seen["cpu_seconds"] / case.jobs * 1e6,
         duplicates=seen["messages"] - seen["sent"],
+        left=case.jobs - done,
     )
 
 
@@ -189,8 +225,7 @@ def drive(case: Case, now_ms: int, endpoint: str) -> list[dict[str, Any]]:
 def stand_in(case: Case, now_ms: int, latency_ms: float = LATENCY_MS) -> Iterator[str]:
     """Serve the jobs of ``case`` while the block lasts; yield the endpoint."""
     arguments = [str(case.jobs), str(SHARDS), str(now_ms), "--latency-ms", str(latency_ms)]
-    if case.has_faults:
-        arguments += ["--throttled", str(THROTTLED), "--partial", str(PARTIAL)]
+    arguments += ["--throttled", str(case.throttled), "--partial", str(case.partial)]
     with process("bench.dispatch.stand_in", arguments) as standing_in:
         yield f"http://127.0.0.1:{line_of(standing_in).strip()}"
 

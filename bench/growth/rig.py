@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from bench.growth.store import HANDLER
+from hourhand.aws.lean._round import MOST_LINES
 from hourhand.bootstrap import Adapters, wire_scheduler
 from hourhand.domain.buckets import (
     ShardMap,
@@ -54,6 +55,9 @@ MARK = "jobs.transition_many"
 AT_ONCE = {"queues.send": 10, "jobs.get_many": 100, MARK: 25}
 """Items to a request of the calls that take many (SQS and DynamoDB API references)."""
 
+SIDE_BY_SIDE = "jobs.read_buckets"
+"""A request for each item, as many at a time as the lean client has lines."""
+
 ROUND_TRIPS = {
     "jobs.count_dead": 8,  # One query for each shard of the index of dead jobs.
     "jobs.extend_text": 1,
@@ -70,6 +74,8 @@ ONE_EACH = ("control.", "schedules.", "slots.")
 
 def round_trips(name: str, arguments: Sequence[Any]) -> int:
     """Return how many requests a call of a port is; raise `KeyError` for one unknown here."""
+    if name == SIDE_BY_SIDE:
+        return len(arguments[0])
     if name in AT_ONCE:
         return -(-len(arguments[0]) // AT_ONCE[name])
     return 1 if name.startswith(ONE_EACH) else ROUND_TRIPS[name]
@@ -112,12 +118,15 @@ class Ledger:
                 self.is_dead = True
                 raise Killed
         self.requests[name] += trips
-        self.clock.advance(trips * SECONDS_A_REQUEST)
+        waits = -(-trips // MOST_LINES) if name == SIDE_BY_SIDE else trips
+        self.clock.advance(waits * SECONDS_A_REQUEST)
 
     def note(self, name: str, arguments: Sequence[Any], answer: Any) -> None:
         """Count what a call brought."""
         if name == "jobs.read_bucket":
             self.entries_read += len(answer.entries)
+        elif name == SIDE_BY_SIDE:
+            self.entries_read += sum(len(page.entries) for page in answer)
         elif name == "jobs.get_many":
             self.items_read += len(answer)
         elif name == "queues.send":

@@ -29,10 +29,10 @@ from bench.targets import Target, all_ok, at_most
 from hourhand.services.sweep import PAGE_ENTRIES
 
 COUNTED = {
-    "queries": "jobs.read_bucket",
-    "batch gets": "jobs.get_many",
-    "sends": "queues.send",
-    "marks": "jobs.transition_many",
+    "queries": ("jobs.read_bucket", "jobs.read_buckets"),
+    "batch gets": ("jobs.get_many",),
+    "sends": ("queues.send",),
+    "marks": ("jobs.transition_many",),
 }
 COLUMNS = [
     "one tick, or an outage",
@@ -50,7 +50,7 @@ COLUMNS = [
 
 
 def _row(work: Work) -> list[Any]:
-    counted = [work.requests[one] for one in COUNTED.values()]
+    counted = [sum(work.requests[each] for each in calls) for calls in COUNTED.values()]
 
     def for_each_due(amount: float, digits: int) -> float | str:
         return round(amount / work.due, digits) if work.due else ""

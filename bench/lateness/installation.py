@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -24,16 +24,15 @@ from bench.lateness.far_jobs import StoreWithFarJobs
 from bench.lateness.processes import ITEMS_A_REQUEST, Process
 from bench.lateness.queues import SimulatedQueues
 from bench.lateness.scenes import FAR_AFTER, KILLS_FROM, SEED, Scene, Submission
-from bench.lateness.virtual_time import VirtualTime
+from bench.lateness.virtual_time import VirtualTime, WaitingClock
 from bench.lateness.workers import EventSource, Fleet
 from hourhand.bootstrap import Adapters, WorkerServices, wire_api, wire_scheduler, wire_worker
 from hourhand.domain.buckets import bucket_of
 from hourhand.domain.model import Priority
 from hourhand.domain.times import rfc3339
-from hourhand.domain.timings import Timings
 from hourhand.schemas import JobSubmission
 from hourhand.services.sweep import PAGE_ENTRIES
-from hourhand.settings import Settings
+from hourhand.settings import read_settings
 from hourhand.testing import (
     START,
     Crash,
@@ -73,6 +72,9 @@ class Tally:
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:
         """Let it go: what is judged is read from the jobs."""
 
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        """Let it go: what is judged is read from the jobs."""
+
     def flush(self) -> None:
         """Have nothing to write out."""
 
@@ -93,11 +95,15 @@ class Installation:
         """Wire everything; nothing happens yet."""
         self.scene = scene
         # A new one would read the buckets of a whole day at its first tick.
-        self._settings = Settings(timings=Timings(first_look_back=timedelta(minutes=15)))
+        environ = {"HOURHAND_DELAY_ROUNDING": scene.rounding.value}
+        settings = read_settings(environ, ())
+        timings = replace(settings.timings, first_look_back=timedelta(minutes=15))
+        self._settings = replace(settings, timings=timings)
         self.time = VirtualTime(START)
         self.tally = Tally()
         self.ticks: list[tuple[float, Tick]] = []
         self.job_ids: dict[str, Submission] = {}
+        self.waits = WaitingClock(self.time)
         self.store = StoreWithFarJobs(
             self.time,
             timedelta(seconds=INDEX_LAG_SECONDS),
@@ -154,7 +160,8 @@ class Installation:
         )
 
     def _make_worker(self) -> WorkerServices:
-        return wire_worker(self._settings, self._adapters(Process(self.time)))
+        adapters = self._adapters(Process(self.time))
+        return wire_worker(self._settings, replace(adapters, clock=self.waits))
 
     def _submit(self, one: Submission) -> None:
         body: dict[str, Any] = {"handler": HANDLER, "priority": one.priority}

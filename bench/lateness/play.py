@@ -49,13 +49,20 @@ class Outcome:
     steady: list[Start] = field(default_factory=list)
     burst: list[Start] = field(default_factory=list)
     jobs: int = 0
+    delayed: int = 0
     not_once: int = 0
     messages: int = 0
     ticks: list[Tick] = field(default_factory=list)
     most_used: int = 0
     cold_starts: int = 0
+    waited_seconds: float = 0.0
     far_told: int = 0
     warnings: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def waits_ms(self) -> float:
+        """How long a worker waited for a job that was not due at once, on average."""
+        return 1000 * self.waited_seconds / self.delayed
 
     def ticks_by_end(self) -> Counter[str]:
         """Return how many ticks ended in which way."""
@@ -77,6 +84,8 @@ def play(scene: Scene) -> Outcome:
         ticks=[tick for at, tick in installation.ticks if KILLS_FROM <= at < scene.ends_at],
         most_used=sum(source.most_used for source in installation.sources),
         cold_starts=installation.fleet.cold_starts,
+        delayed=sum(one.run_at is not None for one in planned),
+        waited_seconds=installation.waits.slept_seconds,
         far_told=installation.store.told,
         warnings=dict(installation.tally.warnings),
     )

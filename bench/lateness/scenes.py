@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.lateness.assumptions import STRETCH_SECONDS
+from hourhand.settings import DelayRounding
 
 SEED = 20_261_121
 """All chance of every scene comes from it."""
@@ -52,6 +53,7 @@ class Scene:
     lost_ticks: float = 0.0
     far: int = 0
     stretch_seconds: float = STRETCH_SECONDS
+    rounding: DelayRounding = DelayRounding.NEAREST
 
     @property
     def ends_at(self) -> float:
@@ -64,12 +66,31 @@ class Scene:
         return LOAD_FROM + BURST_AFTER
 
 
+ROUNDED_WORDS = {
+    DelayRounding.DOWN: "down",
+    DelayRounding.NEAREST: "to nearest",
+    DelayRounding.UP: "up",
+}
+
 STEADY = Scene(name="steady")
 KILLED = Scene(name="leader killed in each tick", kills=True, lost_ticks=LOST_TICKS)
 FAR = Scene(name="a million far jobs", far=1_000_000)
 BURST = Scene(name="burst", jobs_a_second=10, minutes=6, burst=BURST_JOBS)
-EXACT = Scene(name="steady, SQS delays exact", minutes=15, stretch_seconds=0.0)
-SCENES = (STEADY, KILLED, FAR, BURST, EXACT)
+COLD = Scene(name="a job every half hour: workers are cold", jobs_a_second=1 / 1800, minutes=4320)
+ROUNDED = {
+    (rounding, is_exact): Scene(
+        name=f"delays rounded {ROUNDED_WORDS[rounding]}, SQS {'exact' if is_exact else 'late'}",
+        minutes=15,
+        stretch_seconds=0.0 if is_exact else STRETCH_SECONDS,
+        rounding=rounding,
+    )
+    for rounding in DelayRounding
+    for is_exact in (True, False)
+}
+"""What the choice of the rounding is measured by: with SQS exact, and with SQS up to a second late
+(`STRETCH_SECONDS`), because AWS does not publish which it is."""
+
+SCENES = (STEADY, KILLED, FAR, BURST, COLD, *ROUNDED.values())
 
 
 @dataclass(frozen=True, slots=True)

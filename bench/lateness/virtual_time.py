@@ -35,6 +35,35 @@ class _Turn:
         self._lock.acquire()
 
 
+class WaitingClock:
+    """Implements `hourhand.ports.CorrectableClock` for workers, and adds up what they sleep.
+
+    That is the wait for the fraction of a second which a message's delay was rounded down by.
+    """
+
+    def __init__(self, time: VirtualTime) -> None:
+        """Show ``time``."""
+        self.slept_seconds = 0.0
+        self._time = time
+
+    def now(self) -> datetime:
+        """Return the time in whole milliseconds."""
+        return self._time.now()
+
+    def monotonic(self) -> float:
+        """Return the seconds since the start."""
+        return self._time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Let others act for so long, and count it."""
+        self.slept_seconds += seconds
+        self._time.sleep(seconds)
+
+    def correct(self, offset: timedelta) -> None:
+        """Do as the time that it shows does."""
+        self._time.correct(offset)
+
+
 class VirtualTime:
     """Implements `hourhand.ports.CorrectableClock`: right, and only as quick as what happens.
 

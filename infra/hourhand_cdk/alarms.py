@@ -3,6 +3,9 @@
 A rule speaks only when something lasts: three bad minutes of five, so that one late minute wakes
 nobody and an outage is told of within five. The dead-letter queue's depth is no rule: a dead letter
 stays there, resolved or not. What counts is how many DEAD jobs nobody has dealt with.
+
+The level `MonitoringLevel.BASIC` has three rules alone, on metrics that AWS keeps free of charge.
+They have the names of the full ones (ADR 23).
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from hourhand.aws.table_schema import TABLES
+from hourhand.settings import MonitoringLevel
 from hourhand_cdk.metrics import API, FIVE_MINUTES, SCHEDULER, WORKER, Metrics
 
 RUNBOOK = "docs/runbook.md"
@@ -23,12 +27,17 @@ _AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 
 _IS_WELL = cloudwatch.TreatMissingData.NOT_BREACHING
-"""Nothing was counted since nothing happened."""
-
-_IS_UNKNOWN = cloudwatch.TreatMissingData.IGNORE
-"""Only a tick can say that it is over; where none comes, another alarm tells."""
+"""Nothing was counted since nothing happened, or a gauge is zero, which is not written. While no
+tick comes nothing is known of the gauges; then `no-tick` is in alarm."""
 
 _IS_BAD = cloudwatch.TreatMissingData.BREACHING
+
+_IS_AS_BEFORE = cloudwatch.TreatMissingData.IGNORE
+"""The depth of a queue that is seldom used. SQS stops the metrics of a queue that was inactive for
+six hours, and resumes them up to 15 minutes after it was used again. Whether messages alone keep it
+active, its guide leaves open (SQS guide, monitoring queues using CloudWatch). An alarm of such a
+queue stays as it is until a depth is counted again.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +69,9 @@ class Rule:
 
 
 def alarm_rules(metrics: Metrics) -> Sequence[Rule]:
-    """Return every rule, the most urgent first."""
+    """Return every rule of the level, the most urgent first."""
+    if metrics.config.monitoring is MonitoringLevel.BASIC:
+        return _basic(metrics)
     return [
         *_on_time(metrics),
         *_left_lying(metrics),
@@ -70,10 +81,38 @@ def alarm_rules(metrics: Metrics) -> Sequence[Rule]:
     ]
 
 
+def _basic(metrics: Metrics) -> list[Rule]:
+    """Return the rules on AWS's own metrics: each is paid for, as one metric a month."""
+    return [
+        _no_tick(metrics, metrics.unrecorded_ticks()),
+        Rule(
+            name="worker-errors",
+            says="Calls of the worker raised, ran out of time or killed their process, in three of "
+            f"five minutes. {_MEANING[WORKER]}",
+            first="read the worker's log; after a deploy, roll back.",
+            metric=metrics.errors(WORKER),
+            threshold=0,
+        ),
+        Rule(
+            name="dead-jobs",
+            says=f"{metrics.config.dead_jobs_alarm} or more dead letters are in their queue: jobs "
+            "are DEAD and will not run again by themselves.",
+            first="list them (GET /v1/jobs?status=DEAD), read their errors, fix the cause and "
+            "redrive them (POST /v1/jobs/redrive). Then purge the queue, which ends the alarm.",
+            metric=metrics.waiting(metrics.queues.dead_letters),
+            threshold=metrics.config.dead_jobs_alarm,
+            comparison=_AT_LEAST,
+            breaches=1,
+            of=1,
+            missing=_IS_AS_BEFORE,
+        ),
+    ]
+
+
 def _on_time(metrics: Metrics) -> list[Rule]:
     config = metrics.config
     return [
-        _no_tick(metrics),
+        _no_tick(metrics, metrics.missed_ticks()),
         Rule(
             name="oldest-due",
             says=f"A due job has been waiting for more than {config.oldest_due_alarm_seconds} s: "
@@ -84,7 +123,6 @@ def _on_time(metrics: Metrics) -> list[Rule]:
             threshold=config.oldest_due_alarm_seconds,
             breaches=2,
             of=3,
-            missing=_IS_UNKNOWN,
             is_urgent=True,
         ),
         Rule(
@@ -100,13 +138,13 @@ def _on_time(metrics: Metrics) -> list[Rule]:
     ]
 
 
-def _no_tick(metrics: Metrics) -> Rule:
+def _no_tick(metrics: Metrics, ticks: cloudwatch.IMetric) -> Rule:
     return Rule(
         name="no-tick",
         says="No tick in 3 minutes: nothing is swept. Jobs due more than the look-ahead from "
         "now, schedules and recoveries wait. Nothing is lost.",
         first="run `hourhand doctor`; it says whether the rule is off or the scheduler fails.",
-        metric=metrics.missed_ticks(),
+        metric=ticks,
         threshold=1,
         comparison=_BELOW,
         # The newest minute's tick may only be late to be counted, which looks like none
@@ -135,7 +173,6 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             comparison=_AT_LEAST,
             breaches=1,
             of=1,
-            missing=_IS_UNKNOWN,
         ),
         Rule(
             name="backstop",
@@ -148,6 +185,7 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             comparison=_AT_LEAST,
             breaches=1,
             of=1,
+            missing=_IS_AS_BEFORE,
         ),
         Rule(
             name="tick-failures",
@@ -159,6 +197,7 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             comparison=_AT_LEAST,
             breaches=1,
             of=1,
+            missing=_IS_AS_BEFORE,
         ),
     ]
 
@@ -235,7 +274,6 @@ def _out_of_order(metrics: Metrics) -> list[Rule]:
             "scheduler and open a case with AWS.",
             metric=metrics.skew(),
             threshold=config.skew_alarm_ms,
-            missing=_IS_UNKNOWN,
         ),
         Rule(
             name="duplicates",

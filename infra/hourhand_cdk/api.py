@@ -20,6 +20,10 @@ from hourhand_cdk.config import LOG_RETENTIONS, Config
 ROUTE = "/v1/{proxy+}"
 """The function itself knows the routes, and answers for those that there are not."""
 
+VENDED_LOGS = "/aws/vendedlogs/"
+"""Where logs go that AWS delivers. Log groups elsewhere add a statement each to the account's
+policy for such deliveries, which ends at 5,120 characters (API Gateway guide, HTTP API logging)."""
+
 _LOGGED = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
@@ -37,6 +41,27 @@ _LOGGED = {
 """Who asked for what and how it went; never a body (API Gateway guide, HTTP API logging)."""
 
 
+@jsii.implements(gateway.IAccessLogDestination)
+class _AccessLogDestination:
+    """The group by the ARN that API Gateway keeps, which does not end with `:*`.
+
+    The CDK's own destination gives the one with it. The stage would then differ from its template
+    in every drift detection (API Gateway guide, HTTP API logging).
+    """
+
+    def __init__(self, group: logs.ILogGroup) -> None:
+        self._group = group
+
+    def bind(self, stage: gateway.IStage) -> gateway.AccessLogDestinationConfig:
+        arn = Stack.of(stage).format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=self._group.log_group_name,
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        return gateway.AccessLogDestinationConfig(destination_arn=arn)
+
+
 @jsii.implements(gateway.IAccessLogSettings)
 class _AccessLog:
     def __init__(self, group: logs.ILogGroup) -> None:
@@ -44,7 +69,7 @@ class _AccessLog:
 
     @property
     def destination(self) -> gateway.IAccessLogDestination:
-        return gateway.LogGroupLogDestination(self._group)
+        return _AccessLogDestination(self._group)
 
     @property
     def format(self) -> apigateway.AccessLogFormat:
@@ -76,7 +101,7 @@ class Api(Construct):
         self.access_logs = logs.LogGroup(
             self,
             "AccessLogs",
-            log_group_name=f"/aws/apigateway/{resource_name(config.prefix, 'api')}",
+            log_group_name=f"{VENDED_LOGS}{resource_name(config.prefix, 'api')}",
             retention=logs.RetentionDays[LOG_RETENTIONS[config.log_retention_days]],
             removal_policy=RemovalPolicy.DESTROY,
         )

@@ -11,6 +11,7 @@ from aws_cdk import App
 from hourhand_cdk.config import Config, InvalidConfig, read_config
 from hourhand_cdk.handlers import packed_handlers, tell
 from hourhand_cdk.packing import Packed, PackingError
+from hourhand_cdk.scheduler import INSTALLATION_TAG
 from hourhand_cdk.stack import HourhandStack
 
 
@@ -30,8 +31,8 @@ def main() -> int:
 
 
 def make_stack(app: App, config: Config, packed: Packed) -> HourhandStack:
-    """Put the deployment into ``app``, everything in it tagged with its name."""
-    tags = {"hourhand:installation": config.prefix}
+    """Put the deployment into ``app``; the stack has the tags of what is in it."""
+    tags = {INSTALLATION_TAG: config.prefix, **config.tags}
     return HourhandStack(app, config.prefix, config=config, packed=packed, tags=tags)
 
 

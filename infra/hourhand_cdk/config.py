@@ -28,13 +28,16 @@ from hourhand.settings import (
     LEAST_LOOK_AHEAD_SECONDS,
     MAX_FAN_OUT_ENTRIES,
     MOST_LOOK_AHEAD_SECONDS,
+    DelayRounding,
     DispatchMode,
     LeaderMode,
+    MonitoringLevel,
 )
 from hourhand_cdk.environment import check_names
 from hourhand_cdk.packing import PYTHON
 from hourhand_cdk.shares import (
     CALLS_PER_POLLER,
+    CONCURRENCY_SHARES,
     LEAST_POLLED_CONCURRENCY,
     LEAST_WORKER_CONCURRENCY,
     MINIMUM_POLLERS,
@@ -58,6 +61,16 @@ LOG_RETENTIONS = {
     3653: "TEN_YEARS",
 }
 """Days, and what the CDK calls them: some of what CloudWatch Logs takes (PutRetentionPolicy)."""
+
+
+LEAST_SCHEDULER_RESERVE = 2
+"""A tick may still run when the next one starts. With 0 Lambda would call no scheduler at all."""
+
+MOST_SCHEDULER_RESERVE = 100
+"""Well above what can run at a time: two ticks, and the 16 further invocations of each."""
+
+LEAST_UNRESERVED = 100
+"""What an account must leave to the functions without a reserve (Lambda guide, concurrency)."""
 
 
 class Stage(StrEnum):
@@ -102,6 +115,18 @@ Installation = Annotated[
 Email = Annotated[
     str, _matching(r"[^@\s]+@[^@\s]+", "one address of e-mail, such as ops@example.org")
 ]
+TagKey = Annotated[
+    str,
+    _matching(
+        r"(?!aws:)[\w .:/=+@-]{1,128}", "up to 128 letters, digits, spaces and .:/=+-@_, no aws:"
+    ),
+]
+TagValue = Annotated[
+    str, _matching(r"[\w .:/=+@-]{0,256}", "up to 256 letters, digits, spaces and .:/=+-@_")
+]
+MAX_TAGS = 40
+"""Fewer than the 50 that most resources take: some are AWS's and ours."""
+
 HttpsUrl = Annotated[str, _matching(r"https://\S+", "a URL that begins with https://")]
 
 
@@ -110,6 +135,11 @@ def _listed(value: object) -> object:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
+
+
+def _number_or_none(value: object) -> object:
+    """Let ``none`` stand for no number: ``-c`` knows only texts."""
+    return None if value == "none" else value
 
 
 def _parsed(value: object) -> object:
@@ -129,6 +159,10 @@ class Config(BaseModel):
     installation: Installation = Field(
         default="",
         description="Begins every name; two deployments in an account need two. hourhand-<stage>.",
+    )
+
+    tags: Annotated[dict[TagKey, TagValue], Field(max_length=MAX_TAGS)] = Field(
+        default_factory=dict, description="Further tags of all resources, as a JSON object."
     )
 
     # The user's handlers.
@@ -152,11 +186,10 @@ class Config(BaseModel):
     api_memory_mb: Memory = 1024
     scheduler_memory_mb: Memory = 1024
     worker_memory_mb: Memory = 1024
-    worker_concurrency: int = Field(
-        default=20,
-        ge=LEAST_WORKER_CONCURRENCY,
-        le=2000,
-        description="Workers at a time, shared out among the priorities.",
+    worker_concurrency: Annotated[int, Field(ge=LEAST_WORKER_CONCURRENCY, le=2000)] | None = Field(
+        default=None,
+        description="Workers at a time, shared out among the priorities. none: no ceiling, and "
+        "fewer polls of idle queues.",
     )
     provisioned_pollers: bool = Field(
         default=False,
@@ -166,6 +199,13 @@ class Config(BaseModel):
     snap_start: bool = False
     provisioned_concurrency: int = Field(
         default=0, ge=0, description="Workers, and one API, kept warm and paid by the hour."
+    )
+    scheduler_reserved_concurrency: int | None = Field(
+        default=None,
+        ge=LEAST_SCHEDULER_RESERVE,
+        le=MOST_SCHEDULER_RESERVE,
+        description="Concurrency that Lambda keeps for the scheduler alone, and its ceiling. The "
+        f"account must keep {LEAST_UNRESERVED} unreserved beside it, or Lambda refuses.",
     )
     tracing: Literal["off", "xray", "opentelemetry"] = "off"
     opentelemetry_layer: Arn | None = Field(default=None, description="The ARN of its layer.")
@@ -178,6 +218,7 @@ class Config(BaseModel):
     )
     fan_out_entries: int = Field(default=20_000, ge=0, le=MAX_FAN_OUT_ENTRIES)
     dispatch: DispatchMode = DispatchMode.BATCH
+    delay_rounding: DelayRounding = DelayRounding.NEAREST
 
     # Data.
     protect_data: bool = Field(
@@ -197,7 +238,12 @@ class Config(BaseModel):
     api_requests_per_second: int = Field(default=100, ge=1)
     api_burst: int = Field(default=200, ge=1)
 
-    # Alarms.
+    # Metrics, alarms and dashboard.
+    monitoring: MonitoringLevel = Field(
+        default=MonitoringLevel.BASIC,
+        description="full: metrics of our own, all alarms, a dashboard. basic: three alarms on "
+        "AWS's own metrics. none: neither metrics nor alarms.",
+    )
     alarm_email: Email | None = None
     lateness_alarm_ms: int = Field(default=5_000, ge=100)
     oldest_due_alarm_seconds: int = Field(default=300, ge=1)
@@ -210,7 +256,8 @@ class Config(BaseModel):
     )
 
     _lists = field_validator("handlers_policies", "jwt_audience", mode="before")(_listed)
-    _mappings = field_validator("handlers_environment", mode="before")(_parsed)
+    _no_ceiling = field_validator("worker_concurrency", mode="before")(_number_or_none)
+    _mappings = field_validator("handlers_environment", "tags", mode="before")(_parsed)
 
     @field_validator("handlers_environment")
     @classmethod
@@ -233,11 +280,14 @@ class Config(BaseModel):
             raise ValueError("snap_start and provisioned_concurrency exclude each other")
         if self.tracing == "opentelemetry" and not self.opentelemetry_layer:
             raise ValueError("tracing=opentelemetry needs opentelemetry_layer, the ARN of a layer")
-        if self.provisioned_pollers and self.worker_concurrency < LEAST_POLLED_CONCURRENCY:
+        if self.alarm_email and self.monitoring is MonitoringLevel.NONE:
+            raise ValueError("alarm_email needs monitoring=basic or full: without, nothing alarms")
+        if self.provisioned_pollers and (self.worker_concurrency or 0) < LEAST_POLLED_CONCURRENCY:
             raise ValueError(
                 f"provisioned_pollers needs a worker_concurrency of {LEAST_POLLED_CONCURRENCY} or "
-                f"more, not {self.worker_concurrency}: a queue has at least {MINIMUM_POLLERS} "
-                f"pollers of {CALLS_PER_POLLER} workers each, and low has the smallest share"
+                f"more, not {self.worker_concurrency or 'none'}: a queue has at least "
+                f"{MINIMUM_POLLERS} pollers of {CALLS_PER_POLLER} workers each, and low has the "
+                "smallest share"
             )
         return self
 
@@ -247,20 +297,27 @@ class Config(BaseModel):
         return self.installation or f"hourhand-{self.stage}"
 
     @property
-    def concurrency(self) -> dict[str, int]:
-        """MaximumConcurrency of each priority's event source."""
+    def concurrency(self) -> Mapping[str, int | None]:
+        """MaximumConcurrency of each priority's event source; ``None``: it has none."""
+        if self.worker_concurrency is None:
+            return dict.fromkeys(CONCURRENCY_SHARES)
         return shared_out(self.worker_concurrency)
 
     @property
-    def pollers(self) -> dict[str, int]:
-        """The most provisioned pollers of each priority's event source."""
+    def pollers(self) -> Mapping[str, int | None]:
+        """The most provisioned pollers of each priority's event source; ``None``: it has none."""
+        if self.worker_concurrency is None or not self.provisioned_pollers:
+            return dict.fromkeys(CONCURRENCY_SHARES)
         return pollers_of(self.worker_concurrency)
 
     @property
-    def most_workers(self) -> int:
-        """How many workers run at a time when every queue has a backlog."""
+    def most_workers(self) -> int | None:
+        """How many workers run at a time when every queue has a backlog.
+
+        ``None``: as many as the account has room for.
+        """
         if self.provisioned_pollers:
-            return CALLS_PER_POLLER * sum(self.pollers.values())
+            return CALLS_PER_POLLER * sum(filter(None, self.pollers.values()))
         return self.worker_concurrency
 
 
@@ -272,6 +329,7 @@ STAGES: dict[Stage, dict[str, Any]] = {
         "api_requests_per_second": 500,
         "api_burst": 1000,
         "log_retention_days": 90,
+        "monitoring": MonitoringLevel.FULL,
     },
 }
 

@@ -87,10 +87,12 @@ def _is_it_on_time(metrics: Metrics) -> list[Row]:
     config = metrics.config
     typical = _named("Lateness p50, ms", metrics.lateness("p50"))
     worst = _named("Lateness p99, ms", metrics.lateness("p99"))
-    oldest = _named("Oldest due job, s", metrics.oldest_due())
+    oldest = _named("Oldest due job, s", metrics.as_of_each_tick("oldest", metrics.oldest_due()))
     behind = _named("Watermark behind, s", metrics.watermark_lag())
     ticks = _named("Ticks a minute", metrics.ticks())
-    skew = _named("Clock skew, ms", metrics.skew())
+    skew = _named("Clock skew, ms", metrics.as_of_each_tick("skew", metrics.skew()))
+    # Of a scheduler that refuses to lead there is no tick; its skew must be seen all the same.
+    measured_skew = _named("Clock skew, ms; none: 0", metrics.skew())
     return [
         _heading("Is it on time?", f"Yes, while p99 is below {config.lateness_alarm_ms} ms."),
         [_now([worst, typical, oldest, ticks, skew])],
@@ -101,7 +103,7 @@ def _is_it_on_time(metrics: Metrics) -> list[Row]:
                 [oldest, behind],
                 limit=config.oldest_due_alarm_seconds,
             ),
-            _graph("Ticks, and the clock", [ticks], right=[skew]),
+            _graph("Ticks, and the clock", [ticks], right=[measured_skew]),
         ],
     ]
 
@@ -139,7 +141,7 @@ def _what_fails(metrics: Metrics) -> list[Row]:
     retried = _named("Attempts to be retried", metrics.own(WORKER, Metric.ATTEMPTS_TO_BE_RETRIED))
     lost = _named("Attempts lost", metrics.own(SCHEDULER, Metric.ATTEMPTS_LOST))
     stuck = _named("Handlers stuck", metrics.own(WORKER, Metric.HANDLERS_STUCK))
-    dead = _named("Unresolved DEAD jobs", metrics.dead_jobs())
+    dead = _named("Unresolved DEAD jobs", metrics.as_of_each_tick("dead", metrics.dead_jobs()))
     backstop = _named("In the backstop", metrics.waiting(metrics.queues.backstop))
     failed_ticks = _named("Failed ticks kept", metrics.waiting(metrics.queues.tick_failures))
     failed_calls = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Validations
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -13,10 +13,8 @@ from constructs import Construct
 from hourhand.aws.table_schema import resource_name
 from hourhand_cdk.config import LOG_RETENTIONS, Config
 from hourhand_cdk.permissions import logging_statement
-from hourhand_cdk.plans import ALIAS, Plan, Plans
-
-WARNS_OF_VERSIONS = "@aws-cdk/aws-lambda:snapStartRequirePublish"
-"""What the CDK says of each function with snapshots, whether it has a version or not."""
+from hourhand_cdk.plans import Plan, Plans
+from hourhand_cdk.versions import DeploymentId, make_alias
 
 _ARCHITECTURES = {
     "arm64": lambda_.Architecture.ARM_64,
@@ -27,7 +25,8 @@ _ARCHITECTURES = {
 class Functions(Construct):
     """API, scheduler and worker. Each has a role of its own, and only the environment it reads.
 
-    ``api_target`` and the others are what shall be called: the function, or its alias.
+    ``api_target`` and the others are what is called: the alias of each function's newest version
+    (ADR 19).
     """
 
     def __init__(
@@ -36,18 +35,17 @@ class Functions(Construct):
         """Make the functions."""
         super().__init__(scope, construct_id)
         self._config = config
+        self._deployment = DeploymentId()
         self.api = self._make(plans.api)
         self.scheduler = self._make(plans.scheduler)
         self.worker = self._make(plans.worker)
+        made = (self.api, self.scheduler, self.worker)
+        self._deployment.cover([function.current_version for function in made])
         warm = config.provisioned_concurrency
-        self.api_target: lambda_.IFunction = self.api
-        self.scheduler_target: lambda_.IFunction = self.scheduler
-        self.worker_target: lambda_.IFunction = self.worker
-        if plans.are_versioned:
-            # The first and the last are what somebody waits for.
-            self.api_target = self._alias(self.api, warm=min(warm, 1))
-            self.scheduler_target = self._alias(self.scheduler, warm=0)
-            self.worker_target = self._alias(self.worker, warm=warm)
+        # The first and the last are what somebody waits for.
+        self.api_target = self._alias(plans.api, self.api, warm=min(warm, 1))
+        self.scheduler_target = self._alias(plans.scheduler, self.scheduler, warm=0)
+        self.worker_target = self._alias(plans.worker, self.worker, warm=warm)
 
     def _make(self, plan: Plan) -> lambda_.Function:
         name = resource_name(self._config.prefix, plan.name)
@@ -57,7 +55,14 @@ class Functions(Construct):
             self,
             title,
             function_name=name,
-            description=f"Hourhand's {plan.name} ({self._config.prefix})",
+            description=self._described(plan),
+            # A job may run on the version before for 14 minutes, and `hourhand rollback` moves back
+            # to it. What a deployment published that failed is removed, so that it can be retried.
+            current_version_options=lambda_.VersionOptions(
+                description=self._described(plan),
+                removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            ),
+            reserved_concurrent_executions=plan.reserved_concurrency,
             code=lambda_.Code.from_asset(plan.folder),
             handler="main.handler",
             role=self._make_role(f"{title}Role", plan, log_group),
@@ -104,6 +109,9 @@ class Functions(Construct):
         role = iam.Role(
             self,
             construct_id,
+            # CloudFormation may shorten the name that it generates, but never the path: by it a
+            # policy such as docs/iam/doctor.json names our roles.
+            path=f"/{self._config.prefix}/",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
             description=f"What Hourhand's {plan.name} may do ({self._config.prefix})",
             managed_policies=list(plan.options.policies),
@@ -122,15 +130,8 @@ class Functions(Construct):
             )
         return layers
 
-    def _alias(self, function: lambda_.Function, *, warm: int) -> lambda_.Alias:
-        """Return what is called instead of a function, with ``warm`` copies kept ready."""
-        Validations.of(function).acknowledge(
-            Acknowledgment(id=WARNS_OF_VERSIONS, reason="The alias publishes a version of it.")
-        )
-        return lambda_.Alias(
-            self,
-            f"{function.node.id}Alias",
-            alias_name=ALIAS,
-            version=function.current_version,
-            provisioned_concurrent_executions=warm or None,
-        )
+    def _described(self, plan: Plan) -> str:
+        return self._deployment.description_of(plan.name, self._config.prefix)
+
+    def _alias(self, plan: Plan, function: lambda_.Function, *, warm: int) -> lambda_.Alias:
+        return make_alias(self, function, self._described(plan), warm=warm)

@@ -13,7 +13,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
-from hourhand.aws.table_schema import Table, resource_name
+from hourhand.aws.table_schema import CONTROL, Table, resource_name
 from hourhand.observability import NAMESPACE, Metric, service_name
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
@@ -103,6 +103,39 @@ class Metrics:
         return cloudwatch.MathExpression(
             expression="FILL(ticks, 0)",
             using_metrics={"ticks": self.ticks()},
+            period=MINUTE,
+        )
+
+    def unrecorded_ticks(self) -> cloudwatch.MathExpression:
+        """Return the ticks by DynamoDB's own metric, a minute without any as 0.
+
+        Only the record of a tick that led to its end is put into the control table; all else is
+        an update. The samples of this metric are the successful requests (DynamoDB guide,
+        metrics), and an alarm on DynamoDB's metrics ignores what is missing and not filled.
+        """
+        puts = cloudwatch.Metric(
+            namespace="AWS/DynamoDB",
+            metric_name="SuccessfulRequestLatency",
+            dimensions_map={
+                "TableName": resource_name(self.config.prefix, CONTROL.name),
+                "Operation": "PutItem",
+            },
+            statistic="SampleCount",
+            period=MINUTE,
+        )
+        return cloudwatch.MathExpression(
+            expression="FILL(puts, 0)", using_metrics={"puts": puts}, period=MINUTE
+        )
+
+    def as_of_each_tick(self, name: str, gauge: cloudwatch.Metric) -> cloudwatch.MathExpression:
+        """Return a gauge of the tick, with the zeros that are not written.
+
+        A minute whose tick is not yet counted stays empty: else the newest value would be 0 for
+        a while, whatever it is.
+        """
+        return cloudwatch.MathExpression(
+            expression=f"FILL({name}, 0) + 0 * ticks",
+            using_metrics={name: gauge, "ticks": self.ticks()},
             period=MINUTE,
         )
 

@@ -1,4 +1,4 @@
-"""The alarms, and the topic that tells of them."""
+"""The alarms of the level that was chosen, their topic, and the dashboard."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from hourhand.aws.table_schema import resource_name
+from hourhand.settings import MonitoringLevel
 from hourhand_cdk.alarms import Rule, alarm_rules
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
@@ -28,7 +29,8 @@ CLOUDWATCH = "cloudwatch.amazonaws.com"
 class Monitoring(Construct):
     """Alarms that each say what to do first, their topic, and the dashboard.
 
-    What shall hear of the alarms, too, subscribes to ``topic``.
+    Further receivers of the alarms subscribe to ``topic``. With `MonitoringLevel.BASIC` there is
+    no dashboard, with `MonitoringLevel.NONE` there is nothing.
     """
 
     def __init__(
@@ -45,16 +47,22 @@ class Monitoring(Construct):
         """Make all of it."""
         super().__init__(scope, construct_id)
         self._config = config
+        self.topic: sns.Topic | None = None
+        self.alarms: Sequence[cloudwatch.Alarm] = []
+        self.dashboard: cloudwatch.Dashboard | None = None
+        if config.monitoring is MonitoringLevel.NONE:
+            return
         self.topic = self._make_topic(storage.key)
         metrics = Metrics(
             config=config, functions=functions, queues=queues, storage=storage, api=api
         )
-        self.alarms: Sequence[cloudwatch.Alarm] = [
-            self._make_alarm(rule)
+        self.alarms = [
+            self._make_alarm(rule, self.topic)
             for rule in alarm_rules(metrics)
             if config.metric_math or isinstance(rule.metric, cloudwatch.Metric)
         ]
-        self.dashboard = make_dashboard(self, metrics, self.alarms)
+        if config.monitoring is MonitoringLevel.FULL:
+            self.dashboard = make_dashboard(self, metrics, self.alarms)
 
     def _make_topic(self, key: kms.Key | None) -> sns.Topic:
         """Make the topic, to which the alarms of this deployment alone may publish.
@@ -109,7 +117,7 @@ class Monitoring(Construct):
             },
         )
 
-    def _make_alarm(self, rule: Rule) -> cloudwatch.Alarm:
+    def _make_alarm(self, rule: Rule, topic: sns.ITopic) -> cloudwatch.Alarm:
         alarm = cloudwatch.Alarm(
             self,
             "".join(part.capitalize() for part in rule.name.split("-")),
@@ -123,7 +131,7 @@ class Monitoring(Construct):
             treat_missing_data=rule.missing,
             actions_enabled=rule.is_told,
         )
-        alarm.add_alarm_action(actions.SnsAction(self.topic))
+        alarm.add_alarm_action(actions.SnsAction(topic))
         if rule.is_urgent:
-            alarm.add_ok_action(actions.SnsAction(self.topic))
+            alarm.add_ok_action(actions.SnsAction(topic))
         return alarm

@@ -14,6 +14,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 
+from hourhand.aws.table_schema import ID_KEY, RESWEEP_KEY
 from hourhand_cdk.queues import Queues
 from hourhand_cdk.storage import Storage
 
@@ -27,6 +28,7 @@ def api_statements(storage: Storage, queues: Queues) -> list[iam.PolicyStatement
         _items(storage.jobs, *READ_ITEM, *WRITE_ITEM, "Query", "PartiQLInsert"),
         _indexes(storage.jobs, "listing", "dead"),
         _items(storage.control, "GetItem"),
+        _control_records_of_api(storage.control),
         _items(storage.schedules, *READ_ITEM, "UpdateItem", "DeleteItem", "Query"),
         _indexes(storage.schedules, "names"),
         *_contents(storage, "GetObject", "PutObject", "PutObjectTagging"),
@@ -40,7 +42,7 @@ def scheduler_statements(storage: Storage, queues: Queues) -> list[iam.PolicySta
     return [
         _items(storage.jobs, *READ_ITEM, *WRITE_ITEM, "Query", "PartiQLUpdate"),
         _indexes(storage.jobs, "run_at", "dead"),
-        _items(storage.control, "GetItem", "UpdateItem"),
+        _items(storage.control, "GetItem", *WRITE_ITEM),
         _items(storage.schedules, *READ_ITEM, "UpdateItem", "DeleteItem", "Query"),
         _indexes(storage.schedules, "due", "names"),
         *_contents(storage, "GetObject", "PutObject", "PutObjectTagging"),
@@ -123,6 +125,20 @@ def network_statement() -> iam.PolicyStatement:
             "ec2:UnassignPrivateIpAddresses",
         ],
         ["*"],
+    )
+
+
+def _control_records_of_api(table: dynamodb.TableV2) -> iam.PolicyStatement:
+    """Return what the API may write of the control table: two records, no lease, no watermark.
+
+    They are the request for a resweep (ADR 20) and the secret of derived ids (ADR 21). A request of
+    a single item always has the key of the condition (DynamoDB developer guide, "Using IAM policy
+    conditions for fine-grained access control").
+    """
+    return iam.PolicyStatement(
+        actions=["dynamodb:UpdateItem"],
+        resources=[table.table_arn],
+        conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [ID_KEY, RESWEEP_KEY]}},
     )
 
 

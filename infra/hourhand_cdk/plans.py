@@ -10,8 +10,10 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
+from hourhand.aws.published import ALIAS
 from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS, resource_name
 from hourhand.domain.model import Priority
+from hourhand.domain.timings import Timings
 from hourhand.settings import SELF, Settings, settings_environment
 from hourhand_cdk.config import Config, InvalidConfig
 from hourhand_cdk.environment import EXEC_WRAPPER, check_names
@@ -39,7 +41,6 @@ OPENTELEMETRY_WRAPPER = "/opt/otel-instrument"
 """What starts Python in AWS's layer of OpenTelemetry (its documentation, for Lambda)."""
 
 MANIFEST = "manifest.json"
-ALIAS = "live"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +74,7 @@ class Plan:
     statements: Sequence[iam.PolicyStatement]
     memory_mb: int
     timeout_seconds: int
+    reserved_concurrency: int | None = None
     options: WorkerOptions = field(default_factory=WorkerOptions)
 
 
@@ -117,12 +119,13 @@ class Plans:
             statements=[
                 *scheduler_statements(self.storage, self.queues),
                 iam.PolicyStatement(
-                    actions=["lambda:InvokeFunction"], resources=self._arns_of("scheduler")
+                    actions=["lambda:InvokeFunction"], resources=[self._arn_of("scheduler")]
                 ),
                 *key_statements(self.storage),
             ],
             memory_mb=self.config.scheduler_memory_mb,
             timeout_seconds=SCHEDULER_TIMEOUT_SECONDS,
+            reserved_concurrency=self.config.scheduler_reserved_concurrency,
         )
 
     @property
@@ -151,11 +154,6 @@ class Plans:
             options=self.options,
         )
 
-    @property
-    def are_versioned(self) -> bool:
-        """Whether an alias is called: snapshots and warm copies are of a version."""
-        return self.config.snap_start or self.config.provisioned_concurrency > 0
-
     def _shared_settings(self) -> Settings:
         queues = self.queues.by_priority
         return Settings(
@@ -170,8 +168,10 @@ class Plans:
             dead_letter_queue=self.queues.dead_letters.queue_url,
             leader=self.config.leader,
             dispatch=self.config.dispatch,
+            timings=replace(Timings(), delay_rounding=self.config.delay_rounding.length),
             fan_out_entries=self.config.fan_out_entries,
             tracing=self.config.tracing == "xray",
+            monitoring=self.config.monitoring,
         )
 
     def _environment(self, settings: Settings) -> dict[str, str]:
@@ -182,12 +182,11 @@ class Plans:
             ours[EXEC_WRAPPER] = OPENTELEMETRY_WRAPPER
         return ours
 
-    def _arns_of(self, function: str) -> list[str]:
-        """Return a function's own ARNs by its name: by reference, it would depend on itself."""
-        arn = Stack.of(self.storage).format_arn(
+    def _arn_of(self, function: str) -> str:
+        """Return the ARN of a function's alias by its name: by reference, it would be a circle."""
+        return Stack.of(self.storage).format_arn(
             service="lambda",
             resource="function",
-            resource_name=resource_name(self.config.prefix, function),
+            resource_name=f"{resource_name(self.config.prefix, function)}:{ALIAS}",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        return [arn, f"{arn}:{ALIAS}"] if self.are_versioned else [arn]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from aws_cdk import Tags
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -20,13 +21,16 @@ from hourhand_cdk.queues import Queues
 from hourhand_cdk.storage import Storage
 from hourhand_cdk.triggers import Triggers
 
+INSTALLATION_TAG = "hourhand:installation"
+
 
 class HourhandScheduler(Construct):
     """A job scheduler: its tables, queues, functions, API and alarms.
 
     ``HourhandScheduler(stack, "Jobs", handlers="jobs")`` packs the folder ``jobs`` and deploys it.
     What the user's handlers touch is granted to ``worker``: ``table.grant_read_data(
-    scheduler.worker)``. Callers are granted routes by ``api.arn_of``.
+    scheduler.worker)``. Callers are granted routes by ``api.arn_of``. Every resource that takes
+    tags has `INSTALLATION_TAG` and those of ``config``.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class HourhandScheduler(Construct):
         if (handlers is None) == (packed is None):
             raise ValueError("HourhandScheduler takes either handlers or packed.")
         self.config = config or Config()
+        self._tag()
         options = worker_options or WorkerOptions()
         if packed is not None:
             self._make(packed, options)
@@ -55,6 +60,12 @@ class HourhandScheduler(Construct):
         with tempfile.TemporaryDirectory() as folder:
             # The CDK copies what it is given as assets while the functions are made.
             self._make(self._pack(handlers, options, Path(folder)), options)
+
+    def _tag(self) -> None:
+        # Tags of the stack would not do: CloudFormation passes them on to most kinds of resources,
+        # and a global table has tags by its replicas alone.
+        for key, value in {INSTALLATION_TAG: self.config.prefix, **self.config.tags}.items():
+            Tags.of(self).add(key, value)
 
     def _pack(
         self, handlers: str | HandlerSource | None, options: WorkerOptions, to: Path

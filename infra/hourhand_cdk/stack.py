@@ -68,6 +68,14 @@ class HourhandStack(Stack):
             "SchedulerFunction": functions.scheduler.function_name,
             "WorkerFunction": functions.worker.function_name,
             "TickRule": scheduler.triggers.tick_rule.rule_name,
-            "AlarmTopicArn": scheduler.monitoring.topic.topic_arn,
-            "DashboardName": scheduler.monitoring.dashboard.dashboard_name,
+            **self._outputs_of_monitoring(),
         }
+
+    def _outputs_of_monitoring(self) -> dict[str, str]:
+        monitoring = self.scheduler.monitoring
+        found = {}
+        if monitoring.topic is not None:
+            found["AlarmTopicArn"] = monitoring.topic.topic_arn
+        if monitoring.dashboard is not None:
+            found["DashboardName"] = monitoring.dashboard.dashboard_name
+        return found

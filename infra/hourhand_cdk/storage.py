@@ -63,7 +63,8 @@ class Storage(Construct):
         )
 
     def _make_table(self, table: Table) -> dynamodb.TableV2:
-        # A "global table" of one Region: another Region can be added later without replacing it.
+        # A "global table" of one Region: it can get an eventually consistent copy in another one
+        # without being replaced. Hourhand may not run on both (ADR 10).
         made = dynamodb.TableV2(
             self,
             f"{table.name.capitalize()}Table",

@@ -89,10 +89,10 @@ class Triggers(Construct):
 
     def _make_event_source(self, priority: Priority, queue: sqs.Queue) -> None:
         pollers = None
-        if self._config.provisioned_pollers:
+        most_pollers = self._config.pollers[priority.value]
+        if most_pollers is not None:
             pollers = lambda_.ProvisionedPollerConfig(
-                minimum_pollers=MINIMUM_POLLERS,
-                maximum_pollers=self._config.pollers[priority.value],
+                minimum_pollers=MINIMUM_POLLERS, maximum_pollers=most_pollers
             )
         lambda_.EventSourceMapping(
             self,

@@ -106,7 +106,7 @@ def test_leader_epoch_and_watermark_are_those_of_the_api(page: Page, cloud: Clou
     stats_with(page, cloud, leader="scheduler-7", epoch=1234, watermark="2026-11-21T09:00:00.000Z")
     page.goto("/console/")
     scheduler = page.get_by_role("region", name="Scheduler")
-    for words in ("scheduler-7", "1,234", "21 Nov, 10:00:00"):
+    for words in ("scheduler-7", "1,234", "21 Nov 2026, 10:00:00"):
         scheduler.get_by_text(words).wait_for()
 
 

@@ -9,16 +9,17 @@ import pytest
 
 from hourhand.client._authorisation import Nobody
 from hourhand.client._endpoint import find_endpoint
+from hourhand.console.access import TOKEN_HEADER
 from hourhand.console.proxy import RunningConsole, serve_upstream
 from hourhand.console.upstream import Upstream
 from tests.browser.harness import Cloud, Guard, guarded_page
 from tests.browser.harness_seed import Seeds
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 APP = "#app > *"
-REFUSED = "This browser was not let in"
+REFUSED = "This tab has no access to the console"
 ELSEWHERE = "http://elsewhere.example/"
 
 Serve = Callable[..., RunningConsole]
@@ -62,21 +63,60 @@ def test_the_printed_address_opens_the_console(
     page.get_by_text(job_id).first.wait_for()
 
 
-def test_no_script_of_the_page_can_read_the_token(
+def test_the_token_stays_in_its_tab_and_its_origin(
     visit: tuple[Page, Guard], console: RunningConsole
 ) -> None:
-    page, _ = visit
+    page, guard = visit
     page.goto(console.address)
-    page.wait_for_url(console.url)
     page.locator(APP).first.wait_for()
-    assert page.evaluate("document.cookie") == ""
+    assert page.url == console.url
+    assert (page.context.cookies(), page.evaluate("document.cookie")) == ([], "")
     assert console.token not in page.evaluate("document.documentElement.outerHTML")
     assert console.token not in page.evaluate("JSON.stringify({...localStorage, ...history.state})")
-    (cookie,) = page.context.cookies()
-    assert (cookie["httpOnly"], cookie["sameSite"], cookie["expires"]) == (True, "Strict", -1)
+    # Another program of this machine: another port, of the same site.
+    other = f"http://127.0.0.1:{console.server.port + 1}/"
+    sent: list[dict[str, str]] = []
+
+    def answer(route: Route) -> None:
+        sent.append(route.request.all_headers())
+        body = f'<link rel="icon" href="data:,"><img src="{other}image">'
+        route.fulfill(content_type="text/html", body=body)
+
+    page.route(f"{other}**", answer)
+    guard.allow("a request to elsewhere")
+    page.goto(other)
+    page.wait_for_load_state("load")
+    assert len(sent) == 2
+    assert console.token not in str(sent)
+    assert page.evaluate("sessionStorage.length") == 0
 
 
-@pytest.mark.parametrize("target", ["/", "/console/jobs", "/console/?token=wrong"])
+def test_a_link_opened_in_a_new_tab_works_too(
+    visit: tuple[Page, Guard], console: RunningConsole
+) -> None:
+    page, guard = visit
+    page.goto(console.address)
+    page.locator(APP).first.wait_for()
+    guard.allow("status of 403")
+    second = page.context.new_page()
+    second.goto(f"{console.url}jobs")
+    second.get_by_role("heading", name="Jobs").first.wait_for()
+
+
+def test_a_new_address_pasted_into_an_old_tab_works(
+    visit: tuple[Page, Guard], console: RunningConsole, serve: Serve
+) -> None:
+    page, guard = visit
+    guard.allow("status of 403")
+    page.goto(f"{console.url}#token=of-an-earlier-start")
+    page.get_by_role("heading", name=REFUSED).wait_for()
+    assert page.evaluate("sessionStorage.length") == 0
+    page.goto(console.address)
+    page.get_by_role("heading", name="Overview").first.wait_for()
+    assert page.url == console.url
+
+
+@pytest.mark.parametrize("target", ["/", "/console/jobs", "/console/#token=wrong"])
 def test_without_the_address_the_page_says_what_to_do(
     visit: tuple[Page, Guard], target: str
 ) -> None:
@@ -84,7 +124,8 @@ def test_without_the_address_the_page_says_what_to_do(
     guard.allow("status of 403")
     page.goto(target)
     page.get_by_role("heading", name=REFUSED).wait_for()
-    assert page.locator(APP).count() == 0
+    page.get_by_text("Open the address that hourhand console printed.").wait_for()
+    assert page.get_by_role("navigation").count() == 0
 
 
 def link_from_elsewhere(page: Page, guard: Guard, address: str) -> None:
@@ -105,17 +146,14 @@ def test_the_address_works_as_a_link_from_elsewhere_too(
     page.wait_for_url(console.url)
 
 
-def test_a_browser_that_is_in_can_go_on_from_a_link_elsewhere(
+def test_a_tab_with_the_token_follows_a_link_from_elsewhere(
     visit: tuple[Page, Guard], console: RunningConsole
 ) -> None:
     page, guard = visit
-    guard.allow("status of 403")
     page.goto(console.address)
-    page.wait_for_url(console.url)
-    link_from_elsewhere(page, guard, f"{console.url}jobs")
-    page.get_by_role("heading", name=REFUSED).wait_for()
-    page.get_by_role("link", name="go on").click()
     page.locator(APP).first.wait_for()
+    link_from_elsewhere(page, guard, f"{console.url}jobs")
+    page.get_by_role("heading", name="Jobs").first.wait_for()
 
 
 def fetch_from_elsewhere(
@@ -125,7 +163,7 @@ def fetch_from_elsewhere(
     page.goto(console.address)
     page.wait_for_url(console.url)
     page.locator(APP).first.wait_for()
-    # Another origin, but of the same site: the browser sends the console's cookie along.
+    # Another origin, of the same site: a browser sends to it whatever belongs to a host alone.
     other = f"http://127.0.0.1:{console.server.port + 1}/"
     page.route(other, lambda route: route.fulfill(content_type="text/html", body="<p>other"))
     guard.allow("")
@@ -164,10 +202,14 @@ def test_a_console_for_reading_says_so_to_the_page(
         guard.allow("status of 403")
         page.goto(console.address)
         page.locator(APP).first.wait_for()
-        about = page.evaluate("fetch('/console/about.json').then(answer => answer.json())")
+        token = f"{{'{TOKEN_HEADER}': '{console.token}'}}"
+        about = page.evaluate(
+            f"fetch('/console/about.json', {{headers: {token}}}).then(answer => answer.json())"
+        )
         assert about == {"endpoint": cloud.url, "read_only": True}
         refused = page.evaluate(
             "fetch('/v1/jobs/cancel', {method: 'POST', body: '{\"all\": true}',"
-            " headers: {'content-type': 'application/json'}}).then(answer => answer.json())"
+            f" headers: {{'content-type': 'application/json', ...{token}}}}})"
+            ".then(answer => answer.json())"
         )
         assert refused["type"] == "urn:hourhand:read_only"

@@ -203,7 +203,7 @@ def test_an_api_that_is_lost_is_told_of_and_what_was_shown_stays(
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (403, '{"type": "urn:hourhand:console_token", "title": "No"}', "Open the address again"),
+        (403, '{"type": "urn:hourhand:console_token", "title": "No"}', "Open the address that"),
         (403, '{"message": "Forbidden"}', "do not allow this"),
         (429, '{"message": "Too Many Requests"}', "too many requests"),
         (413, '{"message": "Request Too Long"}', "Request Too Long"),

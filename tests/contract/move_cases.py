@@ -120,7 +120,8 @@ def _full_history(now: datetime) -> tuple[HistoryEvent, ...]:
     )
 
 
-OWNED = {"token": NEXT_TOKEN}
+OWNED = {"token": NEXT_TOKEN, "same_job": stored_time("created_at", SECOND)}
+BEATING = {**OWNED, "extends_lease": stored_time("lease_until", 16 * SECOND + LEASE)}
 OWNED_UNLESS_CANCELLED = {**OWNED, "not_cancelled": ASKED_TO_STOP}
 SENT_ONCE = {"generation": NEXT_GENERATION, "last_sent_as_read": SENT_SINCE}
 
@@ -245,7 +246,7 @@ CASES = (
         function=moves.heartbeat,
         status=JobStatus.RUNNING,
         build=make.heartbeat(None),
-        breaks=OWNED,
+        breaks=BEATING,
         leaves_a_trace=False,
     ),
     MoveCase(
@@ -253,7 +254,7 @@ CASES = (
         function=moves.heartbeat,
         status=JobStatus.RUNNING,
         build=make.heartbeat(Progress(done=0.25, total=1.5, message="a quarter")),
-        breaks=OWNED,
+        breaks=BEATING,
         leaves_a_trace=False,
     ),
     MoveCase(
@@ -379,7 +380,7 @@ CASES = (
         function=moves.request_cancel,
         status=JobStatus.RUNNING,
         build=make.request_cancel,
-        breaks={"not_asked_yet": ASKED_TO_STOP},
+        breaks={**OWNED, "not_asked_yet": ASKED_TO_STOP},
     ),
     MoveCase(
         name="change",

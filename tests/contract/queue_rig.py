@@ -9,7 +9,7 @@ import pytest
 from hourhand.aws.queues import SqsQueues
 from hourhand.domain.model import Priority
 from hourhand.ports import Delivery, Queues
-from hourhand.testing import FakeClock, MemoryQueues
+from hourhand.testing import FakeClock, MemoryQueues, RecordingTelemetry
 from tests.contract.aws_services import AwsServices
 
 MAX_RECEIVES = 100
@@ -24,7 +24,7 @@ class QueueRig(Protocol):
     def receive(self, queue: Priority) -> list[Delivery]:
         """Receive everything that is visible, and hide it for the queue's visibility."""
 
-    def groups(self, queue: Priority) -> dict[str, str]:
+    def groups(self, queue: Priority) -> dict[str, str | None]:
         """Receive everything that is visible; return the message group of each job id."""
 
     def delete(self, delivery: Delivery) -> None:
@@ -33,8 +33,8 @@ class QueueRig(Protocol):
     def dead_letters(self) -> list[str]:
         """Receive every dead letter; return the bodies."""
 
-    def dead_letter_groups(self) -> list[str]:
-        """Receive every dead letter; return the message groups."""
+    def dead_letter_groups(self) -> list[str | None]:
+        """Receive every dead letter; return the message groups, `None` for a message of none."""
 
 
 class MemoryQueueRig:
@@ -53,7 +53,7 @@ class MemoryQueueRig:
             received.extend(batch)
         raise AssertionError("the queue was never empty")
 
-    def groups(self, queue: Priority) -> dict[str, str]:
+    def groups(self, queue: Priority) -> dict[str, str | None]:
         return {held.message.job_id: held.group for held in self._memory.messages(queue)}
 
     def delete(self, delivery: Delivery) -> None:
@@ -62,7 +62,7 @@ class MemoryQueueRig:
     def dead_letters(self) -> list[str]:
         return [letter.body for letter in self._memory.dead_letters]
 
-    def dead_letter_groups(self) -> list[str]:
+    def dead_letter_groups(self) -> list[str | None]:
         return [letter.group for letter in self._memory.dead_letters]
 
 
@@ -78,6 +78,7 @@ class SqsQueueRig:
             aws.settings.queues,
             dead_letter_url=aws.settings.dead_letter_queue,
             clock_url=aws.settings.clock_queue,
+            telemetry=RecordingTelemetry(),
         )
         self.queues: Queues = self._sqs
 
@@ -85,7 +86,7 @@ class SqsQueueRig:
         received = self._receive(self._settings.queues[queue])
         return [self._sqs.parse_delivery(message, queue) for message in received]
 
-    def groups(self, queue: Priority) -> dict[str, str]:
+    def groups(self, queue: Priority) -> dict[str, str | None]:
         received = self._receive(self._settings.queues[queue])
         return {
             self._sqs.parse_delivery(one, queue).message.job_id: self._group_of(one)
@@ -99,7 +100,7 @@ class SqsQueueRig:
     def dead_letters(self) -> list[str]:
         return [one["Body"] for one in self._receive(self._settings.dead_letter_queue)]
 
-    def dead_letter_groups(self) -> list[str]:
+    def dead_letter_groups(self) -> list[str | None]:
         return [self._group_of(one) for one in self._receive(self._settings.dead_letter_queue)]
 
     def _receive(self, url: str) -> list[dict[str, Any]]:
@@ -113,8 +114,8 @@ class SqsQueueRig:
             received.extend(answer["Messages"])
         raise AssertionError("the queue was never empty")
 
-    def _group_of(self, message: dict[str, Any]) -> str:
-        group = message["Attributes"].get("MessageGroupId")
+    def _group_of(self, message: dict[str, Any]) -> str | None:
+        group: str | None = message["Attributes"].get("MessageGroupId")
         if group is None and self._is_emulator:
             pytest.skip("this emulator does not say which group a message is of")
-        return str(group)
+        return group

@@ -79,6 +79,7 @@ schedules = st.builds(
     deleted_at=maybe(times),
     keep_until=maybe(times),
     note=texts,
+    broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
     journal=journals,
 )

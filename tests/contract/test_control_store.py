@@ -6,14 +6,23 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import botocore
 import pytest
 
 from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.economy import SentWindow
 from hourhand.domain.model import Priority
+from hourhand.domain.resweep import ResweepRequest, take_up
 from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark, first_watermark
+from hourhand.domain.watermark import (
+    MAX_OPEN_BUCKETS,
+    OpenBucket,
+    Resweep,
+    Watermark,
+    first_watermark,
+)
 from hourhand.ports import ControlStore, Lease, LeaseHeld, TickRecord
+from hourhand.testing import MemoryControlStore
 
 SECOND = timedelta(seconds=1)
 MILLISECOND = timedelta(milliseconds=1)
@@ -246,6 +255,7 @@ def full(now: datetime) -> Watermark:
         },
         deep_next=bucket_of(now) - 500,
         shard_map_version=1,
+        resweep=Resweep("r-1", bucket_of(now) - 900, bucket_of(now) - 100),
     )
 
 
@@ -274,6 +284,7 @@ CHANGES: dict[str, Any] = {
     "candidate_at": None,
     "open": {},
     "deep_next": None,
+    "resweep": None,
 }
 
 
@@ -296,6 +307,15 @@ def test_the_watermark_never_falls(control_store: ControlStore, now: datetime) -
     control_store.write_watermark(state, previous=None)
     assert control_store.write_watermark(replace(state, low=state.low - 1), previous=state) is False
     assert control_store.read_watermark() == state
+
+
+def test_the_watermark_falls_with_a_new_resweep(control_store: ControlStore, now: datetime) -> None:
+    state = full(now)
+    control_store.write_watermark(state, previous=None)
+    lowered = take_up(state, ResweepRequest("r-2", now - timedelta(days=3), now))
+    assert lowered.low < state.low
+    assert control_store.write_watermark(lowered, previous=state) is True
+    assert control_store.read_watermark() == lowered
 
 
 def test_a_watermark_may_stay_where_it_is_while_the_rest_changes(
@@ -341,6 +361,30 @@ def test_a_new_shard_map_leaves_the_watermark_and_the_leases_alone(
     assert control_store.read_lease("leader") == lease
 
 
+# --- requests for a resweep -----------------------------------------------------------------------
+
+
+def test_a_request_for_a_resweep_is_given_back(control_store: ControlStore, now: datetime) -> None:
+    assert control_store.read_resweep() is None
+    first = ResweepRequest("r-1", now - timedelta(days=35), now)
+    assert control_store.write_resweep(first, previous=None) is True
+    assert control_store.read_resweep() == first
+
+
+def test_a_request_replaces_only_the_one_that_its_writer_saw(
+    control_store: ControlStore, now: datetime
+) -> None:
+    first = ResweepRequest("r-1", now - timedelta(days=1), now)
+    second = ResweepRequest("r-2", now - timedelta(days=2), now)
+    assert control_store.write_resweep(second, previous=first) is False
+    assert control_store.write_resweep(first, previous=None) is True
+    assert control_store.write_resweep(second, previous=None) is False
+    assert control_store.read_resweep() == first
+    assert control_store.write_resweep(second, previous=first) is True
+    assert control_store.write_resweep(first, previous=first) is False
+    assert control_store.read_resweep() == second
+
+
 # --- the last tick --------------------------------------------------------------------------------
 
 
@@ -362,3 +406,23 @@ def test_the_record_of_the_last_tick_replaces_the_one_before(
     )
     control_store.write_tick(second)
     assert control_store.read_tick() == second
+
+
+def test_the_record_of_a_tick_says_on_which_botocore_the_scheduler_ran(
+    control_store: ControlStore, now: datetime
+) -> None:
+    control_store.write_tick(TickRecord(at=now, holder="one", epoch=1))
+    record = control_store.read_tick()
+    assert record is not None
+    # The store in memory calls AWS by no botocore.
+    in_memory = isinstance(control_store, MemoryControlStore)
+    assert record.botocore == ("" if in_memory else botocore.__version__)
+
+
+def test_the_secret_of_an_installation_is_created_once(control_store: ControlStore) -> None:
+    assert control_store.read_secret() is None
+    first, second = bytes(range(32)), bytes(32)
+    assert control_store.create_secret(first) == first
+    assert control_store.create_secret(second) == first
+    assert control_store.create_secret(first) == first
+    assert control_store.read_secret() == first

@@ -133,3 +133,46 @@ def test_a_record_whose_time_is_over_stands_in_nobodys_way(
     assert idempotency_store.begin(other, now=now + DAY) == stands
     assert idempotency_store.begin(other, now=now + DAY + MILLISECOND) is None
     assert standing(idempotency_store, record, now + 2 * DAY) == other
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["in progress", "done"])
+@pytest.mark.parametrize("token", [1, 3, 9])
+def test_a_record_of_an_earlier_job_of_the_same_id_gives_way(
+    idempotency_store: IdempotencyStore,
+    record: IdempotencyRecord,
+    now: datetime,
+    is_done: bool,
+    token: int,
+) -> None:
+    idempotency_store.begin(record, now=now)
+    if is_done:
+        idempotency_store.finish(done(record))
+    next_job = replace(record, token=token, job_created_at=record.job_created_at + MILLISECOND)
+    assert idempotency_store.begin(next_job, now=now) is None
+    assert standing(idempotency_store, record, now) == next_job
+    assert idempotency_store.finish(done(next_job)) is True
+    assert standing(idempotency_store, record, now) == done(next_job)
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["in progress", "done"])
+def test_an_attempt_of_an_earlier_job_of_the_same_id_neither_begins_nor_notes_a_result(
+    idempotency_store: IdempotencyStore, record: IdempotencyRecord, now: datetime, is_done: bool
+) -> None:
+    earlier = replace(record, job_created_at=record.job_created_at - MILLISECOND)
+    idempotency_store.begin(record, now=now)
+    if is_done:
+        idempotency_store.finish(done(record))
+    stands = done(record) if is_done else record
+    assert idempotency_store.begin(earlier, now=now) == stands
+    assert idempotency_store.begin(replace(earlier, token=9), now=now) == stands
+    assert idempotency_store.finish(done(earlier, '"old"')) is False
+    assert standing(idempotency_store, record, now) == stands
+
+
+def test_a_record_of_an_earlier_job_of_another_id_stands(
+    idempotency_store: IdempotencyStore, record: IdempotencyRecord, now: datetime
+) -> None:
+    idempotency_store.begin(record, now=now)
+    later = record.job_created_at + MILLISECOND
+    other = replace(record, job_id="job-2", token=9, job_created_at=later)
+    assert idempotency_store.begin(other, now=now) == record

@@ -104,6 +104,24 @@ def test_every_entry_is_on_one_page_in_the_order_of_due_times(
     assert [e.due_at for e in entries] == sorted(e.due_at for e in entries)
 
 
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_the_first_pages_of_many_shards_are_those_that_are_read_alone(
+    job_store: JobStore, new_id: NewId, now: datetime, limit: int
+) -> None:
+    for minute, shard, count in ((0, 0, 3), (1, 2, 1), (40, 0, 5)):
+        due_at = now + minute * MINUTE
+        for _ in range(count):
+            job_store.put(make_job(id=new_id(), created_at=now, due_at=due_at, shard=shard))
+    places = [(bucket_of(now) + minute, shard) for minute in range(42) for shard in (0, 2)]
+    alone = [job_store.read_bucket(*place, position=None, limit=limit) for place in places]
+    pages = job_store.read_buckets(places, limit=limit)
+    assert pages == alone
+    assert sum(len(page.entries) for page in pages if page) == sum(
+        min(limit, count) for count in (3, 1, 5)
+    )
+    assert job_store.read_buckets([], limit=limit) == []
+
+
 def test_an_entry_that_goes_between_two_pages_hides_no_other(
     job_store: JobStore, new_id: NewId, now: datetime
 ) -> None:

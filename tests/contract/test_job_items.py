@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from hourhand.aws.beside import text_key
+from hourhand.aws.job_store import DynamoJobStore
 from hourhand.domain import moves
 from hourhand.domain.clauses import StatusIn
 from hourhand.domain.model import Attempt, ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.moves import Move
 from hourhand.ports import Applied, JobDetails, JobStore, Refused, WriteResult
-from hourhand.testing import ACTOR, make_content, make_job
+from hourhand.testing import ACTOR, MemoryJobStore, make_content, make_job
 from tests.contract.job_strategies import clauses, jobs
 
 NewId = Callable[[], str]
@@ -306,6 +308,40 @@ def test_a_text_that_is_kept_longer_stays_as_it_is(
     job_store.put_text(job_id, "payload.a1", "1", now + WEEK)
     job_store.extend_text(job_id, "payload.a1", now + 2 * WEEK)
     assert job_store.get_text(job_id, "payload.a1") == "1"
+
+
+def _end_of_text(store: JobStore, job_id: str, item: str) -> datetime:
+    """Return until when a text is kept."""
+    if isinstance(store, MemoryJobStore):
+        return store.kept_texts(job_id)[item].keep_until
+    assert isinstance(store, DynamoJobStore)
+    kept = store._client.get_item(TableName=store.table, Key=text_key(job_id, item))["Item"]
+    return datetime.fromtimestamp(int(kept["x"]["N"]), UTC)
+
+
+@pytest.mark.parametrize("ends", [(1, 2), (2, 1), (2, 2)], ids=str)
+def test_a_text_that_is_kept_twice_has_the_later_end(
+    job_store: JobStore, new_id: NewId, now: datetime, ends: tuple[int, int]
+) -> None:
+    job_id = new_id()
+    for weeks in ends:
+        job_store.put_text(job_id, "payload.a1", "1", now + weeks * WEEK)
+    assert job_store.get_text(job_id, "payload.a1") == "1"
+    assert _end_of_text(job_store, job_id, "payload.a1") == now + 2 * WEEK
+
+
+def test_a_failure_that_is_kept_twice_is_the_later_one(
+    job_store: JobStore, new_id: NewId, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    earlier = Attempt(number=1, token=1, worker="of a deleted job", started_at=now)
+    own = Attempt(number=1, token=1, worker="w-1", started_at=now)
+    job_store.put_failure(job.id, earlier, now + 2 * WEEK)
+    job_store.put_failure(job.id, own, now + WEEK)
+    details = job_store.get_details(job.id)
+    assert details is not None
+    assert details.failures[1].worker == "w-1"
 
 
 def test_keeping_a_text_longer_that_is_gone_does_nothing(

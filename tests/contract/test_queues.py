@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.ids import message_group
-from hourhand.domain.model import POOL, Priority
+from hourhand.domain.model import Priority
 from hourhand.domain.skew import estimate_skew
 from hourhand.ports import Outgoing
 from hourhand.testing import START, make_job, make_message, make_outgoing
@@ -132,8 +132,19 @@ def test_every_message_carries_the_group_of_its_tenant(
     queue_rig: QueueRig, tenant: str | None
 ) -> None:
     queue_rig.queues.send(outgoing(12, tenant=tenant))
-    group = message_group(tenant, POOL)
+    group = message_group(tenant)
     assert queue_rig.groups(Priority.MEDIUM) == {f"job-{n}": group for n in range(12)}
+
+
+def test_one_batch_takes_messages_with_and_without_a_group(queue_rig: QueueRig) -> None:
+    first, *others = outgoing(4)
+    mixed = [first, *(replace(one, message=replace(one.message, tenant="acme")) for one in others)]
+    assert queue_rig.queues.send(mixed) == [None] * 4
+    group = message_group("acme")
+    assert queue_rig.groups(Priority.MEDIUM) == {
+        "job-0": None,
+        **{f"job-{n}": group for n in (1, 2, 3)},
+    }
 
 
 def test_a_dead_letter_is_kept_whole(queue_rig: QueueRig) -> None:
@@ -146,8 +157,7 @@ def test_a_dead_letter_is_kept_whole(queue_rig: QueueRig) -> None:
 def test_a_dead_letter_carries_the_group_of_its_tenant(queue_rig: QueueRig) -> None:
     queue_rig.queues.send_dead_letter("{}", tenant="acme")
     queue_rig.queues.send_dead_letter("{}", tenant=None)
-    expected = [message_group("acme", POOL), message_group(None, POOL)]
-    assert sorted(queue_rig.dead_letter_groups()) == sorted(expected)
+    assert set(queue_rig.dead_letter_groups()) == {message_group("acme"), None}
 
 
 def test_empty_queues_hold_nothing(queue_rig: QueueRig) -> None:

@@ -65,7 +65,8 @@ def replaced(world: World) -> None:
 
 def sent_twice(world: World) -> None:
     for job in world.store.jobs().values():
-        world.queues.send([outgoing_of(job, world.clock.now())])
+        rounding = world.timings.delay_rounding
+        world.queues.send([outgoing_of(job, world.clock.now(), rounding)])
 
 
 def in_the_bucket(world: World) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, Outcome
@@ -111,6 +114,7 @@ def purged(world: World) -> None:
 def payload_near_its_end(world: World) -> None:
     near = world.clock.now() + world.timings.payload_renewed_below
     world.store.transition(keep_payload(the_job(world), kept_until=near))
+    world.store.forget_copies()
 
 
 def cancel_while_running(world: World) -> None:
@@ -144,6 +148,26 @@ def live(world: World, minutes: int) -> None:
         for _ in range(60):
             world.deliver()
             world.advance(1)
+
+
+@contextmanager
+def undecidable(world: World, job_id: str) -> Iterator[None]:
+    """Let nothing be decided about a job while the block lasts.
+
+    Its time is read without a zone, so that it cannot be compared with any other.
+    """
+    read = world.store.get_many
+
+    def get_many(job_ids: Sequence[str]) -> dict[str, Job]:
+        found = dict(read(job_ids))
+        job = found.get(job_id)
+        if job is not None and job.due_at is not None:
+            found[job_id] = replace(job, due_at=job.due_at.replace(tzinfo=None))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.store, "get_many", get_many)
+        yield
 
 
 # --- the work -----------------------------------------------------------------------------------

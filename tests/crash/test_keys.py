@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hourhand.domain.errors import IdempotencyConflict, Unavailable
@@ -10,7 +12,7 @@ from hourhand.domain.model import Content, Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse
 from hourhand.testing import Faults, make_record
 from tests.world.checks import check_world
-from tests.world.runs import HandlerKilled, fail, kill_process, succeed
+from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, succeed
 from tests.world.world import World
 
 
@@ -62,17 +64,105 @@ def test_a_recorded_result_is_returned_without_calling_the_handler(world: World)
     assert world.telemetry.total("idempotent_replays") == 1
 
 
-def test_a_job_submitted_anew_under_a_key_whose_work_is_done_is_not_run(world: World) -> None:
-    first = world.submit(idempotency_key="k", retention_seconds=0)
+@pytest.mark.parametrize("payload", [1, 2], ids=["with the same payload", "with another one"])
+def test_a_job_that_is_accepted_under_a_key_that_is_free_again_runs(
+    world: World, payload: int
+) -> None:
+    first = world.submit(idempotency_key="k", retention_seconds=0, payload=1)
     world.settle()
     world.advance(25 * 3600)
     assert world.store.delete_expired(world.clock.now()) > 0
-    assert world.store.get(first.id) is None
-    again = world.submit(idempotency_key="k", retention_seconds=0)
+    assert RECORD in world.keys.records(), "the record outlives the job that it stands for"
+    again = world.submit(idempotency_key="k", retention_seconds=0, payload=payload)
+    assert again.id == first.id
     world.settle()
+    check_world(world)
     assert world.job(again).status is JobStatus.SUCCEEDED
-    assert world.api.queries.job(again.id).result_text == '{"done":true}'
-    assert len(world.runs) == 1
+    assert world.job(again).attempt == 1
+    assert len(world.runs) == 2
+
+
+def test_a_key_that_is_used_every_week_runs_every_week(world: World) -> None:
+    for week in range(1, 5):
+        # Kept for a week, so that DynamoDB deletes it about when the next one is submitted.
+        job = world.submit(idempotency_key="k", retention_seconds=7 * 86_400 - 3600, payload=week)
+        world.settle()
+        assert world.job(job).status is JobStatus.SUCCEEDED
+        assert len(world.runs) == week
+        world.advance(7 * 86_400)
+        world.store.delete_expired(world.clock.now())
+
+
+def test_a_job_that_is_gone_leaves_a_record_in_progress_in_nobodys_way(world: World) -> None:
+    world.submit(idempotency_key="k", retention_seconds=0, payload=1)
+
+    def outlive_the_job(running: Job, pulse: Pulse) -> Finished:
+        """Its lease ends; another attempt ends the job, which is deleted and submitted anew."""
+        world.advance(61)
+        world.deliver(fail_for_good)
+        world.advance(25 * 3600)
+        assert world.store.delete_expired(world.clock.now()) > 0
+        record = world.keys.records()[RECORD]
+        assert not record.is_done
+        world.submit(idempotency_key="k", retention_seconds=0, payload=2)
+        world.deliver(fail)
+        assert world.keys.records()[RECORD].token == 1
+        return succeed(running, pulse)
+
+    (delivery,) = world.receive()
+    zombie = world.process().worker
+    world.handle(delivery, outlive_the_job, zombie)
+    # The job of before had the same id, the same key and, in its first attempt, the same token.
+    record = world.keys.records()[RECORD]
+    assert not record.is_done, "a zombie of an earlier job recorded its result"
+    (job,) = world.store.jobs().values()
+    assert job.status is JobStatus.RETRYING, "a zombie of an earlier job ended this one"
+    world.settle()
+    check_world(world)
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("key", [{"idempotency_key": "k"}, {"id": "one"}], ids=["key", "own id"])
+def test_a_zombie_of_an_earlier_job_commits_nothing_for_the_next_one_of_its_id(
+    world: World, key: dict[str, Any]
+) -> None:
+    world.submit(retention_seconds=0, payload=1, **key)
+
+    def outlive_the_job(running: Job, pulse: Pulse) -> Finished:
+        world.advance(61)
+        world.deliver(fail_for_good)
+        world.advance(25 * 3600)
+        assert world.store.delete_expired(world.clock.now()) > 0
+        world.submit(retention_seconds=0, payload=2, **key)
+        with pytest.raises(HandlerKilled):
+            world.deliver(kill_process)
+        (job,) = world.store.jobs().values()
+        assert (job.status, job.token) == (JobStatus.RUNNING, running.token)
+        assert pulse.beat(None) == "lost"
+        return succeed(running, pulse)
+
+    (delivery,) = world.receive()
+    world.handle(delivery, outlive_the_job, world.process().worker)
+    (job,) = world.store.jobs().values()
+    assert job.status is JobStatus.RUNNING, "a zombie of an earlier job ended this one"
+    world.settle()
+    check_world(world)
+
+
+def test_a_redriven_job_is_the_same_job_to_its_key(world: World) -> None:
+    job = world.submit(idempotency_key="k")
+    faults = Faults()
+    # The record says "done"; the job is asked to stop before it is told, and ends CANCELLED.
+    faults.throttle("jobs.transition", nth=2, times=99)
+    world.deliver(by=world.process(faults).worker)
+    world.api.operations.cancel(job.id, actor="someone")
+    world.settle()
+    assert world.job(job).status is JobStatus.CANCELLED
+    world.api.operations.redrive(job.id, actor="someone")
+    world.settle()
+    check_world(world)
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    assert len(world.runs) == 1, "its result was on record, and is returned"
 
 
 def test_a_key_whose_job_died_and_is_gone_is_free_for_another(world: World) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hourhand.domain.errors import WrongState
 from hourhand.domain.model import Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse
+from hourhand.services.attempt import HAND_BACK_DELAY
 from hourhand.services.execution import Disposition
 from hourhand.testing import Faults, When
 from tests.world.checks import check_world
@@ -145,7 +146,7 @@ def test_a_job_that_is_handed_back_runs_again_at_no_attempt_once_its_process_end
         world.deliver(_hand_back_and_die(world))
     assert (world.job(job).status, world.job(job).attempt) == (JobStatus.RETRYING, 0)
     assert not world.receive(), "its handler may still be running"
-    world.advance(2)
+    world.advance(HAND_BACK_DELAY.total_seconds())
     world.deliver()
     after = world.job(job)
     assert (after.status, after.attempt, after.token) == (JobStatus.SUCCEEDED, 1, 2)

@@ -6,8 +6,11 @@ from contextlib import suppress
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse
+from hourhand.testing import Faults
+from tests.crash.steps import undecidable
 from tests.world.checks import check_world, letters_by_round
 from tests.world.runs import Behaviour, HandlerKilled, kill_process, succeed
 from tests.world.world import World
@@ -95,3 +98,51 @@ def test_a_dead_job_that_is_redriven_gets_all_its_attempts_again(world: World) -
     assert (after.status, after.round, after.attempt, after.token) == (JobStatus.DEAD, 2, 2, 4)
     assert letters_by_round(world, job) == {1: 1, 2: 1}
     check_world(world)
+
+
+# --- what is odd pays for it itself, in the sweep, too ------------------------------------------
+
+
+def test_a_job_about_which_nothing_can_be_decided_costs_no_tick_and_no_other_job(
+    world: World,
+) -> None:
+    jobs = [world.submit(id=f"job-{n}", delay_seconds=400) for n in range(5)]
+    world.advance(200)
+    with undecidable(world, "job-2"):
+        for _ in range(5):
+            report = world.tick()
+            assert (report.completed, report.failures) == (True, 1)
+            world.advance(60)
+            world.deliver()
+        ends = [world.job(job).status for job in jobs]
+        assert ends.count(JobStatus.SUCCEEDED) == 4
+        assert world.job("job-2").status is JobStatus.PENDING
+    world.settle()
+    assert world.job("job-2").status is JobStatus.SUCCEEDED
+
+
+OPTIONAL = ("queues.view", "queues.probe_time", "jobs.count_dead")
+
+
+@pytest.mark.parametrize("error", [OSError("AccessDenied"), KeyError("Values"), Unavailable()])
+@pytest.mark.parametrize("method", OPTIONAL)
+def test_a_request_that_is_refused_for_ever_blocks_no_bucket_if_it_is_optional(
+    world: World, method: str, error: Exception
+) -> None:
+    lost = world.submit(id="lost")
+    world.queues.purge()
+    faults = Faults()
+    faults.fail(method, error, times=1_000)
+    scheduler = world.process(faults).scheduler
+    for minute in range(10):
+        world.submit(id=f"later-{minute}", delay_seconds=330)
+        assert world.tick(scheduler).led
+        world.deliver()
+        world.advance(60)
+    world.deliver()
+    assert world.job(lost).status is JobStatus.SUCCEEDED
+    ends = [world.job(f"later-{minute}").status for minute in range(4)]
+    assert ends == [JobStatus.SUCCEEDED] * 4
+    assert world.telemetry.total("sweep_failures") + world.telemetry.total(
+        "optional_requests_failed"
+    ) == len(world.telemetry.warnings)

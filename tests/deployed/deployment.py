@@ -124,7 +124,8 @@ class Deployment:
 
     def _lose_a_message(self, system: System) -> dict[str, Any]:
         """Submit a job, take its message away before it is due, and wait for its end."""
-        job = system.submit(handler="echo", priority="low", delay_seconds=10)
+        # Long enough for the purge to come first, however busy the emulator is.
+        job = system.submit(handler="echo", priority="low", delay_seconds=30)
         self.account.client("sqs").purge_queue(QueueUrl=self.outputs["QueueLowUrl"])
         return system.reach(job["id"], "SUCCEEDED")
 

@@ -15,10 +15,6 @@ from typing import Any
 
 UNSIGNED = "unsigned"
 LOOK_SECONDS = 1.0
-LONGEST_INVOCATION_SECONDS = 900.0
-"""Lambda's longest."""
-
-
 OF_A_BATCH = {
     f"sqs:{action}Batch": f"sqs:{action}"
     for action in ("ChangeMessageVisibility", "DeleteMessage", "SendMessage")
@@ -84,27 +80,18 @@ def _told(body: bytes, what: str) -> str:
     return told
 
 
-def let_invocations_end() -> None:
-    """Let what runs go on to its end when its function is updated, as AWS does.
+def simulate_roles_with_a_path() -> None:
+    """Find the policies of a role by its name alone, as IAM does, when they are simulated.
 
-    ministack kills the processes of the old version with all that they do.
+    ministack takes all that follows ``role/`` in the ARN for the name.
     """
-    runtime: Any = importlib.import_module("ministack.core.lambda_runtime")
-    kill_at_once = runtime.kill_workers
+    evaluator: Any = importlib.import_module("ministack.core.iam_evaluator")
+    policies_of = evaluator._gather_role_policies
 
-    def kill_when_idle(workers: list[Any]) -> None:
-        busy = [worker for worker in workers if worker is not None and worker.in_use]
-        kill_at_once([worker for worker in workers if worker not in busy])
-        for worker in busy:
-            threading.Thread(target=wait_and_kill, args=(worker,), daemon=True).start()
+    def policies_by_name(role: str, *rest: Any) -> Any:
+        return policies_of(role.rpartition("/")[2], *rest)
 
-    def wait_and_kill(worker: Any) -> None:
-        until = time.monotonic() + LONGEST_INVOCATION_SECONDS
-        while worker.in_use and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS)
-        kill_at_once([worker])
-
-    runtime.kill_workers = kill_when_idle
+    evaluator._gather_role_policies = policies_by_name
 
 
 def take_metric_math() -> None:
@@ -165,6 +152,6 @@ if __name__ == "__main__":
     keep_the_log_short()
     tell_denials()
     judge_batches_as_aws()
-    let_invocations_end()
+    simulate_roles_with_a_path()
     take_metric_math()
     importlib.import_module("ministack.app").main()

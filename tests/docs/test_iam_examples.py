@@ -24,6 +24,9 @@ LONGEST_POLICY = 6_144
 """Characters of a managed policy, without white space (IAM quotas)."""
 
 SUBMISSION = {("POST", "/v1/jobs"), ("POST", "/v1/jobs/batch")}
+MAY_RUN = ("SubmitBySchedules", "ChangePayloads")
+"""The operator's statements that let it run any handler, or any payload."""
+
 PREVIEW = ("POST", "/v1/schedules/preview")
 
 
@@ -60,8 +63,8 @@ def _allowed(name: str) -> set[tuple[str, str]]:
     }
 
 
-def test_the_folder_holds_the_three_policies_and_that_of_doctor() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == {*NAMES, "doctor"}
+def test_the_folder_holds_the_policies_of_callers_and_of_two_commands() -> None:
+    assert {path.stem for path in FOLDER.glob("*.json")} == {*NAMES, "doctor", "rollback"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,8 +91,29 @@ def test_a_submitter_submits_and_does_not_list_change_or_schedule() -> None:
     assert ("GET", "/v1/jobs") not in allowed
 
 
-def test_an_operator_does_all_but_submit() -> None:
+def test_an_operator_does_all_but_submit_directly() -> None:
     assert _allowed("operator") == {_template(route) for route in ROUTES} - SUBMISSION
+
+
+def test_two_statements_hold_all_by_which_an_operator_runs_what_nobody_submitted() -> None:
+    statements = {one["Sid"]: set(one["Resource"]) for one in _policy("operator")["Statement"]}
+    routes = {
+        sid: {match.groups() for arn in arns if (match := ARN.fullmatch(arn))}
+        for sid, arns in statements.items()
+    }
+
+    assert routes["SubmitBySchedules"] == {
+        ("PUT", "/v1/schedules/*"),
+        ("POST", "/v1/schedules/*/trigger"),
+        ("POST", "/v1/schedules/*/backfill"),
+    }
+    assert routes["ChangePayloads"] == {("PATCH", "/v1/jobs/*")}
+    # Without the two, what is left names no route of theirs.
+    rest = set[Any]().union(*(found for sid, found in routes.items() if sid not in MAY_RUN))
+    assert not rest & (routes["SubmitBySchedules"] | routes["ChangePayloads"] | SUBMISSION)
+    page = (FOLDER.parent / "deploy.md").read_text()
+    for sid in MAY_RUN:
+        assert f"`{sid}`" in page, "the page says what may be left out"
 
 
 @pytest.mark.parametrize("name", ["submitter", "reader"])
@@ -99,7 +123,7 @@ def test_a_wildcard_of_those_who_may_not_change_is_under_get_alone(name: str) ->
     assert [p for p in _patterns(name) if "*" in p[1] and p[0] != "GET"] == []
 
 
-@pytest.mark.parametrize("name", [*NAMES, "doctor"])
+@pytest.mark.parametrize("name", [*NAMES, "doctor", "rollback"])
 def test_a_policy_fits_into_a_managed_policy(name: str) -> None:
     text = (FOLDER / f"{name}.json").read_text()
     longest = {"REGION": "ap-southeast-1", "ACCOUNT": "1" * 12, "API_ID": "a" * 10}

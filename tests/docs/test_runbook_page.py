@@ -21,9 +21,11 @@ FAILURES = {
     "Mass retries",
     "Dead-letter queue filling",
     "Throttled table",
+    "Refused by the key",
     "Lost queue",
     "Bad deploy",
     "Hot tenant",
+    "Restore",
 }
 
 

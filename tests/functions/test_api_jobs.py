@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from hourhand.domain.model import Job, Outcome
+from hourhand.domain.ids import json_integer
+from hourhand.domain.model import Content, Job, JobStatus, Outcome
 from hourhand.http_api import create_app
 from hourhand.ports import Finished, Pulse
-from hourhand.testing import Faults
+from hourhand.testing import START, Faults, make_job
 from tests.functions.api_client import ApiClient, load_event, read_answer
 from tests.world.runs import fail_for_good
 from tests.world.world import World
@@ -258,3 +260,73 @@ def test_an_unavailable_store_is_told_with_a_time_to_retry(world: World) -> None
     response = api.post("/v1/jobs", {"handler": "greet"})
     assert (response.status, response.headers["retry-after"]) == (503, "2")
     assert response.json["type"] == "urn:hourhand:unavailable"
+
+
+NOT_JSON = ("", "{broken", "[" * 100_000, '"half')
+
+
+def put_damaged(world: World, text: str, item: str | None, status: JobStatus) -> None:
+    """Let a job be there whose payload is not JSON, in its item or beside it."""
+    content = Content(size_bytes=len(text), text=None if item else text, item=item)
+    if item:
+        world.store.put_text("one", item, text, START + timedelta(days=9))
+    world.store.put(make_job(id="one", status=status, payload=content))
+
+
+@pytest.mark.parametrize("item", [None, "payload.x"], ids=["in its item", "beside it"])
+@pytest.mark.parametrize("text", NOT_JSON, ids=["empty", "broken", "deep", "half"])
+def test_a_stored_payload_that_is_not_json_is_shown_as_damaged(
+    world: World, api: ApiClient, text: str, item: str | None
+) -> None:
+    put_damaged(world, text, item, JobStatus.DEAD)
+    shown = api.get("/v1/jobs/one")
+    assert shown.status == 200
+    assert shown.json["payload"] is None
+    assert shown.json["damaged"] == shown.json["omitted"] == ["payload"]
+    assert shown.json["status"] == "DEAD"
+    assert api.get("/v1/jobs/one/events").status == 200
+    assert api.get("/v1/jobs").status == 200
+    redriven = api.post("/v1/jobs/one/redrive")
+    assert redriven.status == 409
+    assert "is not JSON" in redriven.json["detail"]
+    assert world.job("one").status is JobStatus.DEAD
+    bulk = api.post("/v1/jobs/redrive", {"all": True})
+    assert bulk.status == 200
+    assert [failure["error"]["status"] for failure in bulk.json["failed"]] == [409]
+
+
+def test_a_waiting_job_whose_payload_is_not_json_can_be_given_another(
+    world: World, api: ApiClient
+) -> None:
+    put_damaged(world, "{broken", None, JobStatus.PENDING)
+    changed = api.patch("/v1/jobs/one", {"payload": [1]})
+    assert changed.status == 200
+    assert changed.json["payload"] == [1]
+    assert "damaged" not in changed.json
+
+
+def test_a_stored_result_that_is_not_json_is_shown_as_damaged(world: World, api: ApiClient) -> None:
+    world.store.put(
+        make_job(id="one", status=JobStatus.SUCCEEDED, result=Content(size_bytes=7, text="{broken"))
+    )
+    shown = api.get("/v1/jobs/one")
+    assert shown.json["damaged"] == shown.json["omitted"] == ["result"]
+
+
+def test_a_redrive_reads_no_payload_from_the_bucket(world: World, api: ApiClient) -> None:
+    payload = Content(size_bytes=300_000, key="payload/one/x")
+    world.store.put(make_job(id="one", status=JobStatus.CANCELLED, payload=payload))
+    assert api.post("/v1/jobs/one/redrive").status == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-0", "-0.0", "[-0]", '{"a":-0}', "0", "1", "1.0", "-1", "12345678901234567890123", "1e22"],
+)
+def test_a_number_comes_back_as_it_was_sent(api: ApiClient, text: str) -> None:
+    for path in ("/v1/jobs", "/v1/jobs/one"):
+        body = f'{{"handler":"report","id":"one","delay_seconds":3600,"payload":{text}}}'
+        answer = api.send("POST", path, text=body) if path == "/v1/jobs" else api.get(path)
+        got = answer.json["payload"]
+        # Python reads -0 as 0: this compares sign and kind, too.
+        assert repr(got) == repr(json.loads(text, parse_int=json_integer))

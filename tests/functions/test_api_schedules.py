@@ -155,6 +155,7 @@ def test_defaults_are_filled_in_and_the_handlers_policies_are_null(api: ApiClien
         "updated_at": "2026-01-05T09:00:00.000Z",
         "paused_at": None,
         "next_at": "2026-01-05T10:00:00.000Z",
+        "broken_reason": None,
         "last_occurrence": None,
         "occurrences_made": 0,
         "backfills": [],
@@ -369,6 +370,7 @@ def test_occurrences_are_told_with_their_jobs_or_the_reasons(
         "is_least": False,
         "kind": "schedule",
         "reason": "paused",
+        "skipped_first": None,
         "job_id": None,
         "job": None,
     }

@@ -41,6 +41,46 @@ def test_stats_tell_queues_lateness_and_the_leader(api: ApiClient, world: World)
     assert (lateness["sample"], lateness["p50_ms"]) == (2, 2000)
 
 
+def test_a_resweep_is_requested_and_told_of(api: ApiClient, world: World) -> None:
+    none = dict.fromkeys(("since", "requested_at", "watermark", "until"))
+    assert api.get("/v1/resweep").json == {"state": "none", **none}
+    world.tick()
+    answer = api.post("/v1/resweep", {"since": "2026-01-05T08:00:00+01:00"})
+    told = {
+        **none,
+        "state": "requested",
+        "since": "2026-01-05T07:00:00.000Z",
+        "requested_at": "2026-01-05T09:00:00.000Z",
+        "watermark": "2026-01-05T08:45:00.000Z",
+    }
+    assert (answer.status, answer.json) == (200, told)
+    world.advance(60)
+    world.tick()
+    running = {"watermark": "2026-01-05T07:00:00.000Z", "until": "2026-01-05T08:45:00.000Z"}
+    assert api.get("/v1/resweep").json == {**told, **running, "state": "running"}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "since"),
+        ({"since": None}, "since"),
+        ({"since": "35d"}, "since"),
+        ({"since": "2026-01-05T07:00:00"}, "since"),
+        ({"since": "2026-01-05T10:00:00Z"}, "since"),
+        ({"since": "2025-11-20T09:00:00Z"}, "since"),
+        ({"since": "2026-01-05T07:00:00Z", "until": "2026-01-05T08:00:00Z"}, "until"),
+    ],
+)
+def test_a_resweep_that_cannot_be_is_refused_by_its_field(
+    api: ApiClient, world: World, body: dict[str, Any], field: str
+) -> None:
+    answer = api.post("/v1/resweep", body)
+    assert answer.status == 422
+    assert [error["field"] for error in answer.json["errors"]] == [field]
+    assert world.control.read_resweep() is None
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -34,7 +34,9 @@ def verbs() -> Iterator[tuple[str, ...]]:
     yield from walk(app, ())
 
 
-VERBS = [path for path in verbs() if path[0] in {"jobs", "dead-letters", "stats", "console"}]
+VERBS = [
+    path for path in verbs() if path[0] in {"jobs", "dead-letters", "stats", "resweep", "console"}
+]
 
 
 def test_the_verbs_of_the_api_document_are_all_there() -> None:
@@ -147,6 +149,35 @@ def test_stats_watched_in_a_pipe_are_printed_one_after_the_other(shell: Shell) -
 
 def test_a_system_that_was_never_asked_has_no_lateness(shell: Shell) -> None:
     assert "no job began lately" in shell.type("stats").out
+
+
+# --- resweeps ---
+
+
+def test_a_resweep_is_requested_watched_and_done(shell: Shell, world: World) -> None:
+    assert "none was requested" in shell.type("resweep").out
+    world.tick()
+    ran = shell.type("resweep", "--since", "3h", "--utc")
+    assert ran.code == 0
+    for told in ("requested; the next tick begins it", "2026-01-05 06:00:00Z"):
+        assert told in ran.out
+    world.advance(60)
+    world.tick()
+    ran = shell.type("resweep", "--utc")
+    assert "0 %: read to 2026-01-05 06:00:00Z of 2026-01-05 08:45:00Z" in ran.out
+    [raw] = shell.type("resweep", "--json").objects
+    assert raw == shell.api.get("/v1/resweep").json
+    for _ in range(3):
+        world.advance(60)
+        world.tick()
+    assert "done" in shell.type("resweep").out
+
+
+def test_a_resweep_beyond_the_limit_says_what_the_limit_is(shell: Shell) -> None:
+    ran = shell.type("resweep", "--since", "41d")
+    assert ran.code == 2
+    assert "since must be at most 40 days ago" in ran.err
+    assert shell.type("resweep", "--since", "yesterday").code == 2
 
 
 # --- streams ---

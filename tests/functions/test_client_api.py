@@ -391,6 +391,10 @@ def test_the_system_is_told_of(caller: Caller, world: World) -> None:
     stats = caller("stats")
     assert {queue.priority for queue in stats.queues} == {"high", "medium", "low"}
     assert stats.last_tick_at is not None
+    assert caller("resweep_progress").state == "none"
+    since = world.clock.now() - timedelta(hours=2)
+    assert caller("resweep", since).since == since
+    assert caller("resweep_progress").state == "requested"
     assert [handler.name for handler in caller("handlers")] == ["greet", "report"]
     assert caller("health").status == "ok"
 

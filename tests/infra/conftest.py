@@ -20,5 +20,11 @@ def dev(deployments: Deployments) -> Deployment:
 
 
 @pytest.fixture(scope="session")
+def full(deployments: Deployments) -> Deployment:
+    """Return what ``dev`` is, with metrics, alarms and dashboard as ``prod`` has them."""
+    return deployments.of(monitoring="full")
+
+
+@pytest.fixture(scope="session")
 def prod(deployments: Deployments) -> Deployment:
     return deployments.of(stage="prod")

@@ -39,7 +39,6 @@ _ARNS = {
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
     "AWS::S3::Bucket": "arn:aws:s3:::{name}",
     "AWS::KMS::Key": "arn:aws:kms:{region}:{account}:key/{name}",
-    "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
     "AWS::Events::Rule": "arn:aws:events:{region}:{account}:rule/{name}",
     "AWS::SNS::Topic": "arn:aws:sns:{region}:{account}:{name}",
     "AWS::CloudWatch::Alarm": "arn:aws:cloudwatch:{region}:{account}:alarm:{name}",
@@ -103,6 +102,9 @@ class Evaluation:
 
     def _attribute(self, name: str, attribute: str) -> str:
         kind = self.resources[name]["Type"]
+        if attribute == "Arn" and kind == "AWS::IAM::Role":
+            path = self.resources[name].get("Properties", {}).get("Path", "/")
+            return f"arn:aws:iam::{ACCOUNT}:role{path}{self._name(name)}"
         if attribute in {"Arn", "TopicArn"} and kind in _ARNS:
             return _ARNS[kind].format(region=REGION, account=ACCOUNT, name=self._name(name))
         if attribute in {"QueueName", "TopicName"}:

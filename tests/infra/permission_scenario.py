@@ -191,9 +191,12 @@ def questions(cloud: RecordedCloud) -> None:
         "jobs",
         "jobs?status=DEAD",
         "stats",
+        "resweep",
         "handlers",
         "health",
         "openapi.json",
         "docs",
     ):
         cloud.api("GET", f"/v1/{target}")
+    cloud.api("POST", "/v1/resweep", {"since": (cloud.now() - timedelta(hours=2)).isoformat()})
+    cloud.minutes(2)

@@ -115,7 +115,8 @@ def _s3(operation: str, params: Mapping[str, Any], name: Any) -> Iterator[Right]
 
 def _lambda(operation: str, params: Mapping[str, Any], name: Any) -> Iterator[Right]:
     assert operation == "Invoke"
-    yield "lambda:InvokeFunction", name(params["FunctionName"])
+    function, _, alias = params["FunctionName"].rpartition(":")
+    yield "lambda:InvokeFunction", f"{name(function)}:{alias}"
 
 
 def _cloudwatch(operation: str, params: Mapping[str, Any], name: Any) -> Iterator[Right]:

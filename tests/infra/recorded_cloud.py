@@ -108,7 +108,7 @@ class RecordedCloud:
         """Call a scheduler."""
         self.calls.begin("scheduler")
         invocation = f"invocation-{next(self._numbers)}"
-        arn = f"arn:aws:lambda:eu-central-1:111122223333:function:{PREFIX}-scheduler"
+        arn = f"arn:aws:lambda:eu-central-1:111122223333:function:{PREFIX}-scheduler:live"
         context = LocalContext(
             function_name="scheduler", aws_request_id=invocation, invoked_function_arn=arn
         )

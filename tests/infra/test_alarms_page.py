@@ -11,14 +11,22 @@ PAGE = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text()
 ROWS = re.findall(r"^\| `([a-z-]+)` \| .+ \| .+ \|$", PAGE.split("\n## Alarms\n")[1], re.M)
 
 
-def test_each_alarm_has_its_row(dev: Deployment) -> None:
-    assert sorted(ROWS) == sorted(dev.named("AWS::CloudWatch::Alarm", "AlarmName"))
+def test_each_alarm_has_its_row(full: Deployment) -> None:
+    assert sorted(ROWS) == sorted(full.named("AWS::CloudWatch::Alarm", "AlarmName"))
 
 
-def test_the_page_counts_alarms_and_the_metrics_that_they_are_paid_by(dev: Deployment) -> None:
-    alarms = dev.properties("AWS::CloudWatch::Alarm")
+def test_the_page_counts_alarms_and_the_metrics_that_they_are_paid_by(full: Deployment) -> None:
+    alarms = full.properties("AWS::CloudWatch::Alarm")
     metrics = sum(
         sum("MetricStat" in query for query in alarm.get("Metrics", [])) or 1 for alarm in alarms
     )
 
     assert f"| {len(alarms)} alarms over {metrics} metrics | {metrics} x 0.10 |" in PAGE
+
+
+def test_the_page_names_and_counts_the_alarms_of_the_basic_level(dev: Deployment) -> None:
+    basic = dev.named("AWS::CloudWatch::Alarm", "AlarmName")
+
+    assert f"| {len(basic)} alarms on a metric each | {len(basic)} x 0.10 |" in PAGE
+    (told,) = re.findall(r"`basic` has three of them,.*?\n\n", PAGE, re.S)
+    assert {name for name in ROWS if f"`{name}`" in told} == set(basic)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hourhand_cdk.config import Config, InvalidConfig, read_config
+from hourhand.settings import MonitoringLevel
+from hourhand_cdk.config import Config, InvalidConfig, Stage, read_config
 from hourhand_cdk.shares import (
     CALLS_PER_POLLER,
     CONCURRENCY_SHARES,
@@ -35,7 +36,8 @@ def test_prod_protects_data_keeps_logs_longer_and_works_more_at_a_time() -> None
     assert prod.prefix == "hourhand-prod"
     assert prod.protect_data
     assert prod.log_retention_days > dev.log_retention_days
-    assert prod.worker_concurrency > dev.worker_concurrency
+    assert (dev.worker_concurrency, prod.worker_concurrency) == (None, 200)
+    assert (dev.monitoring, prod.monitoring) == (MonitoringLevel.BASIC, MonitoringLevel.FULL)
     assert prod.api_requests_per_second > dev.api_requests_per_second
 
 
@@ -48,6 +50,8 @@ def test_what_is_given_goes_before_what_the_stage_says() -> None:
     ("context", "field", "value"),
     [
         ({"snap_start": "true"}, "snap_start", True),
+        ({"monitoring": "none"}, "monitoring", MonitoringLevel.NONE),
+        ({"stage": "prod", "worker_concurrency": "none"}, "worker_concurrency", None),
         ({"api_memory_mb": "2048"}, "api_memory_mb", 2048),
         ({"handlers_environment": {"LEVEL": "3"}}, "handlers_environment", {"LEVEL": "3"}),
         (
@@ -57,6 +61,7 @@ def test_what_is_given_goes_before_what_the_stage_says() -> None:
         ),
         ({"jwt_issuer": "https://login.example.com"}, "jwt_issuer", "https://login.example.com"),
         ({"alarm_email": "ops@example.org"}, "alarm_email", "ops@example.org"),
+        ({"tags": '{"cost centre": "47/11"}'}, "tags", {"cost centre": "47/11"}),
         ({"handlers_policies": "arn:a, arn:b,"}, "handlers_policies", ["arn:a", "arn:b"]),
         ({"handlers_policies": ["arn:a"]}, "handlers_policies", ["arn:a"]),
         (
@@ -145,6 +150,18 @@ def test_the_cdks_own_context_is_left_alone() -> None:
             {"provisioned_pollers": "true", "worker_concurrency": "133"},
             "provisioned_pollers needs a worker_concurrency of 134 or more, not 133: ",
         ),
+        (
+            {"provisioned_pollers": "true"},
+            "provisioned_pollers needs a worker_concurrency of 134 or more, not none: ",
+        ),
+        ({"monitoring": "some"}, "monitoring: "),
+        ({"tags": "team=billing"}, "tags: must be a JSON object"),
+        ({"tags": {"aws:team": "billing"}}, "tags.aws:team"),
+        ({"tags": {"team": "a,b"}}, "tags.team: must be up to 256 letters"),
+        (
+            {"monitoring": "none", "alarm_email": "ops@example.org"},
+            "alarm_email needs monitoring=basic or full",
+        ),
         ({"api_authorization": "jwt"}, "api_authorization=jwt needs jwt_issuer and jwt_audience"),
         (
             {"snap_start": "true", "provisioned_concurrency": "2"},
@@ -152,6 +169,7 @@ def test_the_cdks_own_context_is_left_alone() -> None:
         ),
         ({"tracing": "opentelemetry"}, "tracing=opentelemetry needs opentelemetry_layer"),
         ({"dispatch": "perhaps"}, "dispatch: "),
+        ({"delay_rounding": "floor"}, "delay_rounding: "),
     ],
 )
 def test_what_is_wrong_is_named(context: dict[str, Any], words: str) -> None:
@@ -204,3 +222,25 @@ def test_pollers_call_no_more_workers_than_their_share(concurrency: int) -> None
     for name, pollers in pollers_of(concurrency).items():
         assert pollers >= MINIMUM_POLLERS
         assert pollers * CALLS_PER_POLLER <= shared_out(concurrency)[name]
+
+
+@pytest.mark.parametrize("reserved", [2, 100, "17"])
+def test_the_scheduler_may_have_a_reserve(reserved: object) -> None:
+    config = read_config({"scheduler_reserved_concurrency": reserved})
+    assert config.scheduler_reserved_concurrency == int(str(reserved))
+
+
+@pytest.mark.parametrize("reserved", [0, 1, 101, "many"])
+def test_a_reserve_that_stops_the_scheduler_or_means_something_else_is_refused(
+    reserved: object,
+) -> None:
+    with pytest.raises(InvalidConfig, match="scheduler_reserved_concurrency"):
+        read_config({"scheduler_reserved_concurrency": reserved})
+
+
+def test_the_scheduler_has_no_reserve_by_default_and_the_help_says_what_one_needs() -> None:
+    for stage in Stage:
+        assert read_config({"stage": stage}).scheduler_reserved_concurrency is None
+    description = Config.model_fields["scheduler_reserved_concurrency"].description
+    assert description is not None
+    assert "100 unreserved" in description

@@ -25,7 +25,10 @@ FURTHER = {
 }
 """What a function can do without, and is told all the same."""
 
-FLAGS = {"INSTALLATION", "FAN_OUT_ENTRIES", "LEADER", "DISPATCH", "TRACING"}
+FLAGS = {
+    *("INSTALLATION", "DELAY_ROUNDING", "FAN_OUT_ENTRIES", "LEADER", "DISPATCH"),
+    *("MONITORING", "TRACING"),
+}
 """Every function is told: a name, and what can be switched without another deployment."""
 
 
@@ -159,32 +162,7 @@ def test_tracing_by_opentelemetry_adds_its_layer_and_nothing_of_xrays_code(
         assert read_settings(variables, NEEDS[function]).tracing is False
 
 
-def test_without_snapshots_and_warm_copies_there_are_no_versions(dev: Deployment) -> None:
-    assert dev.of_type("AWS::Lambda::Version") == {}
-    assert dev.of_type("AWS::Lambda::Alias") == {}
-
-
-VERSIONED: list[dict[str, Any]] = [{"snap_start": True}, {"provisioned_concurrency": 3}]
-
-
-@pytest.mark.parametrize("context", VERSIONED)
-def test_what_calls_a_function_calls_the_alias_where_there_is_one(
-    deployments: Deployments, context: dict[str, Any]
-) -> None:
-    deployment = deployments.of(**context)
-    arn = "arn:aws:lambda:eu-central-1:111122223333:function:hourhand-dev-{}:live"
-    (target,) = deployment.only("AWS::Events::Rule")["Targets"]
-    assert target["Arn"] == arn.format("scheduler")
-    sources = deployment.properties("AWS::Lambda::EventSourceMapping")
-    assert {source["FunctionName"] for source in sources} == {"hourhand-dev-worker:live"}
-    uri = deployment.only("AWS::ApiGatewayV2::Integration")["IntegrationUri"]
-    assert uri == arn.format("api")
-    (asynchronous,) = deployment.properties("AWS::Lambda::EventInvokeConfig")
-    assert asynchronous["Qualifier"] == "live"
-    allowed = {
-        resource for action, resource in deployment.allowed("scheduler") if "Invoke" in action
-    }
-    assert arn.format("scheduler") in allowed
+VERSIONED: list[dict[str, Any]] = [{}, {"snap_start": True}, {"provisioned_concurrency": 3}]
 
 
 def test_snapshots_are_taken_of_published_versions(deployments: Deployments) -> None:
@@ -194,9 +172,7 @@ def test_snapshots_are_taken_of_published_versions(deployments: Deployments) -> 
 
 
 @pytest.mark.parametrize("context", VERSIONED)
-def test_the_cdk_warns_of_nothing_where_there_are_aliases(
-    deployments: Deployments, context: dict[str, Any]
-) -> None:
+def test_the_cdk_warns_of_nothing(deployments: Deployments, context: dict[str, Any]) -> None:
     assert deployments.of(**context).warnings == ()
 
 

@@ -30,7 +30,7 @@ def rights_of(call: Call) -> Iterator[Right]:
         for operation in {**copies, **tagged}.get(call.operation, (call.operation,)):
             yield f"s3:{operation}", "contents/*"
     elif call.service == "lambda":
-        yield "lambda:InvokeFunction", call.resource
+        yield "lambda:InvokeFunction", f"{call.resource}:live"
     else:
         yield "cloudwatch:GetMetricData", "*"
 

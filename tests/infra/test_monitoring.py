@@ -39,6 +39,7 @@ MAX_DESCRIPTION_CHARACTERS = 1024
 def told_otherwise(deployments: Deployments) -> Deployment:
     """Return a deployment with every setting of the alarms, a key of its own, and no leader."""
     return deployments.of(
+        monitoring="full",
         customer_key="true",
         alarm_email="night@example.com",
         leader="standby",
@@ -69,23 +70,23 @@ def publishers(deployment: Deployment) -> list[dict[str, Any]]:
 # --- what there is -------------------------------------------------------------------------------
 
 
-def test_there_is_an_alarm_for_everything_that_an_operator_must_hear_of(dev: Deployment) -> None:
-    assert set(alarms(dev)) == ALARM_NAMES
+def test_there_is_an_alarm_for_everything_that_an_operator_must_hear_of(full: Deployment) -> None:
+    assert set(alarms(full)) == ALARM_NAMES
 
 
-def test_the_depth_of_the_dead_letter_queue_alarms_nobody(dev: Deployment) -> None:
-    measured = {each for alarm in alarms(dev).values() for each in measured_by_alarm(alarm)}
+def test_the_depth_of_the_dead_letter_queue_alarms_nobody(full: Deployment) -> None:
+    measured = {each for alarm in alarms(full).values() for each in measured_by_alarm(alarm)}
     queues = {value for each in measured for name, value in each.dimensions if name == "QueueName"}
 
     assert queues == {"hourhand-dev-backstop", "hourhand-dev-tick-failures"}
 
 
 def test_every_alarm_on_a_metric_of_ours_names_one_that_its_function_measures(
-    dev: Deployment,
+    full: Deployment,
 ) -> None:
     ours = {
         each
-        for alarm in alarms(dev).values()
+        for alarm in alarms(full).values()
         for each in measured_by_alarm(alarm)
         if each.namespace == NAMESPACE
     }
@@ -105,8 +106,8 @@ def test_every_alarm_on_a_metric_of_ours_names_one_that_its_function_measures(
         assert Metric(each.name) in MEASURED_BY[service.removeprefix("hourhand-dev-")]
 
 
-def test_throttles_are_watched_of_every_table_and_of_every_index(dev: Deployment) -> None:
-    found = alarms(dev)
+def test_throttles_are_watched_of_every_table_and_of_every_index(full: Deployment) -> None:
+    found = alarms(full)
     for table in TABLES:
         whose = [{("TableName", f"hourhand-dev-{table.name}")}]
         whose += [{*whose[0], ("GlobalSecondaryIndexName", index.name)} for index in table.indexes]
@@ -118,41 +119,44 @@ def test_throttles_are_watched_of_every_table_and_of_every_index(dev: Deployment
         }
 
 
-def test_no_expression_has_more_metrics_than_an_alarm_takes(dev: Deployment) -> None:
-    for alarm in alarms(dev).values():
+def test_no_expression_has_more_metrics_than_an_alarm_takes(full: Deployment) -> None:
+    for alarm in alarms(full).values():
         assert len(set(measured_by_alarm(alarm))) <= MAX_METRICS_OF_AN_EXPRESSION
 
 
 # --- when they speak -----------------------------------------------------------------------------
 
 
-def test_only_what_lasts_alarms(dev: Deployment) -> None:
-    for name, alarm in alarms(dev).items():
+def test_only_what_lasts_alarms(full: Deployment) -> None:
+    for name, alarm in alarms(full).items():
         expected = 1 if name in AT_ONCE else 2
         assert alarm["DatapointsToAlarm"] >= expected, name
 
 
-def test_an_outage_alarms_within_five_minutes(dev: Deployment) -> None:
+def test_an_outage_alarms_within_five_minutes(full: Deployment) -> None:
     # Duplicates are no outage: no job is late or lost by them.
     for name in ALARM_NAMES - {"duplicates"}:
-        alarm = alarms(dev)[name]
+        alarm = alarms(full)[name]
         assert alarm["DatapointsToAlarm"] * period_seconds(alarm) <= 300, name
 
 
-def test_a_missing_tick_is_the_only_silence_that_alarms(dev: Deployment) -> None:
-    missing = {name: alarm["TreatMissingData"] for name, alarm in alarms(dev).items()}
+def test_a_missing_tick_is_the_only_silence_that_alarms(full: Deployment) -> None:
+    missing = {name: alarm["TreatMissingData"] for name, alarm in alarms(full).items()}
 
     assert [name for name, how in missing.items() if how == "breaching"] == ["no-tick"]
-    # What only a tick can say stays as it was, until one says otherwise.
-    assert {name for name, how in missing.items() if how == "ignore"} == {
-        *("oldest-due", "dead-jobs", "skew")
-    }
+    assert set(missing.values()) == {"breaching", "notBreaching", "ignore"}
+
+
+def test_an_alarm_on_a_gauge_ends_though_zero_is_not_written(full: Deployment) -> None:
+    for name in ("oldest-due", "dead-jobs", "skew"):
+        # What is missing counts as well: with "ignore" the alarm would never end.
+        assert alarms(full)[name]["TreatMissingData"] == "notBreaching"
 
 
 def test_four_empty_minutes_alarm_of_which_the_newest_may_only_be_counted_late(
-    dev: Deployment,
+    full: Deployment,
 ) -> None:
-    alarm = alarms(dev)["no-tick"]
+    alarm = alarms(full)["no-tick"]
 
     assert [q["Expression"] for q in alarm["Metrics"] if "Expression" in q] == ["FILL(ticks, 0)"]
     assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (4, 4)
@@ -160,12 +164,12 @@ def test_four_empty_minutes_alarm_of_which_the_newest_may_only_be_counted_late(
     assert period_seconds(alarm) == 60
 
 
-def test_throttles_of_tables_end_when_they_end(dev: Deployment) -> None:
+def test_throttles_of_tables_end_when_they_end(full: Deployment) -> None:
     # An alarm on DynamoDB's metrics ignores missing data, and these are missing where all is well.
     for table in TABLES:
         (expression,) = [
             query["Expression"]
-            for query in alarms(dev)[f"{table.name}-table-throttles"]["Metrics"]
+            for query in alarms(full)[f"{table.name}-table-throttles"]["Metrics"]
             if "Expression" in query
         ]
         assert all(part.startswith("FILL(") for part in expression.split(" + "))
@@ -188,17 +192,17 @@ def test_the_thresholds_are_what_the_deployment_was_told(told_otherwise: Deploym
 
 
 def test_a_scheduler_on_standby_alarms_nobody_by_leading_no_tick(
-    dev: Deployment, told_otherwise: Deployment
+    full: Deployment, told_otherwise: Deployment
 ) -> None:
     def silent(deployment: Deployment) -> list[str]:
         return [name for name, alarm in alarms(deployment).items() if not alarm["ActionsEnabled"]]
 
-    assert silent(dev) == []
+    assert silent(full) == []
     assert silent(told_otherwise) == ["no-tick"]
 
 
 def test_without_metric_math_only_alarms_on_one_metric_are_made(deployments: Deployments) -> None:
-    found = alarms(deployments.of(metric_math="false"))
+    found = alarms(deployments.of(monitoring="full", metric_math="false"))
 
     assert not [name for name, alarm in found.items() if "Metrics" in alarm]
     assert set(found) == {
@@ -211,24 +215,24 @@ def test_without_metric_math_only_alarms_on_one_metric_are_made(deployments: Dep
 
 
 def test_every_alarm_tells_the_topic_when_it_begins_and_the_urgent_ones_when_they_end(
-    dev: Deployment,
+    full: Deployment,
 ) -> None:
-    for name, alarm in alarms(dev).items():
+    for name, alarm in alarms(full).items():
         assert alarm["AlarmActions"] == [TOPIC]
         assert alarm.get("OKActions", []) == ([TOPIC] if name in URGENT else []), name
 
 
-def test_every_alarm_says_what_it_means_and_what_to_do_first(dev: Deployment) -> None:
-    for name, alarm in alarms(dev).items():
+def test_every_alarm_says_what_it_means_and_what_to_do_first(full: Deployment) -> None:
+    for name, alarm in alarms(full).items():
         meaning, first = alarm["AlarmDescription"].split(" First: ")
         assert meaning.endswith(".")
         assert first.endswith(f"See docs/runbook.md#{name}.")
         assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
 
 
-def test_alarms_of_this_deployment_alone_may_publish_and_only_over_tls(dev: Deployment) -> None:
-    (allowed,) = [each for each in publishers(dev) if each["Effect"] == "Allow"]
-    (denied,) = [each for each in publishers(dev) if each["Effect"] == "Deny"]
+def test_alarms_of_this_deployment_alone_may_publish_and_only_over_tls(full: Deployment) -> None:
+    (allowed,) = [each for each in publishers(full) if each["Effect"] == "Allow"]
+    (denied,) = [each for each in publishers(full) if each["Effect"] == "Deny"]
 
     assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert (allowed["Action"], allowed["Resource"]) == ("sns:Publish", TOPIC)
@@ -241,9 +245,9 @@ def test_alarms_of_this_deployment_alone_may_publish_and_only_over_tls(dev: Depl
 
 
 def test_without_a_key_of_the_customer_the_topic_has_none_that_alarms_could_not_use(
-    dev: Deployment,
+    full: Deployment,
 ) -> None:
-    assert "KmsMasterKeyId" not in dev.only("AWS::SNS::Topic")
+    assert "KmsMasterKeyId" not in full.only("AWS::SNS::Topic")
 
 
 def test_the_customers_key_encrypts_the_topic_and_lets_its_alarms_use_it(
@@ -261,16 +265,106 @@ def test_the_customers_key_encrypts_the_topic_and_lets_its_alarms_use_it(
 
 
 def test_an_address_hears_of_the_alarms_if_one_was_given(
-    dev: Deployment, told_otherwise: Deployment
+    full: Deployment, told_otherwise: Deployment
 ) -> None:
     told = told_otherwise.only("AWS::SNS::Subscription")
 
     assert (told["Protocol"], told["Endpoint"]) == ("email", "night@example.com")
-    assert dev.of_type("AWS::SNS::Subscription") == {}
+    assert full.of_type("AWS::SNS::Subscription") == {}
 
 
-def test_the_outputs_name_the_topic_and_the_dashboard(dev: Deployment) -> None:
-    outputs = dev.evaluation.value(dev.template["Outputs"])
+def test_the_outputs_name_the_topic_and_the_dashboard(full: Deployment) -> None:
+    outputs = full.evaluation.value(full.template["Outputs"])
 
     assert outputs["AlarmTopicArn"]["Value"] == TOPIC
     assert outputs["DashboardName"]["Value"] == "hourhand-dev"
+
+
+# --- the other levels ----------------------------------------------------------------------------
+
+
+def test_a_basic_deployment_has_three_alarms_on_metrics_that_aws_keeps(dev: Deployment) -> None:
+    found = {name: set(measured_by_alarm(alarm)) for name, alarm in alarms(dev).items()}
+
+    assert found == {
+        "no-tick": {
+            Measured(
+                "AWS/DynamoDB",
+                "SuccessfulRequestLatency",
+                frozenset({("TableName", "hourhand-dev-control"), ("Operation", "PutItem")}),
+            )
+        },
+        "worker-errors": {
+            Measured("AWS/Lambda", "Errors", frozenset({("FunctionName", "hourhand-dev-worker")}))
+        },
+        "dead-jobs": {
+            Measured(
+                "AWS/SQS",
+                "ApproximateNumberOfMessagesVisible",
+                frozenset({("QueueName", "hourhand-dev-dead-letters")}),
+            )
+        },
+    }
+
+
+def test_a_basic_deployment_pays_for_three_metrics_of_alarms_and_no_other(dev: Deployment) -> None:
+    assert sum(len(set(measured_by_alarm(alarm))) for alarm in alarms(dev).values()) == 3
+    assert dev.of_type("AWS::CloudWatch::Dashboard") == {}
+    for function in ("api", "scheduler", "worker"):
+        environment = dev.function(function)["Environment"]["Variables"]
+        assert environment["HOURHAND_MONITORING"] == "basic"
+
+
+def test_the_basic_alarm_of_a_missing_tick_counts_the_records_of_ticks(dev: Deployment) -> None:
+    alarm = alarms(dev)["no-tick"]
+    (stat,) = [query["MetricStat"] for query in alarm["Metrics"] if "MetricStat" in query]
+
+    # An alarm on DynamoDB's metrics ignores missing data, whatever it is told: hence FILL.
+    assert [q["Expression"] for q in alarm["Metrics"] if "Expression" in q] == ["FILL(puts, 0)"]
+    assert (stat["Stat"], stat["Period"]) == ("SampleCount", 60)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (4, 4)
+    assert alarm["TreatMissingData"] == "breaching"
+
+
+def test_the_basic_alarm_of_workers_ends_when_nothing_is_counted_any_more(dev: Deployment) -> None:
+    assert alarms(dev)["worker-errors"]["TreatMissingData"] == "notBreaching"
+
+
+@pytest.mark.parametrize("level", ["basic", "full"])
+def test_an_alarm_of_a_queue_stays_while_sqs_counts_nothing_of_it(
+    deployments: Deployments, level: str
+) -> None:
+    of_queues = {
+        name: alarm["TreatMissingData"]
+        for name, alarm in alarms(deployments.of(monitoring=level)).items()
+        if any(each.namespace == "AWS/SQS" for each in measured_by_alarm(alarm))
+    }
+
+    # SQS stops the metrics of a queue that nothing uses for six hours (SQS guide, monitoring): the
+    # alarm would end while the messages are still there.
+    assert of_queues
+    assert set(of_queues.values()) == {"ignore"}
+
+
+def test_basic_alarms_tell_the_topic_and_say_what_to_do_first(dev: Deployment) -> None:
+    for name, alarm in alarms(dev).items():
+        assert alarm["AlarmActions"] == [TOPIC]
+        assert alarm["AlarmDescription"].endswith(f"See docs/runbook.md#{name}.")
+        assert " First: " in alarm["AlarmDescription"]
+
+
+def test_without_monitoring_there_is_nothing_to_pay_for(deployments: Deployments) -> None:
+    none = deployments.of(monitoring="none")
+
+    for kind in ("CloudWatch::Alarm", "CloudWatch::Dashboard", "SNS::Topic", "SNS::Subscription"):
+        assert none.of_type(f"AWS::{kind}") == {}
+    assert not {"AlarmTopicArn", "DashboardName"} & set(none.template["Outputs"])
+    environment = none.function("worker")["Environment"]["Variables"]
+    assert environment["HOURHAND_MONITORING"] == "none"
+
+
+def test_production_is_watched_in_full(prod: Deployment) -> None:
+    assert set(alarms(prod)) == ALARM_NAMES
+    environment = prod.function("scheduler")["Environment"]["Variables"]
+    assert environment["HOURHAND_MONITORING"] == "full"

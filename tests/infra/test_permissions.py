@@ -131,6 +131,20 @@ def test_user_code_can_write_no_control_record_and_no_schedule(dev: Deployment) 
     )
 
 
+def test_the_api_writes_two_control_records_and_no_lease(dev: Deployment) -> None:
+    """Leases and watermark are the scheduler's: a forged one would stop every sweep."""
+    (statement,) = (
+        statement
+        for statement in dev.statements("api")
+        if "dynamodb:UpdateItem" in statement["Action"]
+        and [short(resource) for resource in statement["Resource"]] == ["control"]
+    )
+    assert statement["Action"] == ["dynamodb:UpdateItem"]
+    assert statement["Condition"] == {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["id-key", "resweep"]}
+    }
+
+
 def test_no_function_may_delete_a_job(dev: Deployment) -> None:
     for function in FUNCTIONS:
         rights = allowed(dev, function)
@@ -138,10 +152,10 @@ def test_no_function_may_delete_a_job(dev: Deployment) -> None:
         assert not [action for action, _ in rights if action.startswith("s3:Delete")]
 
 
-@pytest.mark.parametrize("context", [{"snap_start": True}, {"provisioned_concurrency": 2}])
+@pytest.mark.parametrize("context", [{}, {"snap_start": True}, {"provisioned_concurrency": 2}])
 def test_the_scheduler_calls_nobody_but_itself(
     deployments: Deployments, context: dict[str, object]
 ) -> None:
     rights = allowed(deployments.of(**context), "scheduler")
     called = {resource for action, resource in rights if action.startswith("lambda:")}
-    assert called == {"scheduler", "scheduler:live"}
+    assert called == {"scheduler:live"}

@@ -26,7 +26,7 @@ def test_the_scheduler_is_called_once_a_minute(dev: Deployment) -> None:
     rule = dev.only("AWS::Events::Rule")
     assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")
     (target,) = rule["Targets"]
-    assert target["Arn"].endswith(":function:hourhand-dev-scheduler")
+    assert target["Arn"].endswith(":function:hourhand-dev-scheduler:live")
     permissions = dev.properties("AWS::Lambda::Permission")
     (by_events,) = [p for p in permissions if p["Principal"] == "events.amazonaws.com"]
     assert by_events["SourceArn"].endswith("rule/hourhand-dev-tick")
@@ -65,13 +65,13 @@ def test_each_message_is_a_batch_of_its_own_and_kept_alone(
     for source in sources.values():
         assert source["BatchSize"] == 1
         assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-        assert source["FunctionName"].endswith("-worker")
+        assert source["FunctionName"].endswith("-worker:live")
 
 
 @pytest.mark.parametrize(
     ("context", "shares"),
     [
-        ({}, {"high": 9, "medium": 8, "low": 3}),
+        ({"worker_concurrency": 20}, {"high": 9, "medium": 8, "low": 3}),
         ({"stage": "prod"}, {"high": 90, "medium": 80, "low": 30}),
         ({"worker_concurrency": 14}, {"high": 7, "medium": 5, "low": 2}),
     ],
@@ -82,6 +82,15 @@ def test_the_workers_are_shared_out_among_the_priorities(
     sources = sources_of(deployments.of(**context))
     found = {name: source["ScalingConfig"] for name, source in sources.items()}
     assert found == {name: {"MaximumConcurrency": share} for name, share in shares.items()}
+
+
+@pytest.mark.parametrize("context", [{}, {"stage": "prod", "worker_concurrency": "none"}])
+def test_without_a_ceiling_lambda_may_keep_two_polls_of_an_idle_queue(
+    deployments: Deployments, context: dict[str, Any]
+) -> None:
+    for source in sources_of(deployments.of(**context)).values():
+        assert "ScalingConfig" not in source
+        assert "ProvisionedPollerConfig" not in source
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])

@@ -116,6 +116,15 @@ PARTS = (
         minutes=6,
     ),
     Part(
+        name="boto3_versions",
+        title="Other versions of boto3",
+        about="The packed functions, each in a fresh process, on the oldest boto3 that is promised,"
+        " on the newest, and on one that is too old, as a layer may bring it.",
+        covers="that the functions start and do their work on whichever boto3 Lambda has; that an"
+        " old one costs speed and no job",
+        minutes=5,
+    ),
+    Part(
         name="model",
         title="A model of the protocol, independent of the code",
         about="[A specification in Promela](model.md) of leader, dispatch, claim, expiry and"

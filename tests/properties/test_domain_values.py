@@ -41,6 +41,7 @@ from hourhand.domain.model import (
 from hourhand.domain.retry import retry_delay
 from hourhand.domain.skew import TimeSample, estimate_skew
 from hourhand.domain.times import ceil_seconds, floor_ms, floor_seconds, from_ms, rfc3339, to_ms
+from hourhand.testing import FAKE_SECRET
 
 EVERY_CHARACTER = st.text(st.characters(exclude_categories=()))
 """Half surrogate pairs included: JSON lets callers send them."""
@@ -181,7 +182,10 @@ def test_no_two_tenants_and_keys_share_a_job_or_a_record(
     tenant: str | None, key: str, other_tenant: str | None, other_key: str
 ) -> None:
     is_same = (tenant, key) == (other_tenant, other_key)
-    one, other = job_id_for_key(tenant, key), job_id_for_key(other_tenant, other_key)
+    one, other = (
+        job_id_for_key(FAKE_SECRET, tenant, key),
+        job_id_for_key(FAKE_SECRET, other_tenant, other_key),
+    )
     assert (one == other) is is_same
     records = {idempotency_record_key(tenant, key), idempotency_record_key(other_tenant, other_key)}
     assert (len(records) == 1) is is_same
@@ -191,9 +195,10 @@ def test_no_two_tenants_and_keys_share_a_job_or_a_record(
 
 @given(TENANTS, TENANTS)
 def test_no_two_tenants_share_a_message_group(one: str | None, other: str | None) -> None:
-    groups = message_group(one, "default"), message_group(other, "default")
+    groups = message_group(one), message_group(other)
     assert (groups[0] == groups[1]) is (one == other)
-    assert all(1 <= len(group) <= 128 and group.isascii() for group in groups)
+    assert [group is None for group in groups] == [one is None, other is None]
+    assert all(1 <= len(group) <= 128 and group.isascii() for group in groups if group is not None)
 
 
 @given(INSTANTS, INSTANTS, st.integers(0, 2**64), st.integers(0, 2**64))

@@ -350,7 +350,7 @@ def test_each_nominal_time_is_accounted_for_exactly_once(data: st.DataObject) ->
 def test_it_is_so_within_narrow_bounds_of_a_visit_too(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(occurrences, "MAX_JOBS_A_VISIT", 4)
-        patch.setattr(occurrences, "MAX_FIRES_A_VISIT", 30)
+        patch.setattr(occurrences, "MAX_WORK", 60)
         run = _Run(data)
         for _ in range(data.draw(st.integers(1, 20), label="steps")):
             run.step()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from hourhand.domain import watermark
 from hourhand.domain.buckets import BUCKET_LENGTH, bucket_end, bucket_of, bucket_start
+from hourhand.domain.resweep import ResweepRequest, take_up
 from hourhand.domain.times import floor_ms
 from hourhand.domain.timings import Timings
 from hourhand.domain.watermark import (
@@ -143,6 +144,7 @@ class World:
     believed: Timings = TIMINGS
     state: Watermark = field(default_factory=lambda: Watermark(low=LOW))
     looks: dict[int, list[Look]] = field(default_factory=lambda: defaultdict(list))
+    take_up = staticmethod(take_up)
 
     def play(self, tick: Tick) -> None:
         now = floor_ms(tick.starts_at + tick.skew)
@@ -163,6 +165,11 @@ class World:
             self.looks[bucket].append(Look(now, read_until, showed_any))
         self._check(after, tick.starts_at + tick.takes)
         self.state = after
+
+    def resweep(self, request: ResweepRequest) -> None:
+        """Take a resweep up; looks of before it close nothing any more."""
+        self.state = self.take_up(self.state, request)
+        self.looks.clear()
 
     def _shows_any(self, bucket: int, at: datetime) -> bool:
         return any(e.shown_at <= at < e.hidden_at for e in self.entries[bucket])
@@ -251,6 +258,61 @@ def test_entries_as_late_as_can_be_are_not_missed(
         for tick in _regular(30):
             starts_at = tick.starts_at + timedelta(seconds=offset)
             world.play(replace(tick, starts_at=starts_at))
+
+
+def _restored_entries(
+    chance: random.Random, since: datetime, asked_at: datetime
+) -> list[IndexedEntry]:
+    """Entries that a restore brought back: long overdue, shown late, some of them gone soon."""
+    first = bucket_of(since)
+    found = []
+    for _ in range(chance.randint(1, 12)):
+        shown_at = asked_at + _between(chance, -timedelta(minutes=5), TIMINGS.index_lag - SKEW)
+        stays = _between(chance, timedelta(0), timedelta(minutes=chance.choice([0, 1, 20])))
+        removed_at = shown_at + (FOREVER if chance.random() < 0.3 else stays)
+        hidden_at = removed_at + _between(chance, timedelta(0), TIMINGS.index_lag)
+        bucket = chance.randint(first, LOW)
+        found.append(IndexedEntry(bucket, asked_at, shown_at, removed_at, hidden_at))
+    return found
+
+
+@settings(max_examples=150)
+@given(st.randoms(use_true_random=True), st.sampled_from([0, 1, 3, 2000]))
+def test_a_resweep_leaves_no_restored_entry_where_nobody_looks(
+    chance: random.Random, max_open: int
+) -> None:
+    """Whatever was closed before: from its time on the rule holds for what is there now."""
+    ticks = _ticks(chance)
+    number = chance.randrange(len(ticks))
+    asked_at = ticks[number].starts_at
+    since = START - timedelta(minutes=chance.choice([0, 10, 16, 90, 600]))
+    world = _world(_entries(chance))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watermark, "MAX_OPEN_BUCKETS", max_open)
+        patch.setattr(watermark, "MAX_BACKLOG_PER_SWEEP", chance.choice([7, 50, 20_000]))
+        for tick in ticks[:number]:
+            world.play(tick)
+        world.resweep(ResweepRequest("r", since, asked_at))
+        if bucket_of(since) < LOW:
+            for entry in _restored_entries(chance, since, asked_at):
+                world.entries[entry.bucket].append(entry)
+        for tick in ticks[number:]:
+            world.play(tick)
+
+
+def test_a_resweep_that_trusted_older_looks_would_lose_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The property above would see it: a candidate of before the request is kept."""
+    lowers = take_up
+
+    def keeps(state: Watermark, request: ResweepRequest) -> Watermark:
+        lowered = lowers(state, request)
+        return replace(lowered, candidate=state.candidate, candidate_at=state.candidate_at)
+
+    monkeypatch.setattr(World, "take_up", staticmethod(keeps))
+    with pytest.raises(AssertionError):
+        test_a_resweep_leaves_no_restored_entry_where_nobody_looks()
 
 
 @settings(max_examples=60)

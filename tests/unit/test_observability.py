@@ -149,6 +149,36 @@ def test_nothing_is_written_where_nothing_was_measured(
     assert len(lines(stream)) == 1
 
 
+def test_a_gauge_is_written_unless_it_is_zero(
+    telemetry: PowertoolsTelemetry, stream: io.StringIO
+) -> None:
+    telemetry.gauge("dead_jobs", 0, "Count")
+    telemetry.gauge("skew_ms", 0.0, "Milliseconds")
+    telemetry.gauge("oldest_due_age_s", 0.5, "Seconds")
+    # Not a gauge: a job that is not late is one of those that a percentile is taken of.
+    telemetry.observe("lateness_ms", 0)
+    telemetry.flush()
+
+    (line,) = lines(stream)
+    names = {one["Name"] for one in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
+    assert names == {"oldest_due_age_s", "lateness_ms"}
+
+
+def test_without_metrics_nothing_is_written_that_cloudwatch_would_charge_for(
+    stream: io.StringIO,
+) -> None:
+    telemetry = PowertoolsTelemetry("scheduler", writes_metrics=False, stream=stream)
+    telemetry.count("ticks")
+    telemetry.observe("lateness_ms", 12.5)
+    telemetry.gauge("dead_jobs", 3, "Count")
+    telemetry.warning("A shard could not be read.")
+    telemetry.flush()
+
+    (line,) = lines(stream)
+    assert line["message"] == "A shard could not be read."
+    assert "_aws" not in line
+
+
 def test_every_line_of_metrics_stays_within_cloudwatchs_bounds(
     telemetry: PowertoolsTelemetry, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,14 +236,14 @@ def test_a_stream_that_a_handler_closed_does_not_lose_the_metrics(
 
 
 def _measured_in_the_source() -> set[str]:
-    """Every name that the source passes to a telemetry's ``count`` or ``observe``."""
+    """Every name that the source passes to a telemetry's ``count``, ``observe`` or ``gauge``."""
     names: set[str] = set()
     for path in Path(hourhand.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             receiver = ast.unparse(node.func.value)
-            if node.func.attr in {"count", "observe"} and receiver.endswith("telemetry"):
+            if node.func.attr in {"count", "observe", "gauge"} and receiver.endswith("telemetry"):
                 assert isinstance(node.args[0], ast.Constant), f"{path}: a metric without a name"
                 names.add(str(node.args[0].value))
     return names
@@ -247,3 +277,27 @@ def test_telemetry_loads_no_tracer_and_no_client() -> None:
 
     loaded = set(done.stdout.split())
     assert not {"aws_xray_sdk", "boto3", "botocore.session", "pydantic", "asyncio"} & loaded
+
+
+class Broken(io.StringIO):
+    """A stream whose other end is gone."""
+
+    def write(self, text: str, /) -> int:
+        raise BrokenPipeError
+
+    def mend(self) -> None:
+        self.write = super().write  # type: ignore[method-assign]
+
+
+def test_metrics_that_cannot_be_written_fail_no_work(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = Broken()
+    telemetry = PowertoolsTelemetry("worker", stream=stream)
+    telemetry.count("ticks", 3)
+    telemetry.flush()
+    stream.mend()
+    telemetry.count("ticks", 4)
+    telemetry.flush()
+    (line,) = lines(stream)
+    assert line["ticks"] == [4.0], "those before are lost, and not written twice"
+    # The logger tells of its own failure, as the standard library has it.
+    assert "BrokenPipeError" in capsys.readouterr().err

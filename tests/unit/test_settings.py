@@ -19,6 +19,7 @@ from hourhand.settings import (
     WORKER_NEEDS,
     DispatchMode,
     LeaderMode,
+    MonitoringLevel,
     Settings,
     read_settings,
     settings_environment,
@@ -70,6 +71,7 @@ def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:
         dispatch=DispatchMode.BATCH,
         fan_out_entries=0,
         tracing=True,
+        monitoring=MonitoringLevel.BASIC,
     )
 
     assert read_settings(settings_environment(settings), WORKER_NEEDS) == settings
@@ -79,9 +81,11 @@ def test_a_child_process_inherits_no_flag_that_its_parent_was_not_given() -> Non
     inherited = {
         "HOURHAND_INSTALLATION": "other",
         "HOURHAND_LOOK_AHEAD_SECONDS": "600",
+        "HOURHAND_DELAY_ROUNDING": "up",
         "HOURHAND_FAN_OUT_ENTRIES": "3",
         "HOURHAND_LEADER": "standby",
         "HOURHAND_DISPATCH": "batch",
+        "HOURHAND_MONITORING": "none",
         "HOURHAND_TRACING": "1",
     }
     environment = inherited | settings_environment(COMPLETE)
@@ -119,8 +123,10 @@ def read_flag(variable: str, text: str) -> Settings:
     [
         ("HOURHAND_FAN_OUT_ENTRIES", ["-3", "many", "1.5", "²", "1000000001"], "from 0 to 10000"),
         ("HOURHAND_LOOK_AHEAD_SECONDS", ["119", "841", "soon", "300.5"], "from 120 to 840"),
+        ("HOURHAND_DELAY_ROUNDING", ["0.5", "Down"], "down or nearest or up"),
         ("HOURHAND_LEADER", ["yes", "Standby", "0"], "elected or standby"),
         ("HOURHAND_DISPATCH", ["1", "cheap"], "single or batch or economy"),
+        ("HOURHAND_MONITORING", ["some", "0"], "full or basic or none"),
         ("HOURHAND_TRACING", ["yes", "true"], "0 or 1"),
         ("HOURHAND_INSTALLATION", ["9lives", "a b", "ümlaut", "a" * 41], "a letter, then"),
     ],
@@ -139,9 +145,11 @@ def test_a_flag_that_makes_no_sense_is_refused_by_name_with_what_is_allowed(
         "HOURHAND_INSTALLATION",
         "HOURHAND_TIMINGS",
         "HOURHAND_LOOK_AHEAD_SECONDS",
+        "HOURHAND_DELAY_ROUNDING",
         "HOURHAND_FAN_OUT_ENTRIES",
         "HOURHAND_LEADER",
         "HOURHAND_DISPATCH",
+        "HOURHAND_MONITORING",
         "HOURHAND_TRACING",
     ],
 )
@@ -178,3 +186,15 @@ def test_each_priority_has_its_queue() -> None:
         Priority.MEDIUM: "https://queues/medium",
         Priority.LOW: "https://queues/low",
     }
+
+
+def test_a_rounding_without_a_name_reaches_a_child_process_too() -> None:
+    timings = replace(Timings(), delay_rounding=timedelta(milliseconds=250))
+    settings = replace(COMPLETE, timings=timings)
+
+    assert read_settings(settings_environment(settings), WORKER_NEEDS) == settings
+
+
+@pytest.mark.parametrize(("level", "writes"), [("full", True), ("basic", False), ("none", False)])
+def test_only_full_monitoring_writes_metrics(level: str, writes: bool) -> None:
+    assert read_flag("HOURHAND_MONITORING", level).writes_metrics is writes

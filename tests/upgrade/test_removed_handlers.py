@@ -20,7 +20,8 @@ from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import WorkerProcess
 from hourhand.worker_runtime._runner import ThreadRunner
 from hourhand.worker_runtime._tools import RunnerTools
-from tests.unit.worker_runtime.fakes import PATIENT
+from hourhand.worker_runtime._watchdog import Watchdog
+from tests.unit.worker_runtime.fakes import PATIENT, FakeTimer
 from tests.world.world import World
 
 SECONDS_LEFT = 900.0
@@ -42,9 +43,12 @@ class Deployment:
             registry.add(name, function)
         loaded = LoadedHandlers(lambda: registry)
         loaded.load()
+        process = WorkerProcess()
+        monotonic = self.world.clock.monotonic
         self.tools = RunnerTools(
             handlers=loaded,
-            process=WorkerProcess(),
+            process=process,
+            watchdog=Watchdog(FakeTimer(), monotonic, process.condemn),
             clock=self.world.clock,
             timings=self.world.timings,
             telemetry=self.world.telemetry,

@@ -30,6 +30,10 @@ class FunctionTelemetry:
         self._check(metric)
         self.telemetry.observe(metric, value, unit)
 
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        self._check(metric)
+        self.telemetry.gauge(metric, value, unit)
+
     def flush(self) -> None:
         self.telemetry.flush()
 

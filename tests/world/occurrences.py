@@ -15,7 +15,7 @@ from hourhand.domain.schedules import Schedule, ScheduleDefinition
 from hourhand.ports import Applied
 from hourhand.schedule_ports import Written
 from hourhand.services.sending import outgoing_of
-from hourhand.testing import START, make_content, make_job
+from hourhand.testing import FAKE_SECRET, START, make_content, make_job
 from tests.world.world import World
 
 SCHEDULE = "nightly"
@@ -29,7 +29,7 @@ def nominal(number: int) -> datetime:
 
 def job_id_of(number: int) -> str:
     """Return the id of the job of the occurrence of that number."""
-    return occurrence_job_id(SCHEDULE, nominal(number))
+    return occurrence_job_id(FAKE_SECRET, SCHEDULE, nominal(number))
 
 
 def put_schedule(world: World, **fields: Any) -> Schedule:
@@ -113,7 +113,7 @@ def put_occurrence(world: World, number: int, policy: str | None = "skip", **fie
     job = make_job(**values)
     world.store.put(job)
     if job.status.is_waiting:
-        world.queues.send([outgoing_of(job, now)])
+        world.queues.send([outgoing_of(job, now, world.timings.delay_rounding)])
     return job
 
 

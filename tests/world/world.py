@@ -77,8 +77,9 @@ class World:
         index_lag: timedelta = timedelta(0),
         max_receives: int = 100,
     ) -> None:
-        # A world is younger than an installation that looks back for a day at its first tick.
-        self.timings = timings or Timings(first_look_back=timedelta(minutes=15))
+        # A world is younger than an installation that looks back for a day at its first tick, and
+        # its jobs start at their times: rounding is tested by itself.
+        self.timings = timings or Timings(first_look_back=timedelta(minutes=15)).precise
         self.settings = Settings(
             timings=self.timings,
             fan_out_entries=fan_out_entries,

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
+from hourhand.aws.botocore_versions import OLDEST_TEXT
+from hourhand_cdk.packing._aws_libraries import check_aws_libraries
 from hourhand_cdk.packing._installer import Installer, Wanted
 from hourhand_cdk.packing._parts import distribution_of
 from hourhand_cdk.packing._pins import LAMBDA_HAS, Pin
@@ -54,7 +56,8 @@ class Dependencies:
     ) -> Path | None:
         """Return the tree of the user's requirements, which may not move ``pins``.
 
-        ``None`` where there are none.
+        ``None`` where there are none. Raises `PackingError` where they bring a boto3, or a part of
+        it, that would not work in the worker.
         """
         if not requirements.lines:
             return None
@@ -70,8 +73,9 @@ class Dependencies:
         def make(folder: Path) -> None:
             self._say(f"Fetching {len(wanted.lines)} requirements of the handlers for {target}")
             self._find().install(wanted, target, folder)
-            named = {line.name for line in requirements.lines}
-            if not named & LAMBDA_HAS:
+            check_aws_libraries(folder, requirements, target)
+            applying = (line for line in requirements.lines if line.applies(target.markers))
+            if not LAMBDA_HAS & {line.name for line in applying}:
                 _remove(LAMBDA_HAS, folder)
 
         key = {
@@ -79,6 +83,8 @@ class Dependencies:
             "constraints": wanted.constraints,
             "options": wanted.options,
             "target": str(target),
+            # What is kept was checked: by this version's minimum.
+            "oldest_boto3": OLDEST_TEXT,
         }
         return self._kept(key, make)
 

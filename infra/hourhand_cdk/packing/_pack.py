@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -15,6 +16,13 @@ from packaging.utils import canonicalize_name
 from hourhand.settings import Settings, settings_environment
 from hourhand.start_up import INITIALIZATION_TYPE
 from hourhand_cdk.packing import _cold_start_process, _handlers_process
+from hourhand_cdk.packing._bytecode import (
+    Compiler,
+    find_compiler,
+    missing_note,
+    remove_bytecode,
+    too_large_note,
+)
 from hourhand_cdk.packing._dependencies import Dependencies, Say
 from hourhand_cdk.packing._errors import HandlersFailed, InstallFailed, PackingError
 from hourhand_cdk.packing._installer import Installer, find_installer
@@ -35,7 +43,12 @@ from hourhand_cdk.packing._parts import (
     distribution_of,
 )
 from hourhand_cdk.packing._pins import Pin, check_conflicts, our_pins
-from hourhand_cdk.packing._report import FunctionRow, Report, check_limits
+from hourhand_cdk.packing._report import (
+    UNZIPPED_LIMIT_BYTES,
+    FunctionRow,
+    Report,
+    check_limits,
+)
 from hourhand_cdk.packing._requirements import Requirements, read_requirements
 from hourhand_cdk.packing._source import (
     HOW_TO_NAME_IT,
@@ -105,11 +118,12 @@ def pack(
             source=source,
             files=read_source(source),
             workspace=workspace,
+            target=target,
             dependencies=Dependencies(find, cache or workspace / "cache", say),
             isolation=Isolation(workspace, environment or {}),
             say=say,
         )
-        report = _pack(work, target, measures=measures)
+        report = _pack(work, measures=measures)
         _deliver(workspace / "assets", report, to)
     return Packed(
         api=to / API,
@@ -136,6 +150,7 @@ def fetch(
 class _Work:
     source: HandlerSource
     files: SourceFiles
+    target: Target
     workspace: Path
     dependencies: Dependencies
     isolation: Isolation
@@ -174,7 +189,8 @@ class _Work:
         return empty
 
 
-def _pack(work: _Work, target: Target, *, measures: bool) -> Report:
+def _pack(work: _Work, *, measures: bool) -> Report:
+    target = work.target
     module = choose_module(work.files, work.source.module)
     path = work.files.requirements
     requirements = read_requirements(path) if path is not None else Requirements()
@@ -185,12 +201,16 @@ def _pack(work: _Work, target: Target, *, measures: bool) -> Report:
     worker = work.assemble(WORKER, proving, None, work.workspace / "here" / WORKER)
     handlers = _prove(work, module, worker, manifest, target)
     libraries = proving if target == here else work.libraries(target, requirements)
-    rows = tuple(
-        _assembled(work, function, libraries, manifest, measures=measures) for function in FUNCTIONS
-    )
-    warnings = check_limits(rows)
+    trees = {one: _assembled(work, one, libraries, manifest) for one in FUNCTIONS}
+    compiler = find_compiler(target)
+    notes = _compile(work, compiler, trees)
+    rows = tuple(_row(function, tree, measures=measures) for function, tree in trees.items())
+    warnings = (*notes, *check_limits(rows))
     if measures:
-        rows = tuple(_timed(work, row, module, proving, manifest) for row in rows)
+        here_trees = {one: _here(work, one, proving, manifest) for one in FUNCTIONS}
+        if compiler is not None:
+            Compiler(sys.executable).compile(tuple(here_trees.values()))
+        rows = tuple(_timed(work, row, module, here_trees[row.function], manifest) for row in rows)
     return Report(
         target=str(target),
         module=module,
@@ -201,16 +221,32 @@ def _pack(work: _Work, target: Target, *, measures: bool) -> Report:
     )
 
 
-def _assembled(
-    work: _Work, function: str, libraries: _Libraries, manifest: Path, *, measures: bool
-) -> FunctionRow:
+def _assembled(work: _Work, function: str, libraries: _Libraries, manifest: Path) -> Path:
     work.say(f"Assembling {function}")
-    asset = work.assemble(function, libraries, manifest, work.workspace / "assets" / function)
+    return work.assemble(function, libraries, manifest, work.workspace / "assets" / function)
+
+
+def _compile(work: _Work, compiler: Compiler | None, trees: Mapping[str, Path]) -> tuple[str, ...]:
+    """Put bytecode into ``trees``, where it can be made and fits; return what to say of it."""
+    if compiler is None:
+        return (missing_note(work.target),)
+    work.say("Compiling the functions' modules")
+    compiler.compile(tuple(trees.values()))
+    notes = []
+    for function, tree in trees.items():
+        if tree_size(tree).unzipped_bytes > UNZIPPED_LIMIT_BYTES:
+            remove_bytecode(tree)
+            notes.append(too_large_note(function))
+        settle(tree)
+    return tuple(notes)
+
+
+def _row(function: str, tree: Path, *, measures: bool) -> FunctionRow:
     return FunctionRow(
         function=function,
-        size=tree_size(asset),
-        digest=tree_digest(asset),
-        zipped_bytes=zipped_bytes(asset) if measures else None,
+        size=tree_size(tree),
+        digest=tree_digest(tree),
+        zipped_bytes=zipped_bytes(tree) if measures else None,
     )
 
 
@@ -258,13 +294,16 @@ def _module_advice(files: SourceFiles, tried: str) -> str:
     return f"If another module registers them ({listed(others)}), name it: {HOW_TO_NAME_IT}."
 
 
-def _timed(
-    work: _Work, row: FunctionRow, module: str, libraries: _Libraries, manifest: Path
-) -> FunctionRow:
-    work.say(f"Measuring the import of {row.function}")
-    folder = work.workspace / "here" / row.function
+def _here(work: _Work, function: str, libraries: _Libraries, manifest: Path) -> Path:
+    """Return a function that this machine can run, like the one that is packed."""
+    folder = work.workspace / "here" / function
     if not folder.is_dir():
-        work.assemble(row.function, libraries, manifest, folder)
+        work.assemble(function, libraries, manifest, folder)
+    return folder
+
+
+def _timed(work: _Work, row: FunctionRow, module: str, folder: Path, manifest: Path) -> FunctionRow:
+    work.say(f"Measuring the import of {row.function}")
     environment = cold_start_environment(module, manifest)
     ended = work.isolation.run(_cold_start_process.__file__, folder, [], environment)
     if ended.answer is None:

@@ -37,6 +37,9 @@ _UNUSED = (
     "pydantic/v1",
     "pydantic/mypy.py",
 )
+_UNUSED_BY_SCHEDULER = ("annotated_types", "pydantic", "pydantic_core", "typing_inspection")
+"""It reads no requests of anybody's, and runs no handlers: it validates nothing."""
+
 _UTILITIES = "aws_lambda_powertools/utilities"
 _USED_UTILITIES = frozenset({"__init__.py", "jmespath_utils"})
 """Powertools' logging filters by it; the other utilities are for handlers."""
@@ -62,7 +65,8 @@ def copy_libraries(function: str, ours: Path, theirs: Path, to: Path) -> None:
         copy_tree(ours, to)
         copy_tree(theirs, to, _missing_in(ours))
         return
-    copy_tree(ours, to, _is_used)
+    unused = {*_UNUSED_BY_SCHEDULER} if function == SCHEDULER else set[str]()
+    copy_tree(ours, to, lambda place: distribution_of(place) not in unused and _is_used(place))
     copy_tree(theirs, to, lambda place: distribution_of(place) in TRACING)
 
 

@@ -22,6 +22,7 @@ from hourhand.ports import (
     IdempotencyStore,
     JobStore,
     ObjectStore,
+    Pipeline,
     Queues,
     SweepInvoker,
     Telemetry,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from hourhand.services.bulk import BulkService
     from hourhand.services.calendars import CalendarService
     from hourhand.services.contents import ContentKeeper
+    from hourhand.services.derived_ids import DerivedIds
     from hourhand.services.execution import ExecutionService
     from hourhand.services.failure_pauses import FailurePauses
     from hourhand.services.filing import Filing
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from hourhand.services.operations import OperationsService
     from hourhand.services.queries import QueryService
     from hourhand.services.recovery import RecoveryService
+    from hourhand.services.resweeps import ResweepService
     from hourhand.services.schedules import ScheduleService
     from hourhand.services.scheduling import SchedulingService
     from hourhand.services.sending import Sender
@@ -62,7 +65,10 @@ def _no_events(_: Mapping[str, Any]) -> Delivery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adapters:
-    """The outside world of one function: AWS's, or the in-memory one of tests and simulations."""
+    """The outside world of one function: AWS's, or the in-memory one of tests and simulations.
+
+    ``ids``: where the secret that they are made with is known already.
+    """
 
     jobs: JobStore
     control: ControlStore
@@ -71,12 +77,14 @@ class Adapters:
     clock: CorrectableClock
     chance: Chance
     telemetry: Telemetry
+    pipeline: Pipeline | None = None
     schedules: ScheduleStore | None = None
     calendars: CalendarStore | None = None
     slots: SlotStore | None = None
     idempotency: IdempotencyStore | None = None
     handlers: HandlerDirectory | None = None
     invoker: SweepInvoker | None = None
+    ids: DerivedIds | None = None
     read_delivery: Callable[[Mapping[str, Any]], Delivery] = _no_events
 
 
@@ -92,6 +100,7 @@ class ApiServices:
     backfills: BackfillService
     calendars: CalendarService
     occurrences: OccurrenceQueries
+    resweeps: ResweepService
     handlers: HandlerDirectory
     telemetry: Telemetry
 
@@ -124,6 +133,7 @@ class _Shared:
     sender: Sender
     line: Line | None
     recovery: RecoveryService
+    ids: DerivedIds
 
 
 def aws_adapters(settings: Settings, function: str) -> Adapters:
@@ -132,9 +142,18 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     Nothing is called before the first request needs it; the S3 client, which few jobs need, is
     not even made before.
     """
+    from botocore import __version__ as botocore_version
+
     from hourhand.aws.calendar_store import DynamoCalendarStore
     from hourhand.aws.chance import SystemChance
-    from hourhand.aws.clients import bulk_of, dynamodb_client, lazy_client, s3_client, sqs_client
+    from hourhand.aws.clients import (
+        bulk_of,
+        dynamodb_client,
+        lazy_client,
+        s3_client,
+        sqs_client,
+        take_fallbacks,
+    )
     from hourhand.aws.clock import SystemClock
     from hourhand.aws.control_store import DynamoControlStore
     from hourhand.aws.job_store import DynamoJobStore
@@ -146,7 +165,9 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
 
     if settings.tracing:
         start_tracing(service_name(settings.installation, function))
-    telemetry = PowertoolsTelemetry(function, installation=settings.installation)
+    telemetry = PowertoolsTelemetry(
+        function, installation=settings.installation, writes_metrics=settings.writes_metrics
+    )
     if not settings.timings.outlasts_a_lost_tick:
         telemetry.warning(
             "The look-ahead is too short to outlast a lost tick: jobs may be late.",
@@ -154,24 +175,40 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
         )
     dynamodb, sqs = dynamodb_client(), sqs_client()
     in_batches = settings.dispatch is not DispatchMode.SINGLE
+    bulk_sqs, bulk_dynamodb = (bulk_of(sqs), bulk_of(dynamodb)) if in_batches else (None, None)
+    for fallback in take_fallbacks():
+        telemetry.warning(
+            "Hourhand's faster code does not work with this botocore. botocore's own is used, "
+            "which is slower. Update boto3 in the requirements or the layers of the functions.",
+            fallback=fallback,
+            botocore=botocore_version,
+        )
+    pipeline: Pipeline | None = None
     clock = SystemClock()
     queues = SqsQueues(
         sqs,
         settings.queues,
         dead_letter_url=settings.dead_letter_queue,
         clock_url=settings.clock_queue,
+        telemetry=telemetry,
         # The one that the skew audit corrects: the next probe then measures what is left.
         clock=clock,
         oldest_sent=_queue_ages(settings, clock),
-        bulk=bulk_of(sqs) if in_batches else None,
+        bulk=bulk_sqs,
     )
+    jobs = DynamoJobStore(
+        dynamodb,
+        settings.jobs_table,
+        batch_marks=in_batches,
+        bulk=bulk_dynamodb,
+    )
+    if in_batches:
+        from hourhand.aws.pipeline import lean_pipeline
+
+        pipeline = lean_pipeline(jobs, queues)
     return Adapters(
-        jobs=DynamoJobStore(
-            dynamodb,
-            settings.jobs_table,
-            batch_marks=in_batches,
-            bulk=bulk_of(dynamodb) if in_batches else None,
-        ),
+        jobs=jobs,
+        pipeline=pipeline,
         control=DynamoControlStore(dynamodb, settings.control_table),
         objects=S3ObjectStore(lazy_client(s3_client), settings.bucket),
         queues=queues,
@@ -204,6 +241,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
     from hourhand.schedule_wiring import wire_recurring
     from hourhand.services.bulk import BulkService
     from hourhand.services.queries import QueryService
+    from hourhand.services.resweeps import ResweepService
     from hourhand.services.submission import SubmissionService
 
     if adapters is None:
@@ -228,6 +266,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
             chance=adapters.chance,
             timings=settings.timings,
             telemetry=adapters.telemetry,
+            ids=shared.ids,
         ),
         queries=QueryService(
             jobs=adapters.jobs,
@@ -243,6 +282,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
         backfills=recurring.backfills,
         calendars=recurring.calendars,
         occurrences=recurring.occurrences,
+        resweeps=ResweepService(adapters.control, adapters.clock, adapters.chance),
         handlers=adapters.handlers,
         telemetry=adapters.telemetry,
     )
@@ -257,6 +297,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
     from hourhand.schedule_wiring import wire_schedule_sweep
     from hourhand.services.dispatch import Dispatcher
     from hourhand.services.leadership import Leadership
+    from hourhand.services.pipeline import InTurn
     from hourhand.services.scheduling import SchedulingService
     from hourhand.services.sharding import ShardingService
     from hourhand.services.skew_audit import SkewAudit
@@ -267,10 +308,13 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         from hourhand.aws.handler_manifest import ManifestHandlerDirectory
         from hourhand.aws.invoker import LambdaSweepInvoker
 
-        invoker = LambdaSweepInvoker(lazy_client(lambda_client), settings.scheduler_function)
+        adapters = aws_adapters(settings, "scheduler")
+        invoker = LambdaSweepInvoker(
+            lazy_client(lambda_client), settings.scheduler_function, adapters.telemetry
+        )
         called_as = invoker.called_as
         adapters = replace(
-            aws_adapters(settings, "scheduler"),
+            adapters,
             handlers=ManifestHandlerDirectory(settings.manifest),
             invoker=invoker,
         )
@@ -286,7 +330,12 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         invoker=adapters.invoker,
         leadership=Leadership(adapters.control, adapters.clock, timings, telemetry),
         skew_audit=SkewAudit(adapters.queues, adapters.clock, timings, telemetry),
-        dispatcher=Dispatcher(adapters.jobs, adapters.queues, adapters.clock, telemetry),
+        dispatcher=Dispatcher(
+            adapters.pipeline or InTurn(adapters.jobs, adapters.queues),
+            adapters.clock,
+            telemetry,
+            timings.delay_rounding,
+        ),
         recovery=shared.recovery,
         schedule_sweep=wire_schedule_sweep(parts),
         clock=adapters.clock,
@@ -295,6 +344,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
         fan_out_entries=settings.fan_out_entries,
         is_standby=settings.leader is LeaderMode.STANDBY,
         spares_marks=settings.dispatch is DispatchMode.ECONOMY,
+        counts_dead=settings.writes_metrics,
     )
     return SchedulerServices(
         scheduling=scheduling,
@@ -314,8 +364,10 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     from hourhand.services.attempt import AttemptTools
     from hourhand.services.execution import ExecutionService
     from hourhand.services.idempotency import IdempotencyGuard
-    from hourhand.worker_runtime import WorkerRuntime
+    from hourhand.worker_runtime import FaultTimer, WorkerRuntime
 
+    # With adapters in memory the process is somebody else's: its tests', or the memory cloud's.
+    timer = FaultTimer() if adapters is None else None
     if adapters is None:
         from hourhand.aws.clients import dynamodb_client, lazy_client
         from hourhand.aws.idempotency_store import DynamoIdempotencyStore
@@ -339,6 +391,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         chance=adapters.chance,
         timings=settings.timings,
         telemetry=adapters.telemetry,
+        ids=shared.ids,
     )
     worker = "w-" + adapters.chance.nonce()[:8]
     gate = Gate(
@@ -356,6 +409,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         clock=adapters.clock,
         timings=settings.timings,
         telemetry=adapters.telemetry,
+        timer=timer,
     )
     return WorkerServices(execution=execution, runtime=runtime, telemetry=adapters.telemetry)
 
@@ -401,10 +455,11 @@ def _recurring_parts(
         chance=adapters.chance,
         timings=settings.timings,
         telemetry=adapters.telemetry,
+        ids=shared.ids,
     )
 
 
-def _pauser(settings: Settings, adapters: Adapters) -> Callable[[Job], None]:
+def _pauser(settings: Settings, adapters: Adapters, ids: DerivedIds) -> Callable[[Job], None]:
     """Return what pauses a job's schedule, wired when a schedule's job first ends DEAD."""
 
     @functools.cache
@@ -418,7 +473,7 @@ def _pauser(settings: Settings, adapters: Adapters) -> Callable[[Job], None]:
         return FailurePauses(
             schedules=adapters.schedules,
             withdrawal=Withdrawal(
-                adapters.jobs, recording, adapters.clock, adapters.chance, adapters.telemetry
+                adapters.jobs, recording, adapters.clock, adapters.chance, adapters.telemetry, ids
             ),
             clock=adapters.clock,
             chance=adapters.chance,
@@ -430,14 +485,22 @@ def _pauser(settings: Settings, adapters: Adapters) -> Callable[[Job], None]:
 
 def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = False) -> _Shared:
     from hourhand.services.contents import ContentKeeper
+    from hourhand.services.derived_ids import DerivedIds
     from hourhand.services.filing import Filing
     from hourhand.services.line import Line
     from hourhand.services.recovery import RecoveryService
     from hourhand.services.sending import Sender
 
+    ids = adapters.ids or DerivedIds(adapters.control, adapters.chance)
     contents = ContentKeeper(adapters.jobs, adapters.objects)
     filing = Filing(adapters.jobs, adapters.control, adapters.clock, settings.timings)
-    sender = Sender(adapters.jobs, adapters.queues, adapters.clock, adapters.telemetry)
+    sender = Sender(
+        jobs=adapters.jobs,
+        queues=adapters.queues,
+        clock=adapters.clock,
+        telemetry=adapters.telemetry,
+        rounding=settings.timings.delay_rounding,
+    )
     line = None
     if adapters.slots is not None:
         line = Line(
@@ -459,6 +522,6 @@ def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = F
         timings=settings.timings,
         telemetry=adapters.telemetry,
         line=line,
-        pause_schedule=_pauser(settings, adapters) if pauses_schedules else None,
+        pause_schedule=_pauser(settings, adapters, ids) if pauses_schedules else None,
     )
-    return _Shared(contents, filing, sender, line, recovery)
+    return _Shared(contents, filing, sender, line, recovery, ids)

@@ -71,6 +71,7 @@ class Metric(StrEnum):
     OCCURRENCES_SKIPPED = "occurrences_skipped"
     OCCURRENCES_WITHDRAWN = "occurrences_withdrawn"
     OLDEST_DUE_AGE_S = "oldest_due_age_s"
+    OPTIONAL_REQUESTS_FAILED = "optional_requests_failed"
     SCHEDULE_SWEEPS_INCOMPLETE = "schedule_sweeps_incomplete"
     SCHEDULE_VISITS_FAILED = "schedule_visits_failed"
     SCHEDULE_VISITS_OUTDATED = "schedule_visits_outdated"
@@ -96,6 +97,7 @@ _OF_JOBS = {
     Metric.OCCURRENCES_CALLED,
     Metric.OCCURRENCES_SKIPPED,
     Metric.OCCURRENCES_WITHDRAWN,
+    Metric.OPTIONAL_REQUESTS_FAILED,
     Metric.SEND_FAILURES,
 }
 _OF_SCHEDULES = {
@@ -163,9 +165,10 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
 """Which function measures what: for dashboards and alarms, which ask by ``service``.
 
 A duplicate rate is `Metric.DUPLICATES_DROPPED` to `Metric.ATTEMPTS_STARTED`, both the worker's.
-`Metric.TICKS` and the gauges `Metric.DEAD_JOBS` (exact up to 1,000), `Metric.OLDEST_DUE_AGE_S` and
-`Metric.WATERMARK_LAG_S` come once with each tick that led, `Metric.SKEW_MS` with every invocation
-of the scheduler whose probe was answered.
+`Metric.TICKS` comes once with each tick that led. So do the gauges `Metric.DEAD_JOBS` (exact up to
+1,000), `Metric.OLDEST_DUE_AGE_S` and `Metric.WATERMARK_LAG_S`, unless they are zero. The gauge
+`Metric.SKEW_MS` comes with every invocation of the scheduler whose probe was answered, unless it is
+zero.
 """
 
 
@@ -197,17 +200,20 @@ class PowertoolsTelemetry:
         function: str,
         *,
         installation: str = INSTALLATION,
+        writes_metrics: bool = True,
         level: int = logging.INFO,
         stream: TextIO | None = None,
     ) -> None:
         """Write to ``stream``, by default standard output as it is now.
 
-        Not as it is later: a handler may redirect or close it.
+        Not as it is later: a handler may redirect or close it. Without ``writes_metrics`` only
+        lines of the log are written: CloudWatch charges for each metric.
         """
         self._stream = sys.stdout if stream is None else stream
         service = service_name(installation, function)
         logger = _json_logger(f"hourhand.{function}", service, level, self._stream)
         self._lines = JobLogger(logger, {})
+        self._writes_metrics = writes_metrics
         self._metrics = AmazonCloudWatchEMFProvider(
             namespace=NAMESPACE, service=service, metric_set={}, dimension_set={}
         )
@@ -231,12 +237,25 @@ class PowertoolsTelemetry:
         """Record a measurement; ``unit`` is one of CloudWatch's."""
         self._add(metric, unit, value)
 
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        """Record how much there is of something. Zero is not written: each metric is paid for.
+
+        Alarms and dashboard read a gauge that a tick left out as zero.
+        """
+        if value != 0:
+            self._add(metric, unit, value)
+
     def flush(self) -> None:
-        """Write out the metrics that are held."""
+        """Write out the metrics that are held; those that cannot be written are lost, and logged.
+
+        Raises nothing: what was measured is done, and must not be done again for its metrics.
+        """
         with self._lock:
             self._write_metrics()
 
     def _add(self, metric: str, unit: str, value: float) -> None:
+        if not self._writes_metrics:
+            return
         with self._lock:
             self._metrics.add_metric(name=metric, unit=unit, value=value)
             self._values += 1
@@ -246,14 +265,18 @@ class PowertoolsTelemetry:
     def _write_metrics(self) -> None:
         if self._values == 0:
             return
-        line = json.dumps(self._metrics.serialize_metric_set(), separators=(",", ":"))
-        self._metrics.clear_metrics()
-        self._values = 0
-        # A handler may have closed our stream; CloudWatch reads the other one, too.
-        stream = sys.__stderr__ if self._stream.closed else self._stream
-        if stream is not None:
-            stream.write(line + "\n")
-            stream.flush()
+        try:
+            line = json.dumps(self._metrics.serialize_metric_set(), separators=(",", ":"))
+            # A handler may have closed our stream; CloudWatch reads the other one, too.
+            stream = sys.__stderr__ if self._stream.closed else self._stream
+            if stream is not None:
+                stream.write(line + "\n")
+                stream.flush()
+        except Exception as error:  # noqa: BLE001 - metrics are worth no message and no tick
+            self._lines.warning("Metrics could not be written.", reason=type(error).__name__)
+        finally:
+            self._metrics.clear_metrics()
+            self._values = 0
 
 
 def start_tracing(service: str) -> None:

@@ -7,7 +7,7 @@ caller must not assume either. A lost race is a value (`Refused`), never an exce
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -29,8 +29,9 @@ from hourhand.domain.model import (
     RetryPolicy,
 )
 from hourhand.domain.moves import Move
+from hourhand.domain.resweep import ResweepRequest
 from hourhand.domain.skew import TimeSample
-from hourhand.domain.watermark import Watermark
+from hourhand.domain.watermark import Place, Watermark
 
 
 class Clock(Protocol):
@@ -64,6 +65,9 @@ class Chance(Protocol):
 
     def fraction(self) -> float:
         """Return a random number in [0, 1)."""
+
+    def secret(self) -> bytes:
+        """Return 32 bytes that cannot be guessed."""
 
 
 # --- jobs ---------------------------------------------------------------------------------------
@@ -177,8 +181,18 @@ class JobStore(Protocol):
     ) -> IndexPage:
         """Read one page of the ``run_at`` index: eventually consistent, a hint."""
 
+    def read_buckets(self, places: Sequence[Place], *, limit: int) -> list[IndexPage | None]:
+        """Read the first page of many shards of buckets, side by side, in the order of ``places``.
+
+        ``None`` for one that could not be read: `read_bucket` says why.
+        """
+
     def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
-        """Keep a payload or result beside its job, under the sort key ``item``."""
+        """Keep a payload or result beside its job, under the sort key ``item``.
+
+        ``item`` names the text by its content. Where it is kept already, only its end is moved,
+        and never to an earlier time: the job that it is kept for may be another submission's.
+        """
 
     def get_text(self, job_id: str, item: str) -> str | None:
         """Read a text kept beside a job, or ``None`` where it is gone."""
@@ -187,7 +201,10 @@ class JobStore(Protocol):
         """Keep it longer. Does nothing where it is gone, or kept so long already."""
 
     def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
-        """Keep a failed attempt with its error beside its job, under its fencing token."""
+        """Keep a failed attempt with its error beside its job, under its fencing token.
+
+        It replaces what is kept under that token, such as by a deleted job of the same id.
+        """
 
     def list_jobs(
         self,
@@ -233,13 +250,16 @@ class ObjectStore(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdempotencyRecord:
-    """What is known of the work done under one idempotency key.
+    """What is known of the work that one job did under its idempotency key.
 
-    ``result`` may lie beside the job ``job_id`` or in the bucket, kept as long as the record.
+    The record stands for the job ``job_id`` that was created at ``job_created_at``. A job that is
+    submitted under the key once that one was deleted has the same id and is another job.
+    ``result`` may lie beside the job or in the bucket, kept as long as the record.
     """
 
     key: str
     job_id: str
+    job_created_at: datetime
     token: int
     inputs_hash: str
     is_done: bool
@@ -253,13 +273,14 @@ class IdempotencyStore(Protocol):
     def begin(self, record: IdempotencyRecord, *, now: datetime) -> IdempotencyRecord | None:
         """Claim the key for an attempt.
 
-        Written if there is no record, if the record's time is over, or if it is in progress for
+        Written if there is no record, if the record's time is over, if it is in progress for
         the same job under an older or the same token (that attempt's lease is over: ours holds
-        the job). Returns ``None`` when written, else the record that stands.
+        the job), or if it stands for a job that had this id before (that job is deleted, or ours
+        could not have been put). Returns ``None`` when written, else the record that stands.
         """
 
     def finish(self, record: IdempotencyRecord) -> bool:
-        """Note the result, if the record is still ours (same job and token). Whether it was."""
+        """Store the result, if the record is still ours (job, creation, token). Whether it was."""
 
 
 # --- control ------------------------------------------------------------------------------------
@@ -290,7 +311,8 @@ class LeaseHeld:
 class TickRecord:
     """What the last tick found, for ``GET /stats`` and the dashboard.
 
-    ``sent``: what the last sweep that was whole has sent, where marks are spared.
+    ``sent``: what the last sweep that was whole has sent, where marks are spared. ``botocore``: the
+    version that the scheduler runs with, for ``hourhand doctor``; a store of AWS fills it in.
     """
 
     at: datetime
@@ -300,6 +322,7 @@ class TickRecord:
     open_buckets: int = 0
     skew_ms: int = 0
     sent: SentWindow | None = None
+    botocore: str = field(default="", compare=False)
 
 
 class ControlStore(Protocol):
@@ -336,14 +359,29 @@ class ControlStore(Protocol):
     def write_watermark(self, state: Watermark, *, previous: Watermark | None) -> bool:
         """Store it, if the record is still ``previous`` and the shard map has its version.
 
-        ``low`` never falls. Whether it was stored.
+        ``low`` never falls, but with a new resweep. Whether it was stored.
         """
+
+    def read_resweep(self, *, may_lag: bool = False) -> ResweepRequest | None:
+        """Read the last request for a resweep, strongly consistent unless it ``may_lag``."""
+
+    def write_resweep(self, request: ResweepRequest, *, previous: ResweepRequest | None) -> bool:
+        """Store a request, if the last one is still ``previous``. Whether it was stored."""
 
     def read_tick(self) -> TickRecord | None:
         """Read what the last tick found."""
 
     def write_tick(self, record: TickRecord) -> None:
         """Store what this tick found."""
+
+    def read_secret(self) -> bytes | None:
+        """Read the installation's secret, strongly consistent; ``None`` before it is created."""
+
+    def create_secret(self, secret: bytes) -> bytes:
+        """Store the installation's secret if there is none; return the one that stands.
+
+        It never changes: the ids of jobs are derived from it.
+        """
 
 
 # --- queues -------------------------------------------------------------------------------------
@@ -395,6 +433,40 @@ class Queues(Protocol):
         """Ask SQS for the time, by the ``SentTimestamp`` of a message of our own."""
 
 
+class Pipeline(Protocol):
+    """Reads, sends and marks of a sweep, those of several pages under way at once.
+
+    Each is begun by its method and ends, whole or in parts, by calls of ``ended``, in any order:
+    what waits to be tried again holds up nothing else. ``ended`` may begin others. A method may
+    end at once what it begins; the rest ends during `go_on`, which raises what an ``ended`` raises.
+    """
+
+    def read(
+        self,
+        job_ids: Sequence[str],
+        ended: Callable[[Sequence[str], Mapping[str, Job] | Exception], None],
+    ) -> None:
+        """Read hot items as `JobStore.get_many`; ``ended`` gets ids and what is found of them."""
+
+    def send(
+        self, outgoing: Sequence[Outgoing], ended: Callable[[Mapping[int, str | None]], None]
+    ) -> None:
+        """Send as `Queues.send`; ``ended`` gets by place ``None`` or why it was not accepted."""
+
+    def mark(
+        self,
+        moves: Sequence[Move],
+        ended: Callable[[Sequence[bool | LeftToNewer] | Exception], None],
+    ) -> None:
+        """Make moves as `JobStore.transition_many`; ``ended`` gets what became of some of them."""
+
+    def go_on(self, most_left: int) -> None:
+        """Go on until only retries, or what fills no batch, is left, of at most so many jobs.
+
+        With 0, all has ended.
+        """
+
+
 # --- the rest -----------------------------------------------------------------------------------
 
 
@@ -444,6 +516,13 @@ class Finished:
 class Pulse(Protocol):
     """What a runner calls while a handler runs: implemented by the execution service."""
 
+    @property
+    def lease_ends_at(self) -> float:
+        """When the lease ends that the last answered write set, by the monotonic clock.
+
+        Measured from before that write: never later than another worker sees it.
+        """
+
     def beat(self, progress: Progress | None) -> str:
         """Extend visibility and lease.
 
@@ -482,6 +561,9 @@ class Telemetry(Protocol):
 
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:
         """Record a measurement."""
+
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        """Record how much there is of something now. Nothing is written for zero."""
 
     def flush(self) -> None:
         """Write out what is held; called at the end of an invocation."""

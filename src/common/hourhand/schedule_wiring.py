@@ -11,6 +11,7 @@ from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Clock, HandlerDirectory, JobStore, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
 from hourhand.services.contents import ContentKeeper
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.dispatch import ACTOR
 from hourhand.services.filing import Filing
 from hourhand.services.recurrences import Recurrences
@@ -54,6 +55,7 @@ class RecurringParts:
     chance: Chance
     timings: Timings
     telemetry: Telemetry
+    ids: DerivedIds
 
 
 def wire_recurring(parts: RecurringParts) -> Recurring:
@@ -87,6 +89,7 @@ def wire_recurring(parts: RecurringParts) -> Recurring:
             recurrences=recurrences,
             clock=parts.clock,
             telemetry=parts.telemetry,
+            ids=parts.ids,
         ),
     )
 
@@ -139,6 +142,7 @@ def _wire_occurrence_jobs(parts: RecurringParts) -> OccurrenceJobs:
         clock=parts.clock,
         timings=parts.timings,
         telemetry=parts.telemetry,
+        ids=parts.ids,
     )
 
 
@@ -193,7 +197,9 @@ def _wire_schedules(
             chance=parts.chance,
             telemetry=parts.telemetry,
         ),
-        withdrawal=Withdrawal(parts.jobs, recording, parts.clock, parts.chance, parts.telemetry),
+        withdrawal=Withdrawal(
+            parts.jobs, recording, parts.clock, parts.chance, parts.telemetry, parts.ids
+        ),
         recurrences=recurrences,
         clock=parts.clock,
         chance=parts.chance,

@@ -113,6 +113,38 @@ class DispatchMode(StrEnum):
     ECONOMY = "economy"
 
 
+class DelayRounding(StrEnum):
+    """How a message's delay becomes whole seconds: ``HOURHAND_DELAY_ROUNDING``.
+
+    ``down``: precise, and the worker waits for the rest of the second inside a billed call.
+    ``nearest``: a job starts up to half a second after its time, and the worker waits for up to
+    half a second. ``up``: a job starts up to a second after its time, and no worker waits. SQS's
+    own delay comes on top of each.
+    """
+
+    DOWN = "down"
+    NEAREST = "nearest"
+    UP = "up"
+
+    @property
+    def length(self) -> timedelta:
+        """The value of `Timings.delay_rounding` that it stands for."""
+        # Up: a whole second would delay a job that is due at a whole second by one more.
+        return timedelta(milliseconds={"down": 0, "nearest": 500, "up": 999}[self.value])
+
+
+class MonitoringLevel(StrEnum):
+    """How much is measured: ``HOURHAND_MONITORING``.
+
+    ``full``: the functions write metrics of their own. ``basic`` and ``none``: they write logs
+    alone. Which alarms there are is the deployment's matter.
+    """
+
+    FULL = "full"
+    BASIC = "basic"
+    NONE = "none"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """Names and addresses of what a function works on, and the flags for how.
@@ -125,10 +157,12 @@ class Settings:
     X-Ray of every call.
 
     The flags can be changed while the system runs, for one function or for all; every value that
-    is taken is safe. ``leader`` and ``dispatch``: see there. ``timings.look_ahead``, by
-    ``HOURHAND_LOOK_AHEAD_SECONDS``: how long before it is due a job's message is sent; below
-    300 s, a lost tick makes jobs late. ``fan_out_entries``, by ``HOURHAND_FAN_OUT_ENTRIES``: the
-    index entries that one invocation takes on before it hands shards to others; 0: it never does.
+    is taken is safe. ``leader``, ``dispatch`` and ``monitoring``: see there.
+    ``timings.look_ahead``, by ``HOURHAND_LOOK_AHEAD_SECONDS``: how long before it is due a job's
+    message is sent; below 300 s, a lost tick makes jobs late. ``timings.delay_rounding``, by
+    ``HOURHAND_DELAY_ROUNDING``: see `DelayRounding`. ``fan_out_entries``, by
+    ``HOURHAND_FAN_OUT_ENTRIES``: the index entries that one invocation takes on before it hands
+    shards to others; 0: it never does.
     """
 
     installation: str = INSTALLATION
@@ -150,6 +184,12 @@ class Settings:
     dispatch: DispatchMode = DispatchMode.SINGLE
     fan_out_entries: int = 20_000
     tracing: bool = False
+    monitoring: MonitoringLevel = MonitoringLevel.FULL
+
+    @property
+    def writes_metrics(self) -> bool:
+        """Whether the functions write metrics of their own."""
+        return self.monitoring is MonitoringLevel.FULL
 
     @property
     def queues(self) -> dict[Priority, str]:
@@ -223,6 +263,15 @@ def _read_look_ahead(settings: Settings, environ: Mapping[str, str]) -> Settings
     return replace(settings, timings=replace(settings.timings, look_ahead=look_ahead))
 
 
+def _read_rounding(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """``HOURHAND_DELAY_ROUNDING`` replaces what ``HOURHAND_TIMINGS`` says of it."""
+    rounding = _choice(environ, "HOURHAND_DELAY_ROUNDING", tuple(DelayRounding))
+    if not rounding:
+        return settings
+    timings = replace(settings.timings, delay_rounding=DelayRounding(rounding).length)
+    return replace(settings, timings=timings)
+
+
 def _read_fan_out(settings: Settings, environ: Mapping[str, str]) -> Settings:
     entries = _number(environ, "HOURHAND_FAN_OUT_ENTRIES", 0, MAX_FAN_OUT_ENTRIES)
     return settings if entries is None else replace(settings, fan_out_entries=entries)
@@ -238,6 +287,11 @@ def _read_dispatch(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return replace(settings, dispatch=DispatchMode(dispatch)) if dispatch else settings
 
 
+def _read_monitoring(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    level = _choice(environ, "HOURHAND_MONITORING", tuple(MonitoringLevel))
+    return replace(settings, monitoring=MonitoringLevel(level)) if level else settings
+
+
 def _read_tracing(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return replace(settings, tracing=_choice(environ, "HOURHAND_TRACING", ("0", "1")) == "1")
 
@@ -246,9 +300,11 @@ _READERS = (
     _read_installation,
     _read_timings,
     _read_look_ahead,
+    _read_rounding,
     _read_fan_out,
     _read_leader,
     _read_dispatch,
+    _read_monitoring,
     _read_tracing,
 )
 """Each takes what the ones before it have read."""
@@ -281,6 +337,9 @@ def settings_environment(settings: Settings) -> dict[str, str]:
     """
     environment = {variable: getattr(settings, name) for name, variable in _NAMES.items()}
     standard = Timings()
+    named = [r.value for r in DelayRounding if r.length == settings.timings.delay_rounding]
+    if named:
+        standard = replace(standard, delay_rounding=settings.timings.delay_rounding)
     changed = {
         f.name: getattr(settings.timings, f.name).total_seconds()
         for f in fields(Timings)
@@ -291,8 +350,10 @@ def settings_environment(settings: Settings) -> dict[str, str]:
     return environment | {
         "HOURHAND_INSTALLATION": settings.installation,
         "HOURHAND_LOOK_AHEAD_SECONDS": "",
+        "HOURHAND_DELAY_ROUNDING": "".join(named),
         "HOURHAND_FAN_OUT_ENTRIES": str(settings.fan_out_entries),
         "HOURHAND_LEADER": settings.leader.value,
         "HOURHAND_DISPATCH": settings.dispatch.value,
+        "HOURHAND_MONITORING": settings.monitoring.value,
         "HOURHAND_TRACING": "1" if settings.tracing else "0",
     }

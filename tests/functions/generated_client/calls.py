@@ -217,6 +217,10 @@ def look_at_the_system(api: Generated) -> None:
     stats = api.call("system", "get_stats")
     assert {queue.priority.value for queue in stats.queues} == {"high", "medium", "low"}
     assert isinstance(stats.last_tick_at, datetime)
+    asked = api.models.ResweepInput
+    since = datetime.now(UTC) - timedelta(hours=1)
+    assert api.call("system", "post_resweep", body=asked(since=since)).state.value == "requested"
+    assert api.call("system", "get_resweep").since is not None
     handlers = api.call("system", "get_handlers").handlers
     assert {handler.name for handler in handlers} == {"break", "greet"}
     assert api.call("system", "get_health").status == "ok"

@@ -76,7 +76,7 @@ def test_no_part_of_hourhand_is_carried_that_the_function_never_imports(
     packed: Packed, wired_modules: dict[str, list[str]], function: str
 ) -> None:
     folder = packed.api.parent / function / "hourhand"
-    carried = {path.stem for path in folder.iterdir()} - {"__init__", "py"}
+    carried = {path.stem for path in folder.iterdir()} - {"__init__", "__pycache__", "py"}
     imported = {name.split(".")[1] for name in wired_modules[function] if "hourhand." in name}
     assert carried == imported | FOR_HANDLERS[function]
 
@@ -98,6 +98,12 @@ def test_the_worker_carries_whole_libraries_since_a_handler_may_use_any_part(
     assert (powertools / "utilities" / "parameters").is_dir()
     assert (packed.worker / "pydantic" / "v1").is_dir()
     assert not (packed.api / "pydantic" / "v1").exists()
+
+
+def test_the_scheduler_carries_nothing_that_validates(packed: Packed) -> None:
+    names = {path.name.partition("-")[0] for path in packed.scheduler.iterdir()}
+    assert not names & {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
+    assert "pydantic" in {path.name for path in packed.api.iterdir()}
 
 
 def test_the_list_of_what_is_left_out_names_only_what_is_there() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.proof.api.attacks import Attack
@@ -16,6 +18,7 @@ from tests.proof.api.hostile_bodies import hostile_bodies
 from tests.proof.api.hostile_framing import hostile_framing
 from tests.proof.api.hostile_heads import hostile_heads
 from tests.proof.api.hostile_paths import hostile_paths
+from tests.proof.api.hostile_sizes import hostile_sizes
 from tests.proof.api.hostile_texts import texts_against
 from tests.proof.api.slow_clients import slow_clients
 from tests.proof.api.texts_that_run import texts_that_run, unfinished
@@ -27,12 +30,19 @@ HEALTH_EVERY = 10
 """After so many attacks the server is asked how it is; the next attack would notice, too."""
 IDS = ("one", "two", "three")
 
-KINDS = {
+KINDS: Mapping[str, Callable[[], Iterator[Attack]]] = {
     "bodies": hostile_bodies,
     "framing": hostile_framing,
     "heads": hostile_heads,
     "paths": hostile_paths,
+    "small sizes": partial(hostile_sizes, share=0.1),
+    "sizes": hostile_sizes,
 }
+
+MOST_CPU_SECONDS = 20.0
+"""What a request may cost this process, client and server together. The most costly of those whose
+work is in proportion to their size takes a fifth of it; one whose work grows with the square of its
+size takes minutes, and hours."""
 
 
 def prepare(target: Target) -> None:
@@ -45,6 +55,10 @@ def prepare(target: Target) -> None:
     ):
         reply = target.request(method, path, body)
         assert reply.status == 201, reply
+    # By the server's own clock: no call that is made by chance names a time that it takes.
+    job = target.request("GET", f"/v1/jobs/{IDS[0]}").json
+    reply = target.request("POST", "/v1/resweep", {"since": job["created_at"]})
+    assert reply.status == 200, reply
 
 
 @dataclass
@@ -52,8 +66,8 @@ class Assault:
     """One run of all attacks against a server that holds nothing yet.
 
     ``words``: names of the texts that are sent. ``tell`` hears what is done. ``running``: names of
-    the texts that are sent in jobs which run, where there are workers. ``counts``: attacks by kind,
-    ``statuses``: answers by status.
+    the texts that are sent in jobs which run, where there are workers. ``most_cpu_seconds``: what
+    one request may cost. ``counts``: attacks by kind, ``statuses``: answers by status.
     """
 
     target: Target
@@ -62,6 +76,7 @@ class Assault:
     tell: Callable[[str], None]
     kinds: Sequence[str] = tuple(KINDS)
     running: frozenset[str] = frozenset()
+    most_cpu_seconds: float = MOST_CPU_SECONDS
     counts: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
@@ -96,7 +111,11 @@ class Assault:
             self.violations.append(f"{len(left)} jobs with texts in them never ended: {left[:5]}")
 
     def _strike(self, kind: str, attack: Attack) -> None:
+        began = time.process_time()
         reply, faults = attack.strike(self.target)
+        spent = time.process_time() - began
+        if spent > self.most_cpu_seconds:
+            faults.append(f"{attack}: it took {spent:.0f} s of CPU")
         if reply is not None and not faults and attack.path == "/v1/jobs":
             faults = [f"{attack}: {fault}" for fault in _changed(self.target, attack, reply)]
         self._note(kind, reply, faults)

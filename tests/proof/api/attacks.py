@@ -79,6 +79,8 @@ def faults_of(attack: Attack, reply: Reply) -> Iterator[str]:
         yield f"answered {reply.status} {reply.body[:200]!r}; {sorted(attack.allowed)} are right"
     if "x-injected" in reply.headers:
         yield "a header was injected"
+    if "set-cookie" in reply.headers:
+        yield "a cookie is set, which a browser sends to every port of this host"
     if "python" in reply.headers.get("server", "").lower():
         yield "the answer names the software behind it"
     if reply.status < 400:

@@ -25,6 +25,7 @@ TAKERS = (
     ("POST", "/v1/schedules/one/backfill"),
     ("POST", "/v1/schedules/preview"),
     ("PUT", "/v1/calendars/one"),
+    ("POST", "/v1/resweep"),
 )
 """Every route that takes a body."""
 

@@ -160,7 +160,15 @@ ROUTES = (
         "/v1/schedules/nobody/pause",
     ),
     *("/v1/schedules/nobody/trigger", "/v1/schedules/nobody/backfill", "/v1/calendars/nobody"),
-    *("/v1/calendars", "/v1/stats", "/v1/handlers", "/v1/health", "/v1/openapi.json", "/v1/docs"),
+    *(
+        "/v1/resweep",
+        "/v1/calendars",
+        "/v1/stats",
+        "/v1/handlers",
+        "/v1/health",
+        "/v1/openapi.json",
+        "/v1/docs",
+    ),
 )
 
 

@@ -27,8 +27,14 @@ def _no_fence() -> None:
 
 
 def _no_heartbeat() -> None:
-    """A worker believes that its lease is renewed, and it is not."""
-    setattr(RunningAttempt, "beat", lambda *_: "alive")  # noqa: B010
+    """A worker believes that its lease is renewed, and it is not: its timer does not end it."""
+
+    def beat(attempt: RunningAttempt, _: object) -> str:
+        lease = attempt.tools.timings.job_lease.total_seconds()
+        attempt.lease_ends_at = attempt.tools.clock.monotonic() + lease
+        return "alive"
+
+    setattr(RunningAttempt, "beat", beat)  # noqa: B010
 
 
 def _fast_clock() -> None:

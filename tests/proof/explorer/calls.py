@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job
 from hourhand.testing import READS
+from tests.proof.explorer.copies import may_be_copied, sent_twice
 from tests.proof.explorer.effects import JOBS, QUEUES
 from tests.proof.explorer.histories import History
 from tests.proof.explorer.process import PROCESS_ENDS
@@ -52,7 +54,7 @@ class Calls:
         method = call.method
         if call.port == "handler":
             ends_process = method == "end" and call.args[2] == PROCESS_ENDS
-            return not ends_process and state.budget.expiries == 0
+            return not ends_process and method != "must end" and state.budget.expiries == 0
         if method in {"hide", "delete"}:
             return state.budget.duplicates == 0
         if method == "send":
@@ -92,8 +94,9 @@ class Calls:
             return
         budget = state.budget
         yield self._make(state, place, history, call, name)
+        yield from self._sent_twice(state, place, history, call, name)
         if call.method in READS:
-            if call.method == "read_bucket" and state.shown is not None:
+            if call.method in {"read_bucket", "read_buckets"} and state.shown is not None:
                 yield self._make(state, place, history, call, f"stale {name}", is_stale=True)
         else:
             if budget.lost_answers:
@@ -110,6 +113,16 @@ class Calls:
                 for entry in range(len(call.args[0])):
                     yield self._refuse(less, place, history, entry, name)
             yield self._went_on(less, place, history, self._throttled, f"throttled {name}", ())
+
+    def _sent_twice(
+        self, state: State, place: int, history: History, call: Call, name: str
+    ) -> Iterator[Step]:
+        if may_be_copied(state, call):
+            twice = sent_twice(state, history.call or 0, history.root)
+            copied = self._make(twice, place, history, call, f"copied {name}")
+            # One that was refused has left nothing to be seen: its copy is refused, too.
+            if copied.state.parts[JOBS] != state.parts[JOBS]:
+                yield copied
 
     def _make(
         self,
@@ -194,6 +207,10 @@ class Calls:
         self, state: State, place: int, history: History, call: Call, name: str
     ) -> Iterator[Step]:
         label = history.root.label
+        if call.method == "must end":
+            moved = self._with_timer(state, label, call.args[0])
+            yield self._went_on(moved, place, history, self._none, name, ())
+            return
         if call.method == "end":
             moved = self._without_run(state, label)
             yield self._went_on(moved, place, history, self._none, name, ())
@@ -206,6 +223,12 @@ class Calls:
             answer = self._chosen[chosen]
             told = f"{name}: {chosen}" if len(self._ground.scenario.handlers) > 1 else name
             yield self._went_on(moved, place, history, answer, told, broke)
+
+    def _with_timer(self, state: State, label: str, ends_ms: int) -> State:
+        runs = self._ground.runs(state)
+        ending = (replace(run, ends_ms=ends_ms) for run in runs if run.label == label)
+        others = (run for run in runs if run.label != label)
+        return self._ground.with_runs(state, (*others, *ending))
 
     def _without_run(self, state: State, label: str) -> State:
         runs = self._ground.runs(state)

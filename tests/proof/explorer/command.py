@@ -21,7 +21,10 @@ from tests.proof.explorer.walks import WalkResult, walk
 from tests.proof.figures import Findings, add_figures_flag
 
 COMMAND = "python -m tests.proof.explorer"
-LIMIT_FLAGS = ("crashes", "expiries", "throttles", "lost_answers", "stale", "duplicates", "losses")
+LIMIT_FLAGS = (
+    *("crashes", "expiries", "throttles", "lost_answers", "stale", "duplicates", "losses"),
+    "copies",
+)
 WALKS = 20_000
 
 

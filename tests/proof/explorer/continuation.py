@@ -14,9 +14,11 @@ from hourhand.bootstrap import Adapters, wire_scheduler, wire_worker
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.ports import Delivery
 from hourhand.services.contents import object_keys
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.execution import Disposition
 from hourhand.settings import Settings
 from hourhand.testing import (
+    FAKE_SECRET,
     FakeChance,
     FakeClock,
     MemoryHandlerDirectory,
@@ -31,6 +33,7 @@ from tests.proof.explorer.rules_of_schedules import (
     is_withdrawn,
     judge_journal,
     pauses_owed,
+    strays_left,
     untold,
 )
 from tests.proof.explorer.script import MILLISECOND
@@ -132,6 +135,7 @@ class _Run:
         for schedule in schedules.values():
             yield from untold(schedule, self.scenario.nominals, self._jobs())
             yield from judge_journal(schedule, self._jobs())
+            yield from strays_left(schedule, self._jobs())
         yield from pauses_owed(self._jobs(), schedules)
         for run in self.runs:
             schedule = schedules.get(run.job.schedule_id or "")
@@ -152,6 +156,7 @@ class _Run:
             queues=ports["queues"],
             clock=self.clock,
             chance=FakeChance(number),
+            ids=DerivedIds(ports["control"], FakeChance(number), FAKE_SECRET),
             telemetry=FunctionTelemetry(function, self.telemetry),
             schedules=ports["schedules"],
             calendars=ports["schedules"],

@@ -83,10 +83,16 @@ class Effects:
         if call.port == "jobs" and call.method == "read_bucket":
             place = tuple(call.args)
             return None if place in self.moving else Answer(IndexPage(()))
+        if call.port == "jobs" and call.method == "read_buckets":
+            places = call.args[0]
+            is_moving = any(tuple(place) in self.moving for place in places)
+            return None if is_moving else Answer([IndexPage(())] * len(places))
         if call.method not in READS:
             return None
         is_still = call.port in _QUIET_PORTS and call.port not in self.moving
         if call.method == "read_shard_map" and "shard_map" not in self.moving:
+            is_still = True
+        if call.method == "read_resweep" and "resweep" not in self.moving:
             is_still = True
         if not is_still:
             return None
@@ -178,8 +184,8 @@ class Effects:
     def _judge_control(
         self, call: Call, part: int, after: int, now_ms: int, writer: Writer
     ) -> list[str]:
-        leases, _, watermark, _ = self.value(CONTROL, part)
-        new_leases, _, new_watermark, _ = self.value(CONTROL, after)
+        leases, _, watermark, *_ = self.value(CONTROL, part)
+        new_leases, _, new_watermark, *_ = self.value(CONTROL, after)
         told = list(judge_watermark(watermark, new_watermark))
         if call.method.endswith("_lease"):
             holder = call.args[1] if call.method == "acquire_lease" else call.args[0].holder
@@ -219,6 +225,8 @@ class Effects:
         elif port == CONTROL:
             if self.value(port, after)[1] != self.value(port, self.first[port])[1]:
                 moving.add("shard_map")
+            if self.value(port, after)[4] != self.value(port, self.first[port])[4]:
+                moving.add("resweep")
         elif PORTS[port] in _QUIET_PORTS:
             moving.add(PORTS[port])
         if not moving <= self.moving:

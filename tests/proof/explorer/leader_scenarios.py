@@ -106,11 +106,19 @@ class WatchedJobs:
 
     def read_bucket(self, *place: Any, **options: Any) -> Any:
         """Read a page, under a lease that is in force or was when this one was asked."""
+        self._watch()
+        return self.jobs.read_bucket(*place, **options)
+
+    def read_buckets(self, places: Any, **options: Any) -> Any:
+        """Read first pages side by side, under the same rule."""
+        self._watch()
+        return self.jobs.read_buckets(places, **options)
+
+    def _watch(self) -> None:
         is_over = self.ends_at is not None and self.process.adapters.clock.now() > self.ends_at
         if is_over and self.was_over:
             complain(self.process, f"{self.process.label} reads on, and its lease is over")
         self.was_over = is_over
-        return self.jobs.read_bucket(*place, **options)
 
     def transition_many(self, moves: Any) -> Any:
         """Mark what was sent: who sweeps alone finds nothing that is marked already."""

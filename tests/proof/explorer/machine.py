@@ -9,6 +9,7 @@ from typing import Any
 from hourhand.settings import DispatchMode
 from tests.proof.explorer.beginnings import Beginnings
 from tests.proof.explorer.calls import Calls
+from tests.proof.explorer.copies import Copies
 from tests.proof.explorer.deliveries import Deliveries
 from tests.proof.explorer.effects import JOBS, Effects
 from tests.proof.explorer.histories import Histories
@@ -79,6 +80,7 @@ class Machine:
         self._calls = Calls(ground, sight)
         self._beginnings = Beginnings(ground, self._calls)
         self._deliveries = Deliveries(ground, sight, self._beginnings)
+        self._copies = Copies(ground)
         self._times = Times(ground)
 
     @classmethod
@@ -105,6 +107,7 @@ class Machine:
             limits.stale,
             limits.duplicates,
             limits.losses,
+            limits.copies,
         )
         return State(self.start_ms, self.effects.first, None, (), Counts(0, 0, 0, 0, 0), budget)
 
@@ -123,6 +126,7 @@ class Machine:
             yield from self._calls.steps_of(state, place, history)
         yield from self._beginnings.steps(state)
         yield from self._deliveries.steps(state)
+        yield from self._copies.steps(state)
         yield from self._times.steps(state)
 
     def _skew_of(self, worker: str | None) -> timedelta:

@@ -18,13 +18,15 @@ from hourhand.bootstrap import (
 )
 from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import ErrorInfo, Job, Progress
+from hourhand.domain.model import ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.watermark import Watermark
 from hourhand.ports import Applied, Delivery, Finished, Lease, Pulse, Refused
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.execution import Disposition
 from hourhand.services.scheduling import TickReport
 from hourhand.settings import Settings
-from hourhand.testing import START, FakeChance, MemoryHandlerDirectory
+from hourhand.testing import FAKE_SECRET, START, FakeChance, MemoryHandlerDirectory
+from hourhand.worker_runtime import RunLimits
 from tests.proof.explorer.scenario import Scenario
 from tests.proof.explorer.script import (
     Call,
@@ -68,6 +70,9 @@ class Complaints:
     def observe(self, metric: str, value: float, unit: str = "") -> None:
         return
 
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        return
+
     def flush(self) -> None:
         return
 
@@ -101,6 +106,12 @@ class ProcessMustEnd(BaseException):
     """The process ends for another job's sake. Not an `Exception`: no service catches it."""
 
 
+def stay(_job: Job, _pulse: Pulse) -> Finished:
+    """Be a handler that ignores its time limit."""
+    error = ErrorInfo(type="TimedOut", message="It ran too long.")
+    return Finished(outcome=Outcome.TIMED_OUT, error=error, still_runs=True)
+
+
 def hand_back(_job: Job, _pulse: Pulse) -> Finished:
     """Be a handler whose process ends while it runs."""
     raise ProcessMustEnd
@@ -112,6 +123,11 @@ class HonestPulse:
 
     pulse: Pulse
     script: Script
+
+    @property
+    def lease_ends_at(self) -> float:
+        """See `hourhand.ports.Pulse`."""
+        return self.pulse.lease_ends_at
 
     def beat(self, progress: Progress | None) -> str:
         told = self.pulse.beat(progress)
@@ -127,7 +143,8 @@ class HonestPulse:
 class TellingRunner:
     """Runs a handler; its start and its end are calls, and so is each of its heartbeats.
 
-    ``hands_back`` is called for a job whose process must end while it runs.
+    ``hands_back`` is called for a job whose process must end while it runs. ``still_runs``: the
+    handler that would not stop, which ends with its process.
     """
 
     def __init__(
@@ -136,6 +153,7 @@ class TellingRunner:
         self._script = script
         self._handlers = scenario.handlers
         self._hands_back = hands_back
+        self.still_runs: tuple[str, int, str] | None = None
 
     def run(
         self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
@@ -144,11 +162,22 @@ class TellingRunner:
         try:
             finished = self._handlers[chosen](job, HonestPulse(pulse, self._script))
         except ProcessMustEnd:
+            self._set_timer(pulse)
             self._hands_back(job.id, "The process ends.")
             self._script.ask(Call("handler", "end", (job.id, job.token, PROCESS_ENDS)))
             raise
+        if finished.still_runs:
+            self._set_timer(pulse)
+            self.still_runs = (job.id, job.token, PROCESS_ENDS)
+            return finished
         self._script.ask(Call("handler", "end", (job.id, job.token, finished.outcome)))
         return finished
+
+    def _set_timer(self, pulse: Pulse) -> None:
+        """End the process in time, as `hourhand.worker_runtime` does, whatever its calls do."""
+        soon_ms = self._script.read_clock() + int(RunLimits().process_end * 1000)
+        ends_ms = min(soon_ms, int(pulse.lease_ends_at * 1000))
+        self._script.ask(Call("handler", "must end", (ends_ms,)))
 
 
 @dataclass
@@ -189,6 +218,8 @@ class ScriptedProcess:
         }
         for name in ("objects", "schedules", "slots", "invoker"):
             ports[name] = ScriptedPort(name, script)
+        # Read once in a process and never changed: no interleaving of it decides anything.
+        ports["ids"] = DerivedIds(ports["control"], ports["chance"], FAKE_SECRET)
         return Adapters(**cast("Any", ports))
 
     @cached_property
@@ -223,6 +254,10 @@ class ScriptedProcess:
         try:
             disposition = execution.handle(delivery, runner, lambda: FUNCTION_SECONDS)
         except (Unavailable, ProcessMustEnd):
+            return Disposition.KEEP
+        if runner.still_runs is not None:
+            # The message stays: its invocation failed with the process.
+            self.script.ask(Call("handler", "end", runner.still_runs))
             return Disposition.KEEP
         if disposition is Disposition.DONE:
             cast("Any", self.adapters.queues).delete(delivery)

@@ -7,10 +7,21 @@ from datetime import timedelta
 from typing import Any
 
 from hourhand.domain.ids import idempotency_record_key
+from hourhand.domain.model import Job
+from hourhand.ports import Finished, Pulse
 from hourhand.testing import make_record
-from tests.crash.steps import FAR, IN_BUCKET, after, cancel_while_running, passed, purged, worn
+from tests.crash.steps import (
+    BESIDE,
+    FAR,
+    IN_BUCKET,
+    after,
+    cancel_while_running,
+    passed,
+    purged,
+    worn,
+)
 from tests.proof.explorer.operations import changes, operates, refiles, submits, submitted
-from tests.proof.explorer.process import hand_back
+from tests.proof.explorer.process import hand_back, stay
 from tests.proof.explorer.scenario import Limits, Scenario
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 from tests.world.world import World
@@ -180,6 +191,46 @@ HANDED_BACK = Scenario(
     limits=Limits(crashes=0, expiries=1),
 )
 
+STUCK = Scenario(
+    name="stuck",
+    about="a handler that ignores its time limit, whose process ends late: no retry meets it",
+    arrange=submitted(retry={"max_attempts": 2, "base_seconds": 0, "jitter": "none"}),
+    ticks=1,
+    deliveries=2,
+    handlers={"succeed": succeed, "stay": stay},
+    limits=Limits(crashes=0, expiries=1, liveness="rest"),
+)
+
+STOPPED_BY_A_COPY = Scenario(
+    name="copied-request",
+    about="a request to stop that arrives twice, the second time after the job was redriven",
+    arrange=submitted(),
+    operations=(
+        operates("canceller", "cancel"),
+        replace(operates("redriver", "redrive"), after=("canceller",)),
+    ),
+    deliveries=2,
+    handlers={"look": stop_if_told},
+    limits=Limits(crashes=0, expiries=0, copies=1),
+)
+
+
+def _beats_twice(job: Job, pulse: Pulse) -> Finished:
+    pulse.beat(None)
+    pulse.beat(None)
+    return succeed(job, pulse)
+
+
+COPIED_BEAT = Scenario(
+    name="copied-beat",
+    about="a heartbeat that arrives twice, the second time after the next heartbeat",
+    arrange=submitted(),
+    deliveries=1,
+    handlers={"beat": _beats_twice},
+    instants=(15 * SECOND, 30 * SECOND),
+    limits=Limits(crashes=0, expiries=2, copies=1, liveness="none"),
+)
+
 HANDED_BACK_STOPPED = replace(
     HANDED_BACK,
     name="handed-back-stopped",
@@ -253,6 +304,16 @@ def _on_record(world: World, **fields: Any) -> None:
     world.keys.begin(make_record(key=key, job_id="other", **fields), now=world.clock.now())
 
 
+PAYLOAD_RACED = Scenario(
+    name="payload-raced",
+    about="two submissions of one id with one payload, kept beside it for different times",
+    operations=(
+        submits("longer", payload=BESIDE, delay_seconds=FAR),
+        submits("shorter", payload=BESIDE, delay_seconds=FAR, retention_seconds=0),
+    ),
+    limits=Limits(crashes=1, expiries=0),
+)
+
 KEY_LOST = Scenario(
     name="key-lost",
     about="two workers under one key, one of which dies, or is paused past its lease",
@@ -268,6 +329,38 @@ KEY_TAKEN = Scenario(
     arrange=after(_on_record, keyed),
     deliveries=1,
     limits=Limits(crashes=1, expiries=0),
+)
+
+
+def _done_and_deleted(world: World) -> None:
+    """Let a job under a key end and be deleted; the record of what it did stays."""
+    world.submit(idempotency_key="k", id=None, payload=1, retention_seconds=0)
+    world.settle()
+    world.advance(25 * 3600)
+    assert world.store.delete_expired(world.clock.now()) > 0
+    assert world.keys.records()
+
+
+KEY_FREE_AGAIN = Scenario(
+    name="key-free-again",
+    about="a job under a key whose job is deleted, submitted twice, with the record still there",
+    arrange=_done_and_deleted,
+    operations=(
+        submits("submitter", None, idempotency_key="k", payload=1),
+        submits("repeater", None, idempotency_key="k", payload=1),
+    ),
+    deliveries=2,
+    handlers={"succeed": succeed, "fail": fail},
+    limits=Limits(crashes=1, expiries=0),
+)
+
+KEY_FREE_FOR_OTHERS = replace(
+    KEY_FREE_AGAIN,
+    name="key-free-for-others",
+    about="a job with another payload under a key whose job is deleted, and its worker dies",
+    operations=(submits("submitter", None, idempotency_key="k", payload=2),),
+    handlers={"succeed": succeed},
+    limits=Limits(crashes=1, expiries=1),
 )
 
 OTHER_KEYS = Scenario(
@@ -297,14 +390,20 @@ RECORDED = (
     STOPPED_AND_LOST,
     STOPPED_TWICE,
     HANDED_BACK,
+    STUCK,
+    STOPPED_BY_A_COPY,
+    COPIED_BEAT,
     HANDED_BACK_STOPPED,
     KEPT_BACK,
     REDRIVEN,
     REDRIVEN_TWICE,
     REDRIVEN_SUCCESS,
     IN_THE_BUCKET,
+    PAYLOAD_RACED,
     KEY_LOST,
     KEY_TAKEN,
+    KEY_FREE_AGAIN,
+    KEY_FREE_FOR_OTHERS,
     OTHER_KEYS,
 )
 """Those of this file."""

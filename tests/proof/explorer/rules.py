@@ -44,11 +44,15 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A handler that runs: of which job, under which token, in whose process."""
+    """A handler that runs: of which job, under which token, in whose process.
+
+    ``ends_ms``: when its process is ended by its timer, since the handler would not stop.
+    """
 
     job_id: str
     token: int
     label: str
+    ends_ms: int | None = None
 
 
 def judge_write(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.watermark import Watermark
+from hourhand.domain.watermark import Watermark, falls
 
 APART = timedelta(seconds=2)
 """As much as the clocks of two leaders may differ."""
@@ -44,7 +44,7 @@ def judge_watermark(before: Watermark | None, after: Watermark | None) -> Iterat
     """Yield where a write on the watermark took back what was seen since."""
     if before is None or before == after:
         return
-    if after is None or after.low < before.low:
+    if after is None or falls(before, after):
         yield "the watermark fell"
         return
     if after.shard_map_version < before.shard_map_version:

@@ -12,6 +12,9 @@ from hourhand.testing.job_store import KeptText
 OPENS_A_GENERATION = frozenset({"change", "redrive", "fail", "snooze", "hand_back"})
 """Moves after which no message that is out there may start the job."""
 
+KEY_REFUSED = ("IdempotencyConflict", "IdempotencyKeyTaken")
+"""The errors of an attempt under a key that it does not get."""
+
 REDRIVABLE = frozenset({JobStatus.DEAD, JobStatus.EXPIRED, JobStatus.CANCELLED})
 
 
@@ -75,6 +78,10 @@ def judge_keys(
         new = after.get(key)
         if new is None or new == record:
             continue
+        if new.job_id == record.job_id and new.job_created_at != record.job_created_at:
+            if new.job_created_at < record.job_created_at:
+                yield f"a zombie of a deleted job {record.job_id} wrote the record under its key"
+            continue
         if new.job_id == record.job_id and new.token < record.token:
             yield f"a zombie of job {record.job_id} wrote the record under its key"
         if record.is_done and not new.is_done:
@@ -92,7 +99,11 @@ def keys_and_jobs(
     for (_, key), times in counted.items():
         if times > 1:
             yield "", f"{times} jobs were made under the key {key}"
-    done = {record.job_id for record in records.values() if record.is_done}
+    done = {(each.job_id, each.job_created_at) for each in records.values() if each.is_done}
     for job in keyed:
-        if job.status is JobStatus.SUCCEEDED and job.id not in done:
+        if job.status is JobStatus.SUCCEEDED and (job.id, job.created_at) not in done:
             yield "", f"job {job.id} succeeded, and nothing is on record under its key"
+        others = {each.job_id for each in records.values()} - {job.id}
+        refused = any(event.reason.startswith(KEY_REFUSED) for event in job.history)
+        if refused and not others:
+            yield "", f"job {job.id} was accepted and refused for what it did before it was deleted"

@@ -48,6 +48,20 @@ def judge_journal(schedule: Schedule, jobs: Iterable[Job]) -> Iterator[str]:
             yield f"{schedule.id} tells that {nominal:%H:%M:%S} was skipped, and it ran"
 
 
+def strays_left(schedule: Schedule, jobs: Iterable[Job]) -> Iterator[str]:
+    """Yield the jobs for times that the schedule skipped which did not end as skipped.
+
+    A visit that stands still right before its put makes such a job: its claim refuses it.
+    """
+    for job in jobs:
+        if job.schedule_id != schedule.id or job.occurrence is None or not job.schedule_revision:
+            continue
+        reasons = {e.reason for e in own(schedule) if e.reason and _covers(e, job.occurrence)}
+        ended = job.history[-1].reason if job.status is JobStatus.CANCELLED else job.status
+        if reasons and ended not in reasons:
+            yield f"{job.occurrence:%H:%M:%S} was skipped ({reasons}), and its job is {ended}"
+
+
 def judge_changes(before: Schedule, after: Schedule, now: datetime) -> Iterator[str]:
     """Yield what a write on a schedule broke; ``now`` is the true time."""
     if after.revision < before.revision:

@@ -38,6 +38,7 @@ class Limits:
     ``expiries``: moves of time while somebody may be in the middle of something. ``stale``:
     writes that the ``run_at`` index does not show until its lag is over. ``duplicates``:
     deliveries of a message that another worker has. ``losses``: messages that are purged.
+    ``copies``: writes of jobs of which a second copy arrives at any later time.
     ``only_leases``: while somebody is in the middle of something, time moves just past the end of a
     lease that a job is under, and to no other instant.
     ``liveness``: from which worlds a fair continuation is run: ``all`` (everybody who is in the
@@ -51,6 +52,7 @@ class Limits:
     stale: int = 0
     duplicates: int = 0
     losses: int = 0
+    copies: int = 0
     only_leases: bool = False
     max_states: int = 2_000_000
     liveness: str = "all"

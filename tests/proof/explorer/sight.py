@@ -54,7 +54,7 @@ class Sight:
 
     def _look_at(self, state: State) -> Iterator[tuple[str, str]]:
         jobs = self._ground.jobs(state)
-        _, shard_map, watermark, _ = self._ground.value(state, CONTROL)
+        _, shard_map, watermark, *_ = self._ground.value(state, CONTROL)
         yield from out_of_sight(jobs, shard_map, watermark)
         letters = self._ground.value(state, QUEUES)[1]
         for told in letters_owed(jobs, letters):
@@ -116,6 +116,8 @@ class Sight:
             self._has_just_begun(state, run) for run in same
         ):
             yield f"job {job.id}: two handlers run it at once, and nobody stood still"
+        if any(_must_end(run, state) and run.token < job.token for run in same):
+            yield f"job {job.id}: a handler started beside one whose process has yet to end"
         if job.idempotency_key is not None:
             records = ground.value(state, KEYS)[0]
             if not any(r.job_id == job.id and not r.is_done for r in records.values()):
@@ -143,6 +145,11 @@ class Sight:
                 return is_soon and true_time(state.now_ms) < lease_until
             node = node.parent
         return False
+
+
+def _must_end(run: Run, state: State) -> bool:
+    """Whether a handler would not stop, and the timer of its process has yet to end it."""
+    return run.ends_ms is not None and state.now_ms < run.ends_ms
 
 
 def _stood_still(state: State, history: History) -> bool:

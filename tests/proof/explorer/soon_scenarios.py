@@ -89,8 +89,9 @@ def _fractions(world: World) -> None:
 
 FRACTIONS = Scenario(
     name="fractions",
-    about="a job that is due at half a second",
+    about="a job that is due at half a second, where delays are rounded down",
     arrange=_fractions,
+    timings=TIMINGS.precise,
     deliveries=1,
     punctual=SECOND / 5,
     limits=Limits(crashes=0, expiries=1),

@@ -30,6 +30,7 @@ class Budget(NamedTuple):
     stale: int
     duplicates: int
     losses: int
+    copies: int
 
 
 class Counts(NamedTuple):
@@ -47,6 +48,7 @@ class State(NamedTuple):
 
     ``actors``: the histories of those in the middle of an operation, in the order of their starts.
     ``left``: the jobs that some wrote who died then, in the middle of an operation.
+    ``flying``: the writes of which another copy is on its way: call, name and label of the writer.
     """
 
     now_ms: int
@@ -56,6 +58,7 @@ class State(NamedTuple):
     counts: Counts
     budget: Budget
     left: tuple[str, ...] = ()
+    flying: tuple[tuple[int, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

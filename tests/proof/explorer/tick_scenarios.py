@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.services.scheduling import TickReport
+from hourhand.testing import RecordingTelemetry
 from tests.crash.steps import BESIDE, FAR, after, passed, payload_near_its_end, purged, ticked
 from tests.proof.explorer.leader_scenarios import complain, ticks_at, true_time
 from tests.proof.explorer.operations import JOB, changes, submits, submitted
@@ -110,6 +111,9 @@ class _SmallPages:
     def read_bucket(self, bucket: int, shard: int, **options: Any) -> Any:
         return self.jobs.read_bucket(bucket, shard, **{**options, "limit": 1})
 
+    def read_buckets(self, places: Any, **_options: Any) -> Any:
+        return self.jobs.read_buckets(places, limit=1)
+
 
 def _sweeps_small_pages(process: ScriptedProcess) -> object:
     jobs: Any = _SmallPages(process.adapters.jobs)
@@ -124,6 +128,85 @@ PAGES = replace(
     name="pages",
     about="a bucket that is read page by page",
     operations=(Operation(name="sweeper", act=_sweeps_small_pages),),
+)
+
+
+@dataclass(slots=True)
+class _Undecidable:
+    """A jobs table in which the time of one job is such that nothing can be decided about it."""
+
+    jobs: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.jobs, name)
+
+    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        found: dict[str, Job] = self.jobs.get_many(job_ids)
+        odd = found.get("odd")
+        if odd is not None and odd.due_at is not None:
+            # Without a zone it cannot be compared with any other time.
+            found = {**found, "odd": replace(odd, due_at=odd.due_at.replace(tzinfo=None))}
+        return found
+
+
+def _sweeps_an_odd_job(process: ScriptedProcess) -> object:
+    jobs: Any = _Undecidable(process.adapters.jobs)
+    # What is odd is told, as it should be.
+    process.adapters = replace(process.adapters, jobs=jobs, telemetry=RecordingTelemetry())
+    report = process.tick()
+    _both_are_sent(process, report)
+    return report
+
+
+UNDECIDABLE = replace(
+    BOTH_SENT,
+    name="undecidable",
+    about="between two jobs there is one about which no decision can be made",
+    arrange=after(
+        submitted("one", delay_seconds=FAR),
+        submitted("odd", delay_seconds=FAR),
+        submitted("two", delay_seconds=FAR),
+        passed(FAR - 200),
+    ),
+    operations=(Operation(name="sweeper", act=_sweeps_an_odd_job),),
+)
+
+
+class _Refused(Exception):
+    """An error of AWS that nobody translated."""
+
+
+@dataclass(slots=True)
+class _Refusing:
+    """A port some of whose methods are always refused."""
+
+    port: Any
+    methods: frozenset[str]
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refuse if name in self.methods else getattr(self.port, name)
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise _Refused
+
+
+def _sweeps_without_what_is_optional(process: ScriptedProcess) -> object:
+    ports = process.adapters
+    queues: Any = _Refusing(ports.queues, frozenset({"view", "counts", "probe_time"}))
+    jobs: Any = _Refusing(ports.jobs, frozenset({"count_dead"}))
+    # What is refused is told, as it should be.
+    process.adapters = replace(ports, queues=queues, jobs=jobs, telemetry=RecordingTelemetry())
+    report = process.tick()
+    _sent_again(JOB, wanted=True)(process, report)
+    return report
+
+
+OPTIONAL_REFUSED = Scenario(
+    name="optional-refused",
+    about="a tick must send a lost message again, and is refused all that it can do without",
+    arrange=after(submitted(), purged, passed(61)),
+    operations=(Operation(name="sweeper", act=_sweeps_without_what_is_optional),),
+    limits=CRASH,
 )
 
 BACKLOG = _swept(
@@ -208,6 +291,8 @@ LATE_AND_HIDDEN = Scenario(
 TICKED = (
     BOTH_SENT,
     PAGES,
+    UNDECIDABLE,
+    OPTIONAL_REFUSED,
     BACKLOG,
     OLDER_THAN_ALL,
     HARD_CAP,

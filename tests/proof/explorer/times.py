@@ -8,7 +8,7 @@ from hourhand.domain.model import JobStatus
 from hourhand.ports import Lease
 from tests.proof.explorer.effects import CONTROL, JOBS, QUEUES
 from tests.proof.explorer.script import MILLISECOND
-from tests.proof.explorer.states import Ground, State, Step, ms_of
+from tests.proof.explorer.states import Ground, State, Step, ms_of, without_actor
 
 
 class Times:
@@ -40,7 +40,22 @@ class Times:
 
     def _time(self, state: State, now_ms: int) -> Step:
         shown = state.shown if state.shown is not None and now_ms <= state.shown[1] else None
-        return Step(f"time {now_ms}", state._replace(now_ms=now_ms, shown=shown))
+        return Step(
+            f"time {now_ms}", self._without_ended(state._replace(now_ms=now_ms, shown=shown))
+        )
+
+    def _without_ended(self, state: State) -> State:
+        """Return the state after the timers ended the processes that had to end by now."""
+        runs = self._ground.runs(state)
+        timed = [run for run in runs if run.ends_ms is not None]
+        ended = {run.label for run in timed if (run.ends_ms or 0) <= state.now_ms}
+        for label in ended:
+            labels = [self._ground.histories[number].root.label for number in state.actors]
+            place = labels.index(label)
+            root = self._ground.histories[state.actors[place]].root
+            state = without_actor(state, place, root)
+        kept = tuple(run for run in runs if run.label not in ended)
+        return self._ground.with_runs(state, kept) if ended else state
 
     def _ends(self, state: State) -> list[int]:
         """Return when the leases of jobs end, those that lie ahead."""

@@ -25,10 +25,14 @@ MANY = Limits(
     stale=2,
     duplicates=2,
     losses=1,
+    copies=2,
     liveness="all",
 )
 
-FAULTS = ("kill", "time", "late", "lost", "hidden", "stale", "throttled", "purge", "deliver again")
+FAULTS = (
+    *("kill", "time", "late", "lost", "hidden", "stale", "throttled", "purge", "deliver again"),
+    *("copied", "copy"),
+)
 FAULT_WEIGHT = 0.2
 """So much less likely than going on is each fault: there are many of them at every step."""
 

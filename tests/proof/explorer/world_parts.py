@@ -46,7 +46,7 @@ WORKER_VISIBILITY = timedelta(seconds=900)
 
 _MESSAGE = tuple(each.name for each in fields(QueuedMessage))
 _PLAIN: dict[str, tuple[str, ...]] = {
-    "control": ("_tenures", "_shard_map", "_watermark", "_tick"),
+    "control": ("_tenures", "_shard_map", "_watermark", "_tick", "_resweep"),
     "keys": ("_records",),
     "slots": ("_slots", "_keep_until"),
     "schedules": ("_schedules", "_definitions", "_pages", "_backfills", "_calendars", "_walk"),

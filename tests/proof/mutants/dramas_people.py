@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hourhand.domain.errors import IdempotencyConflict, Unavailable, WrongState
 from hourhand.domain.ids import idempotency_record_key
-from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.model import Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse, WriteResult
 from hourhand.testing import START, Crash, Faults, When, make_record
-from tests.crash.steps import IN_BUCKET
+from tests.crash.steps import BESIDE, IN_BUCKET
 from tests.proof.mutants.rules import check_rules
 from tests.world.runs import (
     HandlerKilled,
@@ -21,7 +22,7 @@ from tests.world.runs import (
     stop_if_told,
     succeed,
 )
-from tests.world.world import World
+from tests.world.world import Process, World
 
 RECORD = idempotency_record_key(None, "k")
 
@@ -205,23 +206,127 @@ def a_key_was_used_with_other_inputs() -> None:
 
 
 def a_key_whose_job_is_gone() -> None:
-    """A record of work that died stands in nobody's way; one of work that is done counts on."""
+    """What a deleted job did under its key keeps no later job from running: it was accepted."""
     world = World()
     first = world.submit(idempotency_key="k", retention_seconds=0, retry={"max_attempts": 3})
     world.settle(fail)
     world.advance(25 * 3600)
     assert world.store.delete_expired(world.clock.now()) > 0, "a final job is kept for ever"
-    again = world.submit(idempotency_key="k", retention_seconds=0, retry={"max_attempts": 3})
-    assert again.id == first.id
+    for payload in (None, None, 1):
+        again = world.submit(
+            idempotency_key="k",
+            retention_seconds=0,
+            retry={"max_attempts": 3},
+            payload=payload,
+        )
+        assert again.id == first.id
+        runs = len(world.runs)
+        world.settle()
+        assert world.job(again).status is JobStatus.SUCCEEDED, "a key is never free again"
+        assert world.job(again).attempt == 1, "a deleted job's key cost another an attempt"
+        assert len(world.runs) == runs + 1, "a job that was accepted never ran"
+        world.advance(25 * 3600)
+        assert world.store.delete_expired(world.clock.now()) > 0
+
+
+def a_record_that_ends_too_soon() -> None:
+    """The record is there for as long as its job may be attempted again."""
+    world = World()
+    job = world.submit(idempotency_key="k", retention_seconds=0)
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2, times=9)
+    with suppress(Unavailable):
+        world.deliver(by=world.process(faults).worker)
+    # A redrive within the job's retention still finds it.
+    world.api.operations.cancel(job.id, actor="someone")
     world.settle()
-    assert world.job(again).status is JobStatus.SUCCEEDED, "a dead job's key is never free"
-    assert world.job(again).attempt == 1, "a dead job's key cost another an attempt"
-    world.advance(25 * 3600)
-    assert world.store.delete_expired(world.clock.now()) > 0
-    world.submit(idempotency_key="k", retention_seconds=0, retry={"max_attempts": 3})
-    runs = len(world.runs)
+    world.advance(23 * 3600)
+    world.api.operations.redrive(job.id, actor="someone")
     world.settle()
-    assert len(world.runs) == runs, "work that was done under a key was done again"
+    check_rules(world)
+    assert len(world.runs) == 1, "work that was done under a key was done again"
+
+
+def a_submission_loses_a_race_for_its_payload() -> None:
+    """What the loser wrote beside the job does not end before the winner's payload may."""
+    world = World()
+    faults = Faults()
+    winner = partial(world.submit, id="one", payload=BESIDE, retention_seconds=8_640_000)
+    faults.interrupt("jobs.get", winner, when=When.AFTER)
+    with suppress(IdempotencyConflict):
+        world.submit(by=world.process(faults).api, id="one", payload=BESIDE, retention_seconds=0)
+    job = world.job("one")
+    assert job.retention_seconds == 8_640_000
+    (kept,) = world.store.kept_texts("one").values()
+    assert job.payload_kept_until is not None
+    assert kept.keep_until >= job.payload_kept_until, "the loser shortened the winner's payload"
+
+
+def _outlived(act: Callable[[Process, Job, Pulse], Finished]) -> None:
+    """A worker is paused until its job is deleted and another runs under the same id and token."""
+    world = World()
+    world.submit(id="one", retention_seconds=0)
+    (delivery,) = world.receive()
+    paused = world.process()
+
+    def outlive_the_job(running: Job, pulse: Pulse) -> Finished:
+        world.advance(61)
+        world.deliver(fail_for_good)
+        world.advance(600)
+        assert world.store.delete_expired(world.clock.now()) > 0
+        world.submit(id="one", payload="another job")
+        with suppress(HandlerKilled):
+            world.deliver(kill_process)
+        assert world.job("one").token == running.token
+        before = world.job("one")
+        finished = act(paused, running, pulse)
+        assert world.job("one") == before, "a worker of a deleted job changed the next one"
+        return finished
+
+    world.handle(delivery, outlive_the_job, paused.worker)
+    assert world.job("one").status is JobStatus.RUNNING, "it ended the next job"
+    world.settle()
+    check_rules(world)
+
+
+def a_worker_of_a_deleted_job_beats() -> None:
+    """It is told that its job is lost."""
+
+    def beat(_: Process, running: Job, pulse: Pulse) -> Finished:
+        assert pulse.beat(None) == "lost", "a worker of a deleted job was told that it lives"
+        return succeed(running, pulse)
+
+    _outlived(beat)
+
+
+def a_worker_of_a_deleted_job_hands_back() -> None:
+    """It has nothing to hand back."""
+
+    def hand_back(paused: Process, running: Job, pulse: Pulse) -> Finished:
+        assert not paused.worker.execution.hand_back(running.id, "another job is stuck")
+        return succeed(running, pulse)
+
+    _outlived(hand_back)
+
+
+def a_worker_of_a_deleted_job_succeeds() -> None:
+    """The next job is not SUCCEEDED by it."""
+    _outlived(lambda _, running, pulse: succeed(running, pulse))
+
+
+def a_worker_of_a_deleted_job_fails() -> None:
+    """The next job is not retried for it."""
+    _outlived(lambda _, running, pulse: fail(running, pulse))
+
+
+def a_worker_of_a_deleted_job_fails_for_good() -> None:
+    """The next job is not DEAD for it."""
+    _outlived(lambda _, running, pulse: fail_for_good(running, pulse))
+
+
+def a_worker_of_a_deleted_job_stops() -> None:
+    """The next job is not CANCELLED by it."""
+    _outlived(lambda *_: Finished(outcome=Outcome.CANCELLED))
 
 
 def a_zombie_works_under_a_key() -> None:

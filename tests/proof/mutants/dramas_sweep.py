@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from hourhand.domain import watermark
 from hourhand.domain.buckets import bucket_end, bucket_of
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job, JobStatus
@@ -15,7 +16,7 @@ from hourhand.domain.timings import Timings
 from hourhand.ports import IndexPage
 from hourhand.services import sweep
 from hourhand.testing import START, Faults, make_job
-from tests.crash.steps import BESIDE, payload_near_its_end
+from tests.crash.steps import BESIDE, payload_near_its_end, undecidable
 from tests.proof.mutants.rules import check_rules
 from tests.world.checks import assert_nothing_is_out_of_sight
 from tests.world.runs import HandlerKilled, kill_process
@@ -198,13 +199,55 @@ def a_backlog_of_open_buckets_is_not_read_every_minute() -> None:
         world.submit()
         ticks(world, 1)()
         assert minute < 90
-    faults = Faults()
-    scheduler = world.process(faults).scheduler
+    answer, reads = world.store.read_bucket, 0
+
+    def read_bucket(bucket: int, shard: int, **options: Any) -> IndexPage:
+        nonlocal reads
+        reads += 1
+        return answer(bucket, shard, **options)
+
+    # Those that are read side by side are counted, too: the store reads them one by one.
+    world.store.read_bucket = read_bucket  # type: ignore[method-assign]
     for _ in range(10):
         world.advance(60)
-        world.tick(scheduler)
-    reads = sum(call.method == "read_bucket" for call in faults.calls)
+        world.tick()
     assert reads < 10 * 40, f"{reads / 10} reads a tick"
+
+
+def an_odd_job_lies_among_others() -> None:
+    """A job about which nothing can be decided is left and told; the others of its page are sent.
+
+    Its time has no zone, so that it cannot be compared with any other.
+    """
+    world = World()
+    jobs = [world.submit(id=f"job-{n}", delay_seconds=400) for n in range(5)]
+    world.advance(200)
+    with undecidable(world, "job-2"):
+        world.tick()
+    sent = [world.job(job).is_sent for job in jobs]
+    assert sent == [True, True, False, True, True], "an odd job holds up its neighbours"
+    world.telemetry.logs.clear()
+    world.telemetry.metrics.clear()
+    world.settle()
+    check_rules(world)
+
+
+def what_is_optional_is_refused() -> None:
+    """Ages of queues, the time of SQS, the number of the dead: a tick does without any of them."""
+    for error in (OSError("AccessDenied"), KeyError("Values"), Unavailable()):
+        world = World()
+        jobs = [world.submit() for _ in range(3)]
+        world.queues.purge()
+        world.advance(61)
+        faults = Faults()
+        for method in ("queues.view", "queues.probe_time", "jobs.count_dead"):
+            faults.fail(method, error, times=99)
+        try:
+            world.tick(world.process(faults).scheduler)
+        except type(error) as raised:
+            raise AssertionError("what is optional ends the tick") from raised
+        again = [world.job(job).enqueued_at == world.clock.now() for job in jobs]
+        assert again == [True] * 3, "what is optional ends the page"
 
 
 def a_worker_and_its_message_are_lost() -> None:
@@ -250,3 +293,76 @@ def a_job_is_put_off_as_its_payload_is_renewed() -> None:
 
 def _put_off_by_a_year(world: World, job: Job) -> None:
     world.change(job, delay_seconds=timedelta(days=365).total_seconds())
+
+
+def jobs_are_back_below_the_watermark() -> None:
+    """After a restore: a resweep reads from its time on, finds what is there, and ends."""
+    world = World()
+    ticks(world, 30)()
+    job = _restored(world, minutes_ago=25)
+    ticks(world, 5)()
+    assert not world.job(job).is_sent, "it was found without a resweep: this shows nothing"
+    world.api.resweeps.request(world.clock.now() - timedelta(minutes=40))
+    ticks(world, 2)()
+    assert_nothing_is_out_of_sight(world)
+    assert world.job(job).is_sent, "a job below the watermark was not found"
+    world.settle(minutes=30)
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    assert world.api.resweeps.progress().state == "done", "the resweep never ends"
+
+
+def the_index_shows_late_what_is_back_below_the_watermark() -> None:
+    """A bucket is closed by two looks after the request, not by one and one of before."""
+    world = World(index_lag=timedelta(seconds=40))
+    ticks(world, 30)()
+    world.advance(45)
+    world.api.resweeps.request(world.clock.now() - timedelta(minutes=40))
+    job = _restored(world, minutes_ago=25)
+    ticks(world, 1, every=5)()
+    ticks(world, 6)()
+    assert_nothing_is_out_of_sight(world)
+    assert world.job(job).is_sent, "a bucket was closed that the index showed late"
+
+
+def a_job_is_lost_while_a_long_resweep_is_under_way() -> None:
+    """What becomes older than the last minutes meanwhile does not wait until it is done."""
+    watermark.MAX_BACKLOG_PER_SWEEP = 60
+    world = World()
+    ticks(world, 30)()
+    world.api.resweeps.request(world.clock.now() - timedelta(days=1))
+    ticks(world, 2)()
+    job = world.submit(retry={"max_attempts": 3})
+    for _ in range(15):
+        world.queues.purge()
+        ticks(world, 1)()
+    assert world.api.resweeps.progress().state == "running", "it is over: this shows nothing"
+    before = world.store.moves_of(job.id).count("redispatch_mark")
+    for _ in range(25):
+        world.queues.purge()
+        ticks(world, 1)()
+    after = world.store.moves_of(job.id).count("redispatch_mark")
+    assert world.api.resweeps.progress().state == "running", "it is over: this shows nothing"
+    assert after > before, "a lost job waits for the end of a resweep"
+
+
+def an_older_bucket_has_many_pages() -> None:
+    """Of several that are read side by side each is read to its last page."""
+    sweep.PAGE_ENTRIES = 2
+    world = World(timings=Timings(first_look_back=timedelta(hours=1)))
+    for minute in range(4):
+        for _ in range(1 + 2 * minute):
+            world.submit(delay_seconds=400)
+        world.advance(60)
+    # No tick until they are all older than the minutes that are read one by one.
+    world.advance(400 + 12 * 60)
+    world.tick()
+    left = [job.id for job in world.unfinished() if not job.is_sent]
+    assert not left, f"{len(left)} jobs of older buckets were not read"
+
+
+def _restored(world: World, *, minutes_ago: float) -> Job:
+    """Put a job back that was due then, as a restore does."""
+    due_at = world.clock.now() - timedelta(minutes=minutes_ago)
+    job = make_job(id="restored", created_at=due_at, run_at=due_at, due_at=due_at, handler="greet")
+    world.store.put(job)
+    return job

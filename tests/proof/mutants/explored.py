@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.proof.mutants import of_adapters
+from tests.proof.mutants import of_adapters, of_watermark
 
 BY_EXPLORER: Mapping[str, str] = {
     "mark_enqueued without status": "batch",
@@ -71,7 +71,6 @@ BY_EXPLORER: Mapping[str, str] = {
     "die without not_cancelled": "stopped",
     "a running job is cancelled at once": "stopped",
     "take_over without not_cancelled": "stopped-and-taken",
-    "heartbeat without status": "stopped-and-taken",
     "end_cancelled without status": "stopped-and-taken",
     "recover to RETRYING without not_cancelled": "stopped-and-taken",
     "a recovered job keeps its generation": "stopped-and-taken",
@@ -94,6 +93,8 @@ BY_EXPLORER: Mapping[str, str] = {
     "the record under a key goes with its job": "key-lost",
     "two at work under one key": "key-taken",
     "a key names no job": "key-anew",
+    "a payload is kept for as long as its last writer says": "payload-raced",
+    "the record of a deleted job stands for the next one": "key-free-again",
     "stored before its jobs are put": "visits",
     "what a dead visit put is not sent": "visits",
     "the cursor stays": "visits",
@@ -123,6 +124,11 @@ BY_EXPLORER: Mapping[str, str] = {
     "readers use the newest count": "shards-shrink",
     "an older job is not brought up to date": "adopted",
     "a job that is handed back starts at once": "handed-back",
+    "the retry of a handler that still runs starts at once": "stuck",
+    "a retry is due before its process has ended": "stuck",
+    "a process ends after the retry of its stuck job is due": "stuck",
+    "heartbeat without extends_lease": "copied-beat",
+    "request_cancel without token": "copied-request",
     "expire without status": "expires",
     "unmark of a retry without status": "retry, crashes=0 lost_answers=1",
     "no trail": "late-and-hidden",
@@ -161,6 +167,9 @@ BY_EXPLORER: Mapping[str, str] = {
     "the sweep expires nothing": "expired-unseen",
     "payloads are not kept longer": "payload-kept",
     "only the first page of a shard is read": "pages",
+    "one odd job ends its page": "undecidable",
+    "what is optional ends the page": "optional-refused",
+    "an audit that is refused ends the tick": "optional-refused",
     "a shard that cannot be read counts as empty": "unreadable",
     "a bucket counts as read though a shard is missing": "unreadable",
     "the trailing re-read is forgotten": "missed-soon",
@@ -219,6 +228,10 @@ _ALL_COUNTS_ARE_READ = (
     "all the same, and new shards that nobody uses cost no job."
 )
 
+_NO_RESTORE = (
+    "Nobody in the explorer restores a table, and its worlds are younger than the quarter of an "
+    "hour from which on older buckets are read side by side; the watermark's properties play both."
+)
 _NO_ADAPTERS = "The services are explored over the stores in memory: no adapter to AWS is in it."
 
 NOT_BY_EXPLORER: Mapping[str, str] = {
@@ -231,6 +244,14 @@ NOT_BY_EXPLORER: Mapping[str, str] = {
     "writers use the oldest count": _ALL_COUNTS_ARE_READ,
     "the map changes for buckets under way": "The service asks for a bucket in the future always: "
     "the refusal is met only by who calls the map itself, which no actor of the explorer does.",
+    "schedules are visited before jobs are swept": "In the explorer a visit takes no time, so what "
+    "comes first in a tick makes no difference to any job there.",
+    "calendars exclude any number of expressions": "It is the work of one tick that grows; the "
+    "explorer counts the calls of a process, not what it computes between two of them.",
+    "a long search begins before its visit is stored": "A process of the explorer dies at a call "
+    "of a store or a queue, never in the middle of a computation.",
+    "a visit that stood still makes what it decided": "Its job is refused at its claim, with the "
+    "reason on record: no rule of the explorer is broken, only a job more is made.",
     "one look is enough": "The trail alone outlasts every lag within the stated bound; the second "
     "look is for one beyond it, which the index of the explorer never has.",
     "claim without due": "A sleep that ends early is waited out again, up to five times, and a "
@@ -248,11 +269,26 @@ NOT_BY_EXPLORER: Mapping[str, str] = {
     "time left, and what cannot be read is a failure, which leaves no record either.",
     "a mark is spared that no record will stand for": _COSTS_RECEIVES,
     "marks are spared though no sweep ends": _COSTS_RECEIVES,
+    "what waits is called while a handler still runs": "No scenario has a second job "
+    "that waits for the place of one whose handler would not stop: a letter alone goes out early.",
     "a handler begins that cannot end": "Here every process has all of its function's time left.",
     "the handler starts without a look at the lease": "A start after the end of a lease is "
     "excused by the rule of starts, since its worker may have stood still just before it; that "
     "this one read its clock in time to know is not looked at.",
-    "a job that died holds its key": "A job is deleted after a day, which no path here lasts.",
+    **dict.fromkeys((mutant.name for mutant in of_watermark.RESWEEPS), _NO_RESTORE),
+    **dict.fromkeys(
+        (
+            "heartbeat without same_job",
+            "complete without same_job",
+            "retry_later without same_job",
+            "hand_back without same_job",
+            "die without same_job",
+            "end_cancelled without same_job",
+            "request_cancel without same_job",
+        ),
+        "A worker or a request must be late until its job is deleted and submitted anew, and no "
+        "scenario of the explorer lets a job be deleted in the midst of an operation.",
+    ),
     **dict.fromkeys((mutant.name for mutant in of_adapters.MUTANTS), _NO_ADAPTERS),
 }
 """By the names of mutants that others kill: why no scenario of the explorer does."""

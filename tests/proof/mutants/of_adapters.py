@@ -78,20 +78,54 @@ LEASES_AND_WATERMARK = (
 
 RECORDS = (
     _mutant(
+        "DynamoDB: a text is kept for as long as its last writer says",
+        "`JobStore.put_text`: what is kept for one submission never ends sooner for another.",
+        "job_store",
+        '_ENDS_SOONER = "(attribute_not_exists(x) OR x < :until)"',
+        '_ENDS_SOONER = "(attribute_not_exists(x) OR x < :until OR x >= :until)"',
+        "job_items, a text that is kept twice has the later end",
+    ),
+    _mutant(
         "DynamoDB: any attempt of a job notes a result under its key",
         "DESIGN 3, idempotency: a result is noted by the job and token that hold the record.",
         "idempotency_store",
-        'f"j = :job AND f = :token AND {NOT_NEWER}"',
-        'f"(j = :job OR f = :token) AND {NOT_NEWER}"',
+        'f"j = :job AND c = :created AND f = :token AND {NOT_NEWER}"',
+        'f"c = :created AND (j = :job OR f = :token) AND {NOT_NEWER}"',
         "idempotency_store, a result is not noted after another attempt took over",
     ),
     _mutant(
         "DynamoDB: another job begins under a key in progress",
         "DESIGN 3, idempotency: a key in progress is taken over by its own job alone.",
         "idempotency_store",
-        '"(g = :in_progress AND j = :job AND f <= :token)"',
-        '"(g = :in_progress AND (j = :job OR f <= :token))"',
+        '"(g = :in_progress AND j = :job AND c = :created AND f <= :token)"',
+        '"(g = :in_progress AND c = :created AND (j = :job OR f <= :token))"',
         "idempotency_store, another job cannot begin while one is in progress",
+    ),
+    _mutant(
+        "DynamoDB: the record of a deleted job stands in the way of the next one",
+        "`IdempotencyStore.begin`: a record stands for one job, named by its id and its creation.",
+        "idempotency_store",
+        '_EARLIER_JOB = "(j = :job AND c < :created)"',
+        '_EARLIER_JOB = "(j = :job AND c < :created AND u < :now)"',
+        "idempotency_store, a record of an earlier job of the same id gives way",
+    ),
+    _mutant(
+        "DynamoDB: a zombie of a deleted job takes the key of the next one",
+        "`IdempotencyStore.begin`: a record stands for one job, named by its id and its creation.",
+        "idempotency_store",
+        '_EARLIER_JOB = "(j = :job AND c < :created)"',
+        '_EARLIER_JOB = "(j = :job AND c <> :created)"',
+        "idempotency_store, an attempt of an earlier job of the same id neither begins nor notes a "
+        "result",
+    ),
+    _mutant(
+        "DynamoDB: a zombie of a deleted job notes its result for the next one",
+        "`IdempotencyStore.finish`: only where job, creation and token are those of the record.",
+        "idempotency_store",
+        'f"j = :job AND c = :created AND f = :token AND {NOT_NEWER}"',
+        'f"j = :job AND c > :token AND f = :token AND :created > :token AND {NOT_NEWER}"',
+        "idempotency_store, an attempt of an earlier job of the same id neither begins nor notes a "
+        "result",
     ),
     _mutant(
         "DynamoDB: a record over a later one than was read",
@@ -200,6 +234,23 @@ QUEUES = (
         '"DelaySeconds": self.delay_seconds,',
         '"DelaySeconds": 0,',
         "queues, a delayed message is not seen yet",
+    ),
+    _mutant(
+        "SQS: all jobs without a tenant are one group",
+        "DESIGN 5: only a tenant's jobs are a group, which SQS may hold back as noisy.",
+        "queues",
+        'return {} if group is None else {"MessageGroupId": group}',
+        'return {"MessageGroupId": group or "pool.default"}',
+        "queues, one batch takes messages with and without a group",
+        "queues, a dead letter carries the group of its tenant",
+    ),
+    _mutant(
+        "SQS: no message names its tenant's group",
+        "DESIGN 5: SQS shares a queue out among tenants by their groups.",
+        "queues",
+        'return {} if group is None else {"MessageGroupId": group}',
+        "return {}",
+        "queues, one batch takes messages with and without a group",
     ),
     _mutant(
         "SQS: a receipt that is not valid hides its message",

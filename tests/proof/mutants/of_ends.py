@@ -321,8 +321,7 @@ KEYS = (
         patches=(
             Patch(
                 _KEY_STORE,
-                "return not stands.is_done and stands.job_id == ours.job_id and "
-                "stands.token <= ours.token",
+                "return not stands.is_done and stands.token <= ours.token",
                 "return stands.token > ours.token",
             ),
         ),
@@ -334,12 +333,23 @@ KEYS = (
         patches=(
             Patch(
                 _KEY_STORE,
-                "if stands is None or (stands.job_id, stands.token) != (record.job_id, "
-                "record.token):",
+                "if stands is None or _attempt_of(stands) != _attempt_of(record):",
                 "if stands is None:",
             ),
         ),
         killers=("people: a zombie works under a key",),
+    ),
+    Mutant(
+        name="the record of a deleted job stands for the next one",
+        rule="`IdempotencyRecord`: it stands for the one job that was created at its time.",
+        patches=(
+            Patch(
+                _KEY_STORE,
+                "return stands.job_created_at < ours.job_created_at",
+                "return False",
+            ),
+        ),
+        killers=("people: a key whose job is gone",),
     ),
     Mutant(
         name="the record under a key goes with its job",
@@ -351,7 +361,7 @@ KEYS = (
                 "keep_after_end(job) * 0 + 0 * KEY_HOLDS_AT_LEAST",
             ),
         ),
-        killers=("people: a key whose job is gone",),
+        killers=("people: a record that ends too soon",),
     ),
     Mutant(
         name="a job that died holds its key",
@@ -363,7 +373,8 @@ KEYS = (
                 "IN_PROGRESS_KEPT = timedelta(hours=100)",
             ),
         ),
-        killers=("people: a key whose job is gone",),
+        equivalent="The record stands for its own job alone: the next one takes its place, "
+        "whatever its time.",
     ),
 )
 

@@ -38,16 +38,16 @@ VISITS = (
         patches=(
             Patch(
                 _JOBS,
-                "        job_id = occurrence_job_id(schedule.id, order.nominal, order.salt)\n"
+                "        job_id = self.ids.of_occurrence(schedule.id, order.nominal, order.salt)\n"
                 "        kept_until",
-                "        job_id = occurrence_job_id(schedule.id, order.nominal, str(now))\n"
+                "        job_id = self.ids.of_occurrence(schedule.id, order.nominal, str(now))\n"
                 "        kept_until",
             ),
             Patch(
                 _JOBS,
-                "        job_id = occurrence_job_id(schedule_id, order.nominal, order.salt)\n"
+                "        job_id = self.ids.of_occurrence(schedule_id, order.nominal, order.salt)\n"
                 "        run_at",
-                "        job_id = occurrence_job_id(schedule_id, order.nominal, str(now))\n"
+                "        job_id = self.ids.of_occurrence(schedule_id, order.nominal, str(now))\n"
                 "        run_at",
             ),
         ),
@@ -99,8 +99,8 @@ VISITS = (
         patches=(
             Patch(
                 _OCCURRENCES,
-                "            cursor = max(self.schedule.cursor, horizon)\n",
-                "            cursor = self.schedule.cursor\n",
+                "        cursor = max(self.schedule.cursor, until)\n",
+                "        cursor = self.schedule.cursor\n",
             ),
         ),
         killers=("schedules: visits die",),
@@ -111,8 +111,8 @@ VISITS = (
         patches=(
             Patch(
                 _OCCURRENCES,
-                "            cursor = max(self.schedule.cursor, horizon)\n",
-                "            cursor = max(self.schedule.cursor, horizon) + 60 * MISFIRE_GRACE\n",
+                "        cursor = max(self.schedule.cursor, until)\n",
+                "        cursor = max(self.schedule.cursor, until) + 60 * MISFIRE_GRACE\n",
             ),
         ),
         killers=("schedules: visits die",),
@@ -358,4 +358,57 @@ PLACES = (
     ),
 )
 
-MUTANTS = (*VISITS, *CHANGES, *PLACES)
+POISON = (
+    Mutant(
+        name="schedules are visited before jobs are swept",
+        rule="DESIGN 5, tick: the sweep comes first; no schedule keeps a job from being swept.",
+        patches=(
+            Patch(
+                "hourhand.services.scheduling",
+                "        stint.keep_for_visits()\n        plan",
+                "        self._visit_schedules(stint, judgement)\n        plan",
+            ),
+        ),
+        killers=("poison: jobs are swept first",),
+    ),
+    Mutant(
+        name="calendars exclude any number of expressions",
+        rule="rule.py: with its calendars a schedule excludes at most 100 expressions.",
+        patches=(
+            Patch(
+                "hourhand.services.recurrences",
+                "        _require_bounded(rule)\n",
+                "",
+            ),
+        ),
+        killers=("poison: what excludes too much is broken",),
+    ),
+    Mutant(
+        name="a long search begins before its visit is stored",
+        rule="A tick that dies in a search must not meet the same search again.",
+        patches=(
+            Patch(
+                _OCCURRENCES,
+                "        found = self.recurrence.search(after, end, Work(MAX_WORK_A_LOOK))\n"
+                "        return next_visit_of",
+                "        found = self.recurrence.search(after, end, Work(MAX_WORK))\n"
+                "        return next_visit_of",
+            ),
+        ),
+        killers=("poison: a search is not met again",),
+    ),
+    Mutant(
+        name="a visit that stood still makes what it decided",
+        rule="Invariant 8: each nominal time is one job or one reason, not both.",
+        patches=(
+            Patch(
+                _MATERIALISATION,
+                "        if self.occurrence_jobs.may_be_missed(decision.orders):\n",
+                "        if False:\n",
+            ),
+        ),
+        killers=("poison: a visit stands still",),
+    ),
+)
+
+MUTANTS = (*POISON, *VISITS, *CHANGES, *PLACES)

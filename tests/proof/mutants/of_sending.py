@@ -7,6 +7,7 @@ from tests.proof.mutants.mutant import Mutant, Patch
 _DISPATCH = "hourhand.services.dispatch"
 _SENDING = "hourhand.services.sending"
 _FILING = "hourhand.services.filing"
+_JOB_STORE = "hourhand.testing.job_store"
 _SUBMISSION = "hourhand.services.submission"
 _BUCKETS = "hourhand.domain.buckets"
 
@@ -18,31 +19,9 @@ DISPATCH = (
         patches=(
             Patch(
                 _DISPATCH,
-                "        results = self.jobs.transition_many(marks)\n        refused",
-                "        refused",
-            ),
-            Patch(
-                _DISPATCH,
-                """        failures = self.queues.send(outgoing)
-        now = self.clock.now()
-        enqueued = EnqueuedMarks(now, ACTOR)
-        marks: list[Move] = []
-        sent = 0
-        for item, failure in zip(batch, failures, strict=True):
-            if failure is None:
-                sent += 1
-                if not isinstance(item.action, Dispatch) or item.action.is_marked:
-                    marks.append(_mark(item, enqueued, now))
-            else:
-""",
-                """        enqueued = EnqueuedMarks(now, ACTOR)
-        marks: list[Move] = [_mark(item, enqueued, now) for item in batch]
-        results = self.jobs.transition_many(marks)
-        failures = self.queues.send(outgoing)
-        sent = len(batch)
-        for item, failure in zip(batch, failures, strict=True):
-            if failure is not None:
-""",
+                "self.pipeline.send(outgoing, lambda told: self._mark_sent(batch, told, ended))",
+                "self._mark_sent(batch, dict.fromkeys(range(len(batch))), lambda *_: None)\n"
+                "        self.pipeline.send(outgoing, lambda told: ended(len(told), 0))",
             ),
         ),
         killers=("time: a scheduler dies as it dispatches",),
@@ -53,8 +32,9 @@ DISPATCH = (
         patches=(
             Patch(
                 _DISPATCH,
-                "            if failure is None:\n                sent += 1",
-                "            if failure is None or len(batch) > 1:\n                sent += 1",
+                "            if failure is None:\n                sent.append(item)",
+                "            if failure is None or len(batch) > 1:\n"
+                "                sent.append(item)",
             ),
         ),
         killers=("time: one entry of a batch is refused",),
@@ -73,7 +53,7 @@ DISPATCH = (
     ),
     Mutant(
         name="a delay rounded up",
-        rule="DESIGN 5, tick 3: `DelaySeconds` is the rest of the time rounded *down*.",
+        rule="ADR 18: where starts shall be precise, `DelaySeconds` is rounded *down*.",
         patches=(
             Patch(
                 _SENDING,
@@ -89,8 +69,8 @@ DISPATCH = (
         patches=(
             Patch(
                 _SENDING,
-                "delay = min(message.due_at - now, SQS_MAX_DELAY)",
-                "delay = message.due_at - now",
+                "delay = min(message.due_at - now + rounding, SQS_MAX_DELAY)",
+                "delay = message.due_at - now + rounding",
             ),
         ),
         equivalent="Nothing is sent earlier than the look-ahead (300 s, 330 s where it is widened) "
@@ -145,13 +125,25 @@ SUBMISSION = (
         killers=("people: a put is sent twice",),
     ),
     Mutant(
+        name="a payload is kept for as long as its last writer says",
+        rule="`JobStore.put_text`: what is kept for one submission never ends sooner for another.",
+        patches=(
+            Patch(
+                _JOB_STORE,
+                "if kept is None or kept.keep_until < keep_until:",
+                "if kept is None or kept.text == text:",
+            ),
+        ),
+        killers=("people: a submission loses a race for its payload",),
+    ),
+    Mutant(
         name="a key names no job",
         rule="DESIGN 4: the job's id is derived from tenant and key.",
         patches=(
             Patch(
                 _SUBMISSION,
-                "return job_id_for_key(request.tenant, request.idempotency_key)",
-                "return None",
+                "            return self.ids.of_key(request.tenant, request.idempotency_key)",
+                "            return self.chance.job_id(now)",
             ),
         ),
         killers=("people: a submission is repeated",),

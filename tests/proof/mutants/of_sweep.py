@@ -20,6 +20,9 @@ _SCHEDULING = "hourhand.services.scheduling"
 _SWEEP = "hourhand.services.sweep"
 
 
+_OPTIONAL = "hourhand.services.optional"
+
+
 TIMES = (
     Mutant(
         name="a look-ahead of 180 s",
@@ -260,6 +263,44 @@ READING = (
         killers=("sweep: a bucket has many pages",),
     ),
     Mutant(
+        name="one odd job ends its page",
+        rule="DESIGN 5, tick 3: each job is decided about by itself; what was collected is sent.",
+        patches=(
+            Patch(
+                _SWEEP,
+                '            self._tell("No decision could be made about a job.", error, job.id)\n'
+                "            return None",
+                '            self._tell("No decision could be made about a job.", error, job.id)\n'
+                "            raise",
+            ),
+        ),
+        killers=("sweep: an odd job lies among others",),
+    ),
+    Mutant(
+        name="what is optional ends the page",
+        rule="DESIGN 5, tick 3: the queues' ages may be unknown; then what is missed is sent again.",
+        patches=(
+            Patch(
+                _SWEEP,
+                "except Exception as error:  # noqa: BLE001 - the page can do without the view",
+                "except Unavailable as error:",
+            ),
+        ),
+        killers=("sweep: what is optional is refused",),
+    ),
+    Mutant(
+        name="an audit that is refused ends the tick",
+        rule="DESIGN 5, tick 2: an audit without an answer changes nothing.",
+        patches=(
+            Patch(
+                _OPTIONAL,
+                "    except Exception as error:  # noqa: BLE001 - the work goes on, whatever it was",
+                "    except ConnectionError as error:",
+            ),
+        ),
+        killers=("sweep: what is optional is refused",),
+    ),
+    Mutant(
         name="a shard that cannot be read counts as empty",
         rule="DESIGN 5, watermark: shows no entry at all *in any shard in this sweep*.",
         patches=(
@@ -279,8 +320,8 @@ READING = (
         patches=(
             Patch(
                 _SCHEDULING,
-                "            if None not in shows:\n",
-                "            if shows:\n",
+                "if len(shown) == counts[bucket] and None not in shown",
+                "if shown",
             ),
         ),
         killers=("sweep: a bucket cannot be read",),
@@ -291,8 +332,8 @@ READING = (
         patches=(
             Patch(
                 _SCHEDULING,
-                "shows.append(sweep.peek(bucket, shard))",
-                "shows.append(False)",
+                "show = sweep.peek(bucket, shard, page)",
+                "show = False",
             ),
         ),
         killers=("leaders: nobody sweeps the shards that were handed over",),

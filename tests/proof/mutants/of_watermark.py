@@ -7,8 +7,10 @@ from tests.proof.mutants.mutant import Mutant, Patch
 _CONTROL = "hourhand.testing.control_store"
 _LEASES = "hourhand.domain.leases"
 _LEADERSHIP = "hourhand.services.leadership"
+_RESWEEP = "hourhand.domain.resweep"
 _SCHEDULING = "hourhand.services.scheduling"
 _SKEW_AUDIT = "hourhand.services.skew_audit"
+_SWEEP = "hourhand.services.sweep"
 _TIMINGS = "hourhand.domain.timings"
 _WATERMARK = "hourhand.domain.watermark"
 
@@ -35,9 +37,7 @@ WATERMARK = (
     Mutant(
         name="the sweep sees no bucket as full",
         rule="DESIGN 5, watermark: shows no entry at all.",
-        patches=(
-            Patch(_SCHEDULING, "seen[bucket] = True in shows", "seen[bucket] = False in shows"),
-        ),
+        patches=(Patch(_SCHEDULING, "bucket: True in shown", "bucket: False in shown"),),
         killers=("sweep: stuck jobs stay in sight",),
     ),
     Mutant(
@@ -157,7 +157,7 @@ WATERMARK = (
             ),
             Patch(
                 _CONTROL,
-                "            if previous is not None and state.low < previous.low:\n"
+                "            if previous is not None and falls(previous, state):\n"
                 "                return False\n",
                 "",
             ),
@@ -321,4 +321,76 @@ LEADERS = (
     ),
 )
 
-MUTANTS = (*WATERMARK, *CLOCKS, *LEADERS)
+_RESWEPT = "sweep: jobs are back below the watermark"
+
+RESWEEPS = (
+    Mutant(
+        name="a resweep lowers nothing",
+        rule="ADR 20: from a resweep's time on every bucket is read again.",
+        patches=(Patch(_RESWEEP, "low=min(state.low, since)", "low=state.low"),),
+        killers=(_RESWEPT,),
+    ),
+    Mutant(
+        name="a resweep trusts a look of before",
+        rule="ADR 20: a bucket is closed once it was seen empty twice after the request.",
+        patches=(
+            Patch(
+                _RESWEEP,
+                "        candidate=None,\n        candidate_at=None,\n        open",
+                "        open",
+            ),
+        ),
+        killers=("sweep: the index shows late what is back below the watermark",),
+    ),
+    Mutant(
+        name="a resweep begins anew at each tick",
+        rule="ADR 20: a request is taken up once, so that the resweep ends.",
+        patches=(
+            Patch(
+                _RESWEEP,
+                "    if request is None or not is_pending(request, state):\n        return state",
+                "    if request is None:\n        return state",
+            ),
+        ),
+        killers=(_RESWEPT,),
+    ),
+    Mutant(
+        name="a resweep hides what became older meanwhile",
+        rule="ADR 20: current buckets come first, also those that are older than the last minutes.",
+        patches=(
+            Patch(
+                _WATERMARK,
+                "backlog = (*newer, *(bucket for bucket in backlog if bucket < "
+                "state.resweeps_until))",
+                "backlog = (*newer[:0], *backlog)",
+            ),
+        ),
+        killers=("sweep: a job is lost while a long resweep is under way",),
+    ),
+    Mutant(
+        name="the first pages are taken for the whole of a bucket",
+        rule="DESIGN 5, tick 3: every shard is read to its last page, however it was begun.",
+        patches=(
+            Patch(
+                _SWEEP,
+                "page = first if number == 0 else None",
+                "page = first and IndexPage(first.entries)",
+            ),
+        ),
+        killers=("sweep: an older bucket has many pages",),
+    ),
+    Mutant(
+        name="first pages go to the wrong buckets",
+        rule="`JobStore.read_buckets`: in the order of the places.",
+        patches=(
+            Patch(
+                _SWEEP,
+                "found = zip(places, pages, strict=True)",
+                "found = zip(places, pages[::-1], strict=True)",
+            ),
+        ),
+        killers=("sweep: an older bucket has many pages",),
+    ),
+)
+
+MUTANTS = (*WATERMARK, *CLOCKS, *LEADERS, *RESWEEPS)

@@ -240,7 +240,7 @@ ATTEMPTS = (
         patches=(
             Patch(
                 _ATTEMPT,
-                "lease_until = now + self.tools.timings.job_lease",
+                "lease_until = max(now + self.tools.timings.job_lease, self.job.lease_until or now)",
                 "lease_until = self.job.lease_until or now",
             ),
         ),
@@ -291,7 +291,7 @@ ATTEMPTS = (
         patches=(
             Patch(
                 _ATTEMPT,
-                "return asked and self._end_cancelled(reason)",
+                "return asked and self._end_cancelled(reason, finished)",
                 "return asked and reason is None",
             ),
         ),
@@ -338,6 +338,44 @@ ATTEMPTS = (
         rule="`HAND_BACK_DELAY`: until then its handler still runs.",
         patches=(Patch(_ATTEMPT, "due_at = now + HAND_BACK_DELAY", "due_at = now"),),
         killers=("work: a process ends for another job",),
+    ),
+    Mutant(
+        name="the retry of a handler that still runs starts at once",
+        rule="`HAND_BACK_DELAY`: until then its handler still runs.",
+        patches=(
+            Patch(_ATTEMPT, "delay = max(delay, HAND_BACK_DELAY)", "delay = max(delay, delay)"),
+        ),
+        killers=("late: a queue is slow as a stuck process ends",),
+    ),
+    Mutant(
+        name="a retry is due before its process has ended",
+        rule="ADR 22: the process is ended by its timer before another attempt is due.",
+        patches=(
+            Patch(
+                _ATTEMPT,
+                "HAND_BACK_DELAY = timedelta(seconds=10)",
+                "HAND_BACK_DELAY = timedelta(seconds=2)",
+            ),
+        ),
+        killers=("late: a queue is slow as a stuck process ends",),
+    ),
+    Mutant(
+        name="a process ends after the retry of its stuck job is due",
+        rule="ADR 22: the process is ended by its timer before another attempt is due.",
+        patches=(
+            Patch(
+                "hourhand.worker_runtime._tools",
+                "process_end: float = 8.0",
+                "process_end: float = 30.0",
+            ),
+        ),
+        killers=("late: a queue is slow as a stuck process ends",),
+    ),
+    Mutant(
+        name="what waits is called while a handler still runs",
+        rule="DESIGN 5, Work: a handler that would not stop never overlaps what follows it.",
+        patches=(Patch(_ATTEMPT, "if not finished.still_runs:", "if finished is not None:"),),
+        killers=("late: a job dies whose handler still runs",),
     ),
     Mutant(
         name="a job that must not run again is handed back",

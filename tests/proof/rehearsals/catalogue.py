@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.proof.rehearsals.plays import failures, leaders, queues, tables
+from tests.proof.rehearsals.plays import failures, leaders, queues, restore, schedules, tables
 from tests.proof.rehearsals.stage import Scene, Stage
 
 
@@ -33,5 +33,8 @@ REHEARSALS: Mapping[str, Rehearsal] = {
     "dead-letters": Rehearsal(play=failures.dead_letters),
     "bad-deploy": Rehearsal(play=failures.bad_deploy, scene=Scene(deploys=failures.DEPLOYS)),
     "worker-crash": Rehearsal(play=failures.worker_crash, scene=Scene(workers=3)),
+    "hung-handler": Rehearsal(play=failures.hung_handler, scene=Scene(workers=3)),
+    "restore": Rehearsal(play=restore.restore, scene=Scene(in_memory=True)),
+    "poison-schedule": Rehearsal(play=schedules.poison_schedule),
     "throttled-table": Rehearsal(play=tables.throttled_table, scene=Scene(throttles=True)),
 }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import signal
 import time
 from pathlib import Path
 
 from hourhand import JobContext, NotRetryable, Retry, job
-from tests.proof.rehearsals.signs import BUG, DOWN, FOLDER, POISON
+from tests.proof.rehearsals.signs import BUG, DOWN, FOLDER, HANG, OVERLAP, POISON
 
 
 def _is(sign: str) -> bool:
@@ -44,3 +46,21 @@ def convert(ctx: JobContext, payload: str) -> str:
     if payload == "poison" and _is(POISON):
         os.kill(os.getpid(), signal.SIGKILL)
     return payload
+
+
+@job("match", retry=Retry(max_attempts=2, base_seconds=0.5, jitter="none"))
+def match(ctx: JobContext, payload: str) -> bool:
+    """Holds the GIL for years, by an expression that goes back over all it read, again and again.
+
+    The lock of a file says whether another handler of the job runs: the system takes it back when
+    a process ends, not before.
+    """
+    folder = Path(os.environ[FOLDER])
+    with (folder / f"{ctx.job_id}.lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with (folder / OVERLAP).open("a") as noted:
+                noted.write(f"attempt {ctx.attempt} of {ctx.job_id}\n")
+        pattern = r"(a+)+$" if _is(HANG) else r"a+$"
+        return re.match(pattern, payload) is not None

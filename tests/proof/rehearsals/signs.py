@@ -5,7 +5,10 @@ from __future__ import annotations
 FOLDER = "HOURHAND_REHEARSAL_FOLDER"
 """The variable that names the folder of signs: files by which a rehearsal breaks a handler."""
 
-DOWN, BUG, POISON = "down", "bug", "poison"
+DOWN, BUG, POISON, HANG = "down", "bug", "poison", "hang"
+OVERLAP = "overlap"
+"""The file in which a handler notes that it began while another handler of its job still ran."""
+
 DRIFT = "drift"
 """By how many seconds the scheduler's clock gains in each, while it is there."""
 

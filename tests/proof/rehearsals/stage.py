@@ -59,12 +59,14 @@ class Scene:
     """What a rehearsal is played on.
 
     ``deploys``: handlers of its own, which change; ``throttles``: DynamoDB may refuse calls.
+    ``in_memory``: the play has a memory cloud of its own, in virtual time; no process is started.
     """
 
     schedulers: int = 1
     workers: int = 2
     deploys: Deploys | None = None
     throttles: bool = False
+    in_memory: bool = False
 
 
 def short_timings() -> Timings:
@@ -156,6 +158,11 @@ class Stage:
         """Return every value of a metric so far, of all functions, the oldest first."""
         return [value for one in self.news.of(Measured) for value in one.values.get(metric, ())]
 
+    def newest(self, gauge: str) -> float | None:
+        """Return a gauge as of the newest tick; what that tick did not write is zero."""
+        ticks = [one.values for one in self.news.of(Measured) if "ticks" in one.values]
+        return ticks[-1].get(gauge, (0.0,))[-1] if ticks else None
+
     # --- what an operator and callers do ---
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
@@ -240,6 +247,10 @@ def staged(scene: Scene, *, mends: bool) -> Iterator[Stage]:
         cloud = LocalCloud(_options(scene, folder, endpoint), news.hear)
         stage = Stage(cloud, news, folder, mends=mends)
         stage.backend = backend
+        if scene.in_memory:
+            stage.tell("starts", "the memory cloud: the deployed services, in virtual time")
+            yield stage
+            return
         stage.tell("starts", f"the local cloud: {_described(scene)}")
         cloud.start()
         stack.callback(cloud.stop)

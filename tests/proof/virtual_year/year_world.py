@@ -54,6 +54,9 @@ class CountingTelemetry:
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:
         """Forget it."""
 
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        """Forget it."""
+
     def flush(self) -> None:
         """Nothing is held back."""
 

@@ -130,6 +130,45 @@ FAULTS = (
 )
 
 
+DENIED = Fault(
+    name="denied",
+    told="denied",
+    error={
+        "cloudwatch": ("AccessDenied", 403),
+        "dynamodb": ("AccessDeniedException", 400),
+        "lambda": ("AccessDeniedException", 403),
+        "sqs": ("AccessDenied", 403),
+    },
+)
+INVALID = Fault(
+    name="invalid",
+    told="refused as invalid",
+    error={
+        "cloudwatch": ("ValidationError", 400),
+        "dynamodb": ("ValidationException", 400),
+        "lambda": ("InvalidRequestContentException", 400),
+        "sqs": ("AWS.SimpleQueueService.UnsupportedOperation", 400),
+    },
+)
+
+REFUSALS = (DENIED, INVALID)
+"""What no retry and no wait helps, in every call: it befalls what a function can do without."""
+
+OPTIONAL = frozenset(
+    {
+        ("api", "GetQueueAttributes", "queues"),
+        ("scheduler", "DeleteMessage", "clock"),
+        ("scheduler", "GetMetricData", "metrics"),
+        ("scheduler", "GetQueueAttributes", "queues"),
+        ("scheduler", "Invoke", "scheduler"),
+        ("scheduler", "Query", "jobs (dead)"),
+        ("scheduler", "ReceiveMessage", "clock"),
+        ("scheduler", "SendMessage", "clock"),
+    }
+)
+"""Function, operation and resource of each request that its work can do without."""
+
+
 class Span(StrEnum):
     """How long a fault lasts: the first send of a call, or as long as the client tries it."""
 
@@ -187,7 +226,7 @@ INJECTED = "It was injected."
 def proxy_rules() -> list[dict[str, Any]]:
     """Return the rules of the proxy: one for each fault, by the name in the request's header."""
     rules = []
-    for fault in FAULTS:
+    for fault in (*FAULTS, *REFUSALS):
         services = fault.error if fault.error is not None else {"*": None}
         # The first rule that matches is the one: those of one service go before those of all.
         for service in sorted(services, reverse=True):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import io
-from collections.abc import Callable, Iterator
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,10 +14,11 @@ from botocore.awsrequest import AWSResponse
 from botocore.exceptions import BotoCoreError, ClientError
 
 from hourhand.aws.bulk import Bulk
-from hourhand.aws.lean import LeanClient
+from hourhand.aws.lean import Failure, Flight, LeanClient
 from hourhand.aws.lean._lines import Answer
 from hourhand.aws.lean._round import Lines, Request, Told
 from tests.proof.wire.faults import HEADER, Fault, is_beyond_the_proxy
+from tests.proof.wire.timeline import Timeline
 from tests.proof.wire.wire import Wire
 
 METHODS = {
@@ -39,29 +43,105 @@ def watched_bulk(wire: Wire, bulk_of: Callable[[Any], Bulk[Any]], client: Any) -
     return Bulk(_WatchedLean(wire, lean, service))
 
 
-class _WatchedLean:
-    """Tells `Wire` of each call, as the events of botocore do."""
+class _WatchedLean(LeanClient):
+    """Tells `Wire` of each call, as the events of botocore do.
+
+    It is a lean client for `lean_pipeline`, too: a sweep is dispatched by the deployed pipeline.
+    """
 
     def __init__(self, wire: Wire, lean: LeanClient, service: str) -> None:
         self._wire, self._lean, self._service = wire, lean, service
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method, operation = getattr(self._lean, name), METHODS[name]
+    def query(self, **arguments: Any) -> Any:
+        return self._ask("query", arguments)
 
-        def ask(**arguments: Any) -> Any:
-            service = SimpleNamespace(service_name=self._service)
-            model = SimpleNamespace(service_model=service, name=operation)
-            self._wire._begin(arguments, model)
-            instead = self._wire._answer_instead(model)
-            try:
-                answer = method(**arguments) if instead is None else instead[1]
-            except ClientError as error:
-                self._wire._end(cast("Any", error.response), model)
-                raise
-            self._wire._end(answer, model)
-            return answer
+    def batch_get_item(self, **arguments: Any) -> Any:
+        return self._ask("batch_get_item", arguments)
 
-        return ask
+    def batch_execute_statement(self, **arguments: Any) -> Any:
+        return self._ask("batch_execute_statement", arguments)
+
+    def send_message_batch(self, **arguments: Any) -> Any:
+        return self._ask("send_message_batch", arguments)
+
+    def many(self, operation: str, asked: Sequence[Mapping[str, Any]]) -> list[Any | Failure]:
+        return Bulk(cast("Any", SimpleNamespace(**self._methods()))).each(operation, asked)
+
+    def flight(self) -> Flight:
+        return cast("Flight", _OneByOne(self._wire.timeline))
+
+    def begin(
+        self,
+        flight: Flight,
+        operation: str,
+        arguments: Mapping[str, Any],
+        told: Callable[[Any | Failure], None],
+        *,
+        wait_seconds: float = 0.0,
+    ) -> None:
+        def call() -> None:
+            (answer,) = self.many(operation, [arguments])
+            told(answer)
+
+        cast("Any", flight).call(call, wait_seconds)
+
+    def _methods(self) -> dict[str, Callable[..., Any]]:
+        return {name: getattr(self, name) for name in METHODS}
+
+    def _ask(self, name: str, arguments: dict[str, Any]) -> Any:
+        service = SimpleNamespace(service_name=self._service)
+        model = SimpleNamespace(service_model=service, name=METHODS[name])
+        self._wire._begin(arguments, model)
+        instead = self._wire._answer_instead(model)
+        try:
+            answer = getattr(self._lean, name)(**arguments) if instead is None else instead[1]
+        except ClientError as error:
+            self._wire._end(cast("Any", error.response), model)
+            raise
+        self._wire._end(answer, model)
+        return answer
+
+
+class _OneByOne:
+    """What a pipeline has under way: calls in the order begun, and waits in virtual time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._calls: deque[Callable[[], None]] = deque()
+        self._waits: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    @property
+    def is_quiet(self) -> bool:
+        return not self._calls
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_quiet and not self._waits
+
+    def call(self, call: Callable[[], None], wait_seconds: float) -> None:
+        if wait_seconds > 0:
+            self.wait(wait_seconds, lambda: self._calls.append(call))
+        else:
+            self._calls.append(call)
+
+    def wait(self, wait_seconds: float, ended: Callable[[], None]) -> None:
+        due_at = self._timeline.monotonic() + wait_seconds
+        heapq.heappush(self._waits, (due_at, next(self._numbers), ended))
+
+    def send(self) -> None:
+        """Do nothing: what was begun is sent by the next step."""
+
+    def step(self) -> None:
+        if self.is_quiet and self._waits:
+            self._timeline.advance(self._waits[0][0] - self._timeline.monotonic())
+        while self._waits and self._waits[0][0] <= self._timeline.monotonic():
+            heapq.heappop(self._waits)[2]()
+        if self._calls:
+            self._calls.popleft()()
+
+    def close(self) -> None:
+        self._calls.clear()
 
 
 class _WatchedLines:

@@ -32,6 +32,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
             "schedules (names)",
         ),
         ("dynamodb", "UpdateItem"): (
+            "control",
             "jobs",
             "schedules",
         ),
@@ -60,7 +61,10 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
             "jobs",
             "schedules",
         ),
-        ("dynamodb", "PutItem"): ("jobs",),
+        ("dynamodb", "PutItem"): (
+            "control",
+            "jobs",
+        ),
         ("dynamodb", "Query"): (
             "jobs",
             "jobs (dead)",

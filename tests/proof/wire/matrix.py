@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tests.proof.wire.calls import QUEUES, Call
-from tests.proof.wire.faults import FAULTS, Fault, Span, can_befall, can_outlast
+from tests.proof.wire.faults import (
+    FAULTS,
+    OPTIONAL,
+    REFUSALS,
+    Fault,
+    Span,
+    can_befall,
+    can_outlast,
+)
 from tests.proof.wire.partial import ALL_REFUSED, PARTIAL_FAULTS, PartialFault
 from tests.proof.wire.scenes import SCENES, Scene
 from tests.proof.wire.wire import Plan
@@ -101,6 +109,9 @@ def befalling(call: Call) -> Iterator[tuple[Fault | PartialFault, Span]]:
         yield fault, Span.ONCE
         if can_outlast(fault, call.operation):
             yield fault, Span.OUTLASTING
+    if (call.function, call.operation, call.resource) in OPTIONAL:
+        for refusal in REFUSALS:
+            yield refusal, Span.OUTLASTING
     for partial in PARTIAL_FAULTS:
         if call.operation in partial.operations:
             yield partial, Span.ONCE

@@ -199,11 +199,14 @@ def questions(stage: Stage) -> None:
         "jobs",
         "jobs?status=DEAD",
         "stats",
+        "resweep",
         "health",
         "schedules",
         "calendars",
     ):
         stage.world.api("GET", f"/v1/{target}")
+    since = stage.world.now() - timedelta(hours=1)
+    stage.world.api("POST", "/v1/resweep", {"since": since.isoformat()})
 
 
 def a_schedule(stage: Stage) -> None:

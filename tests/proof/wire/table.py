@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from tests.proof.wire.calls import Call
-from tests.proof.wire.faults import FAULTS, Fault, Span
+from tests.proof.wire.faults import FAULTS, REFUSALS, Fault, Span
 from tests.proof.wire.partial import PARTIAL_FAULTS, PartialFault
 from tests.proof.wire.running import Result
 
@@ -37,7 +37,7 @@ def matrix(results: Sequence[Result]) -> list[str]:
         "Each cell tells how it ended where the fault befell the first send of each kind of "
         "request, and, behind the stroke, where it lasted for as long as the client tried "
         f"(for *slow*: all the time). {key}; an empty cell: it cannot be.",
-        _table(results, FAULTS),
+        _table(results, (*FAULTS, *REFUSALS)),
         "Batches of which only members are refused; behind the stroke, in every call.",
         _table(results, PARTIAL_FAULTS),
     ]

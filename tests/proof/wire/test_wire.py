@@ -13,16 +13,21 @@ from moto import mock_aws
 
 from hourhand.aws import clients, failures
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.pipeline import LeanPipeline
 from hourhand.aws.queues import SqsQueues
+from hourhand.bootstrap import aws_adapters
 from hourhand.domain.errors import Unavailable
 from hourhand.ports import Applied
+from hourhand.settings import DispatchMode
 from tests.proof.wire import partial, running
 from tests.proof.wire.calls import QUEUES, Call
 from tests.proof.wire.cells import NOT_MET, Outcome, how, play
 from tests.proof.wire.faults import (
+    DENIED,
     FAULTS,
     GARBLED,
     INTERNAL,
+    INVALID,
     LATE,
     LOST,
     RESET,
@@ -42,7 +47,7 @@ from tests.proof.wire.wire import Plan, Wire
 from tests.proof.wire.world import Cloud, World, installation
 
 SCENES = {scene.name: scene for scene in scenes(can_batch=False)}
-A_JOB, FAILURES = SCENES["a job"], SCENES["failures"]
+A_JOB, FAILURES, LOST_JOBS = SCENES["a job"], SCENES["failures"], SCENES["lost and owed"]
 ONCE, OUTLASTING = Span.ONCE, Span.OUTLASTING
 
 PUT = Call("api", "dynamodb", "PutItem", "jobs")
@@ -50,6 +55,10 @@ MOVE = Call("worker", "dynamodb", "UpdateItem", "jobs")
 SEND = Call("api", "sqs", "SendMessageBatch", QUEUES)
 HIDE = Call("worker", "sqs", "ChangeMessageVisibility", QUEUES)
 LETTER = Call("worker", "sqs", "SendMessage", "dead-letters")
+AGES = Call("scheduler", "cloudwatch", "GetMetricData", "metrics")
+COUNTS = Call("scheduler", "sqs", "GetQueueAttributes", QUEUES)
+PROBE = Call("scheduler", "sqs", "SendMessage", "clock")
+DEAD = Call("scheduler", "dynamodb", "Query", "jobs (dead)")
 
 _NUMBERS = itertools.count(1)
 
@@ -73,6 +82,8 @@ CELLS: list[Cell] = [
     (A_JOB, MOVE, LATE, ONCE, "retried"),
     (A_JOB, HIDE, INTERNAL, OUTLASTING, "message"),
     (FAILURES, LETTER, LOST, OUTLASTING, "message"),
+    *[(LOST_JOBS, AGES, each, OUTLASTING, "as ever") for each in (DENIED, INVALID, GARBLED, LATE)],
+    *[(LOST_JOBS, each, INVALID, OUTLASTING, "as ever") for each in (COUNTS, PROBE, DEAD)],
 ]
 """The cell, and the word for how it ends."""
 
@@ -111,7 +122,7 @@ def outcome_of(world: World, scene: Scene, *plans: Plan) -> tuple[str, Outcome]:
 @pytest.mark.parametrize(
     ("scene", "call", "fault", "span", "word"),
     CELLS,
-    ids=[f"{c.operation}-{f.name}-{s}" for _, c, f, s, _ in CELLS],
+    ids=[f"{c.operation}-{c.resource}-{f.name}-{s}" for _, c, f, s, _ in CELLS],
 )
 def test_after_a_fault_every_job_ends_as_it_should(
     world: World, scene: Scene, call: Call, fault: Fault | PartialFault, span: Span, word: str
@@ -145,6 +156,11 @@ def test_a_fault_that_retries_make_good_befalls_all_calls_of_a_scene_in_one_play
     assert {result.cell.call for result in results} == run.calls - {send_alone("api")}
     assert run.plays == REHEARSALS + 1 + 1 + 1
     assert run.broken_together == []
+
+
+def test_batches_go_through_the_pipeline_that_is_deployed(world: World) -> None:
+    settings = replace(world.settings, dispatch=DispatchMode.BATCH)
+    assert isinstance(aws_adapters(settings, "scheduler").pipeline, LeanPipeline)
 
 
 # --- the faults that are planted here must be found ---

@@ -36,6 +36,8 @@ from tests.proof.wire.faults import (
     HEADER,
     HELD_SECONDS,
     INJECTED,
+    REFUSALS,
+    SLOW,
     Applied,
     Fault,
     Span,
@@ -44,6 +46,9 @@ from tests.proof.wire.faults import (
 from tests.proof.wire.handlers import ledger
 from tests.proof.wire.partial import PartialFault, Taken
 from tests.proof.wire.timeline import Timeline
+
+_EVERY_CALL = (SLOW, *REFUSALS)
+"""What befalls every call where it lasts: others last for as long as a client tries one call."""
 
 LATE_MARGIN_SECONDS = 0.1
 """What the proxy needs to hand on what it held."""
@@ -160,7 +165,7 @@ class Wire:
             key = (sending.call, sending.shape)
             is_partial = isinstance(plan.fault, PartialFault)
             # What is put off again and again is put off in every call.
-            lasts = plan.span is Span.OUTLASTING and (is_partial or plan.fault.name == "slow")
+            lasts = plan.span is Span.OUTLASTING and (is_partial or plan.fault in _EVERY_CALL)
             most = plan.fault.most if isinstance(plan.fault, PartialFault) else math.inf
             if self._refused[plan.call, plan.fault.name] >= most:
                 continue

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import NoRegionError
 
+from hourhand.aws import clients
 from hourhand.aws.clients import (
     MAX_ATTEMPTS,
+    bulk_of,
     client_config,
     cloudwatch_client,
     dynamodb_client,
@@ -15,7 +20,10 @@ from hourhand.aws.clients import (
     lazy_client,
     s3_client,
     sqs_client,
+    take_fallbacks,
 )
+from hourhand.aws.lean import LeanClient
+from hourhand.aws.service_data import QuickFiles
 
 MAKERS: list[Callable[[], Any]] = [
     dynamodb_client,
@@ -31,8 +39,10 @@ def test_every_client_states_how_long_it_waits_and_how_often_it_tries(
     make: Callable[[], Any],
 ) -> None:
     config = make().meta.config
-    assert (config.connect_timeout, config.read_timeout) == (2, 5)
-    assert config.retries == {"mode": "standard", "total_max_attempts": MAX_ATTEMPTS}
+    # What a sweep asks of CloudWatch it can do without: it must not wait for it.
+    read_timeout, attempts = (2, 1) if make is cloudwatch_client else (5, MAX_ATTEMPTS)
+    assert (config.connect_timeout, config.read_timeout) == (2, read_timeout)
+    assert config.retries == {"mode": "standard", "total_max_attempts": attempts}
     assert config.tcp_keepalive is True
 
 
@@ -64,3 +74,115 @@ def test_a_lazy_client_is_made_once_and_only_when_it_is_needed() -> None:
     assert client.meta.service_model.service_name == "dynamodb"
     assert client.put_item.__self__ is made[0]
     assert len(made) == 1
+
+
+# --- another botocore than the one that Hourhand was tested with ---
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Let clients be made as in a new process; before and after the test."""
+
+    def forget() -> None:
+        clients._core.cache_clear()
+        clients._quick_core.cache_clear()
+        clients.take_fallbacks()
+
+    forget()
+    yield
+    forget()
+
+
+def described(**metadata: Any) -> Any:
+    """A client whose botocore describes its service by ``metadata``."""
+    client = sqs_client()
+    model = SimpleNamespace(metadata=metadata, service_name="sqs", signing_name="sqs")
+    return SimpleNamespace(
+        meta=SimpleNamespace(
+            endpoint_url=client.meta.endpoint_url,
+            region_name=client.meta.region_name,
+            config=client.meta.config,
+            service_model=model,
+        )
+    )
+
+
+JSON = {"protocol": "json", "targetPrefix": "AmazonSQS", "jsonVersion": "1.0"}
+
+
+@pytest.mark.parametrize(
+    "metadata", [JSON, {**JSON, "protocol": "smithy-rpc-v2-cbor", "protocols": ["json"]}]
+)
+def test_a_service_that_is_described_in_json_has_a_lean_client(
+    fresh: None, metadata: dict[str, Any]
+) -> None:
+    assert isinstance(bulk_of(described(**metadata)).client, LeanClient)
+    assert take_fallbacks() == ()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "fallback"),
+    [
+        ({"protocol": "query"}, "lean client: NotLean: botocore describes sqs as query"),
+        ({}, "lean client: NotLean: botocore describes sqs as None"),
+        ({**JSON, "protocol": "query"}, "lean client: NotLean: botocore describes sqs as query"),
+        ({"protocol": "json", "jsonVersion": "1.0"}, "lean client: KeyError: 'targetPrefix'"),
+        ({"protocol": "json", "targetPrefix": "x"}, "lean client: KeyError: 'jsonVersion'"),
+    ],
+)
+def test_without_what_a_lean_client_needs_boto3s_own_stays(
+    fresh: None, metadata: dict[str, Any], fallback: str
+) -> None:
+    client = described(**metadata)
+    assert bulk_of(client).client is client
+    assert take_fallbacks() == (fallback,)
+    # Once is enough.
+    assert take_fallbacks() == ()
+
+
+def test_a_client_of_an_unknown_kind_stays_what_it_is(fresh: None) -> None:
+    client = object()
+    assert bulk_of(client).client is client
+    assert take_fallbacks() == (
+        "lean client: AttributeError: 'object' object has no attribute 'meta'",
+    )
+
+
+def test_descriptions_that_our_loader_does_not_find_are_read_by_botocores(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QuickFiles, "load_file", lambda *_: None)
+    assert "PutItem" in dynamodb_client().meta.service_model.operation_names
+    (fallback,) = take_fallbacks()
+    assert fallback.startswith("loader of service descriptions: ")
+    # Later clients are made by it at once.
+    assert "SendMessage" in sqs_client().meta.service_model.operation_names
+    assert take_fallbacks() == ()
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "sqs"])
+def test_descriptions_that_our_loader_reads_otherwise_are_read_by_botocores(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, service: str
+) -> None:
+    monkeypatch.setattr(QuickFiles, "load_file", lambda *_: ["in another form"])
+    assert clients._client(service).meta.service_model.service_name == service
+    assert len(take_fallbacks()) == 1
+
+
+def test_without_the_classes_of_our_loader_botocores_is_used(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "hourhand.aws.service_data", None)
+    assert "PutItem" in dynamodb_client().meta.service_model.operation_names
+    (fallback,) = take_fallbacks()
+    assert "service_data" in fallback
+
+
+def test_an_error_that_is_not_the_loaders_is_raised_as_botocore_raises_it(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(NoRegionError):
+        dynamodb_client()
+    assert take_fallbacks() == ()

@@ -12,7 +12,7 @@ from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.times import to_ms
 from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark
-from hourhand.ports import Lease, LeaseHeld
+from hourhand.ports import Lease, LeaseHeld, TickRecord
 from hourhand.testing import START
 from tests.unit.aws.conftest import Installation, Stubbed
 
@@ -24,6 +24,29 @@ UNTIL = START + timedelta(seconds=30)
 @pytest.fixture
 def store(installation: Installation) -> DynamoControlStore:
     return DynamoControlStore(installation.dynamodb, installation.settings.control_table)
+
+
+def test_only_the_record_of_a_tick_is_put_as_the_basic_alarm_counts_it(
+    store: DynamoControlStore, installation: Installation
+) -> None:
+    asked: list[str] = []
+    installation.dynamodb.meta.events.register(
+        "before-call.dynamodb", lambda model, **_: asked.append(model.name)
+    )
+    lease = store.acquire_lease("leader", "me", now=START, until=UNTIL, margin=MARGIN)
+    assert isinstance(lease, Lease)
+    renewed = store.renew_lease(lease, UNTIL + MARGIN)
+    assert renewed is not None
+    store.write_shard_map(
+        ShardMap().with_version(bucket_of(START) + 1, 4, now=START), expected_version=1
+    )
+    store.write_watermark(Watermark(low=bucket_of(START)), previous=None)
+    store.release_lease(renewed)
+    assert "PutItem" not in asked
+
+    store.write_tick(TickRecord(at=START, holder="me", epoch=1))
+    store.read_tick()
+    assert asked[-2:] == ["PutItem", "GetItem"]
 
 
 def lease_item(holder: str, epoch: int, until: Any = UNTIL) -> dict[str, Any]:

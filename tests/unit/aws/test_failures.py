@@ -18,6 +18,7 @@ from botocore.exceptions import (
     UnknownServiceError,
     WaiterError,
 )
+from botocore.session import get_session
 
 from hourhand.aws.failures import (
     Call,
@@ -159,3 +160,73 @@ def test_an_answer_without_what_was_asked_for_is_unavailable() -> None:
     assert told(CALL, {"Item": {}}, "Item") == {}
     with pytest.raises(Unavailable, match="GetItem on table jobs was answered without Item"):
         told(CALL, {}, "Item")
+
+
+# --- the keys of tables, queues and buckets -----------------------------------------------------
+
+
+def told_of(code: str, message: str = "no") -> str:
+    """Return what is raised for an error of AWS."""
+    response: Any = {
+        "Error": {"Code": code, "Message": message},
+        "ResponseMetadata": {"HTTPStatusCode": 400},
+    }
+
+    def refuse() -> None:
+        raise ClientError(response, "SendMessageBatch")
+
+    with pytest.raises(Unavailable) as raised:
+        ask(Call("SendMessageBatch", "queue medium"), refuse)
+    return raised.value.detail
+
+
+def kms_codes() -> set[str]:
+    """Return the codes that begin so in botocore's models of the services that are called."""
+    session = get_session()
+    return {
+        shape.name
+        for service in ("sqs", "s3", "dynamodb", "lambda", "cloudwatch")
+        for shape in session.get_service_model(service).error_shapes
+        if shape.name.lower().startswith("kms")
+    }
+
+
+OF_QUERY_AND_S3 = {
+    "KMS.AccessDeniedException",
+    "KMS.DisabledException",
+    "KMS.InvalidKeyUsageException",
+    "KMS.InvalidStateException",
+    "KMS.KMSInvalidStateException",
+    "KMS.NotFoundException",
+    "KMS.OptInRequired",
+}
+
+
+@pytest.mark.parametrize("code", sorted((kms_codes() | OF_QUERY_AND_S3) - {"KmsThrottled"}))
+def test_a_key_that_refuses_is_told_with_what_to_do(code: str) -> None:
+    detail = told_of(code)
+    assert detail.startswith(
+        f"SendMessageBatch on queue medium was refused by the key that encrypts it ({code})"
+    )
+    assert "runbook" in detail
+
+
+def test_the_models_know_errors_of_keys() -> None:
+    assert {"KmsDisabled", "KmsThrottled", "KMSDisabledException"} <= kms_codes()
+
+
+@pytest.mark.parametrize("code", ["KmsThrottled", "KMS.ThrottlingException"])
+def test_a_throttle_of_kms_is_one_like_any_other(code: str) -> None:
+    assert "was throttled" in told_of(code)
+
+
+@pytest.mark.parametrize("code", ["KMS.KMSInternalException", "KMS.KeyUnavailableException"])
+def test_what_fails_within_kms_may_pass(code: str) -> None:
+    assert "failed on the side of AWS KMS" in told_of(code)
+
+
+def test_an_action_of_kms_that_is_denied_is_the_keys() -> None:
+    denied = "User: arn:aws:sts::1:assumed-role/w is not authorized to perform: kms:Decrypt on it"
+    assert "refused by the key" in told_of("AccessDeniedException", denied)
+    by_role = told_of("AccessDeniedException", "sqs:SendMessage")
+    assert "allow it in the policy of the role" in by_role

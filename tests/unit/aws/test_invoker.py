@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from botocore.parsers import ResponseParserError
 from botocore.stub import ANY
 
 from hourhand.aws.invoker import LambdaSweepInvoker, SweepRequest, read_sweep_event, sweep_event
 from hourhand.settings import SELF
-from hourhand.testing import START
+from hourhand.testing import START, RecordingTelemetry
 from tests.unit.aws.conftest import Stubbed
 
 Stub = Callable[[str], Stubbed]
@@ -26,7 +28,7 @@ def test_an_invocation_is_asynchronous_and_carries_what_to_sweep(stubbed: Stub) 
             "Payload": json.dumps(sweep_event(REQUEST)).encode(),
         },
     )
-    invoker = LambdaSweepInvoker(stub.client, "scheduler")
+    invoker = LambdaSweepInvoker(stub.client, "scheduler", RecordingTelemetry())
     assert invoker.invoke([3, 5], epoch=7, tick_at=START) is True
 
 
@@ -34,12 +36,30 @@ def test_an_invocation_is_asynchronous_and_carries_what_to_sweep(stubbed: Stub) 
 def test_a_refused_invocation_leaves_the_shards_with_the_caller(stubbed: Stub, code: str) -> None:
     stub = stubbed("lambda")
     stub.script.add_client_error("invoke", code)
-    invoker = LambdaSweepInvoker(stub.client, "scheduler")
+    telemetry = RecordingTelemetry()
+    invoker = LambdaSweepInvoker(stub.client, "scheduler", telemetry)
     assert invoker.invoke([3], epoch=7, tick_at=START) is False
+    assert telemetry.total("optional_requests_failed") == 1
+    assert code in telemetry.warnings[0].fields["reason"]
+
+
+class Garbled:
+    """A client whose answers cannot be read."""
+
+    def invoke(self, **_: Any) -> Any:
+        raise ResponseParserError("Unable to parse response.")
+
+
+def test_an_invocation_whose_answer_cannot_be_read_leaves_the_shards_with_the_caller() -> None:
+    telemetry = RecordingTelemetry()
+    client: Any = Garbled()
+    invoker = LambdaSweepInvoker(client, "scheduler", telemetry)
+    assert invoker.invoke([3], epoch=7, tick_at=START) is False
+    assert telemetry.total("optional_requests_failed") == 1
 
 
 def test_without_a_function_nothing_is_called(stubbed: Stub) -> None:
-    invoker = LambdaSweepInvoker(stubbed("lambda").client, "")
+    invoker = LambdaSweepInvoker(stubbed("lambda").client, "", RecordingTelemetry())
     assert invoker.invoke([3], epoch=7, tick_at=START) is False
 
 
@@ -52,13 +72,13 @@ def test_a_function_that_starts_itself_does_so_by_the_alias_that_it_was_called_b
     stub = stubbed("lambda")
     expected = {"FunctionName": ALIAS, "InvocationType": "Event", "Payload": ANY}
     stub.script.add_response("invoke", {"StatusCode": 202}, expected)
-    invoker = LambdaSweepInvoker(stub.client, SELF)
+    invoker = LambdaSweepInvoker(stub.client, SELF, RecordingTelemetry())
     invoker.called_as(ALIAS)
     assert invoker.invoke([3], epoch=7, tick_at=START) is True
 
 
 def test_a_function_that_starts_itself_cannot_before_it_knows_who_it_is(stubbed: Stub) -> None:
-    invoker = LambdaSweepInvoker(stubbed("lambda").client, SELF)
+    invoker = LambdaSweepInvoker(stubbed("lambda").client, SELF, RecordingTelemetry())
     assert invoker.invoke([3], epoch=7, tick_at=START) is False
 
 
@@ -66,7 +86,7 @@ def test_a_function_that_was_named_stays_the_one_that_is_started(stubbed: Stub) 
     stub = stubbed("lambda")
     expected = {"FunctionName": "scheduler", "InvocationType": "Event", "Payload": ANY}
     stub.script.add_response("invoke", {"StatusCode": 202}, expected)
-    invoker = LambdaSweepInvoker(stub.client, "scheduler")
+    invoker = LambdaSweepInvoker(stub.client, "scheduler", RecordingTelemetry())
     invoker.called_as(ALIAS)
     assert invoker.invoke([3], epoch=7, tick_at=START) is True
 

@@ -71,6 +71,7 @@ def test_no_attribute_is_a_reserved_word_of_dynamodb() -> None:
     used |= {key.attribute for key in SCHEDULES.keys}
     used |= {codec.attribute for codecs in RECORD_CODECS for codec in codecs.values()}
     used |= {"holder", "epoch", "until_ms", "acquired_ms", "taken_from", "tick"}
+    used |= {"id", "since_ms", "requested_ms"}
     used |= {"shard_map", "map_version", "watermark", "watermark_hash"}
     assert len(reserved) > 500
     assert not used & reserved

@@ -15,7 +15,7 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.retrying import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, wait_seconds
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Attempt, ErrorInfo, JobStatus
-from hourhand.ports import Applied, JobDetails, Refused
+from hourhand.ports import Applied, IndexPage, JobDetails, Refused
 from hourhand.testing import START, make_job
 from tests.unit.aws.conftest import Installation, Stubbed
 from tests.unit.aws.scripted import claim_of
@@ -223,6 +223,8 @@ def test_a_page_of_nothing_is_refused(stubbed: Stub, limit: int) -> None:
     with pytest.raises(ValueError, match="limit must be at least 1"):
         store.read_bucket(1, 0, position=None, limit=limit)
     with pytest.raises(ValueError, match="limit must be at least 1"):
+        store.read_buckets([(1, 0)], limit=limit)
+    with pytest.raises(ValueError, match="limit must be at least 1"):
         store.list_jobs(
             dead_only=False,
             newest=None,
@@ -230,6 +232,25 @@ def test_a_page_of_nothing_is_refused(stubbed: Stub, limit: int) -> None:
             created_after=START,
             limit=limit,
         )
+
+
+def test_of_buckets_that_are_read_side_by_side_one_that_fails_spoils_no_other(
+    stubbed: Stub,
+) -> None:
+    stub = stubbed("dynamodb")
+    entry = {"p": {"S": "job-1"}, "k": {"N": "1000"}}
+    stub.script.add_response("query", {"Items": [entry]})
+    stub.script.add_client_error("query", "ThrottlingException")
+    # What is in none of our forms, and an answer that was damaged on its way.
+    stub.script.add_response("query", {"Items": [{"p": {"S": "job-2"}}]})
+    stub.script.add_response("query", {"Items": [{**entry, "k": {"N": "later"}}]})
+    stub.script.add_response("query", {})
+    stub.script.add_response("query", {"Items": [], "LastEvaluatedKey": {"p": {"S": "job-9"}}})
+    pages = DynamoJobStore(stub.client, "jobs").read_buckets([(n, 0) for n in range(6)], limit=7)
+    assert pages[0] is not None
+    assert [found.job_id for found in pages[0].entries] == ["job-1"]
+    assert pages[1:5] == [None] * 4
+    assert pages[5] == IndexPage((), {"p": {"S": "job-9"}})
 
 
 def test_a_job_put_twice_is_refused_by_the_first(installation: Installation) -> None:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 from botocore.stub import ANY
 
 from hourhand.aws.queues import (
@@ -19,11 +21,17 @@ from hourhand.aws.queues import (
 from hourhand.aws.table_schema import MAX_RECEIVES
 from hourhand.domain.actions import QueueView
 from hourhand.domain.errors import Unavailable, WrittenByNewer
-from hourhand.domain.ids import message_group
-from hourhand.domain.model import POOL, Priority
+from hourhand.domain.model import Priority
 from hourhand.domain.times import to_ms
 from hourhand.ports import Outgoing
-from hourhand.testing import START, FakeClock, make_delivery, make_job, make_outgoing
+from hourhand.testing import (
+    START,
+    FakeClock,
+    RecordingTelemetry,
+    make_delivery,
+    make_job,
+    make_outgoing,
+)
 from tests.unit.aws.conftest import Stubbed
 
 Stub = Callable[[str], Stubbed]
@@ -36,6 +44,7 @@ def queues_of(stub: Stubbed, **options: Any) -> SqsQueues:
         URLS,
         dead_letter_url="http://sqs/1/dead-letters",
         clock_url="http://sqs/1/clock",
+        telemetry=options.pop("telemetry", RecordingTelemetry()),
         **options,
     )
 
@@ -64,14 +73,12 @@ def test_only_the_entries_that_failed_are_sent_again_one_by_one(stubbed: Stub) -
         "send_message_batch", {"Successful": accepted(0, 2), "Failed": failed(1, 3)}
     )
     for job_id in ("job-1", "job-3"):
-        group = message_group(None, POOL)
         stub.script.add_response(
             "send_message",
             SENT,
             {
                 "QueueUrl": URLS[Priority.MEDIUM],
                 "MessageBody": Containing(job_id),
-                "MessageGroupId": group,
                 "DelaySeconds": 0,
             },
         )
@@ -231,16 +238,28 @@ def test_a_view_shows_how_old_the_oldest_message_is_where_that_is_known(stubbed:
     }
 
 
-def test_a_view_can_do_without_the_ages(stubbed: Stub) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unavailable("CloudWatch does not answer."),
+        ClientError({"Error": {"Code": "ValidationError"}}, "GetMetricData"),
+        ResponseParserError("Unable to parse response."),
+        KeyError("Values"),
+    ],
+)
+def test_a_view_can_do_without_the_ages_whatever_fails(stubbed: Stub, error: Exception) -> None:
     def no_answer() -> Mapping[Priority, datetime]:
-        raise Unavailable("CloudWatch does not answer.")
+        raise error
 
-    stub = stubbed("sqs")
+    stub, telemetry = stubbed("sqs"), RecordingTelemetry()
     count_once(stub)
     count_once(stub)
     without = queues_of(stub).view()
-    assert queues_of(stub, oldest_sent=no_answer).view() == without
+    assert queues_of(stub, oldest_sent=no_answer, telemetry=telemetry).view() == without
     assert without[Priority.HIGH] == QueueView(without[Priority.HIGH].messages)
+    assert telemetry.total("optional_requests_failed") == 1
+    (line,) = telemetry.warnings
+    assert line.fields["reason"].startswith(f"{type(error).__name__}: ")
 
 
 def test_counts_are_visible_in_flight_and_delayed(stubbed: Stub) -> None:
@@ -308,7 +327,7 @@ def test_another_scheduler_s_probe_stays_visible_to_it(stubbed: Stub) -> None:
             "MaxNumberOfMessages": 10,
             "WaitTimeSeconds": 1,
             "VisibilityTimeout": 0,
-            "MessageSystemAttributeNames": ["SentTimestamp"],
+            "AttributeNames": ["SentTimestamp"],
         },
     )
     stub.script.add_response("delete_message", {})
@@ -339,7 +358,13 @@ def test_a_probe_that_never_arrives_has_no_answer(stubbed: Stub) -> None:
 
 
 def test_without_a_clock_queue_there_is_no_probe(stubbed: Stub) -> None:
-    queues = SqsQueues(stubbed("sqs").client, URLS, dead_letter_url="", clock_url="")
+    queues = SqsQueues(
+        stubbed("sqs").client,
+        URLS,
+        dead_letter_url="",
+        clock_url="",
+        telemetry=RecordingTelemetry(),
+    )
     assert queues.probe_time() is None
 
 

@@ -112,6 +112,7 @@ def test_the_second_release_makes_the_second(
         Kind.IDEMPOTENCY,
         Kind.LEASE,
         Kind.TICK,
+        Kind.RESWEEP,
     ],
 )
 def test_a_write_of_a_whole_record_tells_its_own_version(stores: Stores, kind: Kind) -> None:

@@ -34,6 +34,7 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Attempt
 from hourhand.domain.moves import heartbeat
 from hourhand.domain.overlap import Slots
+from hourhand.domain.resweep import ResweepRequest
 from hourhand.domain.schedules import Walk
 from hourhand.domain.watermark import Watermark
 from hourhand.ports import Lease, TickRecord
@@ -85,6 +86,7 @@ JOB = make_job(id="job-1")
 RECORD = make_record(key="k", job_id="job-1", token=1)
 PAGE = page_of(1)
 FAILURE = Attempt(number=1, token=1, worker="w", started_at=START, finished_at=START)
+RESWEEP = ResweepRequest("asked", START, START)
 WATERMARK = Watermark(low=1)
 MAP = ShardMap((*ShardMap().versions, ShardMapVersion(5, 4)))
 SLOTS = Slots(group="g1", sequence=1, write_id="w1")
@@ -251,6 +253,22 @@ CASES: dict[Kind, Case] = {
         make=lambda s: s.control.write_tick(TICK),
         reads=(lambda s: s.control.read_tick(),),
         writes=(lambda s: s.control.write_tick(replace(TICK, epoch=2)),),
+    ),
+    Kind.RESWEEP: Case(
+        table="control",
+        key={"p": {"S": "resweep"}},
+        make=lambda s: s.control.write_resweep(RESWEEP, previous=None),
+        reads=(lambda s: s.control.read_resweep(),),
+        writes=(
+            lambda s: s.control.write_resweep(replace(RESWEEP, id="another"), previous=RESWEEP),
+        ),
+    ),
+    Kind.ID_KEY: Case(
+        table="control",
+        key={"p": {"S": "id-key"}},
+        make=lambda s: s.control.create_secret(bytes(32)),
+        reads=(lambda s: s.control.read_secret(),),
+        writes=(lambda s: s.control.create_secret(bytes(range(32))),),
     ),
 }
 

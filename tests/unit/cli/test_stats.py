@@ -47,6 +47,16 @@ def test_the_oldest_due_job_has_an_age_only_where_there_is_one(
     assert captured.get().splitlines()[1].endswith(f" {told}")
 
 
+def test_a_queue_that_was_not_counted_shows_no_figure() -> None:
+    uncounted = {"pool": "default", "priority": "high", "oldest_due_seconds": None}
+    counts = dict.fromkeys(("waiting", "running", "delayed"))
+    console = Console(width=80)
+    with console.capture() as captured:
+        found = stats(queues=[{**uncounted, **counts}])
+        console.print(_told(Session(clock=FakeClock(START)), found)[0])
+    assert captured.get().splitlines()[1].split() == ["default", "high", *[NOTHING] * 4]
+
+
 def test_before_the_first_tick_there_is_neither_a_tick_nor_a_watermark() -> None:
     facts = dict(_facts(stats(), TIMES))
     assert facts["last tick"] == facts["watermark"] == "not ticked yet"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hourhand.console.access import TOKEN_HEADER
 from hourhand.console.proxy import RunningConsole
 
 JSON = "application/json"
@@ -72,9 +73,9 @@ def send(
     **headers: str,
 ) -> Heard:
     """Ask as the page does."""
-    cookie = f"hourhand-console-{console.server.port}={console.token}"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None:
         named["content-type"] = content_type
     data = None if body is None else json.dumps(body).encode()
-    return ask(console.server.port, method, target, body=data, headers={**named, "cookie": cookie})
+    named[TOKEN_HEADER] = console.token
+    return ask(console.server.port, method, target, body=data, headers=named)

@@ -52,6 +52,8 @@ def test_the_docs_are_this_versions_own(console: RunningConsole, api: RawServer)
     assert (answer.status, api.requests) == (200, [])
     assert answer.body.startswith(b"<!DOCTYPE html>")
     assert "script-src 'sha256-" in answer.headers["content-security-policy"]
+    # That page has no token to send.
+    assert b"supportedSubmitMethods: []" in answer.body
 
 
 def test_a_console_is_served_by_what_it_is_told(
@@ -60,7 +62,7 @@ def test_a_console_is_served_by_what_it_is_told(
     monkeypatch.setenv("HOURHAND_ENDPOINT", f"{api.url}/v1")
     console = serve_console(token="my.jwt", port=0, read_only=True)
     assert console.endpoint == api.url
-    assert console.address == f"{console.url}?token={console.token}"
+    assert console.address == f"{console.url}#token={console.token}"
     assert len(console.token) >= 43
     send(console, "GET", "/v1/jobs")
     console.close()

@@ -129,15 +129,26 @@ def _of_lease(move: str) -> tuple[Scenario, ...]:
 
 def _of_owner(move: str) -> tuple[Scenario, ...]:
     """The clauses that name the owner: of everything that only the owner may do."""
-    is_heartbeat = move == "heartbeat"
-    return (
-        Scenario(
+    if move == "heartbeat":
+        # Its clause on the lease is false wherever there is none.
+        no_longer_running = Scenario(
+            move=move,
+            clause="status",
+            story="the attempt ended, and the record of its lease stayed behind",
+            meanwhile={"status": JobStatus.SUCCEEDED, "finished_at": after(-1)},
+            harm=keep.FINAL_STAYS_FINAL,
+            is_second_line=True,
+        )
+    else:
+        no_longer_running = Scenario(
             move=move,
             clause="status",
             story="its process was paused, the lease ran out and the job was declared lost",
             meanwhile=LOST_AND_DEAD,
-            harm=keep.LEASE_ONLY_WHILE_RUNNING if is_heartbeat else keep.FINAL_STAYS_FINAL,
-        ),
+            harm=keep.FINAL_STAYS_FINAL,
+        )
+    return (
+        no_longer_running,
         Scenario(
             move=move,
             clause="token",
@@ -145,7 +156,23 @@ def _of_owner(move: str) -> tuple[Scenario, ...]:
             meanwhile=NEXT_OWNER,
             harm=keep.ONLY_THE_OWNER_COMMITS,
         ),
+        Scenario(
+            move=move,
+            clause="same_job",
+            story="its process was paused, its job was deleted, and another one has its id",
+            meanwhile={"created_at": after(-1)},
+            harm=keep.A_DELETED_JOB_CHANGES_NO_OTHER,
+        ),
     )
+
+
+_SHORTENED = Scenario(
+    move="heartbeat",
+    clause="extends_lease",
+    story="the heartbeat was sent twice; the next one came between its two copies",
+    meanwhile={"lease_until": after(60)},
+    harm=keep.NO_HEARTBEAT_SHORTENS_A_LEASE,
+)
 
 
 def _asked_meanwhile(move: str) -> Scenario:
@@ -171,6 +198,7 @@ ATTEMPTS = (
         )
         for scenario in _of_owner(move)
     ),
+    _SHORTENED,
     *map(_asked_meanwhile, ("retry_later", "hand_back", "die")),
 )
 

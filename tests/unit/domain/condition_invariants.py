@@ -31,6 +31,10 @@ def _is_running(job: Job) -> bool:
     return job.status is JobStatus.RUNNING
 
 
+A_DELETED_JOB_CHANGES_NO_OTHER = Invariant(
+    "what was a job before it was deleted changes nothing of another job with its id",
+    lambda read, was, is_now: was.created_at == read.created_at or was == is_now,
+)
 ONLY_THE_OWNER_COMMITS = Invariant(
     "who holds an older token changes nothing of the attempt under way",
     lambda read, was, is_now: (
@@ -59,10 +63,6 @@ SIGN_OF_LIFE_IS_RESPECTED = Invariant(
         was.lease_until == read.lease_until or _ownership(was) == _ownership(is_now)
     ),
 )
-LEASE_ONLY_WHILE_RUNNING = Invariant(
-    "only a running job has a lease",
-    lambda read, was, is_now: _is_running(is_now) or is_now.lease_until is None,
-)
 FINAL_STAYS_FINAL = Invariant(
     "a final state is reached once, and its record does not change",
     lambda read, was, is_now: not was.status.is_final or was == is_now,
@@ -81,6 +81,20 @@ CANCEL_IS_HONOURED = Invariant(
 WAITING_CAN_BE_CLAIMED = Invariant(
     "no waiting job carries the flag that forbids every claim",
     lambda read, was, is_now: not is_now.status.is_waiting or is_now.cancel_requested_at is None,
+)
+ONLY_THE_ATTEMPT_THAT_WAS_READ_IS_STOPPED = Invariant(
+    "who asks an attempt to stop stops no other",
+    lambda read, was, is_now: (
+        was.token == read.token or was.cancel_requested_at == is_now.cancel_requested_at
+    ),
+)
+NO_HEARTBEAT_SHORTENS_A_LEASE = Invariant(
+    "no heartbeat of an attempt brings the end of its lease forward",
+    lambda read, was, is_now: (
+        was.token != read.token
+        or was.lease_until is None
+        or (is_now.lease_until is not None and is_now.lease_until >= was.lease_until)
+    ),
 )
 FIRST_REQUEST_STANDS = Invariant(
     "when a job was first asked to stop stays on record",

@@ -39,7 +39,7 @@ from hourhand.domain.schedules import (
     Reprocess,
     ScheduleDefinition,
 )
-from hourhand.testing import make_event, make_job
+from hourhand.testing import FAKE_SECRET, make_event, make_job
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 NOW = START + timedelta(days=2)
@@ -113,7 +113,8 @@ def test_times_beyond_what_a_backfill_may_have_are_counted_only() -> None:
 def test_a_range_with_more_fires_than_can_be_counted_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(backfilling, "MAX_COUNTED_FIRES", 3)
+    # Twenty units to begin with, and one for each time.
+    monkeypatch.setattr(backfilling, "MAX_WORK", 24)
     found = list_nominal_times(_rule(), _define(), START, START + 9 * HOUR)
     assert (found.total, found.is_least) == (3, True)
     found = list_nominal_times(_rule(), _define(), START, START + 2 * HOUR)
@@ -198,7 +199,7 @@ def test_the_search_for_the_nominal_time_before_is_bounded(
 ) -> None:
     rule = _rule("* * * * *", exclude=(ExcludedTimes(START - 2 * HOUR, START),))
     assert nominal_time_before(rule, _define(), START) == START - 121 * timedelta(minutes=1)
-    monkeypatch.setattr(backfilling, "MAX_COUNTED_FIRES", 100)
+    monkeypatch.setattr(backfilling, "MAX_WORK", 100)
     assert nominal_time_before(rule, _define(), START) is None
 
 
@@ -245,8 +246,8 @@ OTHERS = make_event(actor="backfill b2")
 REDRIVEN = make_event(kind=EventKind.REDRIVEN, reason="backfill b1")
 FINAL = (JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
 OPEN = (JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RUNNING, JobStatus.RETRYING)
-ID = occurrence_job_id("s", START)
-AGAIN_ID = occurrence_job_id("s", START, "b1")
+ID = occurrence_job_id(FAKE_SECRET, "s", START)
+AGAIN_ID = occurrence_job_id(FAKE_SECRET, "s", START, "b1")
 
 
 def _plan(
@@ -254,7 +255,8 @@ def _plan(
 ) -> BackfillPlan:
     pairs = [(START + n * HOUR, START + (n - 1) * HOUR) for n in range(times)]
     by_id = {job.id: job for job in jobs}
-    return plan_step(_backfill(reprocess=reprocess), pairs, by_id, room=room, now=NOW)
+    backfill = _backfill(reprocess=reprocess)
+    return plan_step(backfill, pairs, by_id, secret=FAKE_SECRET, room=room, now=NOW)
 
 
 def _does(plan: BackfillPlan) -> str:
@@ -339,9 +341,9 @@ def test_what_is_made_runs_now_and_knows_its_interval() -> None:
 
 def test_the_journal_tells_of_what_is_made_oldest_first() -> None:
     pairs = [(START + n * HOUR, None) for n in (2, 1, 0)]
-    ended = make_job(id=occurrence_job_id("s", START + HOUR), status=JobStatus.DEAD)
+    ended = make_job(id=occurrence_job_id(FAKE_SECRET, "s", START + HOUR), status=JobStatus.DEAD)
     backfill = _backfill(reprocess=Reprocess.ALL, order=BackfillOrder.NEWEST)
-    plan = plan_step(backfill, pairs, {ended.id: ended}, room=9, now=NOW)
+    plan = plan_step(backfill, pairs, {ended.id: ended}, secret=FAKE_SECRET, room=9, now=NOW)
     assert plan.entries == (
         JournalEntry(first=START, last=START),
         JournalEntry(first=START + HOUR, last=START + HOUR, salt="b1"),
@@ -352,4 +354,4 @@ def test_the_journal_tells_of_what_is_made_oldest_first() -> None:
 @pytest.mark.parametrize("reprocess", Reprocess)
 def test_the_jobs_that_a_step_must_know_are_named(reprocess: Reprocess) -> None:
     again = [AGAIN_ID] if reprocess is Reprocess.ALL else []
-    assert job_ids(_backfill(reprocess=reprocess), [START]) == [ID, *again]
+    assert job_ids(FAKE_SECRET, _backfill(reprocess=reprocess), [START]) == [ID, *again]

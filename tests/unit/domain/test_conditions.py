@@ -24,7 +24,7 @@ each_scenario = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=lambda scenario: f"{scenario.move}-{scenario.clause}"
 )
 LEASE = {"status", "token", "lease_as_read", "lease_expired"}
-OWNER = {"status", "token"}
+OWNER = {"status", "token", "same_job"}
 STARTABLE = {"generation", "attempts_left", "not_cancelled", "not_expired"}
 
 CONDITIONS = {
@@ -36,7 +36,7 @@ CONDITIONS = {
     "keep_payload": {"status", "kept_as_read"},
     "claim": {"status", "due", *STARTABLE},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
-    "heartbeat": OWNER,
+    "heartbeat": {*OWNER, "extends_lease"},
     "complete": OWNER,
     "retry_later": {*OWNER, "not_cancelled"},
     "hand_back": {*OWNER, "not_cancelled"},
@@ -47,7 +47,7 @@ CONDITIONS = {
     "recover to CANCELLED": LEASE,
     "finish": {"status", "generation"},
     "cancel_waiting": {"status", "generation"},
-    "request_cancel": {"status", "not_asked_yet"},
+    "request_cancel": {*OWNER, "not_asked_yet"},
     "change": {"status", "generation"},
     "expire": {"status", "generation", "expired"},
     "redrive": {"status", "generation"},

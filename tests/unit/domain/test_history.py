@@ -261,6 +261,16 @@ def test_a_failure_of_a_job_that_had_the_id_before_is_not_this_ones() -> None:
     assert attempts_of(events, {1: unknown, 2: own, 3: earlier}) == (unknown, own)
 
 
+def test_an_error_of_a_job_that_had_the_id_before_does_not_stand_for_this_ones() -> None:
+    error = ErrorInfo(type="KeyError", message="x")
+    before = NOW - timedelta(seconds=1)
+    earlier = Attempt(number=1, token=1, worker="worker-0", started_at=before, error=error)
+    submitted = an_event(kind=EventKind.SUBMITTED, at=NOW)
+    events = (submitted, claimed(1, 1), ended(EventKind.FAILED, 1, 1, "ValueError: no"))
+    (attempt,) = attempts_of(events, {1: earlier})
+    assert attempt.error == ErrorInfo(type="ValueError", message="no")
+
+
 def test_an_error_of_another_attempt_is_not_mistaken_for_this_ones() -> None:
     error = ErrorInfo(type="KeyError", message="x")
     other = Attempt(number=2, token=2, worker="worker-1", started_at=NOW, error=error)

@@ -18,9 +18,11 @@ from hourhand.domain.ids import (
     length_prefixed,
     listing_tie,
     message_group,
+    occurrence_job_id,
     random_job_id,
     trace_id_for,
 )
+from hourhand.testing import FAKE_SECRET
 from tests.unit.domain.job_samples import NOW
 
 PAIRS = [
@@ -62,19 +64,19 @@ def test_no_two_lists_of_parts_are_joined_alike() -> None:
 
 
 def test_every_tenant_and_key_has_an_id_of_its_own() -> None:
-    assert len({job_id_for_key(*pair) for pair in PAIRS}) == len(PAIRS)
+    assert len({job_id_for_key(FAKE_SECRET, *pair) for pair in PAIRS}) == len(PAIRS)
     assert len({idempotency_record_key(*pair) for pair in PAIRS}) == len(PAIRS)
 
 
 def test_the_same_tenant_and_key_have_the_same_id_for_ever() -> None:
     # Reckoned by other tools: a release that changed it would run every repeated key anew.
-    assert job_id_for_key("acme", "order-1") == "k.c3wixrrdtbph2g2srkmtgxi4izz4oopq"
+    assert job_id_for_key(FAKE_SECRET, "acme", "order-1") == "k.vgt42dvuc43yxajyqzokx6o36eeutqyv"
     assert idempotency_record_key("acme", "order-1") == "f3aapr72mgep6piubkvka6u2ralwn7jq"
 
 
 def test_derived_ids_are_job_ids_that_nobody_can_choose() -> None:
     for pair in PAIRS:
-        derived = job_id_for_key(*pair)
+        derived = job_id_for_key(FAKE_SECRET, *pair)
         assert JOB_ID.fullmatch(derived)
         assert not OWN_ID.fullmatch(derived)
 
@@ -117,15 +119,19 @@ def test_chance_beyond_60_bits_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "tenant", [None, "", "acme", "h.x", "a" * 100, "a" * 101, "ü", "a\n", "p.default"]
+    "tenant", ["", "acme", "h.x", "a" * 100, "a" * 101, "ü", "a\n", "p.default"]
 )
-def test_message_groups_are_what_sqs_takes(tenant: str | None) -> None:
-    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", message_group(tenant, "default"))
+def test_message_groups_are_what_sqs_takes(tenant: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", message_group(tenant) or "")
+
+
+def test_jobs_without_a_tenant_share_no_message_group() -> None:
+    assert message_group(None) is None
 
 
 def test_no_two_tenants_share_a_message_group() -> None:
     tenants = [None, "", "acme", "default", "pool.default", "t.acme", "a" * 100, "a" * 101, "ü"]
-    assert len({message_group(tenant, "default") for tenant in tenants}) == len(tenants)
+    assert len({message_group(tenant) for tenant in tenants}) == len(tenants)
 
 
 def test_a_trace_id_is_w3c_and_the_jobs_own() -> None:
@@ -186,3 +192,9 @@ def test_a_listing_names_no_job() -> None:
     assert re.fullmatch(r"[a-z2-7]{10}", tie)
     assert "job" not in tie
     assert listing_tie("job-2") != tie
+
+
+def test_no_id_follows_without_the_secret() -> None:
+    other = bytes(32)
+    assert job_id_for_key(FAKE_SECRET, "t", "k") != job_id_for_key(other, "t", "k")
+    assert occurrence_job_id(FAKE_SECRET, "s", NOW) != occurrence_job_id(other, "s", NOW)

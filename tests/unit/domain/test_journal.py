@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -13,18 +14,21 @@ from hourhand.domain.journal import (
     RING_ENTRIES_LEFT,
     SETTLED_AFTER,
     Runs,
+    fill_in,
     job_times,
     merge_runs,
     skipped_runs,
     split_journal,
 )
 from hourhand.domain.recurrence import ExcludedTimes
-from hourhand.domain.schedules import JournalEntry, SkipReason
+from hourhand.domain.rule import Work
+from hourhand.domain.schedules import JournalEntry, ScheduleDefinition, SkipReason
 from tests.unit.domain.schedule_samples import (
     NOON,
     at,
     made,
     make_definition,
+    minutes,
     recurrence_of,
     skipped,
 )
@@ -90,11 +94,75 @@ def test_what_nobody_will_decide_is_told_with_its_reason_and_exclusions_with_the
 def test_too_many_to_be_counted_are_told_as_at_least_so_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(journal, "MAX_FIRES_A_VISIT", 3)
+    # Twenty units to begin with, and one for each time.
+    monkeypatch.setattr(journal, "MAX_WORK", 24)
     (entry,) = skipped_runs(recurrence_of(make_definition()), NOON, at(9), PAUSED)
     assert (entry.first, entry.last, entry.count, entry.is_least) == (at(1), at(9), 3, True)
     whole = skipped_runs(recurrence_of(make_definition()), NOON, at(3), PAUSED)
     assert whole == (skipped(1, 2, PAUSED, 2), skipped(3, 3, PAUSED))
+
+
+def test_a_time_with_a_job_does_not_stand_for_those_that_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal, "MAX_WORK", 24)
+    found = skipped_runs(recurrence_of(make_definition()), NOON, at(9), PAUSED, {at(3), at(4)})
+    first, *jobs, rest = found
+    assert (first, jobs) == (skipped(1, 2, PAUSED, 2), [made(3), made(4)])
+    assert (rest.first, rest.last, rest.reason, rest.is_least) == (at(5), at(9), PAUSED, True)
+
+
+# --- filling in ---
+
+
+def _fill(
+    *entries: JournalEntry, definition: ScheduleDefinition | None = None
+) -> list[tuple[float | None, float | None, int, SkipReason]]:
+    recurrence = None if definition is None else recurrence_of(definition)
+    left, _ = fill_in(entries, recurrence, Work(1_000))
+    return [
+        (*minutes(each.first, each.last), each.count, each.reason)  # type: ignore[misc] # two of them
+        for each in left
+        if each.reason is not None
+    ]
+
+
+def test_what_has_a_job_by_now_is_taken_from_the_middle_of_a_run() -> None:
+    run, definition = skipped(1, 9, PAUSED, 9), make_definition()
+    assert _fill(run, made(4), made(5), definition=definition) == [
+        (1, 3, 3, PAUSED),
+        (6, 9, 4, PAUSED),
+    ]
+    everything = [made(minute) for minute in range(1, 10)]
+    left, skipped_first = fill_in([run, *everything], recurrence_of(definition), Work(1_000))
+    assert left == everything
+    assert skipped_first == {at(minute): PAUSED for minute in range(1, 10)}
+
+
+def test_of_a_run_by_another_rule_only_its_ends_are_known() -> None:
+    run = skipped(1, 9, PAUSED, 5)
+    for definition in (None, make_definition()):
+        assert _fill(run, made(1), made(4), definition=definition) == [(1, 9, 4, PAUSED)]
+    assert _fill(skipped(1, 9, PAUSED, 2), made(1)) == [(9, 9, 1, PAUSED)]
+    at_least = replace(run, count=9, is_least=True)
+    assert _fill(at_least, made(4), definition=make_definition()) == [(1, 9, 9, PAUSED)]
+
+
+def test_what_takes_too_long_to_be_taken_apart_is_left_as_it_is() -> None:
+    run, recurrence = skipped(1, 900, PAUSED, 900), recurrence_of(make_definition())
+    left, _ = fill_in([run, made(4)], recurrence, Work(100))
+    assert left == [run, made(4)]
+
+
+def test_jobs_made_by_hand_and_excluded_times_are_told_apart() -> None:
+    definition = make_definition(exclude=(ExcludedTimes(at(3), at(6)),))
+    excluded = skipped(3, 5, SkipReason.EXCLUDED, 3)
+    assert _fill(excluded, made(4), definition=definition) == [
+        (3, 3, 1, SkipReason.EXCLUDED),
+        (5, 5, 1, SkipReason.EXCLUDED),
+    ]
+    by_hand = replace(made(4), salt="trigger")
+    assert _fill(excluded, by_hand, definition=definition) == [(3, 5, 3, SkipReason.EXCLUDED)]
 
 
 # --- joining ---

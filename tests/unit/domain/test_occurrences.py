@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.domain import doubts, occurrences
+from hourhand.domain import doubts, occurrences, rule
 from hourhand.domain.occurrences import (
     CATCH_UP_BUFFER,
     MAX_CATCH_UP,
@@ -23,8 +23,8 @@ from hourhand.domain.recurrence import (
     ExcludedTimes,
     Found,
     GivenUp,
-    _recurrence,
 )
+from hourhand.domain.rule import Work
 from hourhand.domain.schedule_changes import delete, pause, resume
 from hourhand.domain.schedules import (
     MISFIRE_GRACE,
@@ -49,6 +49,8 @@ from tests.unit.domain.schedule_samples import (
 )
 
 HOUR = 3600.0
+WORK_OF_NINE = 30
+"""Twenty units to begin with, and one for each nominal time; the tenth is not looked at."""
 
 
 def paused_and_resumed(definition: ScheduleDefinition, first: float, last: float) -> Schedule:
@@ -357,7 +359,7 @@ def test_a_visit_makes_no_more_than_its_bound(monkeypatch: pytest.MonkeyPatch) -
 def test_a_visit_looks_at_no_more_than_its_bound(
     policy: str, rounds: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(occurrences, "MAX_FIRES_A_VISIT", 9)
+    monkeypatch.setattr(occurrences, "MAX_WORK", WORK_OF_NINE)
     definition = make_definition(misfire=misfire(policy))
     schedule = make_schedule(definition)
     for jobs in rounds:
@@ -373,7 +375,7 @@ def test_a_visit_looks_at_no_more_than_its_bound(
 def test_the_latest_is_made_where_only_exclusions_are_left_beyond_the_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(occurrences, "MAX_FIRES_A_VISIT", 9)
+    monkeypatch.setattr(occurrences, "MAX_WORK", WORK_OF_NINE)
     definition = make_definition(exclude=(ExcludedTimes(at(10), at(30)),))
     first = visit(make_schedule(definition), definition, at(20))
     assert ordered(first) == [9]
@@ -385,7 +387,7 @@ def test_the_latest_is_made_where_only_exclusions_are_left_beyond_the_bound(
 def test_the_rest_of_an_outage_that_was_cut_is_still_of_the_same_outage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(occurrences, "MAX_FIRES_A_VISIT", 9)
+    monkeypatch.setattr(occurrences, "MAX_WORK", WORK_OF_NINE)
     definition = make_definition(misfire=misfire("earliest"))
     first = visit(make_schedule(definition), definition, at(20)).schedule
     # The next tick is a minute later: one more nominal time is missed by then.
@@ -418,6 +420,13 @@ def test_every_time_that_an_outage_of_a_day_missed_is_in_doubt() -> None:
     definition = make_definition(misfire=misfire("skip"))
     decision = visit(make_schedule(definition), definition, at(1441))
     assert minutes(*decision.doubts) == [*range(1, 1441)]
+
+
+def test_doubts_are_looked_for_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    recurrence = recurrence_of(make_definition())
+    assert len(doubts.doubts_between(recurrence, at(0), at(60))) == 60
+    monkeypatch.setattr(doubts, "MAX_WORK", 5)
+    assert 0 < len(doubts.doubts_between(recurrence, at(0), at(60))) <= 6
 
 
 def test_of_a_long_outage_the_first_and_the_last_are_in_doubt(
@@ -520,7 +529,8 @@ def test_what_a_visit_saw_excluded_is_not_looked_up() -> None:
 def test_a_visit_goes_on_from_where_the_search_for_the_next_time_gave_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_recurrence, "MAX_EXCLUDED_IN_A_ROW", 100)
+    # Twenty units for each expression to begin with, and two for each minute.
+    monkeypatch.setattr(occurrences, "MAX_WORK_A_LOOK", 240)
     definition = make_definition(exclude=(ExcludedExpression("* 12-15 * * *"),))
     schedule = make_schedule(definition)
     visited = []
@@ -533,8 +543,64 @@ def test_a_visit_goes_on_from_where_the_search_for_the_next_time_gave_up(
 
 
 def test_what_is_excluded_for_twenty_years_wants_no_visit() -> None:
-    definition = make_definition("0 0 * * *", exclude=(ExcludedExpression("0 * * * *"),))
-    assert visit(make_schedule(definition), definition, NOON).schedule.next_at is None
+    definition = make_definition("0 0 * * *", exclude=(ExcludedExpression("0 0 * * *"),))
+    decision = visit(make_schedule(definition), definition, NOON)
+    assert (decision.schedule.next_at, decision.must_search_on) == (None, False)
+
+
+def test_a_search_that_takes_long_is_made_apart_from_the_visit() -> None:
+    # Nine in ten minutes it is excluded by what has to be asked anew each day.
+    definition = make_definition("0 0 * * *", exclude=(ExcludedExpression("* * * * *"),))
+    decision = visit(make_schedule(definition), definition, NOON)
+    reached = decision.schedule.next_at
+    assert decision.must_search_on
+    assert reached is not None
+    work = Work(rule.MAX_WORK)
+    recurrence = recurrence_of(definition)
+    assert occurrences.search_on(decision.schedule, definition, recurrence, work) is None
+    nearly = Work(occurrences.MAX_WORK_A_LOOK)
+    further = occurrences.search_on(decision.schedule, definition, recurrence, nearly)
+    assert further is not None
+    assert further > reached
+    ended = replace(decision.schedule, next_at=None)
+    assert occurrences.search_on(ended, definition, recurrence, work) is None
+
+
+# --- work and time ---
+
+
+def _decided(definition: ScheduleDefinition, schedule: Schedule, work: Work) -> Schedule:
+    return occurrences.decide(
+        schedule,
+        definition,
+        recurrence_of(definition),
+        now=at(20),
+        horizon=at(25),
+        work=work,
+    ).schedule
+
+
+def test_a_visit_that_is_late_stores_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule, "UNITS_BETWEEN_QUESTIONS", 1)
+    definition = make_definition(misfire=misfire("skip"))
+    schedule = make_schedule(definition)
+    for minute in range(1, 20):
+        schedule = _decided(definition, schedule, Work(10**6, lambda: False))
+        assert (schedule.cursor, schedule.next_at) == (at(minute), at(20))
+
+
+def test_a_visit_looks_no_further_than_it_knows_what_was_missed() -> None:
+    everything = (ExcludedExpression("* * * * *"),)
+    definition = make_definition("* * * * * *", exclude=everything, jitter_seconds=3600)
+    schedule = make_schedule(definition)
+    work = Work(400)
+    cut = _decided(definition, schedule, work)
+    # Half of the work is for that: twenty units for each expression, and two for each second.
+    assert schedule.cursor < cut.cursor <= NOON + timedelta(seconds=80)
+    assert cut.next_at == at(20)
+    later = make_definition("* * * * * *", exclude=everything, jitter_seconds=3600, start_at=at(19))
+    passed = _decided(later, make_schedule(later), Work(400))
+    assert NOON < passed.cursor < at(19), "it goes on, though nothing is to be decided yet"
 
 
 # --- jitter ---
@@ -667,12 +733,12 @@ def test_a_recurrence_is_asked_for_no_more_than_is_decided() -> None:
     recurrence = recurrence_of(definition)
 
     class Watched:
-        def fires(self, after: datetime, until: datetime) -> object:
+        def fires(self, after: datetime, until: datetime, work: Work) -> object:
             asked.append((after, until))
-            return recurrence.fires(after, until)
+            return recurrence.fires(after, until, work)
 
-        def search(self, after: datetime, until: datetime) -> Found | GivenUp | None:
-            return recurrence.search(after, until)
+        def search(self, after: datetime, until: datetime, work: Work) -> Found | GivenUp | None:
+            return recurrence.search(after, until, work)
 
     decision = occurrences.decide(
         make_schedule(definition),

@@ -132,6 +132,7 @@ def test_a_payload_is_renewed_long_before_its_end() -> None:
 def test_scaling_multiplies_the_protocol_and_leaves_the_retentions() -> None:
     standard, short = Timings(), Timings().scaled(0.1)
     kept = {"stall_bound", "deep_reread", "payload_kept", "payload_renewed_below"}
+    kept |= {"delay_rounding"}
     for field in fields(Timings):
         was, is_now = getattr(standard, field.name), getattr(short, field.name)
         if field.name in kept:

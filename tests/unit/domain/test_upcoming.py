@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain import rule as rules
 from hourhand.domain.recurrence import (
     ExcludedDate,
     ExcludedExpression,
@@ -15,8 +16,9 @@ from hourhand.domain.recurrence import (
     Rule,
     compile_rule,
 )
+from hourhand.domain.rule import Work
 from hourhand.domain.schedules import JournalEntry, Schedule, ScheduleDefinition, SkipReason
-from hourhand.domain.upcoming import MAX_EXCLUDED_IN_A_VIEW, first_fires, upcoming
+from hourhand.domain.upcoming import MAX_WORK_A_VIEW, first_fires, upcoming
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -117,7 +119,8 @@ SECONDLY_BY_DAY = compile_rule(
 def test_a_search_that_takes_long_is_broken_off_and_told_from_an_end() -> None:
     found = first_fires(_define(), SECONDLY_BY_DAY, after=NOW, count=2)
     assert (found.times, found.is_cut) == ((), True)
-    hours = MAX_EXCLUDED_IN_A_VIEW * SECOND
+    # A second takes a unit for the rule and one for what excludes it.
+    hours = (MAX_WORK_A_VIEW // 2 - 100) * SECOND
     near = first_fires(_define(), SECONDLY_BY_DAY, after=NOW + 23 * HOUR - hours, count=2)
     assert (_hours(near.times), near.is_cut) == ([23, 23 + SECOND / HOUR], False)
     over = first_fires(_define(end_at=NOW + 5 * SECOND), SECONDLY_BY_DAY, after=NOW, count=2)
@@ -126,13 +129,16 @@ def test_a_search_that_takes_long_is_broken_off_and_told_from_an_end() -> None:
 
 def test_what_is_excluded_for_decades_is_an_end() -> None:
     rule = Rule(expressions=("0 * * * *",), exclude=(ExcludedExpression("0 */1 * * *"),))
-    found = first_fires(_define(), compile_rule(rule), after=NOW, count=1, most_excluded=10**6)
+    found = first_fires(_define(), compile_rule(rule), after=NOW, count=1, work=Work(10**6))
     assert (found.times, found.is_cut) == ((), False)
 
 
-def test_who_is_late_takes_what_was_found() -> None:
+def test_who_is_late_takes_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "UNITS_BETWEEN_QUESTIONS", 1)
+
     def find(count: int) -> tuple[list[float], bool]:
-        found = first_fires(_define(), HOURLY, after=NOW, count=count, is_late=lambda: True)
+        work = Work(10**6, lambda: False)
+        found = first_fires(_define(), HOURLY, after=NOW, count=count, work=work)
         return _hours(found.times), found.is_cut
 
     assert find(2) == ([1], True)

@@ -147,6 +147,20 @@ OPERATORS = (
     ),
     Scenario(
         move="request_cancel",
+        clause="token",
+        story="the request was sent twice; the job was redriven before the second copy arrived",
+        meanwhile={"generation": 3, "round": 2, "attempt": 1, "token": 2},
+        harm=keep.ONLY_THE_ATTEMPT_THAT_WAS_READ_IS_STOPPED,
+    ),
+    Scenario(
+        move="request_cancel",
+        clause="same_job",
+        story="the request was sent twice; its job was deleted, and another one has its id",
+        meanwhile={"created_at": after(-1)},
+        harm=keep.A_DELETED_JOB_CHANGES_NO_OTHER,
+    ),
+    Scenario(
+        move="request_cancel",
         clause="not_asked_yet",
         story="another asked before",
         meanwhile={"cancel_requested_at": after(-5)},

@@ -139,6 +139,20 @@ def test_a_payload_that_does_not_fit_names_the_fields(
     assert isinstance(caught.value, NotRetryable)
 
 
+def untyped(ctx: Any, payload: Any) -> None: ...
+
+
+def of_a_dict(ctx: Any, payload: dict[str, Any]) -> None: ...
+
+
+@pytest.mark.parametrize("function", [untyped, of_a_dict, for_choosy])
+@pytest.mark.parametrize("text", ["", "{hunter2", "[" * 100_000], ids=["empty", "broken", "deep"])
+def test_a_stored_payload_that_is_not_json_is_never_retried(function: Any, text: str) -> None:
+    with pytest.raises(InvalidPayload) as caught:
+        bind(function, text)
+    assert "hunter2" not in str(caught.value)
+
+
 def test_the_message_never_quotes_the_payload() -> None:
     with pytest.raises(InvalidPayload) as caught:
         bind(for_choosy, '{"word": "hunter2"}')

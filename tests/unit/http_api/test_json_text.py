@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain.errors import BadRequest
+from hourhand.http_api import json_text
 from hourhand.http_api.json_text import read_json, write_json
 
 ANY_TEXT = st.text(st.characters())
@@ -52,6 +53,27 @@ def test_a_repeated_name_is_repeated_only_in_part() -> None:
     with pytest.raises(BadRequest) as caught:
         read_json(f"{{{name}: 1, {name}: 2}}")
     assert len(caught.value.detail) < 200
+
+
+class CountedName(str):
+    """A name that counts how often it is compared with another."""
+
+    compared = 0
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_a_repeated_name_is_found_by_work_in_proportion_to_the_names() -> None:
+    names = [f"k{number}" for number in range(3_000)]
+    pairs = [(CountedName(name), 0) for name in [*names, "twice", "twice"]]
+    CountedName.compared = 0
+    with pytest.raises(BadRequest, match="'twice' is given twice"):
+        json_text._unique_names(list(pairs))
+    assert CountedName.compared < 3 * len(pairs)
 
 
 @given(JSON_VALUES)

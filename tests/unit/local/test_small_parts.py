@@ -205,6 +205,8 @@ def test_telemetry_and_handlers_lines_become_news() -> None:
     telemetry.warning("Not well.")
     telemetry.count("ticks", 2)
     telemetry.observe("lateness_ms", 3.5)
+    telemetry.gauge("dead_jobs", 0, "Count")
+    telemetry.gauge("dead_jobs", 2, "Count")
     telemetry.flush()
     logger = telling_logger("worker-1", heard.append)
     logger.warning("From a handler.", extra={"job_id": "j"})
@@ -214,6 +216,7 @@ def test_telemetry_and_handlers_lines_become_news() -> None:
         Logged(name="worker-1", sentence="Not well.", is_warning=True),
         Measured(name="worker-1", values={"ticks": (2,)}),
         Measured(name="worker-1", values={"lateness_ms": (3.5,)}),
+        Measured(name="worker-1", values={"dead_jobs": (2,)}),
         Logged(
             name="worker-1", sentence="From a handler.", is_warning=True, fields={"job_id": "j"}
         ),

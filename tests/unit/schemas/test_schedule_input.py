@@ -322,3 +322,11 @@ def test_equal_schedules_have_equal_definitions() -> None:
     reversed_ = ScheduleInput.parse(dict(reversed(WHOLE.items())))
     assert reversed_.definition == ScheduleInput.parse(WHOLE).definition
     assert schedule(retry={}).definition == schedule(misfire={}, keep={}).definition == DEFAULT
+
+
+def test_what_is_said_of_long_expressions_is_short() -> None:
+    long = ["rate(" + "9" * 900 + f"{number} minutes)" for number in range(10)]
+    with pytest.raises(InvalidInput) as caught:
+        ScheduleInput.parse({"handler": "greet", "expression": long})
+    assert len(caught.value.errors) == 10
+    assert all(len(error.message) <= 400 for error in caught.value.errors)

@@ -12,6 +12,7 @@ from hourhand.domain.schedules import Calendar, Schedule, ScheduleDefinition
 from hourhand.domain.timings import Timings
 from hourhand.services.backfill_work import BackfillWork
 from hourhand.services.contents import ContentKeeper
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.filing import Filing
 from hourhand.services.occurrence_jobs import OccurrenceJobs
 from hourhand.services.operations import OperationsService
@@ -45,6 +46,7 @@ class Bench:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.chance = FakeChance()
+        self.ids = DerivedIds(MemoryControlStore(), self.chance)
         self.timings = Timings()
         self.telemetry = RecordingTelemetry()
         self.schedules = MemoryScheduleStore()
@@ -113,7 +115,7 @@ class Bench:
         control, clock, timings = MemoryControlStore(), self.clock, self.timings
         contents = ContentKeeper(jobs, MemoryObjectStore())
         filing = Filing(jobs, control, clock, timings)
-        sender = Sender(jobs, self.queues, clock, self.telemetry)
+        sender = Sender(jobs, self.queues, clock, self.telemetry, timings.delay_rounding)
         common: dict[str, Any] = {
             "jobs": jobs,
             "contents": contents,
@@ -129,7 +131,7 @@ class Bench:
             schedules=schedules,
             jobs=jobs,
             recurrences=self.recurrences,
-            occurrence_jobs=OccurrenceJobs(handlers=handlers, **common),
+            occurrence_jobs=OccurrenceJobs(handlers=handlers, ids=self.ids, **common),
             operations=OperationsService(recovery=recovery, **common),
             chance=self.chance,
             telemetry=self.telemetry,

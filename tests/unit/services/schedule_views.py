@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job
 from hourhand.domain.schedules import JournalEntry, Schedule
-from hourhand.testing import START
+from hourhand.testing import FAKE_SECRET, START
 from tests.world.world import World
 
 MINUTELY = "* * * * *"
@@ -33,7 +33,7 @@ def stored(world: World, schedule_id: str = "s") -> Schedule:
 
 def job_at(world: World, minutes: float, schedule_id: str = "s", salt: str = "") -> Job:
     """Return the job of a nominal time."""
-    return world.job(occurrence_job_id(schedule_id, at(minutes), salt))
+    return world.job(occurrence_job_id(FAKE_SECRET, schedule_id, at(minutes), salt))
 
 
 def job_minutes(world: World) -> list[float]:

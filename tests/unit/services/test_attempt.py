@@ -12,7 +12,7 @@ from hourhand.ports import Finished, Outgoing, Pulse
 from hourhand.services.attempt import HAND_BACK_DELAY, MAX_TRIES
 from hourhand.services.contents import INLINE_RESULT_BYTES, ITEM_BYTES
 from hourhand.services.execution import Disposition
-from hourhand.testing import START, Faults
+from hourhand.testing import START, Faults, When
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
@@ -192,6 +192,92 @@ def test_a_handler_that_still_runs_is_not_met_by_its_own_retry(world: World) -> 
     assert world.job(job).due_at == START + HAND_BACK_DELAY
 
 
+def test_the_retry_of_a_handler_that_still_runs_is_announced_for_its_late_time(
+    world: World,
+) -> None:
+    world.submit(retry={"base_seconds": 0, "jitter": "none"})
+    ignored_its_limit = Finished(outcome=Outcome.TIMED_OUT, error=make_error(), still_runs=True)
+    world.deliver(lambda *_: ignored_its_limit)
+    world.advance(HAND_BACK_DELAY.total_seconds() - 1)
+    assert not world.receive(), "its handler may still be running"
+    world.advance(1)
+    assert len(world.receive()) == 1
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_the_end_of_a_job_whose_handler_still_runs_is_settled_by_a_tick(
+    world: World, is_cancelled: bool
+) -> None:
+    job = world.submit(retry={"max_attempts": 1}, payload="x" * 300_000)
+
+    def ignore_it(running: Job, _pulse: Pulse) -> Finished:
+        if is_cancelled:
+            world.api.operations.cancel(running.id, actor="caller")
+        return Finished(outcome=Outcome.TIMED_OUT, error=make_error(), still_runs=True)
+
+    world.deliver(ignore_it)
+    after = world.job(job)
+    assert after.status is (JobStatus.CANCELLED if is_cancelled else JobStatus.DEAD)
+    assert after.due_at is not None, "what is owed is not paid yet"
+    assert not world.queues.dead_letters
+    world.tick()
+    assert world.job(job).due_at is None
+    assert len(world.queues.dead_letters) == (0 if is_cancelled else 1)
+
+
+@pytest.mark.parametrize("clock_step", [timedelta(0), timedelta(minutes=-5)])
+def test_a_lease_never_ends_later_by_the_monotonic_clock_than_others_see(
+    world: World, clock_step: timedelta
+) -> None:
+    world.submit()
+    ends: list[float] = []
+
+    def beat(running: Job, pulse: Pulse) -> Finished:
+        ends.append(pulse.lease_ends_at - world.clock.monotonic())
+        world.advance(15)
+        world.clock.correct(clock_step)
+        assert pulse.beat(None) == "alive"
+        ends.append(pulse.lease_ends_at - world.clock.monotonic())
+        return succeed(running, pulse)
+
+    world.deliver(beat)
+    assert ends == [45, 45]
+
+
+def test_a_heartbeat_without_an_answer_extends_no_lease(world: World) -> None:
+    world.submit()
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2)
+    worker = world.process(faults).worker
+
+    def beat(running: Job, pulse: Pulse) -> Finished:
+        before = pulse.lease_ends_at
+        world.advance(15)
+        assert pulse.beat(None) == "alive"
+        assert pulse.lease_ends_at == before
+        world.advance(15)
+        assert pulse.beat(None) == "alive"
+        assert pulse.lease_ends_at == before + 30
+        return succeed(running, pulse)
+
+    world.deliver(beat, worker)
+
+
+def test_time_until_the_handler_begins_counts_on_its_lease(world: World) -> None:
+    world.submit()
+    faults = Faults()
+    faults.interrupt("jobs.transition", lambda: world.advance(5), when=When.AFTER)
+    worker = world.process(faults).worker
+    left: list[float] = []
+
+    def look(running: Job, pulse: Pulse) -> Finished:
+        left.append(pulse.lease_ends_at - world.clock.monotonic())
+        return succeed(running, pulse)
+
+    world.deliver(look, worker)
+    assert left == [40]
+
+
 def test_a_failure_without_a_word_is_retried(world: World) -> None:
     job = world.submit()
     world.deliver(lambda *_: Finished(outcome=Outcome.FAILED))
@@ -358,7 +444,7 @@ def test_a_job_that_is_handed_back_is_due_again_once_the_process_had_time_to_end
     assert (after.status, after.attempt, after.due_at) == (
         JobStatus.RETRYING,
         0,
-        START + 12 * SECOND,
+        START + 10 * SECOND + HAND_BACK_DELAY,
     )
     assert after.history[-1].kind is EventKind.HANDED_BACK
     assert world.telemetry.total("commits_refused") == 1, "its handler went on for nothing"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,6 +15,7 @@ from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.overlap import OverlapPolicy
 from hourhand.domain.recurrence import ExcludedTimes
+from hourhand.domain.recurrence._exclusions import UNITS_TO_START
 from hourhand.domain.schedules import (
     Backfill,
     BackfillOrder,
@@ -24,7 +25,7 @@ from hourhand.domain.schedules import (
     ScheduleDefinition,
 )
 from hourhand.services import backfill_work
-from hourhand.testing import START, Crash, Faults, When, make_job
+from hourhand.testing import FAKE_SECRET, START, Crash, Faults, When, make_job
 from tests.unit.services.schedule_bench import Bench, define
 
 HOUR = timedelta(hours=1)
@@ -69,7 +70,7 @@ class BackfillBench(Bench):
 
     def of(self, number: int, salt: str = "") -> str:
         """Return the id of the job of a nominal time, counted from 0."""
-        return occurrence_job_id("s", FIRST + number * HOUR, salt)
+        return occurrence_job_id(FAKE_SECRET, "s", FIRST + number * HOUR, salt)
 
     def put_job(self, number: int, status: JobStatus, **fields: Any) -> Job:
         job = make_job(id=self.of(number), status=status, schedule_id="s", **fields)
@@ -146,6 +147,20 @@ def test_a_job_that_was_forgotten_takes_no_room(
     monkeypatch.setattr(backfilling, "MAX_WAITING", 0)
     bench.begin(waiting=("unknown",))
     assert bench.step()[0].waiting == (bench.of(0),)
+
+
+def test_while_there_is_no_room_nothing_is_computed(
+    bench: BackfillBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfilling, "MAX_WAITING", 1)
+    bench.begin()
+    before, _ = bench.step()
+
+    def list_rest(*_: object) -> NoReturn:
+        raise AssertionError("It takes half a second, at each tick.")
+
+    monkeypatch.setattr(backfill_work, "list_rest", list_rest)
+    assert bench.step() == (before, ())
 
 
 def test_jobs_that_ended_are_noted_though_there_is_no_room_for_others(
@@ -284,6 +299,17 @@ def test_a_calendar_that_changes_midway_costs_no_nominal_time_but_those_it_exclu
     made = {job.occurrence for job in bench.jobs.jobs().values()}
     assert {FIRST + n * HOUR for n in range(5) if n not in (first, first + 1)} <= made
     assert backfill.total == backfill.position == backfill.made == len(made)
+
+
+def test_what_one_step_cannot_count_out_is_left_to_the_next_ones(
+    bench: BackfillBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.begin()
+    # Its calendars may make each time so expensive meanwhile that few are counted at a time.
+    monkeypatch.setattr(backfilling, "MAX_WORK", UNITS_TO_START + 3)
+    steps = [bench.step()[0] for _ in range(3)]
+    assert [(b.position, b.is_done) for b in steps] == [(2, False), (4, False), (5, True)]
+    assert bench.told() == [(FIRST + n * HOUR, "") for n in range(5)]
 
 
 def test_a_step_that_another_visit_took_as_well_counts_once(bench: BackfillBench) -> None:

@@ -181,7 +181,8 @@ def test_a_range_of_too_many_nominal_times_is_refused_naming_their_number(
 def test_a_range_of_more_than_can_be_counted_is_refused(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfilling, "MAX_COUNTED_FIRES", 3)
+    # Twenty units to begin with, and one for each time.
+    monkeypatch.setattr(backfilling, "MAX_WORK", 24)
     bench.put(define())
     with pytest.raises(InvalidInput) as refused:
         _start(bench)

@@ -62,6 +62,21 @@ def test_a_key_in_progress_passes_to_the_next_attempt_and_not_back(
     assert guard.finish(second, "null", RESULT)
 
 
+@pytest.mark.parametrize("is_done", [False, True], ids=["in progress", "done"])
+def test_the_next_job_of_a_key_takes_it_over_and_the_one_before_learns_it(
+    guard: IdempotencyGuard, is_done: bool
+) -> None:
+    next_job = replace(KEYED, created_at=START + timedelta(days=7))
+    guard.begin(KEYED, "null")
+    guard.finish(KEYED, "null", RESULT)
+    assert guard.begin(next_job, "null") == RUN
+    if is_done:
+        assert guard.finish(next_job, "null", make_content('"next"'))
+    zombie = replace(KEYED, token=2)
+    assert guard.begin(zombie, "null").state is KeyState.TAKEN
+    assert not guard.finish(zombie, "null", RESULT)
+
+
 def test_a_key_belongs_to_its_tenant(guard: IdempotencyGuard) -> None:
     guard.begin(KEYED, "null")
     assert guard.begin(replace(KEYED, id="job-2", tenant="t"), "null") == RUN

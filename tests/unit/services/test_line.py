@@ -98,6 +98,14 @@ def test_under_skip_nobody_is_looked_for(world: World) -> None:
     assert [call.method for call in faults.calls].count("read_slots") == 1, "at its admission"
 
 
+def test_an_error_that_nobody_foresaw_costs_the_wait_alone(world: World, waiting: Job) -> None:
+    faults = Faults()
+    faults.fail("jobs.get_many", OSError("AccessDenied"))
+    end_run(world, 0, by=world.process(faults).worker)
+    assert world.telemetry.total("nudges_failed") == 1
+    assert world.job(waiting).due_at == IN_A_MINUTE
+
+
 @pytest.mark.parametrize("method", ["slots.read_slots", "jobs.get_many", "jobs.transition"])
 def test_a_call_that_fails_is_told_and_costs_the_wait_alone(
     world: World, waiting: Job, method: str

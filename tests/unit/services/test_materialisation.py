@@ -19,7 +19,9 @@ from hourhand.testing import START, Crash, Faults, When, make_job
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
+    job_at,
     job_minutes,
+    reason_of,
     recorded,
     statuses,
     stored,
@@ -358,6 +360,44 @@ def test_pages_beyond_what_a_history_tells_of_are_forgotten(world: World) -> Non
     assert definition_of(world).keep == Keep(succeeded=20, failed=0)
 
 
+# --- a visit that stands still ---
+
+
+def _missed_meanwhile(world: World) -> None:
+    """Let another scheduler count as missed what this one is about to make."""
+    world.advance(900)
+    world.tick()
+
+
+def test_a_visit_that_stood_still_makes_no_job_for_what_was_recorded_as_missed(
+    world: World,
+) -> None:
+    misfire = {"policy": "all", "window_seconds": 60}
+    world.put_schedule("s", expression="10 9 * * *", misfire=misfire)
+    world.advance(400)
+    faults = Faults()
+    faults.interrupt("slots.read_slots", lambda: _missed_meanwhile(world))
+    world.tick(world.process(faults).scheduler)
+    world.settle()
+    assert job_minutes(world) == []
+    assert told(world) == [(10, 1, "window")]
+
+
+def test_a_job_made_by_a_visit_that_stood_still_at_its_put_ends_with_the_recorded_reason(
+    world: World,
+) -> None:
+    world.put_schedule("s", expression="10 9 * * *", misfire={"policy": "skip"})
+    world.advance(400)
+    faults = Faults()
+    faults.interrupt("jobs.put", lambda: _missed_meanwhile(world))
+    world.tick(world.process(faults).scheduler)
+    world.settle()
+    job = job_at(world, 10)
+    assert (job.status, job.token, reason_of(job)) == (JobStatus.CANCELLED, 0, "misfire")
+    (row,) = world.api.occurrences.history("s", limit=10, cursor=None).entries
+    assert (row.entry.reason, row.job_id) == ("misfire", None)
+
+
 # --- backfills ---
 
 
@@ -404,6 +444,27 @@ def test_a_schedule_with_a_backfill_to_work_off_stays_due(world: World) -> None:
     assert steps.seen == [("b", 0), ("c", 0)]
     assert (after.backfills, after.next_at) == (("b", "c"), START)
     assert job_minutes(world) == [1, 2, 3, 4, 5]
+
+
+def test_a_backfill_waits_for_the_next_visit_where_this_one_has_no_time_left(
+    world: World,
+) -> None:
+    put(world)
+    with_backfills(world, "b")
+    steps = Steps()
+    visitor = replace(materialiser(world), backfills=steps)
+    schedule, now = stored(world), world.clock.now()
+    definition = world.schedules.get_definitions([("s", schedule.definition)])
+    begun = visitor.begin(
+        schedule,
+        definition["s", schedule.definition],
+        now=now,
+        horizon=now + timedelta(seconds=300),
+        actor="tick",
+        may_go_on=lambda: False,
+    )
+    after = visitor.finish(begun, now=now, actor="tick")
+    assert (steps.seen, after.backfills, after.next_at) == ([], ("b", "gone"), now)
 
 
 def test_a_backfill_that_is_done_is_dropped(world: World) -> None:

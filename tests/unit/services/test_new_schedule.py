@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.recurrence import ExcludedExpression, _recurrence
+from hourhand.domain.recurrence import ExcludedExpression
 from hourhand.domain.schedules import CalendarName, ScheduleDefinition
+from hourhand.services import new_schedule
 from hourhand.services.new_schedule import ScheduleCheck, is_rate, settle_anchor
 from hourhand.testing import START, MemoryHandlerDirectory
 from tests.unit.services.schedule_bench import Bench, define
@@ -19,7 +20,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(_recurrence, "MAX_EXCLUDED_IN_A_ROW", 100)
+    monkeypatch.setattr(new_schedule, "MAX_WORK", 250)
     return Bench()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hourhand.domain.actions import Judgement
 from hourhand.domain.buckets import bucket_of
-from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer
 from hourhand.domain.model import EventKind, Job, JobStatus, Outcome
 from hourhand.ports import Finished, Pulse
 from hourhand.services.execution import Disposition
@@ -19,6 +19,7 @@ from hourhand.services.newer import (
     LEFT_TO_NEWER_FOR,
     MAX_READS,
     read_known,
+    sparing,
     tell_newer,
 )
 from hourhand.services.sweep import Sweep
@@ -243,3 +244,23 @@ def test_a_snooze_keeps_the_reason_that_the_runner_gives(world: World) -> None:
     wait = Finished(outcome=Outcome.SNOOZED, error=make_error(), retry_after=START - START)
     world.deliver(lambda *_: wait)
     assert world.job(job).history[-1].reason == make_error().type
+
+
+@pytest.mark.parametrize("error", [Unavailable("throttled"), WrittenByNewer("2", ids=("b",))])
+def test_what_cannot_be_understood_is_left_out_and_all_else_is_raised(error: HourhandError) -> None:
+    told: list[str] = []
+    broken: dict[str, Exception] = {"b": ValueError("damaged")}
+
+    def read(ids: Sequence[str]) -> dict[str, str]:
+        for each in ids:
+            if each in broken:
+                raise broken[each]
+        return {each: each.upper() for each in ids}
+
+    spared = sparing(read, lambda each, error: told.append(f"{each}: {error}"))
+    assert spared(["a", "b", "c"]) == {"a": "A", "c": "C"}
+    assert told == ["b: damaged"]
+    broken["c"] = error
+    for ids in (["c", "a"], ["a", "b", "c"]):
+        with pytest.raises(type(error)):
+            spared(ids)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain import rule
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import EventKind, Job, JobStatus
@@ -22,7 +23,7 @@ from hourhand.schedule_ports import JournalPage
 from hourhand.services import occurrences
 from hourhand.services.cursors import seal
 from hourhand.services.occurrences import OccurrencePage, OccurrenceQueries, Preview
-from hourhand.testing import START, Faults, make_event, make_job
+from hourhand.testing import FAKE_SECRET, START, Faults, make_event, make_job
 from tests.unit.services.schedule_bench import Bench, define
 
 HOUR = timedelta(hours=1)
@@ -40,6 +41,7 @@ class HistoryBench(Bench):
             recurrences=self.recurrences,
             clock=self.clock,
             telemetry=self.telemetry,
+            ids=self.ids,
         )
 
     def history(self, limit: int = 50, cursor: str | None = None) -> OccurrencePage:
@@ -62,7 +64,7 @@ class HistoryBench(Bench):
         self.schedules.put_journal_page("s", JournalPage(entries=entries, tag=tag))
 
     def put_job(self, hour: float, status: JobStatus, salt: str = "", **fields: Any) -> Job:
-        job_id = occurrence_job_id("s", START + hour * HOUR, salt)
+        job_id = occurrence_job_id(FAKE_SECRET, "s", START + hour * HOUR, salt)
         job = make_job(id=job_id, status=status, schedule_id="s", **fields)
         self.jobs.put(job)
         return job
@@ -100,6 +102,27 @@ def test_the_newest_entries_come_first_whether_in_the_hot_item_or_in_pages(
     assert page.next_cursor is None
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_time_that_was_skipped_and_then_backfilled_is_told_once(
+    bench: HistoryBench, count: int
+) -> None:
+    bench.put(define(), journal=(_skipped(-9, SkipReason.MISFIRE, count), _made(-2)))
+    bench.put_page(_made(-9), tag="backfill")
+    bench.put_job(-9, JobStatus.SUCCEEDED)
+    rows = [
+        ((each.entry.first - START) / HOUR, each.entry.count, each.entry.reason, each.skipped_first)
+        for each in bench.history().entries
+    ]
+    run = [(-8, 3, "misfire", None)] if count > 1 else []
+    assert rows == [(-2, 1, None, None), *run, (-9, 1, None, "misfire")]
+    assert bench.whole(limit=1) == [-2, *([-8] if run else []), -9]
+
+
+def test_a_broken_schedule_still_has_a_history(bench: HistoryBench) -> None:
+    bench.put(define("never"), journal=(_made(-2), _made(-1)))
+    assert (_hours(bench.history()), bench.history().upcoming) == ([-1, -2], ())
+
+
 def test_an_entry_is_told_with_its_job_or_with_the_reason_why_there_is_none(
     bench: HistoryBench,
 ) -> None:
@@ -116,7 +139,7 @@ def test_an_entry_is_told_with_its_job_or_with_the_reason_why_there_is_none(
 def test_a_job_that_is_gone_is_told_by_its_id(bench: HistoryBench) -> None:
     bench.put(define(), journal=(_made(-1),))
     [record] = bench.history().entries
-    assert (record.job, record.job_id) == (None, occurrence_job_id("s", START - HOUR))
+    assert (record.job, record.job_id) == (None, occurrence_job_id(FAKE_SECRET, "s", START - HOUR))
 
 
 def test_what_was_made_ahead_of_its_time_is_no_past(bench: HistoryBench) -> None:
@@ -141,10 +164,11 @@ def test_what_was_written_twice_is_told_once_as_the_hot_item_has_it(bench: Histo
     assert page.entries[1].entry.count == 3
 
 
-def test_several_entries_of_one_nominal_time_are_told_each(bench: HistoryBench) -> None:
+def test_several_jobs_of_one_nominal_time_are_told_each(bench: HistoryBench) -> None:
     bench.put(define(), journal=(_skipped(-1), _made(-1), _made(-1, "b1")))
-    assert len(bench.history().entries) == 3
-    assert bench.whole(1) == [-1, -1, -1]
+    told = [(each.entry.salt, each.skipped_first) for each in bench.history().entries]
+    assert told == [("b1", None), ("", SkipReason.PAUSED)]
+    assert bench.whole(1) == [-1, -1]
 
 
 def test_a_history_of_a_schedule_that_does_not_exist_is_not_found(bench: HistoryBench) -> None:
@@ -398,6 +422,7 @@ def test_a_preview_stops_when_its_time_is_over(
     bench: HistoryBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(occurrences, "MAX_SECONDS_A_PREVIEW", -1.0)
+    monkeypatch.setattr(rule, "UNITS_BETWEEN_QUESTIONS", 1)
     preview = _preview(bench, define())
     assert [fire.at for fire in preview.fires] == [START + HOUR]
     assert preview.warnings[0].startswith("The search for further times took too long")

@@ -318,23 +318,30 @@ def test_the_object_of_a_job_that_ends_before_its_redriver_does_is_left_to_expir
     assert world.objects.finished() == {job.payload.key: world.job(job).keep_until}
 
 
-def test_a_redrive_stands_though_the_object_could_not_be_marked_again(world: World) -> None:
+ERRORS = [Unavailable(), OSError("KMS.DisabledException")]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_redrive_stands_though_the_object_could_not_be_marked_again(
+    world: World, error: Exception
+) -> None:
     job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
     world.api.operations.cancel(job.id, actor="caller")
     faults = Faults()
-    faults.throttle("objects.mark_live", nth=2)
+    faults.fail("objects.mark_live", error, nth=2)
     redriven = world.process(faults).api.operations.redrive(job.id, actor="caller")
     assert redriven.status is JobStatus.ENQUEUED
     told = "The objects of a redriven job could not be marked; they may expire."
     assert told in world.telemetry.sentences
 
 
+@pytest.mark.parametrize("error", ERRORS)
 def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
-    world: World,
+    world: World, error: Exception
 ) -> None:
     job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
     faults = Faults()
-    faults.throttle("objects.mark_finished")
+    faults.fail("objects.mark_finished", error)
     after = world.change(job, payload=1, by=world.process(faults).api)
     assert after == world.job(job)
     assert after.payload.text == "1"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hourhand.domain.buckets import bucket_start
-from hourhand.domain.errors import InvalidInput, NotFound
+from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.model import Attempt, EventKind, JobStatus, Outcome, Priority
 from hourhand.ports import Finished
 from hourhand.schemas import JobFilters
 from hourhand.services.leadership import LEADER
 from hourhand.services.queries import LatenessStats, QueueStats, percentile
-from hourhand.testing import START, make_job
+from hourhand.testing import START, Faults, make_job
 from tests.world.runs import Behaviour, fail, fail_for_good, make_error
 from tests.world.world import World
 
@@ -165,6 +165,20 @@ def test_queues_are_told_by_what_waits_runs_and_is_delayed(world: World) -> None
     assert (high.waiting, high.running, high.oldest_due_seconds) == (1, 1, 100)
     assert medium == QueueStats("default", Priority.MEDIUM, 0, 0, 0, 0)
     assert (low.delayed, low.oldest_due_seconds) == (1, 0)
+
+
+@pytest.mark.parametrize("error", [Unavailable(), OSError("AccessDenied"), KeyError("Attributes")])
+def test_queues_that_cannot_be_counted_leave_the_rest_of_the_statistics(
+    world: World, error: Exception
+) -> None:
+    world.submit(priority="high")
+    world.tick()
+    faults = Faults()
+    faults.fail("queues.counts", error)
+    stats = world.process(faults).api.queries.stats()
+    assert stats.last_tick_at == START
+    assert stats.queues == tuple(QueueStats("default", p, None, None, None, 0) for p in Priority)
+    assert world.telemetry.total("optional_requests_failed") == 1
 
 
 def test_the_last_tick_is_told_with_who_led_it(world: World) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.schedule_changes import annotate
 from hourhand.domain.schedules import Schedule
 from hourhand.domain.timings import Timings
@@ -58,9 +59,10 @@ def test_a_schedule_that_changes_all_the_time_is_given_up_and_told(bench: Bench)
     assert bench.schedule().note == ""
 
 
-def test_a_store_that_does_not_answer_is_told(bench: Bench) -> None:
+@pytest.mark.parametrize("error", [Unavailable("throttled"), OSError("throttled")])
+def test_a_store_that_does_not_answer_is_told(bench: Bench, error: Exception) -> None:
     faults = Faults()
-    faults.throttle("write")
+    faults.fail("write", error)
     note(bench, faults)
     [warning] = bench.telemetry.warnings
-    assert "throttled" in warning.fields["reason"]
+    assert warning.fields["reason"] == f"{type(error).__name__}: throttled"

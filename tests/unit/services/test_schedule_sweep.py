@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from hourhand.domain.ids import occurrence_job_id
+from hourhand.domain.model import Job, JobStatus
 from hourhand.schedule_ports import DUE_SHARDS
 from hourhand.services import schedule_sweep as module
 from hourhand.services.schedule_sweep import ScheduleSweep, VisitCounts, shards_in_turn
-from hourhand.testing import Faults
+from hourhand.services.scheduling import TICK_RESERVE_SECONDS
+from hourhand.testing import FAKE_SECRET, Faults
 from tests.unit.services.schedule_views import MINUTELY, at, job_minutes, stored, told
 from tests.world.world import World
 
@@ -147,6 +150,39 @@ def test_a_shard_that_cannot_be_read_stops_no_other(world: World, method: str) -
     assert "The schedules could not all be read" in world.telemetry.warnings[-1].sentence
 
 
+@pytest.mark.parametrize("method", ["get_many", "get_definitions"])
+def test_an_item_that_cannot_be_understood_stops_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    names = put_many(world, 40)
+    bad, read = names[7], getattr(world.schedules, method)
+
+    def misread(asked: Sequence[Any]) -> Any:
+        if any(bad in (each, each[0]) for each in asked):
+            raise ValueError("It is damaged.")
+        return read(asked)
+
+    monkeypatch.setattr(world.schedules, method, misread)
+    counts = run(world)
+    assert (counts.visited, counts.failed, counts.is_complete) == (39, 1, True)
+    assert world.telemetry.total("schedule_visits_failed") == 1
+    assert bad in str([w.fields for w in world.telemetry.warnings])
+    monkeypatch.undo()
+    assert run(world).visited == 1
+
+
+@pytest.mark.parametrize("method", ["read_due", "get_many", "get_definitions", "get_walk"])
+def test_an_error_that_no_adapter_translated_stops_no_other_shard(
+    world: World, method: str
+) -> None:
+    put_many(world, 40)
+    faults = Faults()
+    faults.fail(f"schedules.{method}", ValueError("It says no."))
+    counts = run(world, faults)
+    assert counts.visited + run(world).visited == 40
+    assert counts.visited > 0
+
+
 def test_a_walk_that_cannot_be_read_is_told_of(world: World) -> None:
     faults = Faults()
     faults.throttle("schedules.get_walk")
@@ -199,35 +235,63 @@ def test_each_minute_another_shard_is_first() -> None:
 # --- in the tick ---
 
 
-def test_a_tick_visits_first_so_that_its_sweep_finds_what_was_made(world: World) -> None:
+def test_a_tick_sweeps_before_it_visits_and_what_it_makes_is_sent_all_the_same(
+    world: World,
+) -> None:
     put_many(world, 3)
     report = world.tick()
-    assert report.schedules_visited == 3
-    assert report.entries >= 3 * 4
+    assert (report.schedules_visited, report.entries) == (3, 0)
+    jobs = [job for name in ("s000", "s001", "s002") for job in _jobs_of(world, name)]
+    assert len(jobs) == 3 * 4
+    assert all(job.is_sent for job in jobs)
+    # Each message is there: no later sweep needs to send one.
+    assert world.tick().dispatched == 0
+    world.settle()
+    assert [world.job(job).status for job in jobs] == [JobStatus.SUCCEEDED] * 12
 
 
-def test_visits_take_at_most_half_of_the_time_of_a_tick(world: World) -> None:
+def _jobs_of(world: World, name: str) -> list[Job]:
+    return [world.job(occurrence_job_id(FAKE_SECRET, name, at(minute))) for minute in range(1, 5)]
+
+
+def test_a_sweep_with_much_to_do_leaves_a_part_of_its_time_to_the_schedules(world: World) -> None:
     put_many(world, 30)
-    seconds = iter(range(60, 0, -1))
     left = [60.0]
 
-    def remaining() -> float:
-        left[0] = float(next(seconds, 1))
-        return left[0]
+    def pass_time() -> None:
+        left[0] -= 4.0
 
-    asked: list[float] = []
     scheduling = world.scheduler.scheduling
-    jobs = _Watched(scheduling.jobs, lambda: asked.append(left[0]))
-    watched = replace(scheduling, jobs=jobs)
-    report = watched.tick("tick", remaining)
-    assert 0 < report.schedules_visited < 30
-    # The sweep began with what was left.
-    assert asked[0] > 20
+    # Each read of a bucket takes so long that the sweep needs more than the tick has.
+    jobs = _Slow(scheduling.jobs, pass_time)
+    slow = replace(scheduling, jobs=jobs)
+    report = slow.tick("tick", lambda: left[0])
+    assert not report.completed
+    assert report.schedules_visited == 30
+    assert left[0] >= TICK_RESERVE_SECONDS
+
+
+def test_visits_end_when_the_time_of_the_tick_is_over(world: World) -> None:
+    put_many(world, 30)
+    left = [60.0]
+    scheduling = world.scheduler.scheduling
+    sweep = scheduling.schedule_sweep
+    materialiser = sweep.materialiser()
+
+    def visits() -> Any:
+        left[0] -= 26.0
+        return materialiser
+
+    report = replace(scheduling, schedule_sweep=replace(sweep, materialiser=visits)).tick(
+        "tick", lambda: left[0]
+    )
+    # The first of them began in time, and the second; the others are for the next tick.
+    assert 0 < report.schedules_visited <= 2 * module.VISITS_AT_ONCE
     assert world.tick().schedules_visited == 30 - report.schedules_visited
 
 
-class _Watched:
-    """A job store that tells when its index is read."""
+class _Slow:
+    """A job store whose index takes time to be read."""
 
     def __init__(self, jobs: Any, note: Callable[[], object]) -> None:
         self._jobs, self._note = jobs, note

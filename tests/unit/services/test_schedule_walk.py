@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -177,6 +178,27 @@ def test_a_schedule_whose_definition_is_gone_is_told_and_passed_over(bench: Walk
 
 
 # --- a change that not everybody knows of yet ---------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["get_many", "get_definitions"])
+def test_a_schedule_that_cannot_be_understood_is_told_and_passed_over(
+    bench: WalkBench, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    bench.put_many("a", "b", "c")
+    bench.change_calendar()
+    bench.clock.advance(SETTLED_SECONDS)
+    read = getattr(bench.schedules, method)
+
+    def misread(asked: Sequence[Any]) -> Any:
+        if any("b" in (each, each[0]) for each in asked):
+            raise ValueError("It is damaged.")
+        return read(asked)
+
+    monkeypatch.setattr(bench.schedules, method, misread)
+    assert bench.step() == ["a", "c"]
+    (told, *_) = [w.fields for w in bench.telemetry.warnings]
+    assert (told["schedule_id"], told["reason"]) == ("b", "It is damaged.")
+    assert bench.step() == []
 
 
 def test_a_change_takes_effect_at_once_and_again_when_everybody_knows_of_it(

@@ -367,14 +367,38 @@ def test_the_unresolved_dead_jobs_are_told_each_tick_until_somebody_redrives_the
     assert world.telemetry.values("dead_jobs") == [3, 2]
 
 
-def test_a_tick_whose_dead_jobs_cannot_be_counted_is_a_tick_all_the_same(world: World) -> None:
-    _due_jobs(world, 1)
+def test_a_tick_writes_no_gauge_of_zero(world: World) -> None:
+    world.tick()
+    for gauge in ("dead_jobs", "oldest_due_age_s", "skew_ms"):
+        assert world.telemetry.values(gauge) == []
+    assert world.telemetry.total("ticks") == 1
+
+
+def test_a_tick_without_metrics_does_not_read_the_index_of_the_dead(world: World) -> None:
+    world.submit(retry={"max_attempts": 1})
+    world.deliver(fail)
     faults = Faults()
     faults.throttle("jobs.count_dead")
+    scheduler = world.process(faults).scheduler
+    scheduling = replace(scheduler.scheduling, counts_dead=False)
+    world.tick(replace(scheduler, scheduling=scheduling))
+    assert world.telemetry.values("dead_jobs") == []
+    assert "The dead jobs could not be counted." not in world.telemetry.sentences
+    assert world.telemetry.total("ticks") == 1
+
+
+@pytest.mark.parametrize("error", [Unavailable(), KeyError("Count"), OSError("AccessDenied")])
+def test_a_tick_whose_dead_jobs_cannot_be_counted_is_a_tick_all_the_same(
+    world: World, error: Exception
+) -> None:
+    _due_jobs(world, 1)
+    faults = Faults()
+    faults.fail("jobs.count_dead", error)
     report = world.tick(world.process(faults).scheduler)
     assert (report.dispatched, report.completed) == (1, True)
     assert world.telemetry.values("dead_jobs") == []
     assert world.telemetry.sentences[-1] == "The dead jobs could not be counted."
+    assert world.telemetry.total("optional_requests_failed") == 1
     assert world.telemetry.total("ticks") == 1
 
 

@@ -6,16 +6,18 @@ from datetime import timedelta
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import EventKind, Job, JobStatus, Priority
-from hourhand.domain.timings import SQS_MAX_DELAY
+from hourhand.domain.timings import SQS_MAX_DELAY, Timings
 from hourhand.services.sending import Sender, message_of, outgoing_of
+from hourhand.settings import read_settings
 from hourhand.testing import START, Faults, make_job
 from tests.world.world import World
 
 
 def _sender(world: World, faults: Faults) -> Sender:
     jobs, queues = faults.wrap(world.store, "jobs"), faults.wrap(world.queues, "queues")
-    return Sender(jobs, queues, world.clock, world.telemetry)
+    return Sender(jobs, queues, world.clock, world.telemetry, timedelta(0))
 
 
 @pytest.fixture
@@ -39,17 +41,41 @@ def test_a_message_of_a_job_that_left_the_index_is_due_when_it_was_asked_for() -
 
 
 @pytest.mark.parametrize(
-    ("seconds", "delay"), [(-5, 0), (0, 0), (0.999, 0), (1.001, 1), (900, 900), (5000, 900)]
+    ("seconds", "down", "nearest", "up"),
+    [
+        (-5, 0, 0, 0),
+        (-0.001, 0, 0, 0),
+        (0, 0, 0, 0),
+        (0.001, 0, 0, 1),
+        (0.499, 0, 0, 1),
+        (0.5, 0, 1, 1),
+        (0.999, 0, 1, 1),
+        (1, 1, 1, 1),
+        (1.001, 1, 1, 2),
+        (899.9, 899, 900, 900),
+        (900, 900, 900, 900),
+        (5000, 900, 900, 900),
+    ],
 )
-def test_a_delay_is_rounded_down_and_at_most_what_sqs_takes(seconds: float, delay: int) -> None:
+def test_a_delay_is_rounded_as_it_is_set_and_at_most_what_sqs_takes(
+    seconds: float, down: int, nearest: int, up: int
+) -> None:
     job = make_job(due_at=START + timedelta(seconds=seconds))
-    assert outgoing_of(job, START).delay_seconds == delay <= SQS_MAX_DELAY.total_seconds()
+    for name, delay in (("down", down), ("nearest", nearest), ("up", up)):
+        timings = read_settings({"HOURHAND_DELAY_ROUNDING": name}, ()).timings
+        outgoing = outgoing_of(job, START, timings.delay_rounding)
+        assert outgoing.delay_seconds == delay <= SQS_MAX_DELAY.total_seconds()
+
+
+def test_delays_are_rounded_to_nearest_where_nothing_else_is_set() -> None:
+    nearest = read_settings({"HOURHAND_DELAY_ROUNDING": "nearest"}, ()).timings
+    assert read_settings({}, ()).timings == nearest == Timings()
 
 
 def test_a_message_goes_to_the_queue_that_the_job_is_in_unless_it_is_raised() -> None:
     job = make_job(queue=Priority.LOW)
-    assert outgoing_of(job, START).queue is Priority.LOW
-    assert outgoing_of(job, START, Priority.HIGH).queue is Priority.HIGH
+    assert outgoing_of(job, START, timedelta(0)).queue is Priority.LOW
+    assert outgoing_of(job, START, timedelta(0), Priority.HIGH).queue is Priority.HIGH
 
 
 def test_nothing_is_sent_of_jobs_that_were_not_announced_or_began_already(world: World) -> None:
@@ -83,24 +109,32 @@ def test_a_retry_that_could_not_be_sent_stays_a_retry(world: World) -> None:
     assert (world.job(job).status, world.job(job).enqueued_at) == (JobStatus.RETRYING, None)
 
 
-def test_a_queue_without_an_answer_takes_every_message_back(world: World, announced: Job) -> None:
+ERRORS = [Unavailable(), OSError("KMS.DisabledException"), KeyError("Successful")]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_queue_without_an_answer_takes_every_message_back(
+    world: World, announced: Job, error: Exception
+) -> None:
     faults = Faults()
-    faults.throttle("send")
+    faults.fail("send", error)
     _sender(world, faults).send_announced([announced], "caller")
     assert not world.job(announced).is_sent
 
 
+@pytest.mark.parametrize("error", ERRORS)
 def test_where_nothing_answers_the_sweep_will_miss_the_message(
-    world: World, announced: Job
+    world: World, announced: Job, error: Exception
 ) -> None:
     faults = Faults()
-    faults.throttle("send")
-    faults.throttle("transition")
+    faults.fail("send", error)
+    faults.fail("transition", error)
     _sender(world, faults).send_announced([announced], "caller")
     assert world.job(announced).is_sent
     assert [line.sentence for line in world.telemetry.warnings] == [
         "A message was not accepted; the next tick sends it.",
-        "A failed send could not be noted; the sweep will miss the message.",
+        "Could not record the failed send. The sweep will detect that the message is "
+        "missing and send it again.",
     ]
     world.settle()
     assert world.job(announced).status is JobStatus.SUCCEEDED

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.skew import SkewVerdict
 from hourhand.services.skew_audit import SkewAudit
 from hourhand.testing import Faults
@@ -34,7 +35,8 @@ def test_a_clock_is_judged_by_how_far_it_is_off_and_corrected(
     assert report.verdict is verdict
     assert abs(report.size - timedelta(seconds=abs(skew_seconds))) <= MILLISECOND
     assert abs(clock.now() - world.clock.now()) <= MILLISECOND
-    assert world.telemetry.values("skew_ms") == [report.size / MILLISECOND]
+    skew_ms = report.size / MILLISECOND
+    assert world.telemetry.values("skew_ms") == ([skew_ms] if skew_ms else [])
     assert len(world.telemetry.warnings) == (verdict is not SkewVerdict.FINE)
     assert audit.run().verdict is SkewVerdict.FINE, "it was corrected"
 
@@ -47,10 +49,12 @@ def test_a_probe_without_an_answer_says_nothing_against_the_clock(world: World) 
     assert not world.telemetry.metrics
 
 
-def test_a_queue_that_does_not_answer_is_told_and_no_more(world: World) -> None:
+@pytest.mark.parametrize("error", [Unavailable(), KeyError("MessageId"), OSError("AccessDenied")])
+def test_a_probe_that_fails_in_any_way_is_told_and_no_more(world: World, error: Exception) -> None:
     faults = Faults()
-    faults.throttle("probe_time")
+    faults.fail("probe_time", error)
     queues = faults.wrap(world.queues)
     report = SkewAudit(queues, world.clock, world.timings, world.telemetry).run()
     assert report.verdict is SkewVerdict.FINE
     assert world.telemetry.sentences == ["The clock could not be audited."]
+    assert world.telemetry.total("optional_requests_failed") == 1

@@ -19,7 +19,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.ports import Refused, WriteResult
 from hourhand.schemas import JobSubmission
 from hourhand.services.submission import Submitted
-from hourhand.testing import START, Faults, MemoryHandlerDirectory, When
+from hourhand.testing import FAKE_SECRET, START, Faults, MemoryHandlerDirectory, When
 from tests.crash.steps import IN_BUCKET
 from tests.world.world import World
 
@@ -110,7 +110,7 @@ def test_another_body_under_a_name_that_is_taken_is_a_conflict(
 
 def test_a_key_belongs_to_its_tenant(world: World) -> None:
     jobs = {_submit(world, idempotency_key="k", tenant=t).job.id for t in (None, "a", "b")}
-    assert jobs == {job_id_for_key(t, "k") for t in (None, "a", "b")}
+    assert jobs == {job_id_for_key(FAKE_SECRET, t, "k") for t in (None, "a", "b")}
 
 
 def test_a_put_that_the_client_repeated_is_known_again_as_our_own(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from hourhand.domain.actions import Judgement
+from hourhand.domain.actions import Action, Judgement, next_action
 from hourhand.domain.buckets import bucket_of
-from hourhand.domain.errors import TooLarge
+from hourhand.domain.errors import TooLarge, Unavailable
 from hourhand.domain.model import Job, JobStatus, Priority
 from hourhand.domain.moves import keep_payload
 from hourhand.domain.times import rfc3339
 from hourhand.ports import Outgoing
 from hourhand.services import sweep as sweep_module
+from hourhand.services.pipeline import InTurn
 from hourhand.services.sweep import Sweep
 from hourhand.testing import START, Faults, MemoryQueues, make_job
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process
@@ -301,3 +304,148 @@ def test_the_age_of_what_waits_is_told_by_queue(world: World) -> None:
     sweep = _sweep(world)
     sweep.read_shard(NOW, 0)
     assert sweep.counts.oldest_due == {Priority.LOW: timedelta(seconds=20)}
+
+
+# --- what a page can do without ------------------------------------------------------------------
+
+
+class Denied(Exception):
+    """An error that no adapter translated, such as botocore's own."""
+
+
+@pytest.mark.parametrize("error", [Denied("AccessDenied"), KeyError("Values"), TimeoutError()])
+def test_an_optional_request_that_fails_in_any_way_ends_no_page(
+    world: World, error: Exception
+) -> None:
+    lost = world.submit()
+    world.store.put(make_job(id="due"))
+    world.queues.purge()
+    world.advance(61)
+    faults = Faults()
+    faults.fail("queues.view", error)
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is True
+    assert {m.message.job_id for m in world.queues.messages()} == {lost.id, "due"}
+    assert (sweep.counts.dispatched, sweep.counts.failures) == (2, 1)
+    assert world.telemetry.total("sweep_failures") == 1
+    (line,) = world.telemetry.warnings
+    assert line.fields["reason"].startswith(type(error).__name__)
+
+
+def test_a_job_about_which_no_decision_can_be_made_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"job-{n}" for n in range(5)]
+    for name in names:
+        world.store.put(make_job(id=name))
+
+    def decide(job: Job, judgement: Judgement) -> Action:
+        if job.id == "job-2":
+            raise OverflowError("date value out of range")
+        return next_action(job, judgement)
+
+    monkeypatch.setattr(sweep_module, "next_action", decide)
+    sweep = _sweep(world)
+    assert sweep.read_shard(NOW, 0) is True
+    sent = {m.message.job_id for m in world.queues.messages()}
+    assert sent == {*names} - {"job-2"}
+    assert (sweep.counts.dispatched, sweep.counts.failures) == (4, 1)
+    (line,) = world.telemetry.warnings
+    assert line.fields == {"reason": "OverflowError: date value out of range", "job_id": "job-2"}
+
+
+def test_a_look_at_a_shard_that_fails_in_any_way_keeps_no_other_waiting(world: World) -> None:
+    faults = Faults()
+    faults.fail("jobs.read_bucket", Denied("AccessDenied"))
+    sweep = _sweep(world, faults)
+    assert sweep.peek(NOW, 0) is None
+    assert sweep.counts.failures == 1
+
+
+def test_a_page_that_cannot_be_read_holds_up_no_later_page(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "PAGE_ENTRIES", 2)
+    for n in range(5):
+        world.store.put(make_job(id=f"job-{n}"))
+    faults = Faults()
+    faults.throttle("jobs.get_many")
+    sweep = _sweep(world, faults)
+    assert sweep.read_shard(NOW, 0) is None, "it counts as read to its end"
+    assert (sweep.counts.dispatched, sweep.counts.failures) == (3, 1)
+    assert sweep.read_shard(NOW, 0) is True
+    assert sweep.counts.dispatched == 5
+
+
+class MarksFail(InTurn):
+    """A pipeline that marks nothing, and tells so where it goes on, as one that retries does."""
+
+    def mark(self, *_: object) -> None:
+        return
+
+    def go_on(self, most_left: int) -> None:
+        if most_left > 0:
+            raise Unavailable("the table is throttled")
+
+
+def test_marks_that_fail_hold_up_no_later_page(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "PAGE_ENTRIES", 2)
+    for n in range(5):
+        world.store.put(make_job(id=f"job-{n}"))
+    sweep = _sweep(world)
+    pipeline = MarksFail(sweep.jobs, sweep.queues)
+    sweep.dispatcher = replace(sweep.dispatcher, pipeline=pipeline)
+    assert sweep.read_shard(NOW, 0) is True
+    assert sweep.counts.entries == 5
+    assert len(world.queues.messages()) == 5, "what was read is sent, whatever marks became of"
+    assert (sweep.counts.failures, sweep.counts.sent_all) == (3, False)
+
+
+# --- what is still under way at its end ---------------------------------------------------------
+
+
+class Ending:
+    """A pipeline whose calls end with its errors, one at each look."""
+
+    def __init__(self, errors: int) -> None:
+        self.errors = errors
+        self.looks: list[int] = []
+
+    def go_on(self, most_left: int) -> None:
+        self.looks.append(most_left)
+        if len(self.looks) <= self.errors:
+            raise Denied(f"error {len(self.looks)}")
+
+
+@pytest.mark.parametrize(("errors", "looks"), [(0, 1), (2, 3), (sweep_module.MAX_SETTLES, 1000)])
+def test_a_sweep_ends_when_all_has_ended_and_tells_each_failure(
+    world: World, errors: int, looks: int
+) -> None:
+    sweep = _sweep(world)
+    pipeline: Any = Ending(errors)
+    sweep.dispatcher = replace(sweep.dispatcher, pipeline=pipeline)
+    sweep.settle()
+    assert pipeline.looks == [0] * looks
+    assert sweep.counts.failures == errors
+    assert sweep.counts.sent_all is (errors == 0)
+
+
+def test_a_tick_whose_lease_cannot_be_kept_lets_all_end_that_is_under_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled: list[Sweep] = []
+
+    def settle(sweep: Sweep) -> None:
+        settled.append(sweep)
+
+    monkeypatch.setattr(Sweep, "settle", settle)
+
+    def fail(*_: object) -> bool | None:
+        raise Unavailable
+
+    monkeypatch.setattr(Sweep, "read_shard", fail)
+    with pytest.raises(Unavailable):
+        world.tick()
+    assert len(settled) == 1

@@ -14,9 +14,10 @@ from hourhand.domain.schedule_changes import delete, pause
 from hourhand.domain.schedules import JournalEntry, Schedule, SkipReason
 from hourhand.domain.timings import Timings
 from hourhand.ports import Refused
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.recording import Recording
 from hourhand.services.withdrawal import Withdrawal
-from hourhand.testing import START, FakeChance, Faults
+from hourhand.testing import FAKE_SECRET, START, FakeChance, Faults
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -39,7 +40,8 @@ def changed(world: World) -> tuple[Schedule, Schedule]:
 
 def withdrawal_of(world: World, jobs: Any) -> Withdrawal:
     recording = Recording(world.schedules, Timings(), world.telemetry)
-    return Withdrawal(jobs, recording, world.clock, FakeChance(), world.telemetry)
+    ids = DerivedIds(world.control, FakeChance())
+    return Withdrawal(jobs, recording, world.clock, FakeChance(), world.telemetry, ids)
 
 
 def cancel(world: World, before: Schedule, after: Schedule, faults: Faults | None = None) -> None:
@@ -90,7 +92,7 @@ def test_a_job_that_is_not_pending_under_an_older_revision_is_left_alone(
 
     class Jobs:
         def get_many(self, ids: list[str]) -> dict[str, object]:
-            assert occurrence_job_id("s", at(3)) in ids
+            assert occurrence_job_id(FAKE_SECRET, "s", at(3)) in ids
             return {job.id: job}
 
     withdrawal = withdrawal_of(world, Jobs())

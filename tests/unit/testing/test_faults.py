@@ -173,14 +173,18 @@ WRITES = {
     *("put_text", "extend_text", "put_failure"),
     *("mark_finished", "mark_live", "begin", "finish"),
     *("acquire_lease", "renew_lease", "release_lease"),
-    *("write_shard_map", "write_watermark", "write_tick"),
+    *("write_shard_map", "write_watermark", "write_tick", "write_resweep"),
+    "create_secret",
     *("send", "hide", "send_dead_letter", "invoke"),
     *("write", "put_definition", "retire_definition", "put_journal_page"),
     *("delete_journal_pages", "write_backfill", "write_walk", "write_slots"),
     *("put_calendar", "delete_calendar"),
 }
-INNER = {"run", "beat"}
+INNER = {"run", "beat", "lease_ends_at"}
 """Between the services and a handler: no store or queue is behind them."""
+
+IN_TURN = {"read", "mark", "go_on"}
+"""Of the pipeline, as is `send`: what is wrapped are the stores and queues that it calls."""
 
 
 def test_every_method_of_every_port_is_known_as_a_read_or_a_write() -> None:
@@ -191,4 +195,4 @@ def test_every_method_of_every_port_is_known_as_a_read_or_a_write() -> None:
         for method in vars(port)
         if not method.startswith("_")
     }
-    assert methods == READS | WRITES | INNER
+    assert methods == READS | WRITES | INNER | IN_TURN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,9 +20,11 @@ from hourhand.services.execution import Disposition
 from hourhand.testing import FakeClock, RecordingTelemetry, make_delivery, make_job
 from hourhand.worker_runtime import (
     LoadedHandlers,
+    ProcessTimer,
     RunLimits,
     RunnerTools,
     ThreadRunner,
+    Watchdog,
     WorkerProcess,
     WorkerRuntime,
 )
@@ -47,6 +50,7 @@ class FakePulse:
         self.answers = list(answers) or ["alive"]
         self.progress: list[Progress | None] = []
         self.has_beaten = threading.Event()
+        self.lease_ends_at = math.inf
 
     @property
     def beats(self) -> int:
@@ -72,6 +76,7 @@ class OneRun:
     timings: Timings = FAST_HEART
     limits: RunLimits = PATIENT
     seconds_left: float = 900.0
+    timer: ProcessTimer | None = None
 
     def run(
         self, function: Callable[..., Any], *, pulse: FakePulse | None = None, **job: Any
@@ -89,6 +94,7 @@ class OneRun:
         return RunnerTools(
             handlers=handlers,
             process=self.process,
+            watchdog=Watchdog(self.timer, self.clock.monotonic, self.process.condemn),
             clock=self.clock,
             timings=self.timings,
             telemetry=self.telemetry,
@@ -96,6 +102,31 @@ class OneRun:
             logger=logging.getLogger(JOB_LOGGER),
             limits=self.limits,
         )
+
+
+class FakeTimer:
+    """Keeps what the watchdog does: the seconds it is armed for, ``None`` where it is disarmed.
+
+    ``refusals``: how many of the next calls find no thread for it.
+    """
+
+    def __init__(self) -> None:
+        self.acts: list[float | None] = []
+        self.refusals = 0
+
+    @property
+    def is_armed(self) -> bool:
+        return bool(self.acts) and self.acts[-1] is not None
+
+    def arm(self, seconds: float) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            self.acts.append(None)
+            raise RuntimeError("unable to start watchdog thread")
+        self.acts.append(round(seconds, 6))
+
+    def disarm(self) -> None:
+        self.acts.append(None)
 
 
 class FakeExecution:
@@ -116,6 +147,7 @@ class FakeExecution:
         self.finished: dict[str, Finished] = {}
         self.remaining: list[float] = []
         self.hand_back_answer: bool | Unavailable = True
+        self.on_hand_back: Callable[[], object] = lambda: None
 
     def handle(
         self,
@@ -138,6 +170,7 @@ class FakeExecution:
         return Disposition.DONE
 
     def hand_back(self, job_id: str, reason: str) -> bool:
+        self.on_hand_back()
         self.acts.append(f"{job_id} handed back")
         if isinstance(self.hand_back_answer, Unavailable):
             raise self.hand_back_answer
@@ -188,7 +221,7 @@ class Worker:
     do first, each once.
     """
 
-    def __init__(self, limits: RunLimits = PATIENT) -> None:
+    def __init__(self, limits: RunLimits = PATIENT, timer: ProcessTimer | None = None) -> None:
         self.registry = Registry()
         self.telemetry = RecordingTelemetry()
         self.execution = FakeExecution()
@@ -204,6 +237,7 @@ class Worker:
             telemetry=self.telemetry,
             limits=limits,
             end_process=self._end,
+            timer=timer,
         )
 
     def _load(self) -> Registry:

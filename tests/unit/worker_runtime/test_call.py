@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from hourhand import JobContext
 from hourhand.handlers import Registry
-from hourhand.testing import START
+from hourhand.testing import START, FakeClock
+from hourhand.worker_runtime import Watchdog
 from hourhand.worker_runtime._call import HandlerCall, Raised, _task_canceller
 from tests.unit.worker_runtime.fakes import PATIENCE
 
@@ -21,10 +22,11 @@ def test_an_interruption_before_the_handler_began_is_not_forgotten() -> None:
     is_done = threading.Event()
     context = JobContext(job_id="j1", run_at=START, deadline=START + timedelta(minutes=1))
     handler = Registry().add("wait", wait_for_ever)
-    call = HandlerCall(handler, context, "null", is_done)
+    watchdog = Watchdog(None, FakeClock().monotonic, lambda: None)
+    call = HandlerCall(handler, context, "null", is_done, watchdog)
 
     call.interrupt()
-    call.start()
+    call.start(end_at=0)
 
     assert is_done.wait(PATIENCE)
     assert isinstance(call.ended, Raised)

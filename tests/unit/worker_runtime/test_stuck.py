@@ -16,6 +16,7 @@ from tests.unit.worker_runtime.fakes import (
     PATIENCE,
     PATIENT,
     FakePulse,
+    FakeTimer,
     Worker,
     eventually,
 )
@@ -38,8 +39,13 @@ class Deaf:
 
 
 @pytest.fixture
-def worker() -> Worker:
-    return Worker()
+def timer() -> FakeTimer:
+    return FakeTimer()
+
+
+@pytest.fixture
+def worker(timer: FakeTimer) -> Worker:
+    return Worker(timer=timer)
 
 
 @pytest.fixture
@@ -225,6 +231,51 @@ def test_several_stuck_handlers_do_not_wait_for_each_other(worker: Worker, stuck
 
     assert sorted(worker.acts[:2]) == ["stuck TIMED_OUT", "stuck-too TIMED_OUT"]
     assert worker.acts[2:] == [EXIT]
+
+
+def test_the_process_ends_in_time_however_long_the_commit_of_the_stuck_job_takes(
+    worker: Worker, stuck: Deaf, timer: FakeTimer
+) -> None:
+    armed: list[float | None] = []
+    # After the run come the commit, and the message of the retry, which a slow queue may hold up.
+    worker.execution.after_run["stuck"] = lambda: armed.append(timer.acts[-1])
+    processing = worker.start("stuck")
+    let_it_be_found_stuck(worker, stuck)
+    processing.kept()
+
+    assert armed == [PATIENT.process_end]
+    assert timer.is_armed, "the handler still runs"
+
+
+def test_the_process_ends_in_time_however_long_it_takes_to_hand_back_a_neighbour(
+    worker: Worker, stuck: Deaf, slow: Deaf, timer: FakeTimer
+) -> None:
+    armed: list[float | None] = []
+    worker.execution.on_hand_back = lambda: armed.append(timer.acts[-1])
+    processing = worker.start("stuck", "slow")
+    assert slow.has_begun.wait(PATIENCE)
+    let_it_be_found_stuck(worker, stuck)
+
+    worker.clock.advance(PATIENT.neighbour_grace)
+    processing.kept()
+
+    assert armed == [PATIENT.process_end]
+
+
+def test_a_process_that_lives_on_after_all_has_no_timer(
+    worker: Worker, stuck: Deaf, timer: FakeTimer
+) -> None:
+    def stop_meanwhile() -> None:
+        stuck.release.set()
+        eventually(lambda: not timer.is_armed)
+
+    worker.execution.after_run["stuck"] = stop_meanwhile
+    processing = worker.start("stuck")
+    let_it_be_found_stuck(worker, stuck)
+
+    assert processing.kept() == []
+    assert worker.acts == ["stuck TIMED_OUT"]
+    assert not timer.is_armed
 
 
 def test_the_end_of_a_process_fits_into_the_time_that_is_reserved_for_it() -> None:

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 
 _CONDITION_FAILED = "ConditionalCheckFailed"
 
+_PUT_OFF = frozenset(
+    {
+        "InternalServerError",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "ThrottlingError",
+        "TransactionConflict",
+    }
+)
+"""Codes of a statement that may soon have another answer (DynamoDB API, BatchStatementError)."""
+
 
 class Verdict(StrEnum):
     """What became of one statement."""
@@ -62,14 +73,25 @@ def mark_in_batches(bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Move
     for index, answer in zip(statements, answers, strict=True):
         if isinstance(answer, HourhandError):
             raise answer
-        marked[index] = _judged(answer)
+        marked[index] = judged(answer)
     return marked
 
 
-def _judged(answer: Mapping[str, Any]) -> Marked:
+def judged(answer: Mapping[str, Any]) -> Marked:
+    """Return what became of the statement that was answered so."""
     error = answer.get("Error")
     if error is None:
         return Marked(Verdict.APPLIED)
     if error.get("Code") == _CONDITION_FAILED:
         return Marked(Verdict.REFUSED, error.get("Item"))
     return Marked(Verdict.OPEN)
+
+
+def is_put_off(answer: Mapping[str, Any]) -> bool:
+    """Whether the statement that was answered so may be made in a further batch.
+
+    After an internal error it may be made already: its condition then refuses it, and the item
+    that is in its way shows that.
+    """
+    error = answer.get("Error")
+    return error is not None and error.get("Code") in _PUT_OFF

@@ -47,7 +47,12 @@ def read_in_batches(
             return found
         if tries < MAX_BATCH_TRIES:
             sleep(wait_seconds(tries))
-    raise Unavailable(
-        f"{call} left {len(left)} keys unread after {MAX_BATCH_TRIES} tries: the table is "
+    raise given_up(call, len(left))
+
+
+def given_up(call: Call, unread: int) -> Unavailable:
+    """Return what to raise where keys were put off again and again."""
+    return Unavailable(
+        f"{call} left {unread} keys unread after {MAX_BATCH_TRIES} tries: the table is "
         "throttled; try again in a moment."
     )

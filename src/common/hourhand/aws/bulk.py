@@ -15,6 +15,7 @@ C = TypeVar("C")
 _METHODS = {
     "BatchExecuteStatement": "batch_execute_statement",
     "BatchGetItem": "batch_get_item",
+    "Query": "query",
     "SendMessageBatch": "send_message_batch",
 }
 

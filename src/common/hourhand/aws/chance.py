@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-from hourhand.domain.ids import random_job_id
+from hourhand.domain.ids import SECRET_BYTES, random_job_id
 
 NONCE_LENGTH = 10
 _ID_BITS = 60
@@ -33,3 +33,7 @@ class SystemChance:
     def fraction(self) -> float:
         """Return a random number in [0, 1)."""
         return secrets.randbits(_FRACTION_BITS) / (1 << _FRACTION_BITS)
+
+    def secret(self) -> bytes:
+        """Return 32 bytes that cannot be guessed."""
+        return secrets.token_bytes(SECRET_BYTES)

@@ -15,6 +15,7 @@ import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from hourhand.aws.items import (
@@ -24,6 +25,7 @@ from hourhand.aws.items import (
     entry_attributes,
     events_value,
     field_attributes,
+    listing_sort_key,
 )
 from hourhand.aws.values import Codec, Value, number, read_time, text, time
 from hourhand.aws.versions import WRITTEN, Kind
@@ -41,6 +43,7 @@ from hourhand.domain.clauses import (
 )
 from hourhand.domain.model import JobStatus
 from hourhand.domain.moves import Move
+from hourhand.domain.times import to_ms
 
 Comparison = Literal["=", "<", "<=", ">"]
 
@@ -232,6 +235,8 @@ def _test(clause: Clause) -> Test:
     match clause:
         case StatusIn(statuses):
             return _one_of("t", [text(status) for status in sorted(statuses)])
+        case Is("created_at", value):
+            return _created_at(value)
         case Is(name, value):
             return _equals(_compared(name), value)
         case Absent(name):
@@ -248,6 +253,18 @@ def _test(clause: Clause) -> Test:
         case AnyOf(clauses):
             return _either([_test(each) for each in clauses])
     raise ValueError(f"There is no condition for the clause {clause!r}")
+
+
+def _created_at(value: datetime) -> Test:
+    """Compare the time alone: after it, and a dot, stands the job's place within the millisecond.
+
+    A slash is the character after the dot.
+    """
+    time_and_dot = listing_sort_key(to_ms(value), "")
+    return Both(
+        Compares("c", ">", text(time_and_dot)),
+        Compares("c", "<", text(time_and_dot[:-1] + "/")),
+    )
 
 
 def _compared(name: str) -> Codec:

@@ -9,7 +9,7 @@ from hourhand.domain.economy import SentWindow
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.model import Priority
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.domain.watermark import OpenBucket, Watermark
+from hourhand.domain.watermark import OpenBucket, Resweep, Watermark
 from hourhand.ports import TickRecord
 
 
@@ -40,8 +40,13 @@ def watermark_to_json(state: Watermark) -> str:
             "open": opened,
             "deep_next": state.deep_next,
             "map_version": state.shard_map_version,
+            **({"resweep": _resweep_parts(state.resweep)} if state.resweep is not None else {}),
         },
     )
+
+
+def _resweep_parts(resweep: Resweep) -> list[str | int]:
+    return [resweep.id, resweep.since, resweep.until]
 
 
 def watermark_from_json(record: str) -> Watermark:
@@ -58,6 +63,7 @@ def watermark_from_json(record: str) -> Watermark:
         },
         deep_next=state["deep_next"],
         shard_map_version=state["map_version"],
+        resweep=Resweep(*state["resweep"]) if "resweep" in state else None,
     )
 
 
@@ -72,6 +78,7 @@ def tick_to_json(record: TickRecord) -> str:
             "open_buckets": record.open_buckets,
             "skew_ms": record.skew_ms,
             **({"sent_ms": _window_ms(record.sent)} if record.sent is not None else {}),
+            **({"botocore": record.botocore} if record.botocore else {}),
         },
     )
 
@@ -91,4 +98,5 @@ def tick_from_json(record: str) -> TickRecord:
         open_buckets=found["open_buckets"],
         skew_ms=found["skew_ms"],
         sent=SentWindow(*map(from_ms, found["sent_ms"])) if "sent_ms" in found else None,
+        botocore=found.get("botocore", ""),
     )

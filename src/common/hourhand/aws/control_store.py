@@ -4,7 +4,9 @@
 |---|---|
 | ``lease.<name>`` | ``epoch``; while it is held also ``holder``, ``until_ms``, ``acquired_ms`` and, where it was taken from somebody, ``taken_from`` |
 | ``sweep`` | ``shard_map`` (JSON) and ``map_version``, both absent in a new installation; ``watermark`` (JSON) and ``watermark_hash``, absent before the first tick |
-| ``tick`` | ``tick`` (JSON) |
+| ``tick`` | ``tick`` (JSON); nothing else is ever put |
+| ``resweep`` | ``id``, ``since_ms``, ``requested_ms``; absent before the first request |
+| ``id-key`` | ``secret``: 32 random bytes, of which derived ids are made; written once |
 
 Shard map and watermark share one item, because a watermark may only be written while the shard
 map has the version that its sweep read: one condition covers both, without a transaction, and a
@@ -25,6 +27,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import botocore
+
 from hourhand.aws.control_records import (
     shard_map_from_json,
     shard_map_to_json,
@@ -34,6 +38,7 @@ from hourhand.aws.control_records import (
     watermark_to_json,
 )
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.table_schema import ID_KEY, RESWEEP_KEY
 from hourhand.aws.values import Item, Value, number, read_text, read_time, text, time
 from hourhand.aws.versions import (
     NOT_NEWER,
@@ -48,7 +53,8 @@ from hourhand.domain.buckets import ShardMap
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
 from hourhand.domain.leases import may_be_taken
-from hourhand.domain.watermark import Watermark
+from hourhand.domain.resweep import ResweepRequest
+from hourhand.domain.watermark import Watermark, falls
 from hourhand.ports import Lease, LeaseHeld, TickRecord
 
 if TYPE_CHECKING:
@@ -187,7 +193,7 @@ class DynamoControlStore:
         }
         if previous is None:
             is_as_read = "attribute_not_exists(watermark_hash)"
-        elif state.low < previous.low:
+        elif falls(previous, state):
             return False
         else:
             is_as_read = "watermark_hash = :previous"
@@ -212,6 +218,34 @@ class DynamoControlStore:
 
         return not isinstance(in_its_version(Kind.SWEEP, update), ConditionRefused)
 
+    # --- requests for a resweep ---
+
+    def read_resweep(self, *, may_lag: bool = False) -> ResweepRequest | None:
+        """Read the last request for a resweep, strongly consistent unless it ``may_lag``."""
+        item = self._read(RESWEEP_KEY, Kind.RESWEEP, may_lag=may_lag)
+        if item is None:
+            return None
+        since, requested_at = read_time(item["since_ms"]), read_time(item["requested_ms"])
+        return ResweepRequest(read_text(item["id"]), since, requested_at)
+
+    def write_resweep(self, request: ResweepRequest, *, previous: ResweepRequest | None) -> bool:
+        """Store a request, if the last one is still ``previous``. Whether it was stored."""
+        values = {
+            ":id": text(request.id),
+            ":since": time(request.since),
+            ":requested": time(request.requested_at),
+        }
+        if previous is not None:
+            values[":previous"] = text(previous.id)
+        answer = self._update(
+            Kind.RESWEEP,
+            RESWEEP_KEY,
+            "SET v = :v, id = :id, since_ms = :since, requested_ms = :requested",
+            "attribute_not_exists(p)" if previous is None else "id = :previous",
+            values,
+        )
+        return not isinstance(answer, ConditionRefused)
+
     # --- the last tick ---
 
     def read_tick(self) -> TickRecord | None:
@@ -220,24 +254,60 @@ class DynamoControlStore:
         return tick_from_json(read_text(item["tick"])) if item is not None else None
 
     def write_tick(self, record: TickRecord) -> None:
-        """Store what this tick found, unless a newer version tells of a tick of its own."""
-        self._update(
-            Kind.TICK,
-            _TICK,
-            "SET v = :v, tick = :tick",
-            None,
-            {":tick": text(tick_to_json(record))},
+        """Store what this tick found, unless a newer version recorded a tick of its own.
+
+        This is the table's only PutItem, and the last write of a tick that led but for its lease:
+        by DynamoDB's own metric, an alarm counts the ticks that led to their end.
+        """
+        item = {
+            "p": text(_TICK),
+            "v": version_value(Kind.TICK),
+            "tick": text(tick_to_json(replace(record, botocore=botocore.__version__))),
+        }
+        ask_conditionally(
+            self._call("PutItem"),
+            self._client.put_item,
+            TableName=self._table,
+            Item=item,
+            ConditionExpression=NOT_NEWER,
+            ExpressionAttributeValues={":known": known_value(Kind.TICK)},
         )
+
+    # --- the secret of derived ids ---
+
+    def read_secret(self) -> bytes | None:
+        """Read the installation's secret; ``None`` before it is created."""
+        item = self._read(ID_KEY, Kind.ID_KEY)
+        return bytes(item["secret"]["B"]) if item is not None else None
+
+    def create_secret(self, secret: bytes) -> bytes:
+        """Store the installation's secret if there is none; return the one that stands.
+
+        Raises `Unavailable` where it stands in the way of the write and cannot be read.
+        """
+        answer = self._update(
+            Kind.ID_KEY,
+            ID_KEY,
+            "SET v = :v, secret = :secret",
+            "attribute_not_exists(secret)",
+            {":secret": {"B": secret}},
+        )
+        if not isinstance(answer, ConditionRefused):
+            return secret
+        standing = self.read_secret()
+        if standing is None:
+            raise Unavailable("The installation's secret was there and is gone; try again.")
+        return standing
 
     # --- parts ---
 
-    def _read(self, key: str, kind: Kind) -> Item | None:
+    def _read(self, key: str, kind: Kind, *, may_lag: bool = False) -> Item | None:
         answer = ask(
             self._call("GetItem"),
             self._client.get_item,
             TableName=self._table,
             Key={"p": text(key)},
-            ConsistentRead=True,
+            ConsistentRead=not may_lag,
         )
         item = answer.get("Item")
         if item is not None:

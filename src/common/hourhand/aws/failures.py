@@ -67,7 +67,7 @@ _CREDENTIALS = frozenset(
         "UnrecognizedClientException",
     },
 )
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "KMS.AccessDeniedException"})
+_DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 _MISSING = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
@@ -76,6 +76,12 @@ _MISSING = frozenset(
         "ResourceNotFoundException",
     },
 )
+_KMS = "kms"
+"""How the code of an error begins that a service has from KMS, in small letters: SQS says
+``KmsDisabled`` or ``KMS.DisabledException``, Lambda ``KMSDisabledException``, CloudWatch
+``KmsKeyDisabledException``, S3 ``KMS.DisabledException``."""
+
+_KMS_PASSES = ("internal", "unavailable", "timeout")
 _SERVER_ERROR = 500
 _NO_CREDENTIALS = (
     CredentialRetrievalError,
@@ -204,6 +210,11 @@ def error_code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
+def is_throttle(code: str) -> bool:
+    """Whether AWS says by ``code`` that it was asked too often, KMS on behalf of a service too."""
+    return code in THROTTLES or (_is_of_kms(code) and "throttl" in code.lower())
+
+
 def translated(error: BotoCoreError | ClientError, call: Call) -> Exception:
     """Return what to raise instead of ``error``: itself, where it is a mistake of ours."""
     if isinstance(error, ClientError):
@@ -215,13 +226,17 @@ def _of_answer(error: ClientError, call: Call) -> HourhandError | None:
     code = error_code(error)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = f"({code})"
-    if code in THROTTLES:
+    if is_throttle(code):
         return Unavailable(f"{call} was throttled {said}: try again in a moment.")
     if code in _CREDENTIALS:
         return Unavailable(
             f"{call} was refused {said}: the AWS credentials are invalid or expired, or this "
             "machine's clock is wrong; renew them and try again."
         )
+    # S3 and DynamoDB say which action was denied: one of KMS is the key's, not the call's own.
+    is_denied_by_key = code in _DENIED and f"{_KMS}:" in str(error)
+    if _is_of_kms(code) or is_denied_by_key:
+        return _of_key(code, call)
     if code in _DENIED:
         return Unavailable(
             f"{call} was denied {said}: allow it in the policy of the role that calls."
@@ -235,6 +250,24 @@ def _of_answer(error: ClientError, call: Call) -> HourhandError | None:
     if status >= _SERVER_ERROR or code in {"500", "503", "InternalError", "InternalServerError"}:
         return Unavailable(f"{call} failed on the side of AWS {said}: try again in a moment.")
     return None
+
+
+def _is_of_kms(code: str) -> bool:
+    return code.lower().startswith(_KMS)
+
+
+def _of_key(code: str, call: Call) -> HourhandError:
+    """Return what to raise where the key that encrypts a table, queue or bucket was not to be had.
+
+    It is no mistake of ours, and passes once the key is in order again: no job is lost.
+    """
+    if any(word in code.lower() for word in _KMS_PASSES):
+        return Unavailable(f"{call} failed on the side of AWS KMS ({code}): try again in a moment.")
+    return Unavailable(
+        f"{call} was refused by the key that encrypts it ({code}): enable the key, or cancel its "
+        "deletion, and allow kms:Decrypt and kms:GenerateDataKey in the key's policy and in that "
+        'of the role that calls; see "Refused by the key" in the runbook.'
+    )
 
 
 def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:

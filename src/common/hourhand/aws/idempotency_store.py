@@ -5,6 +5,7 @@
 | ``p`` | the record's key |
 | ``v`` | the version of this layout, see `hourhand.aws.versions`; absent in the oldest ones |
 | ``j``, ``f`` | job and fencing token of the attempt that holds or held it |
+| ``c`` | when that job was created, in ms: the next job under the key has the same id |
 | ``i`` | hash of the inputs |
 | ``g`` | whether it is done |
 | ``o`` | the result, packed as in a job's item |
@@ -40,8 +41,10 @@ MAX_BEGIN_TRIES = 3
 
 _NOT_THERE = "attribute_not_exists(p)"
 _OVER = "u < :now"
-_SAME_ATTEMPT_OR_OLDER = "(g = :in_progress AND j = :job AND f <= :token)"
-_MAY_CLAIM = f"{NOT_NEWER} AND ({_NOT_THERE} OR {_OVER} OR {_SAME_ATTEMPT_OR_OLDER})"
+_SAME_ATTEMPT_OR_OLDER = "(g = :in_progress AND j = :job AND c = :created AND f <= :token)"
+_EARLIER_JOB = "(j = :job AND c < :created)"
+_GIVES_WAY = f"{_NOT_THERE} OR {_OVER} OR {_SAME_ATTEMPT_OR_OLDER} OR {_EARLIER_JOB}"
+_MAY_CLAIM = f"{NOT_NEWER} AND ({_GIVES_WAY})"
 
 
 class DynamoIdempotencyStore:
@@ -68,6 +71,7 @@ class DynamoIdempotencyStore:
                     ":now": time(now),
                     ":in_progress": {"BOOL": False},
                     ":job": text(record.job_id),
+                    ":created": time(record.job_created_at),
                     ":token": number(record.token),
                     ":known": known_value(Kind.IDEMPOTENCY),
                 },
@@ -82,7 +86,7 @@ class DynamoIdempotencyStore:
         raise Unavailable("The idempotency record changed under every try to claim it; try again.")
 
     def finish(self, record: IdempotencyRecord) -> bool:
-        """Note the result, if the record is still ours (same job and token). Whether it was."""
+        """Store the result, if the record is still ours (job, creation, token). Whether it was."""
         kept = {name: value for name, value in _item_of(record).items() if name != "p"}
         answer = ask_conditionally(
             self._call("UpdateItem"),
@@ -90,10 +94,11 @@ class DynamoIdempotencyStore:
             TableName=self._table,
             Key={"p": text(record.key)},
             UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in kept),
-            ConditionExpression=f"j = :job AND f = :token AND {NOT_NEWER}",
+            ConditionExpression=f"j = :job AND c = :created AND f = :token AND {NOT_NEWER}",
             ExpressionAttributeValues={
                 **{f":{name}": value for name, value in kept.items()},
                 ":job": text(record.job_id),
+                ":created": time(record.job_created_at),
                 ":token": number(record.token),
                 ":known": known_value(Kind.IDEMPOTENCY),
             },
@@ -119,6 +124,7 @@ def _item_of(record: IdempotencyRecord) -> dict[str, Value]:
         "p": text(record.key),
         "v": version_value(Kind.IDEMPOTENCY),
         "j": text(record.job_id),
+        "c": time(record.job_created_at),
         "f": number(record.token),
         "i": text(record.inputs_hash),
         "g": {"BOOL": record.is_done},
@@ -134,6 +140,7 @@ def _record_from(item: Item) -> IdempotencyRecord:
     return IdempotencyRecord(
         key=read_text(item["p"]),
         job_id=read_text(item["j"]),
+        job_created_at=read_time(item["c"]),
         token=int(item["f"]["N"]),
         inputs_hash=read_text(item["i"]),
         is_done=bool(item["g"]["BOOL"]),

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.failures import Call, NotDone, ask_or_reason
+from hourhand.aws.failures import Call, ask
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.times import from_ms, to_ms
+from hourhand.ports import Telemetry
+from hourhand.services.optional import ask_optionally
 from hourhand.settings import SELF
 
 if TYPE_CHECKING:
@@ -33,12 +35,14 @@ class LambdaSweepInvoker:
     """Implements `hourhand.ports.SweepInvoker` by asynchronous invocations.
 
     ``function``: its name or ARN, or `SELF`, which is the function as it was last `called_as`.
-    Without one it refuses: the leader then sweeps everything by itself.
+    Without one it refuses: the leader then sweeps everything by itself. ``telemetry``: is told
+    why an invocation was refused.
     """
 
-    def __init__(self, client: LambdaClient, function: str) -> None:
+    def __init__(self, client: LambdaClient, function: str, telemetry: Telemetry) -> None:
         """Call nothing yet."""
         self._client = client
+        self._telemetry = telemetry
         self._is_own = function == SELF
         self._function = "" if self._is_own else function
 
@@ -58,14 +62,18 @@ class LambdaSweepInvoker:
         if not self._function:
             return False
         request = SweepRequest(shards=tuple(shards), epoch=epoch, tick_at=tick_at)
-        answer = ask_or_reason(
-            Call("Invoke", f"function {self._function}"),
-            self._client.invoke,
-            FunctionName=self._function,
-            InvocationType="Event",
-            Payload=json.dumps(sweep_event(request)).encode(),
+        answer = ask_optionally(
+            self._telemetry,
+            "Shards could not be handed over; the leader sweeps them itself.",
+            lambda: ask(
+                Call("Invoke", f"function {self._function}"),
+                self._client.invoke,
+                FunctionName=self._function,
+                InvocationType="Event",
+                Payload=json.dumps(sweep_event(request)).encode(),
+            ),
         )
-        return not isinstance(answer, NotDone)
+        return answer is not None
 
 
 def sweep_event(request: SweepRequest) -> dict[str, Any]:

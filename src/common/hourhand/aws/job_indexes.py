@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hourhand.aws.bulk import Bulk
 from hourhand.aws.failures import Call, ask
 from hourhand.aws.items import bucket_partition, dead_partition, listing_partition
+from hourhand.aws.lean import Failure
 from hourhand.aws.listing import Bounds, ListingMerge, bounds_of
 from hourhand.aws.paging import Position, QueriedPage, query_page
 from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
 from hourhand.aws.values import read_text, read_time, text
 from hourhand.domain.model import IndexEntry
+from hourhand.domain.watermark import Place
 from hourhand.ports import IndexPage, ListingPage, ListingPosition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+
+def read_first_pages(
+    bulk: Bulk[DynamoDBClient], table: str, places: Sequence[Place], *, limit: int
+) -> list[IndexPage | None]:
+    """Read the first page of many shards of buckets, side by side, in the order of ``places``.
+
+    ``None`` for one that could not be read, or that holds what cannot be understood.
+    """
+    asked = [{"TableName": table, **_bucket_query(*place, limit)} for place in places]
+    return [_page_or_none(answer) for answer in bulk.each("Query", asked)]
+
+
+def _page_or_none(answer: Any) -> IndexPage | None:
+    if isinstance(answer, Failure):
+        return None
+    try:
+        return _index_page(QueriedPage(answer["Items"], answer.get("LastEvaluatedKey")))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _bucket_query(bucket: int, shard: int, limit: int) -> dict[str, Any]:
+    return {
+        "IndexName": RUN_AT_INDEX.name,
+        "KeyConditionExpression": "b = :bucket",
+        "ExpressionAttributeValues": {":bucket": text(bucket_partition(bucket, shard))},
+        "Limit": limit,
+    }
+
+
+def _index_page(page: QueriedPage) -> IndexPage:
+    entries = tuple(
+        IndexEntry(job_id=read_text(item["p"]), due_at=read_time(item["k"])) for item in page.items
+    )
+    return IndexPage(entries, page.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +70,8 @@ class JobIndexes:
         self, bucket: int, shard: int, *, position: Position | None, limit: int
     ) -> IndexPage:
         """Read one page of one shard of a bucket."""
-        page = query_page(
-            self.client,
-            self.table,
-            position,
-            IndexName=RUN_AT_INDEX.name,
-            KeyConditionExpression="b = :bucket",
-            ExpressionAttributeValues={":bucket": text(bucket_partition(bucket, shard))},
-            Limit=limit,
-        )
-        entries = tuple(
-            IndexEntry(job_id=read_text(item["p"]), due_at=read_time(item["k"]))
-            for item in page.items
-        )
-        return IndexPage(entries, page.position)
+        arguments = _bucket_query(bucket, shard, limit)
+        return _index_page(query_page(self.client, self.table, position, **arguments))
 
     def list_jobs(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws import beside
@@ -22,9 +23,9 @@ from hourhand.aws.conditions import compile_move
 from hourhand.aws.expressions import update_arguments
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally, told
 from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
-from hourhand.aws.job_indexes import JobIndexes
+from hourhand.aws.job_indexes import JobIndexes, read_first_pages
 from hourhand.aws.paging import query_page
-from hourhand.aws.values import Item, expiry_seconds, number, read_text, text
+from hourhand.aws.values import Item, Value, expiry_seconds, number, read_text, text
 from hourhand.aws.versions import (
     NOT_NEWER,
     WRITTEN,
@@ -37,6 +38,7 @@ from hourhand.aws.versions import (
 from hourhand.domain.errors import HourhandError, WrittenByNewer
 from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
+from hourhand.domain.watermark import Place
 from hourhand.ports import (
     Applied,
     IndexPage,
@@ -50,6 +52,8 @@ from hourhand.ports import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+_ENDS_SOONER = "(attribute_not_exists(x) OR x < :until)"
 
 MAX_DETAIL_PAGES = 32
 """Megabytes read of what is kept beside one job; older failures beyond them are left out."""
@@ -75,11 +79,11 @@ class DynamoJobStore:
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         self._client = client
-        self._bulk = bulk or Bulk(client)
-        self._table = table_name
+        self.bulk: Bulk[Any] = bulk or Bulk(client)
+        self.table = table_name
         self._batch_marks = batch_marks
         self._sleep = sleep
-        self._indexes = JobIndexes(self._bulk.client, table_name)
+        self._indexes = JobIndexes(self.bulk.client, table_name)
 
     # --- the base items ---
 
@@ -88,7 +92,7 @@ class DynamoJobStore:
         answer = ask_conditionally(
             self._call("PutItem"),
             self._client.put_item,
-            TableName=self._table,
+            TableName=self.table,
             Item=job_to_item(job),
             ConditionExpression="attribute_not_exists(p)",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -102,7 +106,7 @@ class DynamoJobStore:
         if not self._batch_marks:
             return [_or_error(partial(self.put, job)) for job in jobs]
         items = [(job.id, job_to_item(job)) for job in jobs]
-        answers = put_in_batches(self._bulk, self._table, items)
+        answers = put_in_batches(self.bulk, self.table, items)
         return [
             put if isinstance(put, HourhandError) else _or_error(partial(self._as_put, job, put))
             for job, put in zip(jobs, answers, strict=True)
@@ -131,7 +135,7 @@ class DynamoJobStore:
         return ask_conditionally(
             self._call("UpdateItem"),
             self._client.update_item,
-            TableName=self._table,
+            TableName=self.table,
             ReturnValues="ALL_NEW",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
             **update_arguments(compile_move(move, version)),
@@ -141,7 +145,10 @@ class DynamoJobStore:
         """Make many, each under its own condition; whether it was, in the order of ``moves``."""
         if not self._batch_marks:
             return [_or_left(partial(self._is_made, move)) for move in moves]
-        marked = mark_in_batches(self._bulk, self._table, moves)
+        return self.settled(moves, mark_in_batches(self.bulk, self.table, moves))
+
+    def settled(self, moves: Sequence[Move], marked: Sequence[Marked]) -> list[bool | LeftToNewer]:
+        """Return as `transition_many` what became of moves that batches answered so."""
         untold = [
             move.job_id
             for move, mark in zip(moves, marked, strict=True)
@@ -162,7 +169,7 @@ class DynamoJobStore:
         answer = ask(
             self._call("GetItem"),
             self._client.get_item,
-            TableName=self._table,
+            TableName=self.table,
             Key=hot_key(job_id),
             ConsistentRead=True,
         )
@@ -171,13 +178,11 @@ class DynamoJobStore:
 
     def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
-        items = self._read_many(job_ids)
-        require_all_known(Kind.JOB, items, job_id_of)
-        return {job.id: job for job in map(job_from_item, items)}
+        return jobs_of(self._read_many(job_ids))
 
     def _read_many(self, job_ids: Sequence[str]) -> list[Item]:
         keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
-        return read_in_batches(self._bulk, self._table, keys, self._sleep)
+        return read_in_batches(self.bulk, self.table, keys, self._sleep)
 
     def _is_made(self, move: Move) -> bool:
         return isinstance(self.transition(move), Applied)
@@ -217,15 +222,23 @@ class DynamoJobStore:
         return JobDetails(job=job, texts=texts, failures=failures) if job is not None else None
 
     def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
-        """Keep a payload or result beside its job, under the sort key ``item``."""
-        self._put_beside(Kind.TEXT, beside.text_item(job_id, item, text, keep_until))
+        """Keep a payload or result beside its job, under ``item``; never shorter than it is kept.
+
+        Its name is a hash of the text, so that what is there already is the same text.
+        """
+        self._put_beside(
+            Kind.TEXT,
+            beside.text_item(job_id, item, text, keep_until),
+            f"{NOT_NEWER} AND {_ENDS_SOONER}",
+            {":until": number(expiry_seconds(keep_until))},
+        )
 
     def get_text(self, job_id: str, item: str) -> str | None:
         """Read a text kept beside a job, or ``None`` where it is gone."""
         answer = ask(
             self._call("GetItem"),
             self._client.get_item,
-            TableName=self._table,
+            TableName=self.table,
             Key=beside.text_key(job_id, item),
             ConsistentRead=True,
         )
@@ -237,7 +250,7 @@ class DynamoJobStore:
         ask_conditionally(
             self._call("UpdateItem"),
             self._client.update_item,
-            TableName=self._table,
+            TableName=self.table,
             Key=beside.text_key(job_id, item),
             UpdateExpression="SET x = :until",
             ConditionExpression=f"attribute_exists(p) AND x < :until AND {NOT_NEWER}",
@@ -248,18 +261,27 @@ class DynamoJobStore:
         )
 
     def put_failure(self, job_id: str, attempt: Attempt, keep_until: datetime) -> None:
-        """Keep a failed attempt with its error beside its job, under its fencing token."""
+        """Keep a failed attempt with its error beside its job, under its fencing token.
+
+        It replaces what a deleted job of the same id left there.
+        """
         self._put_beside(Kind.FAILURE, beside.failure_item(job_id, attempt, keep_until))
 
-    def _put_beside(self, kind: Kind, item: Item) -> None:
-        """Keep it, unless a newer version did: a text's key is its hash, a failure's its token."""
+    def _put_beside(
+        self,
+        kind: Kind,
+        item: Item,
+        condition: str = NOT_NEWER,
+        values: Mapping[str, Value] = MappingProxyType({}),
+    ) -> None:
+        """Keep it where the condition holds: at least, that no newer version keeps it already."""
         ask_conditionally(
             self._call("PutItem"),
             self._client.put_item,
-            TableName=self._table,
+            TableName=self.table,
             Item=item,
-            ConditionExpression=NOT_NEWER,
-            ExpressionAttributeValues={":known": known_value(kind)},
+            ConditionExpression=condition,
+            ExpressionAttributeValues={":known": known_value(kind), **values},
         )
 
     def _query_partition(self, job_id: str) -> Iterator[Item]:
@@ -268,7 +290,7 @@ class DynamoJobStore:
         for _ in range(MAX_DETAIL_PAGES):
             page = query_page(
                 self._client,
-                self._table,
+                self.table,
                 position,
                 KeyConditionExpression="p = :job",
                 ExpressionAttributeValues={":job": text(job_id)},
@@ -288,6 +310,14 @@ class DynamoJobStore:
         """Read one page of the ``run_at`` index: eventually consistent, a hint."""
         _require_limit(limit)
         return self._indexes.read_bucket(bucket, shard, position=position, limit=limit)
+
+    def read_buckets(self, places: Sequence[Place], *, limit: int) -> list[IndexPage | None]:
+        """Read the first page of many shards of buckets, side by side, in their order.
+
+        ``None`` for one that could not be read: `read_bucket` says why.
+        """
+        _require_limit(limit)
+        return read_first_pages(self.bulk, self.table, places, limit=limit)
 
     def list_jobs(
         self,
@@ -314,7 +344,13 @@ class DynamoJobStore:
         return self._indexes.count_dead(limit)
 
     def _call(self, operation: str) -> Call:
-        return Call(operation, f"table {self._table}")
+        return Call(operation, f"table {self.table}")
+
+
+def jobs_of(items: Sequence[Item]) -> dict[str, Job]:
+    """Return the jobs in hot items. Raises `WrittenByNewer`, naming those that are newer."""
+    require_all_known(Kind.JOB, items, job_id_of)
+    return {job.id: job for job in map(job_from_item, items)}
 
 
 def _is_of_other_version(mark: Marked) -> bool:

@@ -43,10 +43,12 @@ _OF_KIND: Mapping[Kind, set[str] | frozenset[str]] = {
     Kind.BACKFILL: BACKFILL_ATTRIBUTES,
     Kind.CALENDAR: CALENDAR_ATTRIBUTES | _NAMED,
     Kind.WALK: WALK_ATTRIBUTES,
-    Kind.IDEMPOTENCY: {"j", "f", "i", "g", "o", "u", "x"},
+    Kind.IDEMPOTENCY: {"j", "c", "f", "i", "g", "o", "u", "x"},
     Kind.LEASE: {"epoch", "holder", "until_ms", "acquired_ms", "taken_from"},
     Kind.SWEEP: {"shard_map", "map_version", "watermark", "watermark_hash"},
     Kind.TICK: {"tick"},
+    Kind.RESWEEP: {"id", "since_ms", "requested_ms"},
+    Kind.ID_KEY: {"secret"},
 }
 ATTRIBUTES: Mapping[Kind, frozenset[str]] = {
     kind: frozenset(names) | {"v"} for kind, names in _OF_KIND.items()

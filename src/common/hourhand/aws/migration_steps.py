@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hourhand.aws.table_schema import CONTROL, IDEMPOTENCY, JOBS, SCHEDULES, Table
+from hourhand.aws.table_schema import CONTROL, ID_KEY, IDEMPOTENCY, JOBS, SCHEDULES, Table
 from hourhand.aws.values import Item, number, read_text
 from hourhand.aws.versions import FIRST_VERSION, KNOWN, WRITTEN, Kind, version_of
 
@@ -126,7 +126,12 @@ _SORT_PREFIXES: Mapping[str, Mapping[str, Kind]] = {
     JOBS.name: {"T#": Kind.TEXT, "E#": Kind.FAILURE},
     SCHEDULES.name: {"d.": Kind.DEFINITION, "j.": Kind.JOURNAL_PAGE, "b.": Kind.BACKFILL},
 }
-_CONTROL_KEYS: Mapping[str, Kind] = {"sweep": Kind.SWEEP, "tick": Kind.TICK}
+_CONTROL_KEYS: Mapping[str, Kind] = {
+    "sweep": Kind.SWEEP,
+    "tick": Kind.TICK,
+    "resweep": Kind.RESWEEP,
+    ID_KEY: Kind.ID_KEY,
+}
 _LEASE_PREFIX = "lease."
 _PREFIX_LENGTH = 2
 

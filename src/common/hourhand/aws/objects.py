@@ -51,9 +51,15 @@ class S3ObjectStore:
         )
 
     def get(self, key: str) -> str | None:
-        """Return it, or ``None`` where it is gone."""
+        """Return it, or ``None`` where it is gone; of bytes that are no text, an empty one."""
         body = ask_expecting(_GONE, self._call("GetObject"), self._read, key=key)
-        return None if isinstance(body, Expected) else body.decode()
+        if isinstance(body, Expected):
+            return None
+        try:
+            return body.decode()
+        except UnicodeDecodeError:
+            # Damaged, and not to be repaired by a guess: it is shown and refused as no JSON.
+            return ""
 
     def mark_finished(self, key: str, keep_until: datetime) -> None:
         """Let it expire at ``keep_until`` or some time after. Does nothing where it is gone.

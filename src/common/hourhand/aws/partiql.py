@@ -110,13 +110,14 @@ def execute(
     told_of = bulk.each("BatchExecuteStatement", [{"Statements": batch} for batch in batches])
     for batch, answer in zip(batches, told_of, strict=True):
         try:
-            answers += _of_each(call, settled(call, answer), len(batch))
+            answers += answers_of(call, settled(call, answer), len(batch))
         except HourhandError as error:
             answers += [error] * len(batch)
     return answers
 
 
-def _of_each(call: Call, answer: Mapping[str, Any], count: int) -> Sequence[Mapping[str, Any]]:
+def answers_of(call: Call, answer: Mapping[str, Any], count: int) -> Sequence[Mapping[str, Any]]:
+    """Return the answer to each statement; raise `Unavailable` where not each has one."""
     found: Sequence[Mapping[str, Any]] = told(call, answer, "Responses")
     if len(found) != count:
         raise Unavailable(

@@ -17,6 +17,7 @@ from hourhand.aws.failures import (
     ask,
     ask_expecting,
     ask_or_reason,
+    is_throttle,
     not_done,
     told,
 )
@@ -24,13 +25,14 @@ from hourhand.aws.lean import Failure
 from hourhand.aws.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.retrying import wait_seconds
 from hourhand.domain.actions import QueueView
-from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import message_group
-from hourhand.domain.model import POOL, Priority
+from hourhand.domain.model import Priority
 from hourhand.domain.skew import TimeSample
 from hourhand.domain.times import from_ms
 from hourhand.domain.timings import SQS_MAX_DELAY, SQS_MAX_VISIBILITY
-from hourhand.ports import Clock, Delivery, Outgoing
+from hourhand.ports import Clock, Delivery, Outgoing, Telemetry
+from hourhand.services.optional import ask_optionally
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -69,38 +71,45 @@ OldestSent = Callable[[], Mapping[Priority, datetime]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """A message to send: its place in the answer and what SQS is given."""
 
     index: int
     body: str
-    group: str
+    group: str | None
     delay_seconds: int
 
     def arguments(self) -> dict[str, Any]:
+        """Return what SQS is given, but for the place in a batch."""
         return {
             "MessageBody": self.body,
-            "MessageGroupId": self.group,
             "DelaySeconds": self.delay_seconds,
+            **_of_group(self.group),
         }
+
+
+def _of_group(group: str | None) -> dict[str, str]:
+    """Return the argument that names a message's group; none for a message without."""
+    return {} if group is None else {"MessageGroupId": group}
 
 
 class SqsQueues:
     """Implements `hourhand.ports.Queues`.
 
     ``urls``: of the priority queues. ``clock_url``: of the queue for probes of the time; without
-    it `probe_time` has no answer. ``clock``: what a probe compares SQS's time with; it must be
-    the one that is corrected by it. ``oldest_sent``: asked by `view`, if there is one. ``bulk``:
-    how batches of messages are sent.
+    it `probe_time` has no answer. ``telemetry``: where it is logged what `view` does without.
+    ``clock``: what a probe compares SQS's time with; it must be the one that is corrected by it.
+    ``oldest_sent``: asked by `view`, if there is one. ``bulk``: how batches of messages are sent.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is named by the caller
         self,
         client: SQSClient,
         urls: Mapping[Priority, str],
         *,
         dead_letter_url: str,
         clock_url: str,
+        telemetry: Telemetry,
         clock: Clock | None = None,
         oldest_sent: OldestSent | None = None,
         bulk: Bulk[SQSClient] | None = None,
@@ -108,10 +117,11 @@ class SqsQueues:
     ) -> None:
         """Call nothing yet. ``sleep`` waits between tries, in seconds."""
         self._client = client
-        self._bulk = bulk or Bulk(client)
+        self.bulk: Bulk[Any] = bulk or Bulk(client)
         self._urls = dict(urls)
         self._dead_letter_url = dead_letter_url
         self._clock_url = clock_url
+        self._telemetry = telemetry
         self._clock = clock or SystemClock()
         self._oldest_sent = oldest_sent
         self._sleep = sleep
@@ -125,40 +135,33 @@ class SqsQueues:
         Once nobody answers, what was not yet begun is not tried.
         """
         failures: list[str | None] = [None] * len(outgoing)
-        by_queue: dict[Priority, list[_Entry]] = {}
+        by_queue: dict[Priority, list[Entry]] = {}
         for index, one in enumerate(outgoing):
-            if 0 <= one.delay_seconds <= SQS_MAX_DELAY.total_seconds():
-                by_queue.setdefault(one.queue, []).append(self._entry(index, one))
+            entry = entry_of(index, one)
+            if isinstance(entry, Entry):
+                by_queue.setdefault(one.queue, []).append(entry)
             else:
-                failures[index] = f"DelaySeconds must be 0 to 900, not {one.delay_seconds}"
+                failures[index] = entry
         batches = [
-            (self._urls[queue], batch)
-            for queue, entries in by_queue.items()
-            for batch in batches_of(entries)
+            (queue, batch) for queue, entries in by_queue.items() for batch in batches_of(entries)
         ]
-        asked = [
-            {
-                "QueueUrl": url,
-                "Entries": [{"Id": str(entry.index), **entry.arguments()} for entry in batch],
-            }
-            for url, batch in batches
-        ]
-        answers = self._bulk.each("SendMessageBatch", asked)
-        for (url, batch), answer in zip(batches, answers, strict=True):
-            for entry, reason in zip(batch, self._reasons(url, batch, answer), strict=True):
+        asked = [self.batch_arguments(queue, batch) for queue, batch in batches]
+        answers = self.bulk.each("SendMessageBatch", asked)
+        for (queue, batch), answer in zip(batches, answers, strict=True):
+            for entry, reason in zip(batch, self.reasons(queue, batch, answer), strict=True):
                 failures[entry.index] = reason
         return failures
 
-    def _entry(self, index: int, one: Outgoing) -> _Entry:
-        return _Entry(
-            index=index,
-            body=message_body(one.message),
-            group=message_group(one.message.tenant, POOL),
-            delay_seconds=one.delay_seconds,
-        )
+    def batch_arguments(self, queue: Priority, batch: Sequence[Entry]) -> dict[str, Any]:
+        """Return what SendMessageBatch is asked for ``batch``."""
+        entries = [{"Id": str(entry.index), **entry.arguments()} for entry in batch]
+        return {"QueueUrl": self._urls[queue], "Entries": entries}
 
-    def _reasons(self, url: str, batch: Sequence[_Entry], answer: Any) -> list[str | None]:
+    def reasons(
+        self, queue: Priority, batch: Sequence[Entry], answer: Any | Failure
+    ) -> list[str | None]:
         """Say of each entry why it was not accepted; send once more what alone was not."""
+        url = self._urls[queue]
         if isinstance(answer, Failure):
             call = Call("SendMessageBatch", f"queue {queue_name(url)}")
             return [not_done(call, answer).reason] * len(batch)
@@ -168,7 +171,7 @@ class SqsQueues:
             for entry in batch
         ]
 
-    def _send_alone(self, url: str, entry: _Entry) -> str | None:
+    def _send_alone(self, url: str, entry: Entry) -> str | None:
         """Send a message that failed in its batch; return why it was not accepted again."""
         call = Call("SendMessage", f"queue {queue_name(url)}")
         reason = ""
@@ -190,7 +193,7 @@ class SqsQueues:
             self._client.send_message,
             QueueUrl=self._dead_letter_url,
             MessageBody=body,
-            MessageGroupId=message_group(tenant, POOL),
+            **_of_group(message_group(tenant)),
         )
 
     # --- receiving ---
@@ -256,11 +259,9 @@ class SqsQueues:
     def _oldest(self) -> Mapping[Priority, datetime]:
         if self._oldest_sent is None:
             return {}
-        try:
-            return self._oldest_sent()
-        except Unavailable:
-            # The sweep can do without: it then sends again a little later than it might.
-            return {}
+        # The sweep can do without: it then sends again a little later than it might.
+        sentence = "The ages of the queues could not be had; the sweep does without."
+        return ask_optionally(self._telemetry, sentence, self._oldest_sent) or {}
 
     def probe_time(self) -> TimeSample | None:
         """Ask SQS for the time, by the ``SentTimestamp`` of a message of our own."""
@@ -291,7 +292,9 @@ class SqsQueues:
                 WaitTimeSeconds=PROBE_WAIT_SECONDS,
                 # Another scheduler's probe must stay visible to it.
                 VisibilityTimeout=0,
-                MessageSystemAttributeNames=["SentTimestamp"],
+                # Older releases of botocore do not know MessageSystemAttributeNames, the newer name
+                # of the same. SQS takes both.
+                AttributeNames=["SentTimestamp"],
             )
             for message in answer.get("Messages", []):
                 if message["MessageId"] == message_id:
@@ -316,9 +319,32 @@ def queue_name(url: str) -> str:
     return url.rstrip("/").rpartition("/")[2]
 
 
-def batches_of(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
+def entry_of(index: int, one: Outgoing) -> Entry | str:
+    """Return a message as a batch has it, or why SQS would not take it."""
+    if not 0 <= one.delay_seconds <= SQS_MAX_DELAY.total_seconds():
+        return f"DelaySeconds must be 0 to 900, not {one.delay_seconds}"
+    return Entry(
+        index=index,
+        body=message_body(one.message),
+        group=message_group(one.message.tenant),
+        delay_seconds=one.delay_seconds,
+    )
+
+
+def put_off(answer: Any | Failure) -> frozenset[str]:
+    """Return the ``Id`` of each entry of a batch that may be accepted soon: no fault of ours."""
+    if isinstance(answer, Failure):
+        return frozenset()
+    return frozenset(
+        failed["Id"]
+        for failed in answer.get("Failed", [])
+        if not failed.get("SenderFault") or is_throttle(failed.get("Code", ""))
+    )
+
+
+def batches_of(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     """Yield ``entries`` in order, as many at a time as SQS takes in one call."""
-    batch: list[_Entry] = []
+    batch: list[Entry] = []
     size = 0
     for entry in entries:
         entry_size = len(entry.body.encode())

@@ -14,6 +14,9 @@ from hourhand.domain.model import Priority
 
 KeyType = Literal["S", "N"]
 
+ID_KEY = "id-key"
+"""The record of the control table that the API may create, too: the rest is the scheduler's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -72,6 +75,9 @@ JOBS = Table(
     expiry=EXPIRY,
 )
 CONTROL = Table(name="control", partition=Key("p"))
+RESWEEP_KEY = "resweep"
+"""The one record of the control table that the API writes: its role may write no other."""
+
 IDEMPOTENCY = Table(name="idempotency", partition=Key("p"), expiry=EXPIRY)
 
 DUE_INDEX = Index(name="due", partition=Key("d"), sort=Key("n", "N"))

@@ -68,6 +68,8 @@ class Kind(StrEnum):
     LEASE = "lease"
     SWEEP = "sweep"
     TICK = "tick"
+    RESWEEP = "resweep"
+    ID_KEY = "key of ids"
 
 
 KNOWN: Mapping[Kind, int] = dict.fromkeys(Kind, FIRST_VERSION)

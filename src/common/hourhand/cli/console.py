@@ -65,9 +65,9 @@ def console(
 ) -> None:
     """Serve the web console on this machine, for the API of --endpoint, until Ctrl-C.
 
-    What the page asks is signed with your own credentials. It answers only who has the address
-    that is printed, which ends in a token that is new at each start: whoever has it acts as you.
-    `hourhand dev` serves a console of its own.
+    The command signs the page's requests with your own credentials. The printed address ends in a
+    token, which is new at each start. Anybody who has the address acts as you. `hourhand dev`
+    serves a console of its own.
     """
     from hourhand.console import serve_console
 

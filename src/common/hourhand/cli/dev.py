@@ -21,6 +21,7 @@ from rich.text import Text
 from hourhand.cli.lines import NORMAL, line_of
 from hourhand.cli.options import MEMORY
 from hourhand.domain.timings import Timings
+from hourhand.local.child_process import kill_children
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.news import News, Tell
 from hourhand.settings import read_settings
@@ -96,7 +97,8 @@ def ending_signals() -> Iterator[threading.Event]:
 
     def ask(number: int, _: Any) -> None:
         if asked.is_set():
-            # Children end with the pipe from us, so nothing of ours stays behind.
+            # Most children end with the pipe from us. One whose handler holds the GIL does not.
+            kill_children()
             os._exit(128 + number)
         asked.set()
 

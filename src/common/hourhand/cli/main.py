@@ -40,6 +40,8 @@ from hourhand.cli.options import (
     VerboseOption,
     WorkersOption,
 )
+from hourhand.cli.resweep import resweep
+from hourhand.cli.rollback.command import rollback
 from hourhand.cli.schedules.group import schedules
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
@@ -173,10 +175,11 @@ def doctor(
     """Look at a deployment, and say what to mend.
 
     It looks at the credentials, this machine's clock, the stack, its tables, queues and bucket,
-    the functions and their roles, what calls them, the last tick, the scheduler's clock, dead jobs
-    and the API. It changes nothing, and takes at most half a minute. Each look is a line: OK,
-    WARNING (it works, but mend or know it), FAILED, SKIPPED (it could not be looked at, and why),
-    or UNKNOWN (the same of what nobody can call well unseen). Whatever is not OK says what to do.
+    the functions, their versions and roles, what calls them, the last tick, the scheduler's clock,
+    dead jobs and the API. It changes nothing, and takes at most half a minute. Each look is a line:
+    OK, WARNING (it works, but mend or know it), FAILED, SKIPPED (it could not be looked at, and
+    why), or UNKNOWN (the same of what nobody can call well unseen). Whatever is not OK says what to
+    do.
 
     Exit codes: 0 nothing failed (warnings are allowed), 1 something did, 2 wrong usage, 3 nothing
     that was seen failed, but something is UNKNOWN.
@@ -238,9 +241,11 @@ app.add_typer(schedules)
 app.add_typer(calendars)
 app.add_typer(dead_letters)
 app.command()(stats)
+app.command()(resweep)
 app.command()(console)
 app.command()(estimate)
 app.command()(deploy)
+app.command()(rollback)
 
 
 def main() -> None:

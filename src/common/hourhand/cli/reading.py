@@ -11,6 +11,8 @@ from typing import Any, NewType
 
 import typer
 
+from hourhand.domain.ids import json_integer
+
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h|d|w)?", re.IGNORECASE)
 _SECONDS_IN = {
     "ms": 0.001,
@@ -69,7 +71,7 @@ def read_json(text: str, name: str) -> Any:
     """
     source, content = _content(text, name)
     try:
-        return json.loads(content, parse_constant=_refuse_constant)
+        return json.loads(content, parse_int=json_integer, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         hint = "" if source else "; a text is JSON only in quotes of its own: '\"text\"'"
         raise typer.BadParameter(

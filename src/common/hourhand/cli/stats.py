@@ -57,15 +57,19 @@ def _told(session: Session, found: Stats) -> list[RenderableType]:
         (
             queue.pool,
             queue.priority,
-            f"{queue.waiting:,}",
-            f"{queue.running:,}",
-            f"{queue.delayed:,}",
+            _counted(queue.waiting),
+            _counted(queue.running),
+            _counted(queue.delayed),
             # Nought seconds are those of no job.
             duration(queue.oldest_due_seconds) if queue.oldest_due_seconds else NOTHING,
         )
         for queue in found.queues
     )
     return [session.table(COLUMNS, rows), Text(), facts(_facts(found, session.times))]
+
+
+def _counted(messages: int | None) -> str:
+    return NOTHING if messages is None else f"{messages:,}"
 
 
 def _facts(found: Stats, times: Times) -> Iterator[tuple[str, str]]:

@@ -62,6 +62,7 @@ from hourhand.client._results import (
     Progress,
     QueueStats,
     RegisteredHandler,
+    Resweep,
     RetryPolicy,
     Stats,
 )
@@ -122,6 +123,7 @@ __all__ = [
     "Progress",
     "QueueStats",
     "RegisteredHandler",
+    "Resweep",
     "RetryPolicy",
     "Schedule",
     "Schedules",

@@ -124,6 +124,8 @@ class AsyncClient:
     cancel_many = awaiting(_bulk.cancel_many)
     redrive_many = awaiting(_bulk.redrive_many)
     stats = awaiting(_system.stats)
+    resweep = awaiting(_system.resweep)
+    resweep_progress = awaiting(_system.resweep_progress)
     handlers = awaiting(_system.handlers)
     health = awaiting(_system.health)
 

@@ -124,6 +124,8 @@ class Client:
     cancel_many = blocking(_bulk.cancel_many)
     redrive_many = blocking(_bulk.redrive_many)
     stats = blocking(_system.stats)
+    resweep = blocking(_system.resweep)
+    resweep_progress = blocking(_system.resweep_progress)
     handlers = blocking(_system.handlers)
     health = blocking(_system.health)
 

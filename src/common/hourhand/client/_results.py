@@ -107,11 +107,15 @@ class JobSummary(Answered):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job(JobSummary):
-    """A job, whole. ``omitted`` names what exists and was too large, or is kept no more."""
+    """A job, whole. ``omitted`` names what exists and was too large, or is kept no more.
+
+    ``damaged`` names what is kept and is not JSON any more; it is omitted, too.
+    """
 
     payload: Any = None
     result: Any = None
     omitted: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,13 +132,13 @@ class Event(Answered):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueStats(Answered):
-    """One queue of a pool; its counts are SQS's, and approximate."""
+    """One queue of a pool; its counts are SQS's, and approximate; ``None`` where SQS gave none."""
 
     pool: str
     priority: str
-    waiting: int
-    running: int
-    delayed: int
+    waiting: int | None
+    running: int | None
+    delayed: int | None
     oldest_due_seconds: float | None
 
 
@@ -160,6 +164,20 @@ class Stats(Answered):
     watermark: datetime | None
     open_buckets: int
     skew_ms: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resweep(Answered):
+    """How far the last resweep is: ``none``, ``requested``, ``running`` or ``done``.
+
+    Every bucket from ``since`` to before ``watermark`` was read again; it is done at ``until``.
+    """
+
+    state: str
+    since: datetime | None
+    requested_at: datetime | None
+    watermark: datetime | None
+    until: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -95,15 +95,17 @@ class Schedule(Answered):
     paused_at: datetime | None = None
     next_at: datetime | None = None
     last_occurrence: datetime | None = None
+    broken_reason: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Occurrence(Answered):
     """What became of a nominal time, or of a run of ``count`` of them up to ``until``.
 
-    ``reason``: why it has no job, or why its schedule cancelled the job. ``is_least``: there were
-    more than ``count``. ``kind`` is ``schedule``, ``trigger`` or ``backfill``. ``job`` is
-    ``None``, too, where it is kept no more.
+    ``reason``: why it has no job, or why its schedule cancelled the job. ``skipped_first``: why it
+    was skipped before a backfill made its job. ``is_least``: there were more than ``count``.
+    ``kind`` is ``schedule``, ``trigger`` or ``backfill``. ``job`` is ``None``, too, where it is
+    kept no more.
     """
 
     at: datetime
@@ -114,6 +116,7 @@ class Occurrence(Answered):
     reason: str | None
     job_id: str | None
     job: JobSummary | None
+    skipped_first: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

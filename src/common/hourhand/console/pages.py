@@ -15,6 +15,8 @@ HOME = "/console/"
 ABOUT = f"{HOME}about.json"
 STATIC = f"{HOME}static/"
 INDEX = "index.html"
+DOCS = "/v1/docs"
+"""The page of the API's document, as this version knows it."""
 
 READING = frozenset({"GET", "HEAD"})
 

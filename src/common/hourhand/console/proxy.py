@@ -14,7 +14,7 @@ from hourhand.client._endpoint import Auth, find_authorisation, find_endpoint
 from hourhand.console.access import TOKEN_FIELD, Access
 from hourhand.console.headers import as_data
 from hourhand.console.loopback import Reply, Request, RunningServer, problem_reply, serve_loopback
-from hourhand.console.pages import HOME, READING, About, Pages
+from hourhand.console.pages import DOCS, HOME, READING, About, Pages
 from hourhand.console.upstream import Upstream
 
 DEFAULT_PORT = 8788
@@ -24,7 +24,6 @@ TIMEOUT_SECONDS = 30.0
 TOKEN_BYTES = 32
 READ_ONLY = "read_only"
 
-_DOCS = "/v1/docs"
 _ASKED_BY_POST = frozenset({"/v1/schedules/preview"})
 """Changes nothing, though it has a body."""
 
@@ -39,7 +38,7 @@ class RunningConsole:
 
     @property
     def url(self) -> str:
-        """Where it is; opens only in a browser that was let in."""
+        """Where it is. It works only in a browser tab that has the token."""
         return f"{self.server.url}{HOME}"
 
     @property
@@ -49,8 +48,8 @@ class RunningConsole:
 
     @property
     def address(self) -> str:
-        """What lets a browser in. A secret: whoever has it acts with the user's credentials."""
-        return f"{self.url}?{TOKEN_FIELD}={self.token}"
+        """The address with the token: a secret, which acts with the user's credentials."""
+        return f"{self.url}#{TOKEN_FIELD}={self.token}"
 
     def close(self) -> None:
         """Stop serving, and hang up."""
@@ -122,11 +121,12 @@ def _refused_change(request: Request) -> Reply | None:
 
 def _own_docs(request: Request) -> Reply | None:
     """Return the page of the API's document as this version knows it."""
-    if request.path != _DOCS or request.method not in READING:
+    if request.path != DOCS or request.method not in READING:
         return None
     # Slow to import, and seldom read.
     from hourhand.http_api.docs_page import docs_page  # noqa: PLC0415
     from hourhand.http_api.openapi import openapi_document  # noqa: PLC0415
 
-    page = docs_page(openapi_document())
+    # A page of its own, without the console's token: it could send no request that is answered.
+    page = docs_page(openapi_document(), can_send=False)
     return as_data(Reply(page.status, page.headers, page.body.encode()))

@@ -26,7 +26,7 @@ from hourhand.http_api.problems import PROBLEM_JSON
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 PLACES = frozenset(
-    {"jobs", "schedules", "calendars", "stats", "handlers", "health", "openapi.json"}
+    {"jobs", "schedules", "calendars", "stats", "resweep", "handlers", "health", "openapi.json"}
 )
 """What there is right below ``/v1``. The docs' page is not: HTML from elsewhere is not shown."""
 

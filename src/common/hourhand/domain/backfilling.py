@@ -13,7 +13,7 @@ from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import REDRIVABLE, EventKind, Job
 from hourhand.domain.occurrences import OccurrenceOrder, last_nominal
 from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.domain.rule import EARLIEST
+from hourhand.domain.rule import EARLIEST, MAX_WORK, Work
 from hourhand.domain.schedules import (
     Backfill,
     BackfillOrder,
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 MAX_BACKFILL_TIMES = 10_000
 """Nominal times of one backfill: a week of every minute, or a year of every hour."""
-
-MAX_COUNTED_FIRES = 600_000
-"""More than a year of minutes: a range with more fires, excluded ones too, is not counted out."""
 
 MAX_ACTIVE_BACKFILLS = 5
 """Backfills of one schedule at a time: each visit works at all of them."""
@@ -74,15 +71,17 @@ def list_nominal_times(
 ) -> NominalTimes:
     """Return the nominal times from ``start`` to ``end``, both included, that are not excluded.
 
-    ``keeps_newest``: of too many the last are held, not the first.
+    ``keeps_newest``: of too many the last are held, not the first. What takes more than `MAX_WORK`
+    is not counted out.
     """
     if definition.start_at is not None:
         start = max(start, definition.start_at)
     times: deque[datetime] = deque(maxlen=MAX_BACKFILL_TIMES + 1)
     total = 0
-    fires = recurrence.fires(start - _TICK, min(end, last_nominal(definition)))
+    work = Work(MAX_WORK)
+    fires = recurrence.fires(start - _TICK, min(end, last_nominal(definition)), work)
     for seen, fire in enumerate(fires):
-        if seen >= MAX_COUNTED_FIRES:
+        if seen and work.is_over:
             return NominalTimes(tuple(times), total, is_least=True)
         if not fire.is_excluded:
             total += 1
@@ -108,11 +107,12 @@ def nominal_time_before(
     recurrence: Recurrence, definition: ScheduleDefinition, at: datetime
 ) -> datetime | None:
     """Return the last nominal time before ``at``; ``None``: none, or none found in bounds."""
+    work = Work(MAX_WORK)
     for look_back in _LOOK_BACKS:
         start = max(at - look_back, definition.start_at or EARLIEST)
         found = None
-        for seen, fire in enumerate(recurrence.fires(start - _TICK, at - _TICK)):
-            if seen >= MAX_COUNTED_FIRES:
+        for fire in recurrence.fires(start - _TICK, at - _TICK, work):
+            if work.is_over:
                 return None
             if not fire.is_excluded:
                 found = fire.at
@@ -186,10 +186,11 @@ class BackfillPlan:
         return tuple(JournalEntry(first=at, last=at, salt=salt) for at, salt in made)
 
 
-def job_ids(backfill: Backfill, times: Sequence[datetime]) -> list[str]:
+def job_ids(secret: bytes, backfill: Backfill, times: Sequence[datetime]) -> list[str]:
     """Return the ids of every job that a step over these nominal times must know."""
     salts = ("", backfill.id) if backfill.reprocess is Reprocess.ALL else ("",)
-    return [occurrence_job_id(backfill.schedule_id, at, salt) for at in times for salt in salts]
+    name = backfill.schedule_id
+    return [occurrence_job_id(secret, name, at, salt) for at in times for salt in salts]
 
 
 def plan_step(
@@ -197,6 +198,7 @@ def plan_step(
     pairs: Sequence[tuple[datetime, datetime | None]],
     jobs: Mapping[str, Job],
     *,
+    secret: bytes,
     room: int,
     now: datetime,
 ) -> BackfillPlan:
@@ -211,8 +213,8 @@ def plan_step(
         if plan.chosen >= room:
             break
         plan.looked_at += 1
-        job_id = occurrence_job_id(backfill.schedule_id, nominal)
-        again_id = occurrence_job_id(backfill.schedule_id, nominal, backfill.id)
+        job_id = occurrence_job_id(secret, backfill.schedule_id, nominal)
+        again_id = occurrence_job_id(secret, backfill.schedule_id, nominal, backfill.id)
         match _fate(backfill, jobs.get(job_id), jobs.get(again_id)):
             case _Fate.MAKE:
                 plan.orders.append(_order(backfill, nominal, before, now, salt=""))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from hourhand.domain.journal import MAX_FIRES_A_VISIT
+from hourhand.domain.rule import MAX_WORK, Work
 
 if TYPE_CHECKING:
     from hourhand.domain.recurrence import Recurrence
@@ -41,6 +40,9 @@ def doubts_between(
 ) -> tuple[datetime, ...]:
     """Return the nominal times of a span that may have jobs, though nobody decided them."""
     doubts = Doubts()
-    for fire in islice(recurrence.fires(after, until), MAX_FIRES_A_VISIT):
+    work = Work(MAX_WORK)
+    for fire in recurrence.fires(after, until, work):
         doubts.add(fire.at)
+        if work.is_over:
+            break
     return doubts.times

@@ -129,6 +129,7 @@ def attempts_of(
     unknown time.
     """
     attempts: dict[int, Attempt] = {}
+    failures = {t: f for t, f in failures.items() if not _is_of_an_earlier_life(f, events)}
     for event in events:
         if event.kind is EventKind.CLAIMED:
             attempts[event.token] = Attempt(
@@ -149,8 +150,7 @@ def attempts_of(
                 error=_error_of(event, failures.get(event.token)),
             )
     for token, failure in failures.items():
-        if not _is_of_an_earlier_life(failure, events):
-            attempts.setdefault(token, failure)
+        attempts.setdefault(token, failure)
     return tuple(attempts[token] for token in sorted(attempts))
 
 

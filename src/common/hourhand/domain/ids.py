@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import json
 import re
 from datetime import datetime
@@ -47,20 +48,36 @@ def random_job_id(now: datetime, random_bits: int) -> str:
     return "".join(reversed(digits))
 
 
-def job_id_for_key(tenant: str | None, idempotency_key: str) -> str:
-    """Return the one job id that belongs to ``idempotency_key`` of ``tenant``."""
+SECRET_BYTES = 32
+"""The length of an installation's secret: that of the hash it is used with (RFC 2104)."""
+
+
+def _keyed32(secret: bytes, data: bytes) -> str:
+    """Return 160 bits of HMAC-SHA256 as 32 lower-case base32 characters."""
+    digest = hmac.digest(secret, data, "sha256")
+    return base64.b32encode(digest[:20]).decode().lower()
+
+
+def job_id_for_key(secret: bytes, tenant: str | None, idempotency_key: str) -> str:
+    """Return the one job id that belongs to ``idempotency_key`` of ``tenant``.
+
+    ``secret``: the installation's. Without it, a caller who may read jobs and guesses a key could
+    read the job of another caller.
+    """
     presence = "0" if tenant is None else "1"
-    return "k." + _digest32(length_prefixed("job", presence, tenant or "", idempotency_key))
+    parts = length_prefixed("job", presence, tenant or "", idempotency_key)
+    return "k." + _keyed32(secret, parts)
 
 
-def occurrence_job_id(schedule_id: str, nominal: datetime, salt: str = "") -> str:
+def occurrence_job_id(secret: bytes, schedule_id: str, nominal: datetime, salt: str = "") -> str:
     """Return the one job id of a schedule's nominal time.
 
-    Whoever materialises it, however often, puts the same job. ``salt`` tells apart the jobs that
-    were made for it by hand or by a backfill that runs it again.
+    Whoever materialises it, however often, puts the same job. ``secret``: the installation's, so
+    that no id follows from the name of a schedule. ``salt`` tells apart the jobs that were made
+    for it by hand or by a backfill that runs it again.
     """
     parts = length_prefixed("occurrence", schedule_id, str(to_ms(nominal)), salt)
-    return "o." + _digest32(parts)
+    return "o." + _keyed32(secret, parts)
 
 
 def idempotency_record_key(tenant: str | None, idempotency_key: str) -> str:
@@ -69,10 +86,15 @@ def idempotency_record_key(tenant: str | None, idempotency_key: str) -> str:
     return _digest32(length_prefixed("record", presence, tenant or "", idempotency_key))
 
 
-def message_group(tenant: str | None, pool: str) -> str:
-    """Return the SQS ``MessageGroupId`` of a tenant: 1..128 safe characters, hashed if not."""
+def message_group(tenant: str | None) -> str | None:
+    """Return the SQS ``MessageGroupId`` of a tenant: 1..128 safe characters, hashed if not.
+
+    ``None`` without a tenant: SQS takes each such message for a tenant of its own (SQS guide, how
+    fair queues work). A group of all of them would be the noisy neighbour of a busy queue, and
+    each of its requests would be charged as a fair queue's.
+    """
     if tenant is None:
-        return f"pool.{pool}"
+        return None
     if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", tenant):
         return f"t.{tenant}"
     return "h." + _digest32(length_prefixed(tenant))
@@ -98,6 +120,23 @@ def canonical_json(value: Any) -> str:
         ensure_ascii=False,
     )
     return _UNSENDABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def json_integer(digits: str) -> int | float:
+    """Return the value of an integer in a JSON text: for ``parse_int`` of Python's own reader.
+
+    That reads ``-0`` as 0, which is another number: division and `math.copysign` tell them apart.
+    """
+    return -0.0 if digits == "-0" else int(digits)
+
+
+def is_json(text: str) -> bool:
+    """Whether Python reads ``text`` as JSON: whether a handler can be given it."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def content_hash(*parts: str) -> str:

@@ -6,16 +6,20 @@ order of their first nominal time.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hourhand.domain.rule import LATEST
+from hourhand.domain.rule import LATEST, MAX_WORK, Work
 from hourhand.domain.schedules import JournalEntry, SkipReason
 
 if TYPE_CHECKING:
     from hourhand.domain.recurrence import Recurrence
+
+_TICK = timedelta(milliseconds=1)
 
 SETTLED_AFTER = timedelta(seconds=60)
 """What lies longer ago no change takes back, whoever's clock it is made by."""
@@ -25,9 +29,6 @@ RING_ENTRIES = 24
 
 RING_ENTRIES_LEFT = 8
 """What stays when a page is written: pages then hold enough to be worth a write."""
-
-MAX_FIRES_A_VISIT = 600_000
-"""More than a year of a minutely schedule (525,600); the next visit goes on after them."""
 
 
 @dataclass(slots=True)
@@ -85,11 +86,14 @@ def skipped_runs(
     ``made_before``: those that have jobs, made by a visit that died.
     """
     runs = Runs(until)
-    for seen, fire in enumerate(recurrence.fires(after, until), 1):
-        if seen > MAX_FIRES_A_VISIT:
+    work = Work(MAX_WORK)
+    for seen, fire in enumerate(recurrence.fires(after, until, work)):
+        if seen and work.is_over:
             runs.close()
-            runs.entries[-1] = replace(runs.entries[-1], last=until, is_least=True)
-            break
+            # One with a job cannot stand for what is not counted: of these there are few.
+            if runs.entries[-1].reason is not None:
+                runs.entries[-1] = replace(runs.entries[-1], last=until, is_least=True)
+                break
         if fire.at in made_before:
             runs.make(fire.at)
         else:
@@ -144,6 +148,61 @@ def split_journal(
     if count <= RING_ENTRIES:
         return (), journal
     return journal[: count - RING_ENTRIES_LEFT], journal[count - RING_ENTRIES_LEFT :]
+
+
+def fill_in(
+    entries: Sequence[JournalEntry], recurrence: Recurrence | None, work: Work
+) -> tuple[list[JournalEntry], dict[datetime, SkipReason]]:
+    """Take the times that were skipped, and have a job by now, from the runs of skipped ones.
+
+    Returns the entries, each nominal time in one of them, and by nominal time of a job why it was
+    skipped first. ``recurrence`` says which times a run consists of, as far as ``work`` goes and
+    as the rule is still the same; else no more than its first and its last are known.
+    """
+    made = sorted({entry.first for entry in entries if entry.reason is None and not entry.salt})
+    left: list[JournalEntry] = []
+    skipped_first: dict[datetime, SkipReason] = {}
+    for entry in entries:
+        inside = made[bisect_left(made, entry.first) : bisect_right(made, entry.last)]
+        if entry.reason is None or not inside:
+            left.append(entry)
+            continue
+        times = _times_of(entry, recurrence, work)
+        filled = set(inside).intersection(times)
+        skipped_first |= dict.fromkeys(filled, entry.reason)
+        if len(times) == entry.count:
+            left += _runs_of(entry, times, filled)
+        else:
+            left.append(replace(entry, count=entry.count - len(filled)))
+    return left, skipped_first
+
+
+def _times_of(
+    entry: JournalEntry, recurrence: Recurrence | None, work: Work
+) -> tuple[datetime, ...]:
+    """Return the nominal times of a run of skipped ones: all, or its first and its last."""
+    edges = (entry.first, entry.last)[: entry.count]
+    if recurrence is None or entry.is_least or entry.count <= len(edges):
+        return edges
+    is_excluded = entry.reason is SkipReason.EXCLUDED
+    times: list[datetime] = []
+    for fire in recurrence.fires(entry.first - _TICK, entry.last, work):
+        if work.is_over or len(times) > entry.count:
+            return edges
+        times += [fire.at] if fire.is_excluded is is_excluded else []
+    return tuple(times) if len(times) == entry.count else edges
+
+
+def _runs_of(
+    entry: JournalEntry, times: Sequence[datetime], filled: Set[datetime]
+) -> list[JournalEntry]:
+    """Return the runs that are left of ``entry`` without the times that have jobs."""
+    runs: list[JournalEntry] = []
+    for is_filled, group in groupby(times, filled.__contains__):
+        if not is_filled:
+            run = list(group)
+            runs.append(replace(entry, first=run[0], last=run[-1], count=len(run)))
+    return runs
 
 
 def job_times(entries: Iterable[JournalEntry]) -> list[datetime]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from hourhand.domain.doubts import Doubts
 from hourhand.domain.ids import length_prefixed
-from hourhand.domain.journal import MAX_FIRES_A_VISIT, Runs, merge_runs
+from hourhand.domain.journal import Runs, merge_runs
 from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.domain.rule import LATEST, GivenUp
+from hourhand.domain.rule import LATEST, MAX_WORK, Found, GivenUp, Work
 from hourhand.domain.schedules import (
     MISFIRE_GRACE,
     MisfirePolicy,
@@ -33,6 +33,9 @@ _TICK = timedelta(milliseconds=1)
 
 MAX_JOBS_A_VISIT = 500
 """More than a look-ahead of one every second; the rest is made by the next visit."""
+
+MAX_WORK_A_LOOK = 40_000
+"""A search that takes more, about 20 ms, is made apart: after its visit was stored."""
 
 CATCH_UP_BUFFER = 1_000
 """How many of those may wait at the claim: more than all ticks of a quarter of an hour make."""
@@ -64,12 +67,15 @@ class Decision:
     """The jobs to be made first, and the schedule to be stored then.
 
     ``doubts``: nominal times that were missed or excluded. A visit that died when they were not
-    so yet, or when others were the latest, may have made their jobs.
+    so yet, or when others were the latest, may have made their jobs. ``seen``: how many nominal
+    times were looked at. ``must_search_on``: the next one is further off than a visit looks.
     """
 
     orders: tuple[OccurrenceOrder, ...]
     schedule: Schedule
     doubts: tuple[datetime, ...] = ()
+    seen: int = 0
+    must_search_on: bool = False
 
 
 def decide(
@@ -81,15 +87,19 @@ def decide(
     horizon: datetime,
     room: int = MAX_CATCH_UP,
     made_before: Set[datetime] = frozenset(),
+    work: Work | None = None,
 ) -> Decision:
     """Decide every nominal time after the cursor up to ``horizon``, within the bounds of a visit.
 
     ``room``: how many missed ones may be made under the policy ``all``. ``made_before``: those
-    that have jobs already, made by a visit that died; they are never skipped.
+    that have jobs already, made by a visit that died; they are never skipped. ``work``: what it may
+    cost, by default `MAX_WORK`; the next visit goes on where it was over.
     """
     if not schedule.is_live:
         return Decision((), replace(schedule, next_at=None))
-    missed_until = _late_until(schedule, definition, recurrence, now - MISFIRE_GRACE)
+    work = Work(MAX_WORK) if work is None else work
+    late = _late_until(schedule, definition, recurrence, now - MISFIRE_GRACE, work)
+    missed_until = late.until
     if schedule.resumed_at is not None:
         missed_until = max(missed_until, schedule.resumed_at)
     visit = _Visit(
@@ -100,6 +110,8 @@ def decide(
         room,
         made_before,
         missed_until,
+        late.looked_until,
+        work,
         Runs(now),
         Runs(now),
         last_fire=schedule.last_fire,
@@ -109,33 +121,60 @@ def decide(
     return visit.decide(horizon)
 
 
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """Up to which nominal time all should have run. ``looked_until``: it holds no further."""
+
+    until: datetime
+    looked_until: datetime | None = None
+
+
 def _late_until(
-    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, until: datetime
-) -> datetime:
+    schedule: Schedule,
+    definition: ScheduleDefinition,
+    recurrence: Recurrence,
+    until: datetime,
+    work: Work,
+) -> _Late:
     """Return up to which nominal time all should have run by ``until``, jitter and all.
 
     No jitter reaches the following nominal time, so only the last one of all may be due later.
     """
     jitter = timedelta(seconds=definition.jitter_seconds)
     if not jitter or schedule.cursor >= until:
-        return until
-    nominal: datetime | None = None
-    for fire in recurrence.fires(max(schedule.cursor, until - jitter), until):  # A day at most.
+        return _Late(until)
+    nominal = looked_until = None
+    # Half of the work: the visit itself must come as far.
+    look = Work(work.most // 2, work.may_go_on)
+    for fire in recurrence.fires(max(schedule.cursor, until - jitter), until, look):
         nominal = nominal if fire.is_excluded else fire.at
+        if look.is_over:
+            looked_until = fire.at
+            break
+    work.spend(look.done)
     if nominal is None:
-        return until
-    due_at = nominal + _jitter_at(schedule, definition, recurrence, nominal)
-    return until if due_at <= until else nominal - _TICK
+        return _Late(until, looked_until)
+    due_at = nominal + _jitter_at(schedule, definition, recurrence, nominal, work)
+    return _Late(until if due_at <= until else nominal - _TICK, looked_until)
 
 
 def _jitter_at(
-    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, nominal: datetime
+    schedule: Schedule,
+    definition: ScheduleDefinition,
+    recurrence: Recurrence,
+    nominal: datetime,
+    work: Work,
 ) -> timedelta:
     if definition.jitter_seconds <= 0:
         return timedelta(0)
     # What follows later than the jitter reaches is no matter.
     reach = nominal + timedelta(seconds=definition.jitter_seconds)
-    following = recurrence.next_fire(nominal, reach)
+    # The same whatever is left of the work: a job that is made again must be due when it was.
+    look = Work(MAX_WORK_A_LOOK)
+    found = recurrence.search(nominal, reach, look)
+    work.spend(look.done)
+    # Where it gave up, at least all until then are excluded.
+    following = None if found is None else found.at
     return jitter_of(schedule.id, nominal, definition.jitter_seconds, following)
 
 
@@ -152,6 +191,8 @@ class _Visit:
     """One pass over the nominal times that are to be decided now.
 
     ``missed_until``: what is decided at or before was missed, by an outage or by a pause.
+    ``looked_until``: where given, what comes later is not known to be missed or not. ``seen``
+    counts the nominal times looked at.
     """
 
     schedule: Schedule
@@ -161,6 +202,8 @@ class _Visit:
     room: int
     made_before: Set[datetime]
     missed_until: datetime
+    looked_until: datetime | None
+    work: Work
     runs: Runs
     after_candidate: Runs
     orders: list[OccurrenceOrder] = field(default_factory=list)
@@ -171,43 +214,42 @@ class _Visit:
     last_made: datetime | None = None
     served_until: datetime | None = None
     caught_up: int = 0
+    seen: int = 0
 
     def decide(self, horizon: datetime) -> Decision:
         cursor, end = self.schedule.cursor, last_nominal(self.definition)
-        cut_at: datetime | None = None
         after = not_before_start(self.definition, cursor)
-        for seen, fire in enumerate(self.recurrence.fires(after, min(horizon, end)), 1):
+        until = min(horizon, self.looked_until or horizon)
+        is_cut = until < min(horizon, end)
+        for fire in self.recurrence.fires(after, min(until, end), self.work):
             if self._is_used_up():
                 break
-            if self._must_stop(fire.at) or seen > MAX_FIRES_A_VISIT:
-                cut_at = fire.at
+            if self._must_stop(fire.at):
+                is_cut, until = True, cursor
                 break
             self._judge(fire.at, is_excluded=fire.is_excluded)
             cursor = fire.at
-        missed_end = min(self.missed_until, end)
-        is_more_missed = cut_at is not None and self._is_fire_in(cursor, missed_end)
+            self.seen += 1
+        cursor = max(self.schedule.cursor, until)
+        is_more_missed = is_cut and self._is_fire_in(cursor, min(self.missed_until, end))
         self._settle_candidate(is_superseded=is_more_missed)
         self.runs.close()
-        if cut_at is None:
-            cursor = max(self.schedule.cursor, horizon)
-        elif self.served_until is not None:
+        if is_cut and self.served_until is not None:
             self.served_until = self.now
-        decided = self._decided(cursor, end, is_cut=cut_at is not None)
+        next_at, must_search_on = self._next_visit(cursor, end, is_cut=is_cut)
         doubts = (*self.old_doubts.times, *self.doubts.times)
-        return Decision(tuple(self.orders), decided, doubts)
+        decided = self._decided(cursor, next_at)
+        return Decision(tuple(self.orders), decided, doubts, self.seen, must_search_on)
 
     def _is_fire_in(self, after: datetime, until: datetime) -> bool:
-        return self.recurrence.next_fire(after, until) is not None
+        return isinstance(self.recurrence.search(after, until, Work(MAX_WORK_A_LOOK)), Found)
 
-    def _decided(self, cursor: datetime, end: datetime, *, is_cut: bool) -> Schedule:
-        if self._is_used_up():
-            next_at = None
-        else:
-            next_at = self.now if is_cut else self._next_visit(cursor, end)
+    def _decided(self, cursor: datetime, next_at: datetime | None) -> Schedule:
         return replace(
             self.schedule,
             cursor=cursor,
             next_at=next_at,
+            broken="",
             made=self.schedule.made + len(self.orders),
             last_fire=self.last_fire,
             last_made=self.last_made,
@@ -215,18 +257,25 @@ class _Visit:
             journal=merge_runs((*self.schedule.journal, *self.runs.entries), self.now),
         )
 
-    def _next_visit(self, cursor: datetime, end: datetime) -> datetime | None:
-        """Return the next fire, or as far as the search for it came: a visit goes on from there."""
-        found = self.recurrence.search(not_before_start(self.definition, cursor), end)
-        if found is None or (isinstance(found, GivenUp) and found.is_for_good):
-            return None
-        return found.at
+    def _next_visit(
+        self, cursor: datetime, end: datetime, *, is_cut: bool
+    ) -> tuple[datetime | None, bool]:
+        """Return the next fire, or how far a short search for it came, and whether to search on."""
+        if self._is_used_up():
+            return None, False
+        if is_cut:
+            return self.now, False
+        after = not_before_start(self.definition, cursor)
+        found = self.recurrence.search(after, end, Work(MAX_WORK_A_LOOK))
+        return next_visit_of(found), isinstance(found, GivenUp) and not found.is_for_good
 
     def _is_used_up(self) -> bool:
         return is_used_up(self.schedule, self.definition, len(self.orders))
 
     def _must_stop(self, nominal: datetime) -> bool:
-        if len(self.orders) >= MAX_JOBS_A_VISIT:
+        if len(self.orders) >= MAX_JOBS_A_VISIT or self.seen == self.work.most_times:
+            return True
+        if self.seen and self.work.is_over:
             return True
         catches_up = self.definition.misfire.policy is MisfirePolicy.ALL
         return catches_up and nominal <= self.missed_until and self.caught_up >= self.room
@@ -308,7 +357,8 @@ class _Visit:
 
     def _make(self, nominal: datetime, interval_start: datetime | None, *, is_missed: bool) -> None:
         schedule = self.schedule
-        run_at = nominal + _jitter_at(schedule, self.definition, self.recurrence, nominal)
+        jitter = _jitter_at(schedule, self.definition, self.recurrence, nominal, self.work)
+        run_at = nominal + jitter
         if schedule.resumed_at is not None and nominal <= schedule.resumed_at:
             # It was not late while its schedule was paused.
             run_at = max(run_at, schedule.resumed_at)
@@ -324,6 +374,23 @@ class _Visit:
         )
         self.runs.make(nominal)
         self.last_made = nominal
+
+
+def search_on(
+    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, work: Work
+) -> datetime | None:
+    """Return when ``schedule`` wants its next visit, looked for from where its search ended."""
+    if schedule.next_at is None:
+        return None
+    found = recurrence.search(schedule.next_at, last_nominal(definition), work)
+    return next_visit_of(found)
+
+
+def next_visit_of(found: Found | GivenUp | None) -> datetime | None:
+    """Return when the next visit is due after a search: a later one goes on where it gave up."""
+    if found is None or (isinstance(found, GivenUp) and found.is_for_good):
+        return None
+    return found.at
 
 
 def is_used_up(schedule: Schedule, definition: ScheduleDefinition, ordered: int = 0) -> bool:

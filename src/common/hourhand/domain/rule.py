@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
@@ -19,6 +20,19 @@ LATEST = datetime(2201, 1, 1, tzinfo=UTC)
 MAX_EXPRESSIONS = 20
 """Expressions in one union; and, where exclusions are taken in, in one set of them."""
 
+MAX_EXCLUDED_EXPRESSIONS = 100
+"""Expressions that a schedule excludes, those of its calendars included. Each of them is compared
+with each of its scheduled times."""
+
+MAX_EXCLUSIONS = 5_000
+"""Dates, ranges and expressions that a schedule excludes, those of its calendars included."""
+
+MAX_WORK = 1_200_000
+"""What one visit or one search may do: more than a year of minutes with one excluding expression.
+It takes about half a second, on a usual core."""
+
+UNITS_BETWEEN_QUESTIONS = 20_000
+"""After so much work, about 20 ms of it, the time that is left is looked at again."""
 
 MAX_EXCLUDED_SECONDS = 20 * 365 * 86_400
 """Some twenty years: a schedule whose fires are all excluded for so long counts as one without."""
@@ -29,6 +43,44 @@ TZDATA_VERSION: str = tzdata.IANA_VERSION
 
 class BadExpression(InvalidInput):
     """The rule of a schedule is wrong; the detail says what, and what is allowed."""
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(slots=True)
+class Work:
+    """How much computing of scheduled times is allowed, and how much of it was done.
+
+    A unit is one scheduled time that is compared with one expression. ``may_go_on`` knows the time
+    that is left; it is asked once in `UNITS_BETWEEN_QUESTIONS` units, and not again after a "no".
+    ``most_times``: a visit looks at no more scheduled times than that.
+    """
+
+    most: int
+    may_go_on: Callable[[], bool] = _always
+    most_times: int | None = None
+    done: int = field(default=0, init=False)
+    _asked_at: int = field(default=0, init=False)
+    _is_late: bool = field(default=False, init=False)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more may be done."""
+        return self._is_late or self.done >= self.most
+
+    def spend(self, units: int) -> None:
+        """Count units that were done."""
+        self.done += units
+        if self.done - self._asked_at >= UNITS_BETWEEN_QUESTIONS:
+            self._asked_at = self.done
+            self.look_at_time()
+
+    def look_at_time(self) -> bool:
+        """Ask now whether to go on."""
+        self._is_late = self._is_late or not self.may_go_on()
+        return not self._is_late
 
 
 class DstGap(StrEnum):
@@ -118,7 +170,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A search met excluded fires alone, from ``since`` to ``at``; there may be others later."""
+    """A search met excluded fires alone, from ``since`` to ``at``; there may be others later.
+
+    It gives up when its work or its time is used up, or all were excluded for very long.
+    """
 
     since: datetime
     at: datetime

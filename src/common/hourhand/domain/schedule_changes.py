@@ -91,6 +91,7 @@ def replace_definition(
         resumed_at=None,
         deleted_at=None,
         keep_until=None,
+        broken="",
         journal=in_order((*until(schedule.journal, now), *undecided)),
     )
 

@@ -152,6 +152,8 @@ class Schedule:
     ``resumed_at`` ended. ``served_until``: missed times up to here belong to an outage for
     which the policy ``earliest`` ran its one already. ``zone_data``: the release of the time zone
     database that it was computed with. ``keep_until``: when a deleted one may be forgotten.
+    ``broken``: why its nominal times cannot be computed; it is not visited until what it depends
+    on changes.
     """
 
     id: str
@@ -175,6 +177,7 @@ class Schedule:
     deleted_at: datetime | None = None
     keep_until: datetime | None = None
     note: str = ""
+    broken: str = ""
     backfills: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
 

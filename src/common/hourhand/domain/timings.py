@@ -41,6 +41,9 @@ class Timings:
     longer than a gradual shift keeps most calls on the old version. Those that CodeDeploy has
     ready made are over by then (canaries, of 30 minutes at most), or past the half (10 % each 10
     minutes), so that of the many looks one finds the new version.
+    ``delay_rounding``: SQS takes delays in whole seconds. This is added to a delay before its
+    fraction is cut: 0 s rounds down, and the worker waits for the rest inside a billed call;
+    0.5 s rounds to nearest; just under 1 s rounds up, and jobs are late by that much (ADR 18).
     """
 
     tick: timedelta = _seconds(60)
@@ -69,6 +72,7 @@ class Timings:
     turn_wait_cap: timedelta = _seconds(900)
     stop_wait: timedelta = _seconds(5)
     handler_grace: timedelta = _seconds(3600)
+    delay_rounding: timedelta = _seconds(0.5)
 
     @property
     def outlasts_a_lost_tick(self) -> bool:
@@ -88,13 +92,25 @@ class Timings:
         """How long after a write every sweep is sure to see it, whoever's clock is asked."""
         return self.confirm_gap + self.stall_bound
 
+    @property
+    def precise(self) -> Timings:
+        """The same, with delays rounded down: for where no worker's waiting is billed."""
+        return replace(self, delay_rounding=timedelta(0))
+
     def scaled(self, factor: float) -> Timings:
         """All protocol durations multiplied by ``factor``, for tests and demonstrations.
 
-        Days-long retentions stay; so does the stall bound, which a slow machine must not trip.
+        Days-long retentions stay; so does the stall bound, which a slow machine must not trip, and
+        the rounding, which follows from SQS's own unit.
         The trail is never cut below what the others need.
         """
-        kept = {"stall_bound", "deep_reread", "payload_kept", "payload_renewed_below"}
+        kept = {
+            "stall_bound",
+            "deep_reread",
+            "payload_kept",
+            "payload_renewed_below",
+            "delay_rounding",
+        }
         scaled = Timings(
             **{
                 f.name: getattr(self, f.name) * (1 if f.name in kept else factor)

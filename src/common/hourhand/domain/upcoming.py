@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.journal import SETTLED_AFTER, job_times
 from hourhand.domain.occurrences import last_nominal, not_before_start
-from hourhand.domain.rule import GivenUp
+from hourhand.domain.rule import GivenUp, Work
 from hourhand.domain.schedules import Schedule, ScheduleDefinition
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 _TICK = timedelta(milliseconds=1)
 
-MAX_EXCLUDED_IN_A_VIEW = 20_000
-"""Excluded fires that a view looks through for the next one: some 20 ms, times a page of views."""
+MAX_WORK_A_VIEW = 40_000
+"""20,000 times with one excluding expression: about 20 ms, times a page of views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +58,26 @@ def first_fires(
     *,
     after: datetime,
     count: int,
-    most_excluded: int = MAX_EXCLUDED_IN_A_VIEW,
-    is_late: Callable[[], bool] = lambda: False,
+    work: Work | None = None,
 ) -> FirstFires:
     """Return the first nominal times after ``after`` that are not excluded, at most ``count``.
 
     The start and the end of the definition are kept; both may be nominal times themselves. The
-    search is broken off after ``most_excluded`` excluded ones in a row, and once ``is_late``.
+    search is broken off once ``work`` (by default `MAX_WORK_A_VIEW`) is over.
     """
+    work = Work(MAX_WORK_A_VIEW) if work is None else work
     after, end = not_before_start(definition, after), last_nominal(definition)
     times: list[datetime] = []
     for _ in range(count):
-        found = recurrence.search(after, end, most_excluded)
+        if work.is_over:
+            return FirstFires(tuple(times), is_cut=True)
+        found = recurrence.search(after, end, work)
         if found is None:
             break
         if isinstance(found, GivenUp):
             return FirstFires(tuple(times), not found.is_for_good)
         times.append(found.at)
         after = found.at
-        if is_late():
-            return FirstFires(tuple(times), len(times) < count)
     return FirstFires(tuple(times), is_cut=False)
 
 

@@ -9,7 +9,7 @@ watermark nor in the open set is not read any more, but by the slow deep re-read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -28,6 +28,12 @@ MAX_BACKLOG_PER_SWEEP = 20_000
 RECENT_BUCKETS = 10
 """What was due a moment ago is read before what waited for a week."""
 
+SIDE_BY_SIDE = 64
+"""Shards of older buckets whose first pages are read at the same time: most of them are empty."""
+
+Place = tuple[int, int]
+"""A bucket and one of its shards: one partition of the ``run_at`` index."""
+
 _REREAD_INTERVALS = (
     (timedelta(minutes=10), timedelta(0)),
     (timedelta(hours=1), timedelta(minutes=5)),
@@ -45,11 +51,25 @@ class OpenBucket:
 
 
 @dataclass(frozen=True, slots=True)
+class Resweep:
+    """A resweep that the sweep took up, see `hourhand.domain.resweep`.
+
+    ``id`` names its request. It reads again every bucket from ``since`` to before ``until``, where
+    the watermark stood, and is done once the watermark is there again.
+    """
+
+    id: str
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """The durable state of the sweep.
 
     Every bucket before ``low`` is closed or in ``open``. Every bucket from ``low`` to before
-    ``candidate`` showed no entry at ``candidate_at`` (or is in ``open`` already).
+    ``candidate`` showed no entry at ``candidate_at`` (or is in ``open`` already). ``resweep`` is
+    the last resweep, done or under way: only a new one lowers ``low``.
     """
 
     low: int
@@ -58,6 +78,12 @@ class Watermark:
     open: Mapping[int, OpenBucket] = field(default_factory=dict)
     deep_next: int | None = None
     shard_map_version: int = 1
+    resweep: Resweep | None = None
+
+    @property
+    def resweeps_until(self) -> int:
+        """The bucket at which a resweep under way ends; ``low`` where none is."""
+        return max(self.low, self.resweep.until) if self.resweep else self.low
 
 
 def first_watermark(now: datetime, shard_map_version: int, timings: Timings) -> Watermark:
@@ -72,7 +98,8 @@ class SweepPlan:
 
     ``upcoming``: now to the horizon. ``recent``: the last few minutes, newest first. ``older``:
     open buckets whose turn it is. ``backlog``: from the watermark up, oldest first, so that each
-    sweep gets further even if it runs out of time. ``deep``: the slow re-read of the last day.
+    sweep gets further even if it runs out of time; while a resweep is under way, what it does not
+    cover comes first. ``deep``: the slow re-read of the last day.
     """
 
     upcoming: tuple[int, ...]
@@ -86,6 +113,20 @@ class SweepPlan:
     def buckets(self) -> tuple[int, ...]:
         """All of them, most urgent first."""
         return self.upcoming + self.recent + self.older + self.backlog + self.deep
+
+    def turns(self, shards: Mapping[int, Sequence[int]]) -> Iterator[tuple[Place, ...]]:
+        """Yield what is read at a time of the ``shards`` of each bucket, most urgent first.
+
+        Current buckets are full: they are read one by one. Of the others, most of which are empty,
+        the first pages are read side by side, `SIDE_BY_SIDE` at a time.
+        """
+        for bucket in self.upcoming + self.recent:
+            for shard in shards[bucket]:
+                yield ((bucket, shard),)
+        others = self.older + self.backlog + self.deep
+        places = [(bucket, shard) for bucket in others for shard in shards[bucket]]
+        for first in range(0, len(places), SIDE_BY_SIDE):
+            yield tuple(places[first : first + SIDE_BY_SIDE])
 
 
 def reread_interval(age: timedelta) -> timedelta:
@@ -103,6 +144,11 @@ def plan_sweep(state: Watermark, now: datetime, horizon: datetime, timings: Timi
     recent = tuple(range(current - 1, max(state.low, current - RECENT_BUCKETS) - 1, -1))
     backlog_end = min(current - RECENT_BUCKETS, state.low + MAX_BACKLOG_PER_SWEEP)
     backlog = tuple(range(state.low, backlog_end))
+    if state.resweeps_until > state.low:
+        # What became older meanwhile must not wait until the resweep is done.
+        newer_end = min(current - RECENT_BUCKETS, state.resweeps_until + MAX_BACKLOG_PER_SWEEP)
+        newer = tuple(range(state.resweeps_until, newer_end))
+        backlog = (*newer, *(bucket for bucket in backlog if bucket < state.resweeps_until))
     read = {*upcoming, *recent, *backlog}
     older = tuple(
         bucket
@@ -242,6 +288,11 @@ def _open(bucket: int, now: datetime, opened: dict[int, OpenBucket]) -> bool:
         return False
     opened[bucket] = OpenBucket(now)
     return True
+
+
+def falls(previous: Watermark, state: Watermark) -> bool:
+    """Whether ``state`` lowers the watermark without a new resweep: no writer may do that."""
+    return state.low < previous.low and state.resweep == previous.resweep
 
 
 def watermark_lag(state: Watermark, now: datetime) -> timedelta:

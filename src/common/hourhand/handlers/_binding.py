@@ -85,7 +85,7 @@ def _globals_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _binder_for(annotation: Any) -> Binder:
     if annotation in _UNCHECKED:
-        return json.loads
+        return _read
     if annotation is types.NoneType:
         annotation = None
     origin = get_origin(annotation) or annotation
@@ -106,13 +106,21 @@ def _plain_binder(annotation: Any) -> Binder:
     accepted, wanted = _JSON_TYPES[annotation]
 
     def bind(payload_text: str) -> Any:
-        payload = json.loads(payload_text)
+        payload = _read(payload_text)
         is_stray_bool = isinstance(payload, bool) and annotation is not bool
         if is_stray_bool or not isinstance(payload, accepted):
             raise InvalidPayload(f"The payload must be {wanted}, not {_json_name(payload)}.")
         return payload
 
     return bind
+
+
+def _read(payload_text: str) -> Any:
+    try:
+        return json.loads(payload_text)
+    except (ValueError, RecursionError):
+        # It was JSON when it was accepted; the payload itself must not be in a message.
+        raise InvalidPayload("The payload that is stored is not JSON.") from None
 
 
 def _json_name(value: Any) -> str:

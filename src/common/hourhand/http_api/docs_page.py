@@ -36,17 +36,22 @@ _PAGE = """<!DOCTYPE html>
 
 _START = """SwaggerUIBundle({{
   dom_id: "#swagger-ui", spec: {document}, docExpansion: "list", filter: true,
-  presets: [SwaggerUIBundle.presets.apis], layout: "BaseLayout", validatorUrl: null
+  presets: [SwaggerUIBundle.presets.apis], layout: "BaseLayout", validatorUrl: null{options}
 }});"""
+_READ_ONLY = ", supportedSubmitMethods: []"
 
 
-def docs_page(document: dict[str, Any]) -> Answer:
-    """Return the page of ``document``. Its policy lets a browser load nothing from elsewhere."""
+def docs_page(document: dict[str, Any], *, can_send: bool = True) -> Answer:
+    """Return the page of ``document``. Its policy lets a browser load nothing from elsewhere.
+
+    ``can_send``: whether the page offers to send requests ("Try it out").
+    """
     assets = resources.files(_ASSETS)
     library = (assets / "swagger-ui-bundle.min.js").read_text(encoding="utf-8")
     styles = (assets / "swagger-ui.min.css").read_text(encoding="utf-8")
     # "</" could end the script early; JSON allows its slash to be escaped.
-    start = _START.format(document=json.dumps(document).replace("</", "<\\/"))
+    text = json.dumps(document).replace("</", "<\\/")
+    start = _START.format(document=text, options="" if can_send else _READ_ONLY)
     policy = "; ".join(
         (
             "default-src 'none'",

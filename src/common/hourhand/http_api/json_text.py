@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any, NoReturn
 
 from hourhand.domain.errors import BadRequest
+from hourhand.domain.ids import json_integer
 from hourhand.schemas import quoted
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -19,7 +21,12 @@ def read_json(text: str) -> Any:
     a name given twice in an object. Python's own reader takes NaN and infinities too.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
+        return json.loads(
+            text,
+            object_pairs_hook=_unique_names,
+            parse_int=json_integer,
+            parse_constant=_refuse_constant,
+        )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BadRequest(f"The body is not valid JSON: {error.msg} at {where}.") from error
@@ -46,8 +53,9 @@ def write_json(value: Any) -> str:
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        # Counted, not searched for: callers send as many names as they like.
+        counted = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counted.items() if count > 1)
         raise BadRequest(f"The body is ambiguous: {quoted(twice)!r} is given twice in one object.")
     return members
 

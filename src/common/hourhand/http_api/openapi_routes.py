@@ -19,6 +19,7 @@ from hourhand.schemas import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    ResweepInput,
     ScheduleInput,
     responses,
     schedule_responses,
@@ -222,6 +223,19 @@ _CALENDARS: Mapping[tuple[str, str], Description] = {
 _SYSTEM: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/stats"): Description(
         summary="Read how the system does", tag="system", answer=responses.Stats, fails=(503,)
+    ),
+    ("POST", "/v1/resweep"): Description(
+        summary="Read every bucket again from a time on, after a restore of the tables",
+        tag="system",
+        body=ResweepInput,
+        answer=responses.Resweep,
+        fails=(*_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/resweep"): Description(
+        summary="Read how far the last resweep is",
+        tag="system",
+        answer=responses.Resweep,
+        fails=(503,),
     ),
     ("GET", "/v1/handlers"): Description(
         summary="List the registered handlers", tag="system", answer=responses.Handlers

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from hourhand.domain.ids import is_json
 from hourhand.domain.model import (
     Attempt,
     Content,
@@ -17,6 +18,7 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
+from hourhand.domain.resweep import ResweepProgress
 from hourhand.domain.times import rfc3339
 from hourhand.http_api.answers import MAX_ANSWER_BYTES
 from hourhand.http_api.problems import problem
@@ -35,10 +37,16 @@ def job_response(report: JobReport) -> dict[str, Any]:
 
     ``omitted`` names what is not told though it exists: the larger of payload and result where
     both together are more than an answer holds, and what was not read or is kept no more.
+    ``damaged`` names what is kept and is not JSON: it is omitted, too.
     """
     job = report.job
-    texts = {"payload": report.payload_text, "result": report.result_text}
+    texts: dict[str, str | None] = {
+        "payload": report.payload_text,
+        "result": report.result_text,
+    }
     contents = {"payload": job.payload, "result": job.result}
+    damaged = [name for name, text in texts.items() if text is not None and not is_json(text)]
+    texts.update(dict.fromkeys(damaged))
     largest = max(texts, key=lambda name: _size_bytes(texts[name]))
     if sum(_size_bytes(text) for text in texts.values()) > MAX_CONTENTS_BYTES:
         texts[largest] = None
@@ -48,6 +56,7 @@ def job_response(report: JobReport) -> dict[str, Any]:
         "payload": _value(texts["payload"]),
         "result": _value(texts["result"]),
         **({"omitted": omitted} if omitted else {}),
+        **({"damaged": damaged} if damaged else {}),
     }
 
 
@@ -94,6 +103,17 @@ def stats_response(stats: Stats) -> dict[str, Any]:
         "watermark": time_or_null(stats.watermark),
         "open_buckets": stats.open_buckets,
         "skew_ms": stats.skew_ms,
+    }
+
+
+def resweep_response(progress: ResweepProgress) -> dict[str, Any]:
+    """Return how far the last resweep is."""
+    return {
+        "state": progress.state.value,
+        "since": time_or_null(progress.since),
+        "requested_at": time_or_null(progress.requested_at),
+        "watermark": time_or_null(progress.watermark),
+        "until": time_or_null(progress.until),
     }
 
 

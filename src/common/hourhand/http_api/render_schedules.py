@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from hourhand.domain.ids import is_json
 from hourhand.domain.model import EventKind, Job, JobStatus
 from hourhand.domain.overlap import OverlapPolicy
 from hourhand.domain.recurrence import (
@@ -43,6 +44,7 @@ def schedule_response(view: ScheduleView) -> dict[str, Any]:
         "paused": schedule.paused_at is not None,
         "note": schedule.note or None,
         "status": _status(view),
+        "broken_reason": view.broken_reason,
         "revision": schedule.revision,
         "created_at": rfc3339(schedule.created_at),
         "updated_at": rfc3339(schedule.updated_at),
@@ -97,6 +99,8 @@ def calendar_response(calendar: Calendar) -> dict[str, Any]:
 def _status(view: ScheduleView) -> str:
     if view.schedule.paused_at is not None:
         return "paused"
+    if view.broken_reason is not None:
+        return "broken"
     # A view does not search long: what is excluded for months may still want a visit.
     is_over = view.next_occurrence is None and view.schedule.next_at is None
     return "ended" if is_over else "active"
@@ -142,9 +146,10 @@ def _rule_part(definition: ScheduleDefinition) -> dict[str, Any]:
 
 def _job_part(definition: ScheduleDefinition) -> dict[str, Any]:
     """Return what it runs. A policy that is null is the handler's when the job is made."""
+    is_readable = is_json(definition.payload_text)
     return {
         "handler": definition.handler,
-        "payload": json.loads(definition.payload_text),
+        "payload": json.loads(definition.payload_text) if is_readable else None,
         "priority": definition.priority,
         "timeout_seconds": definition.timeout_seconds,
         "retention_seconds": definition.retention_seconds,
@@ -214,6 +219,7 @@ def _occurrence(record: OccurrenceRecord) -> dict[str, Any]:
         "is_least": entry.is_least,
         "kind": _kind(entry.salt),
         "reason": entry.reason if job is None else _skip_reason_of(job),
+        "skipped_first": record.skipped_first,
         "job_id": record.job_id,
         "job": None if job is None else job_summary(summary(job)),
     }

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from hourhand.http_api.answers import Answer
-from hourhand.http_api.render import handler_response, stats_response
+from hourhand.http_api.render import handler_response, resweep_response, stats_response
 from hourhand.http_api.requests import Request
 from hourhand.http_api.routing import Route, Services
+from hourhand.schemas import ResweepInput
 
 
 def get_stats(services: Services, _: Request, __: str) -> Answer:
     """``GET /stats``."""
     return Answer.of(stats_response(services.queries.stats()))
+
+
+def post_resweep(services: Services, request: Request, _: str) -> Answer:
+    """``POST /resweep``: read every bucket again from a time on."""
+    wanted = ResweepInput.parse(request.json())
+    return Answer.of(resweep_response(services.resweeps.request(wanted.since)))
+
+
+def get_resweep(services: Services, _: Request, __: str) -> Answer:
+    """``GET /resweep``: how far the last one is."""
+    return Answer.of(resweep_response(services.resweeps.progress()))
 
 
 def get_handlers(services: Services, _: Request, __: str) -> Answer:
@@ -41,6 +53,8 @@ def get_docs(_: Services, request: Request, __: str) -> Answer:
 
 SYSTEM_ROUTES = (
     Route("GET", "/v1/stats", get_stats),
+    Route("POST", "/v1/resweep", post_resweep, takes_body=True),
+    Route("GET", "/v1/resweep", get_resweep),
     Route("GET", "/v1/handlers", get_handlers),
     Route("GET", "/v1/health", get_health),
     Route("GET", "/v1/openapi.json", get_openapi),

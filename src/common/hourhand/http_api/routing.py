@@ -19,6 +19,7 @@ from hourhand.services.calendars import CalendarService
 from hourhand.services.occurrences import OccurrenceQueries
 from hourhand.services.operations import OperationsService
 from hourhand.services.queries import QueryService
+from hourhand.services.resweeps import ResweepService
 from hourhand.services.schedules import ScheduleService
 from hourhand.services.submission import SubmissionService
 
@@ -57,6 +58,10 @@ class Services(Protocol):
     @property
     def occurrences(self) -> OccurrenceQueries:
         """Reads past and future occurrences."""
+
+    @property
+    def resweeps(self) -> ResweepService:
+        """Lets the sweep read again what it had closed."""
 
     @property
     def handlers(self) -> HandlerDirectory:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from hourhand.local.parent_death import end_with_parent
+
 MAX_LINE_CHARACTERS = 16_000_000
 """An SQS event holds 2.5 MB at most, which JSON's escapes may make six times as long."""
 
@@ -20,11 +22,12 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 def take_over_streams() -> tuple[IO[str], IO[str]]:
-    """Return the child's private streams to read from and to reply on.
+    """Return the child's private streams to read from and to reply on; end with the parent.
 
     From then on whatever reads standard input finds it at its end, and whatever writes to
     standard output, a C library or a subprocess too, writes to the log.
     """
+    end_with_parent()
     requests = os.fdopen(os.dup(STDIN), "r", encoding="utf-8")
     replies = os.fdopen(os.dup(STDOUT), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import queue
 import signal
 import subprocess
 import sys
@@ -50,7 +52,34 @@ class ChildProcess:
         """Start it."""
         self.name = command.name
         self._listener = listener
-        self._process = subprocess.Popen(  # noqa: S603 (our own module)
+        self._is_read = threading.Event()
+        self._started: queue.SimpleQueue[subprocess.Popen[str] | BaseException] = (
+            queue.SimpleQueue()
+        )
+        # The thread that waits for its end starts it: the kernel ends a child with that thread.
+        self._end_watch = self._start(lambda: self._live(command), "_end_watch")
+        started = self._started.get()
+        if isinstance(started, BaseException):
+            raise started
+        self._process = started
+        self._replies = self._start(self._read_replies, "_replies")
+        self._log = self._start(self._read_log, "_log")
+        self._is_read.set()
+
+    def _live(self, command: ChildCommand) -> None:
+        try:
+            process = self._spawn(command)
+        except BaseException as error:  # noqa: BLE001 - raised where the child was asked for
+            self._started.put(error)
+            return
+        _alive.add(process)
+        self._started.put(process)
+        self._is_read.wait()
+        self._watch_end()
+        _alive.discard(process)
+
+    def _spawn(self, command: ChildCommand) -> subprocess.Popen[str]:
+        return subprocess.Popen(  # noqa: S603 (our own module)
             # -P: a file in the current folder must not replace a module that we import.
             [sys.executable, "-P", "-m", command.module, *command.arguments],
             stdin=subprocess.PIPE,
@@ -62,9 +91,6 @@ class ChildProcess:
             # A session of its own: the terminal's Ctrl-C is for the cloud, which ends its children.
             start_new_session=True,
         )
-        self._replies = self._start(self._read_replies)
-        self._log = self._start(self._read_log)
-        self._end_watch = self._start(self._watch_end)
 
     @property
     def pid(self) -> int:
@@ -89,7 +115,9 @@ class ChildProcess:
         """End it: first by closing its input, then by force. Returns when it is gone."""
         self._close_input()
         for force in (None, signal.SIGTERM, signal.SIGKILL):
-            if force is not None:
+            if force is signal.SIGKILL:
+                _kill_group(self._process)
+            elif force is not None:
                 self.signal(force)
             try:
                 self._process.wait(END_SECONDS)
@@ -98,8 +126,8 @@ class ChildProcess:
             break
         self._end_watch.join()
 
-    def _start(self, target: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=target, name=f"{self.name}{target.__name__}", daemon=True)
+    def _start(self, target: Callable[[], None], name: str) -> threading.Thread:
+        thread = threading.Thread(target=target, name=f"{self.name}{name}", daemon=True)
         thread.start()
         return thread
 
@@ -129,6 +157,23 @@ class ChildProcess:
         with self._process.stderr as log:
             for line in log:
                 self._listener.logged(self, line.rstrip("\n"))
+
+
+_alive: set[subprocess.Popen[str]] = set()
+"""The children of this process, for the case that it must end at once."""
+
+
+def kill_children() -> None:
+    """Kill every child of this process that still lives, and what it started: at once."""
+    for process in list(_alive):
+        _kill_group(process)
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    # Each has a session of its own. One that was waited for has no group of that id any more.
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def exit_reason(exit_code: int) -> str:

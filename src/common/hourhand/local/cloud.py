@@ -73,7 +73,7 @@ class LocalCloud:
     def __init__(self, options: CloudOptions, tell: Tell) -> None:
         """Start nothing yet."""
         self.options = options
-        self.settings = Settings(timings=options.timings, handlers=options.handlers)
+        self.settings = Settings(timings=options.timings.precise, handlers=options.handlers)
         self.endpoint = options.backend
         self.workers: list[WorkerSlot] = []
         self.schedulers: list[SchedulerSlot] = []

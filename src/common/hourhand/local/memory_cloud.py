@@ -80,7 +80,7 @@ class MemoryCloud:
         self._stopping = threading.Event()
         self._accounts = SharedAccounts()
         self._server: RunningServer | None = None
-        timings = stretched(options.timings, options.speed)
+        timings = stretched(options.timings.precise, options.speed)
         self._settings = Settings(timings=timings, handlers=options.handlers)
         self._queues = MemoryQueues(self.clock, visibility=timings.visibility)
 

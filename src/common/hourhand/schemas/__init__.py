@@ -14,6 +14,7 @@ from hourhand.schemas.requests import (
     BatchRequest,
     JobPatch,
     JobSubmission,
+    ResweepInput,
     RetryInput,
     payload_text,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "NoteInput",
     "PageRequest",
     "PreviewInput",
+    "ResweepInput",
     "RetryInput",
     "ScheduleInput",
     "is_calendar_name",

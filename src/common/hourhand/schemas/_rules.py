@@ -20,6 +20,9 @@ from hourhand.domain.schedules import CalendarName
 Named = tuple[str, str]
 """A field and the text in it."""
 
+MAX_FAULT_CHARACTERS = 400
+"""How much is said of each wrong expression: an answer about twenty of them stays small."""
+
 _ANY_ANCHOR = EARLIEST
 _ANY_EXPRESSION = "@daily"
 
@@ -67,5 +70,12 @@ def _faults_of(named: Iterable[Named], check: Callable[[str], object]) -> list[F
         try:
             check(text)
         except BadExpression as error:
-            faults.append(FieldError(field, error.detail))
+            faults.append(FieldError(field, _short(error.detail)))
     return faults
+
+
+def _short(detail: str) -> str:
+    """Return what is wrong with an expression without the whole of a long one."""
+    if len(detail) <= MAX_FAULT_CHARACTERS:
+        return detail
+    return detail[: MAX_FAULT_CHARACTERS - 3] + "..."

@@ -256,3 +256,16 @@ def _refuse_pairs(given: BaseModel, *pairs: tuple[str, str]) -> None:
     ]
     if errors:
         raise invalid("request", errors)
+
+
+class ResweepInput(BaseModel):
+    """From which time on the sweep is to read every bucket again."""
+
+    model_config = STRICT
+
+    since: Instant
+
+    @classmethod
+    def parse(cls, raw: object) -> ResweepInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, raw, what="request")

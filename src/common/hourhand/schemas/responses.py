@@ -134,7 +134,7 @@ class Job(JobSummary):
     """A job, whole. `omitted` names what exists and is not told here.
 
     That is the larger of payload and result where both are too large for one answer, and what
-    is kept no more.
+    is kept no more. `damaged` names what is kept and is not JSON any more; it is omitted, too.
     """
 
     attempts: list[Attempt]  # type: ignore[assignment]
@@ -142,6 +142,7 @@ class Job(JobSummary):
     payload: Any
     result: Any
     omitted: list[Literal["payload", "result"]] = Field(default_factory=list)
+    damaged: list[Literal["payload", "result"]] = Field(default_factory=list)
 
 
 class JobPage(BaseModel):
@@ -204,13 +205,13 @@ class BulkResult(BaseModel):
 
 
 class QueueStats(BaseModel):
-    """One queue of a pool; its counts are SQS's, and approximate."""
+    """One queue of a pool; its counts are SQS's, and approximate; null where SQS gave none."""
 
     pool: str
     priority: Priority
-    waiting: int
-    running: int
-    delayed: int
+    waiting: int | None
+    running: int | None
+    delayed: int | None
     oldest_due_seconds: float | None
 
 
@@ -234,6 +235,16 @@ class Stats(BaseModel):
     watermark: Time | None
     open_buckets: int
     skew_ms: int
+
+
+class Resweep(BaseModel):
+    """How far the last resweep is: it is done once `watermark` is at `until`, where it stood."""
+
+    state: Literal["none", "requested", "running", "done"]
+    since: Time | None
+    requested_at: Time | None
+    watermark: Time | None
+    until: Time | None
 
 
 class Handler(BaseModel):

@@ -92,7 +92,8 @@ class Schedule(BaseModel):
 
     A policy of its jobs that is null is the handler's. `next_at` is the next nominal time,
     `last_occurrence` the one before it that became a job. `occurrences_made` counts jobs made,
-    those ahead of their time among them.
+    those ahead of their time among them. `broken_reason`: why its nominal times cannot be computed;
+    it makes no jobs until it, or a calendar of it, is changed.
     """
 
     id: str
@@ -123,7 +124,8 @@ class Schedule(BaseModel):
     tags: dict[str, str]
     paused: bool
     note: str | None
-    status: Literal["active", "paused", "ended"]
+    status: Literal["active", "paused", "broken", "ended"]
+    broken_reason: str | None
     revision: int
     created_at: Time
     updated_at: Time
@@ -144,8 +146,9 @@ class SchedulePage(BaseModel):
 class Occurrence(BaseModel):
     """What became of a nominal time, or of a run of `count` of them up to `until`.
 
-    `reason`: why it has no job, or why its job was cancelled by its schedule. `is_least`: there
-    were more than `count`. `job` is null, too, where it is kept no more.
+    `reason`: why it has no job, or why its job was cancelled by its schedule. `skipped_first`: why
+    it was skipped before a backfill made its job. `is_least`: there were more than `count`. `job`
+    is null, too, where it is kept no more.
     """
 
     at: Time
@@ -154,6 +157,7 @@ class Occurrence(BaseModel):
     is_least: bool
     kind: Literal["schedule", "trigger", "backfill"]
     reason: str | None
+    skipped_first: str | None
     job_id: str | None
     job: JobSummary | None
 

@@ -20,7 +20,6 @@ from hourhand.domain.admission import (
     nominal_of,
     runs_in_any_case,
 )
-from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job, JobMessage, JobStatus
 from hourhand.domain.moves import change, request_cancel
 from hourhand.domain.overlap import Overlap, Slots
@@ -123,7 +122,10 @@ class Gate:
             slots = self._insist(job.id, partial(self.slots.read_slots, job.overlap.group))
             job_ids += ids_to_look_up(job, job.overlap, slots)
         if job.pauses_schedule and job.schedule_id and job.previous_occurrence:
-            previous = occurrence_job_id(job.schedule_id, job.previous_occurrence)
+            previous = self._insist(
+                job.id,
+                partial(self.tools.ids.of_occurrence, job.schedule_id, job.previous_occurrence),
+            )
             job_ids.append(previous)
         read = self._look_up(job.id, job_ids)
         known = as_looked_up(job_ids, read, slots)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
@@ -34,6 +34,7 @@ from hourhand.ports import (
     WriteResult,
 )
 from hourhand.services.contents import ContentKeeper, payload_kept_until
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.filing import Filing
 from hourhand.services.idempotency import IdempotencyGuard
 from hourhand.services.newer import tell_newer
@@ -48,9 +49,10 @@ MAX_TRIES = 5
 
 SECONDS_BETWEEN_TRIES = 1.0
 
-HAND_BACK_DELAY = timedelta(seconds=2)
-"""Longer than a process needs to end: until then a handler that is stuck, or whose job was handed
-back for its sake, still runs."""
+HAND_BACK_DELAY = timedelta(seconds=10)
+"""Longer than a process may take to end: until then a handler that is stuck, or whose job was
+handed back for its sake, may still run. The runtime ends the process in 8 s by a timer that no call
+can hold up; two clocks may differ by less than the rest (ADR 22)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class AttemptTools:
     chance: Chance
     timings: Timings
     telemetry: Telemetry
+    ids: DerivedIds
 
     def insist(self, job_id: str, call: Callable[[], T]) -> T:
         """Make a call of an attempt, again while AWS does not answer, within `MAX_TRIES`.
@@ -98,6 +101,12 @@ class RunningAttempt:
     delivery: Delivery
     worker: str
     progress: Progress | None = field(default=None)
+    lease_ends_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read how much of the lease is left."""
+        clock_read_at = self.tools.clock.monotonic()
+        self.lease_ends_at = self._lease_end(clock_read_at, self.tools.clock.now())
 
     def is_fit_to_start(self) -> bool:
         """Whether the handler may start: where much of the lease is used up, renew it first."""
@@ -108,9 +117,11 @@ class RunningAttempt:
 
     def beat(self, progress: Progress | None) -> str:
         """Extend lease and visibility; see `hourhand.ports.Pulse`."""
+        clock_read_at = self.tools.clock.monotonic()
         now = self.tools.clock.now()
         self.progress = progress or self.progress
-        lease_until = now + self.tools.timings.job_lease
+        # Where the time was set back, the lease stays as it is: no write may shorten it.
+        lease_until = max(now + self.tools.timings.job_lease, self.job.lease_until or now)
         try:
             result = self.tools.jobs.transition(
                 heartbeat(self.job, lease_until=lease_until, progress=progress)
@@ -118,6 +129,7 @@ class RunningAttempt:
             if isinstance(result, Refused):
                 return "lost"
             self.job = result.job
+            self.lease_ends_at = self._lease_end(clock_read_at, now)
             self.tools.queues.hide(self.delivery, ceil_seconds(self.tools.timings.visibility))
         except WrittenByNewer as newer:
             # It was migrated under our hands: what this version would commit is refused.
@@ -141,7 +153,7 @@ class RunningAttempt:
             case Outcome.SUCCEEDED:
                 return self._succeed(finished.result_text, payload_text)
             case Outcome.CANCELLED:
-                return self._end_cancelled("the handler stopped")
+                return self._end_cancelled("the handler stopped", finished)
             case Outcome.SNOOZED:
                 told = "snoozed" if finished.error is None else finished.error.type
                 delay = finished.retry_after or timedelta()
@@ -170,6 +182,14 @@ class RunningAttempt:
         self.tools.sender.send_announced([job], self.worker)
         return True
 
+    def _lease_end(self, clock_read_at: float, now: datetime) -> float:
+        """Return the end of the job's lease by the monotonic clock, which was read before ``now``.
+
+        Never longer than a lease: the time may have been set back since it was written.
+        """
+        left = (self.job.lease_until or now) - now
+        return clock_read_at + min(left, self.tools.timings.job_lease).total_seconds()
+
     def _succeed(self, result_text: str, payload_text: str) -> bool:
         now = self.tools.clock.now()
         keep_until = now + 2 * keep_after_end(self.job)
@@ -192,14 +212,14 @@ class RunningAttempt:
         self.tools.recovery.settle_end(committed.job, self.worker)
         return True
 
-    def _end_cancelled(self, reason: str) -> bool:
+    def _end_cancelled(self, reason: str, finished: Finished) -> bool:
         now = self.tools.clock.now()
         committed = self._commit(
             lambda job: end_cancelled(job, now=now, actor=self.worker, reason=reason)
         )
         if isinstance(committed, Refused):
             return False
-        self.tools.recovery.settle_end(committed.job, self.worker)
+        self._settle_end(committed.job, finished)
         return True
 
     def _fail(self, finished: Finished) -> bool:
@@ -226,7 +246,7 @@ class RunningAttempt:
             if finished.still_runs:
                 delay = max(delay, HAND_BACK_DELAY)
             return self._again(finished, delay, reason)
-        return self._die(finished.outcome, reason)
+        return self._die(finished, reason)
 
     def _again(self, finished: Finished, delay: timedelta, reason: str) -> bool:
         clock_read_at = self.tools.clock.monotonic()
@@ -252,28 +272,39 @@ class RunningAttempt:
             )
         )
         if isinstance(committed, Refused):
-            return self._stopped_instead(committed, reason)
+            return self._stopped_instead(committed, reason, finished)
         job = self.tools.filing.guard(committed.job, clock_read_at, self.worker)
         self.tools.sender.send_announced([job], self.worker)
         self.tools.telemetry.count("attempts_to_be_retried")
         return True
 
-    def _die(self, outcome: Outcome, reason: str) -> bool:
+    def _die(self, finished: Finished, reason: str) -> bool:
         now = self.tools.clock.now()
         committed = self._commit(
-            lambda job: die(job, now=now, actor=self.worker, outcome=outcome, reason=reason)
+            lambda job: die(
+                job, now=now, actor=self.worker, outcome=finished.outcome, reason=reason
+            )
         )
         if isinstance(committed, Refused):
-            return self._stopped_instead(committed, reason)
+            return self._stopped_instead(committed, reason, finished)
         self.tools.telemetry.count("jobs_dead")
-        self.tools.recovery.settle_end(committed.job, self.worker)
+        self._settle_end(committed.job, finished)
         return True
 
-    def _stopped_instead(self, refused: Refused, reason: str) -> bool:
+    def _settle_end(self, job: Job, finished: Finished) -> None:
+        """See to what follows the end, unless the handler runs on: then a tick does.
+
+        A job that waits for this one's place must not be called while its handler runs, and the
+        process has better things to do than to send a dead letter: to end.
+        """
+        if not finished.still_runs:
+            self.tools.recovery.settle_end(job, self.worker)
+
+    def _stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
         """A failed attempt of a job that was asked to stop ends it; anything else is lost."""
         current = refused.current
         asked = current is not None and current.cancel_requested_at is not None
-        return asked and self._end_cancelled(reason)
+        return asked and self._end_cancelled(reason, finished)
 
     def _commit(self, build: Callable[[Job], Move]) -> WriteResult:
         return self._insist(lambda: make_move(self.tools.jobs, self.job, build))

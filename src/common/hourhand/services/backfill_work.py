@@ -20,7 +20,14 @@ from hourhand.domain.backfilling import (
 )
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.model import Job
-from hourhand.domain.schedules import Backfill, JournalEntry, Schedule, ScheduleDefinition
+from hourhand.domain.rule import BadExpression
+from hourhand.domain.schedules import (
+    Backfill,
+    BackfillOrder,
+    JournalEntry,
+    Schedule,
+    ScheduleDefinition,
+)
 from hourhand.ports import Chance, JobStore, Telemetry
 from hourhand.schedule_ports import JournalPage, ScheduleStore
 from hourhand.services.backfills import BACKFILL_KEPT
@@ -65,11 +72,13 @@ class BackfillWork:
             return backfill, ()
         waiting = self._unfinished(backfill.waiting)
         room = room_of(backfill, len(waiting))
-        rest, pairs = self._next_times(definition, backfill)
-        jobs = self.jobs.get_many(job_ids(backfill, [nominal for nominal, _ in pairs]))
-        plan = plan_step(backfill, pairs, jobs, room=room, now=now)
-        if pairs and not plan.looked_at and waiting == backfill.waiting:
+        if room <= 0 and waiting == backfill.waiting:
+            # What is to come may take long to compute, and none of it could be made.
             return backfill, ()
+        rest, pairs = self._next_times(definition, backfill)
+        secret = self.occurrence_jobs.ids.secret()
+        jobs = self.jobs.get_many(job_ids(secret, backfill, [nominal for nominal, _ in pairs]))
+        plan = plan_step(backfill, pairs, jobs, secret=secret, room=room, now=now)
         mark = mark_of(backfill)
         made = self.occurrence_jobs.make(schedule, definition, plan.orders, now=now, actor=mark)
         redriven = [self._redrive(job_id, backfill, actor) for job_id in plan.redrives]
@@ -93,6 +102,10 @@ class BackfillWork:
         """Return what is still to come, and the next of it, each with the one before it."""
         recurrence = self.recurrences.of(definition)
         rest = list_rest(recurrence, definition, backfill)
+        if rest.is_least and (not rest.times or backfill.order is BackfillOrder.NEWEST):
+            raise BadExpression(
+                "Its calendars exclude so much now that the rest of its range cannot be counted."
+            )
         before = nominal_time_before(recurrence, definition, rest.times[0]) if rest.times else None
         return rest, in_order(backfill, rest.times, before)[:MAX_TIMES_A_STEP]
 
@@ -135,11 +148,12 @@ def _moved_on(
 ) -> Backfill:
     """Return the backfill after a step. It counts on from where it is, by the time reached.
 
-    Its calendars may have made it less or more meanwhile; so what is to come is counted anew.
+    Its calendars may have made it less or more meanwhile; so what is to come is counted anew. Where
+    not all of it could be counted, it is not done: the next step counts on.
     """
     return replace(
         backfill,
-        total=backfill.position + rest.total,
+        total=backfill.position + rest.total + rest.is_least,
         position=backfill.position + len(dealt_with),
         reached=dealt_with[-1][0] if dealt_with else backfill.reached,
         made=backfill.made + chosen,

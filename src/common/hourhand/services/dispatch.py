@@ -6,15 +6,15 @@ the message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hourhand.domain.actions import Dispatch, DispatchAgain
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Job
 from hourhand.domain.moves import EnqueuedMarks, Move, mark_dispatched_again
-from hourhand.ports import Clock, JobStore, LeftToNewer, Queues, Telemetry
+from hourhand.ports import Clock, LeftToNewer, Pipeline, Telemetry
 from hourhand.services.newer import tell_newer
 from hourhand.services.sending import outgoing_of
 
@@ -36,39 +36,50 @@ class ToDispatch:
 
 @dataclass(frozen=True, slots=True)
 class Dispatcher:
-    """Sends and marks."""
+    """Sends and marks. ``rounding``: of a message's delay, see `Timings.delay_rounding`."""
 
-    jobs: JobStore
-    queues: Queues
+    pipeline: Pipeline
     clock: Clock
     telemetry: Telemetry
+    rounding: timedelta
 
-    def dispatch(self, batch: Sequence[ToDispatch]) -> int:
-        """Send every job of ``batch``; return how many messages SQS accepted.
+    def dispatch(self, batch: Sequence[ToDispatch], ended: Callable[[int, int], None]) -> None:
+        """Begin to send every job of ``batch``, each of which is marked once it is sent.
 
-        What it did not accept stays unmarked, and the next tick sends it. So does what is sent
-        without a mark, unless the record of the whole sweep covers it.
+        ``ended`` is called, maybe for one part after the other, with how many messages SQS
+        accepted, and how many it did not. These stay unmarked, and the next tick sends them. So
+        it does with what is sent without a mark, unless the record of the whole sweep covers it.
         """
         if not batch:
-            return 0
+            return
         # A fresh "now" for the delays: the tick's own may be a minute old in a long sweep.
         now = self.clock.now()
         outgoing = [
             outgoing_of(
                 item.job,
                 now,
+                self.rounding,
                 item.action.queue if isinstance(item.action, DispatchAgain) else None,
             )
             for item in batch
         ]
-        failures = self.queues.send(outgoing)
+        self.pipeline.send(outgoing, lambda told: self._mark_sent(batch, told, ended))
+
+    def _mark_sent(
+        self,
+        batch: Sequence[ToDispatch],
+        told: Mapping[int, str | None],
+        ended: Callable[[int, int], None],
+    ) -> None:
+        """Mark what SQS accepted of a part of ``batch``."""
         now = self.clock.now()
         enqueued = EnqueuedMarks(now, ACTOR)
         marks: list[Move] = []
-        sent = 0
-        for item, failure in zip(batch, failures, strict=True):
+        sent: list[ToDispatch] = []
+        for place, failure in told.items():
+            item = batch[place]
             if failure is None:
-                sent += 1
+                sent.append(item)
                 if not isinstance(item.action, Dispatch) or item.action.is_marked:
                     marks.append(_mark(item, enqueued, now))
             else:
@@ -78,11 +89,18 @@ class Dispatcher:
                     job_id=item.job.id,
                     reason=failure,
                 )
-        results = self.jobs.transition_many(marks)
+        self.pipeline.mark(marks, self._count_marks)
+        self._count_sent(sent)
+        ended(len(sent), len(told) - len(sent))
+
+    def _count_marks(self, results: Sequence[bool | LeftToNewer] | Exception) -> None:
+        if isinstance(results, Exception):
+            raise results
         refused = sum(1 for result in results if result is False)
         self._tell_left([each.reason for each in results if isinstance(each, LeftToNewer)])
-        self._count(batch, sent, refused)
-        return sent
+        if refused:
+            # Claimed, changed or cancelled while the message was on its way: as it should be.
+            self.telemetry.count("marks_refused", refused)
 
     def _tell_left(self, left: Sequence[WrittenByNewer]) -> None:
         """Tell of jobs that turned newer after they were read: their claims judge the messages."""
@@ -90,14 +108,11 @@ class Dispatcher:
             ids = frozenset[str]().union(*(newer.ids for newer in left))
             tell_newer(self.telemetry, WrittenByNewer(left[0].detail, ids=ids))
 
-    def _count(self, batch: Sequence[ToDispatch], sent: int, refused: int) -> None:
-        again = sum(1 for item in batch if item.is_again)
-        self.telemetry.count("jobs_dispatched", sent)
+    def _count_sent(self, sent: Sequence[ToDispatch]) -> None:
+        again = sum(1 for item in sent if item.is_again)
+        self.telemetry.count("jobs_dispatched", len(sent))
         if again:
             self.telemetry.count("jobs_dispatched_again", again)
-        if refused:
-            # Claimed, changed or cancelled while the message was on its way: as it should be.
-            self.telemetry.count("marks_refused", refused)
 
 
 def _mark(item: ToDispatch, enqueued: EnqueuedMarks, now: datetime) -> Move:

@@ -1,8 +1,11 @@
-"""Execution under an idempotency key: the same key and inputs run to success once.
+"""Execution under an idempotency key: a job with a key runs to success once.
 
-Once an attempt under a key is done, a later attempt with the same inputs returns its recorded
+Once an attempt is done, a later attempt of the same job with the same inputs returns its recorded
 result without calling the handler; one with other inputs is refused. An attempt that crashed in
 progress leaves a record that the next owner of the job takes over.
+
+A record stands for the one job that wrote it. Once that job is deleted, its key is free: the next
+job under it was accepted and runs, whatever the record says. A redrive is the same job.
 """
 
 from __future__ import annotations
@@ -17,8 +20,7 @@ from hourhand.domain.moves import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.ports import Clock, IdempotencyRecord, IdempotencyStore
 
 IN_PROGRESS_KEPT = timedelta(hours=1)
-"""Longer than any attempt lasts. The record of a job that died must not stand in the way of one
-that is submitted under its key when it is gone."""
+"""How long an attempt in progress is on record: longer than any attempt lasts."""
 
 
 class KeyState(StrEnum):
@@ -54,7 +56,8 @@ class IdempotencyGuard:
         standing = self.records.begin(record, now=now)
         if standing is None:
             return KeyCheck(KeyState.RUN)
-        if not standing.is_done:
+        if not standing.is_done or standing.job_created_at > job.created_at:
+            # A later job of this id holds the key: its result is not this one's.
             return KeyCheck(KeyState.TAKEN)
         if standing.inputs_hash != record.inputs_hash:
             return KeyCheck(KeyState.OTHER_INPUTS)
@@ -74,6 +77,7 @@ class IdempotencyGuard:
         return IdempotencyRecord(
             key=idempotency_record_key(job.tenant, job.idempotency_key or ""),
             job_id=job.id,
+            job_created_at=job.created_at,
             token=job.token,
             inputs_hash=content_hash(job.handler, payload_text),
             is_done=result is not None,

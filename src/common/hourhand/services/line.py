@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import Job
 from hourhand.domain.moves import Move, change
 from hourhand.domain.overlap import Overlap, Slots
@@ -16,6 +15,7 @@ from hourhand.ports import Applied, Clock, JobStore, Telemetry
 from hourhand.schedule_ports import SlotStore
 from hourhand.services.filing import Filing, Placement
 from hourhand.services.newer import ReadApart, leaving_newer, read_apart
+from hourhand.services.optional import reason_of
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
 
@@ -37,8 +37,8 @@ class Line:
     def nudge(self, overlap: Overlap, actor: str) -> None:
         """Make those due for whom there is room.
 
-        Raises neither `Unavailable` nor `WrittenByNewer`, which are told instead: what called this
-        has been written, and whatever else follows from it must not wait for the line.
+        Raises nothing: what goes wrong is logged. What called this has been written, and whatever
+        else follows from it must not wait for the line.
 
         To be called when a job of the group ended, and when one was put off: whoever comes last
         of the two sees the other.
@@ -48,11 +48,11 @@ class Line:
                 for job in self._next(overlap):
                     with leaving_newer(self.telemetry):
                         self._call(job, actor)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - what called this stands, whatever this was
             self.telemetry.warning(
                 "Those that wait for room could not be called; they come later.",
                 group=overlap.group,
-                reason=error.detail,
+                reason=reason_of(error),
             )
             self.telemetry.count("nudges_failed")
 

@@ -7,7 +7,7 @@ job that the winner did not make.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -15,7 +15,8 @@ from typing import Protocol
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.journal import RING_ENTRIES, RING_ENTRIES_LEFT
 from hourhand.domain.model import Job
-from hourhand.domain.occurrences import MAX_CATCH_UP, Decision, decide
+from hourhand.domain.occurrences import MAX_CATCH_UP, Decision, decide, search_on
+from hourhand.domain.rule import BadExpression, Work
 from hourhand.domain.schedules import (
     Backfill,
     JournalEntry,
@@ -38,6 +39,14 @@ PAGES_FORGOTTEN_AT_ONCE = 10
 """Pages beyond a history's limits that one visit deletes."""
 
 
+MAX_REASON_CHARACTERS = 200
+"""How much is kept of why a schedule is broken."""
+
+
+def _always() -> bool:
+    return True
+
+
 class BackfillSteps(Protocol):
     """Works off backfills, some jobs at a time."""
 
@@ -57,14 +66,16 @@ class BackfillSteps(Protocol):
 class Visit:
     """A visit under way: what was decided, and the jobs that were put for it.
 
-    ``rest`` is the schedule without the journal entries that went to a page.
+    ``rest`` is the schedule without the journal entries that went to a page. ``work``: what it has
+    spent of its own, which no other visit touches.
     """
 
     schedule: Schedule
     rest: Schedule
     definition: ScheduleDefinition
     decision: Decision
-    made: tuple[tuple[Job, bool], ...]
+    work: Work
+    made: tuple[tuple[Job, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +99,20 @@ class Materialiser:
         now: datetime,
         horizon: datetime,
         actor: str,
+        searches_on: bool = True,
     ) -> Schedule:
         """Make what ``schedule`` wants until ``horizon``; return it as it stands then.
 
         Raises `Unavailable` where a store does not answer: nothing is lost, and the schedule is
-        still due for a visit.
+        still due for a visit. Without ``searches_on``, it is also due where the next nominal time
+        takes long to find: a tick visits it, and looks for that last of all.
         """
         visit = self.begin(schedule, definition, now=now, horizon=horizon, actor=actor)
+        if visit.decision.must_search_on and not searches_on:
+            due = replace(visit.decision.schedule, next_at=now)
+            visit = replace(visit, decision=Decision(visit.decision.orders, due))
         self.send([visit], actor)
-        return self.finish(visit, now=now, actor=actor)
+        return self.search_on(visit, self.finish(visit, now=now, actor=actor))
 
     def begin(
         self,
@@ -106,12 +122,22 @@ class Materialiser:
         now: datetime,
         horizon: datetime,
         actor: str,
+        may_go_on: Callable[[], bool] = _always,
     ) -> Visit:
-        """Decide, and put the jobs. To be followed by `send` and `finish`; raises as `visit`."""
-        recurrence = self.recurrences.of(definition)
+        """Decide, and put the jobs. To be followed by `send` and `finish`; raises as `visit`.
+
+        And by `search_on`, once all others were visited.
+        """
+        work = self.recurrences.work(may_go_on)
+        try:
+            recurrence = self.recurrences.of(definition)
+        except BadExpression as error:
+            return self._break(schedule, definition, error, work)
         room = self._room(schedule, definition, now)
         rest = spill(self.schedules, schedule, self.timings)
-        decision = decide(rest, definition, recurrence, now=now, horizon=horizon, room=room)
+        decision = decide(
+            rest, definition, recurrence, now=now, horizon=horizon, room=room, work=work
+        )
         made_before = self.occurrence_jobs.find_made(rest, decision.doubts)
         if made_before:
             decision = decide(
@@ -122,9 +148,18 @@ class Materialiser:
                 horizon=horizon,
                 room=room,
                 made_before=made_before,
+                # Whether the times after those have jobs was not looked up.
+                work=replace(self.recurrences.work(may_go_on), most_times=decision.seen),
             )
+        if self.occurrence_jobs.may_be_missed(decision.orders):
+            current = self.schedules.get(schedule.id)
+            if current is None or current.sequence != schedule.sequence:
+                # It stood still: what it decided another visit decided meanwhile.
+                self.telemetry.count("schedule_visits_outdated")
+                rest = current or schedule
+                return Visit(rest, rest, definition, Decision((), rest), work)
         made = self.occurrence_jobs.put(schedule, definition, decision.orders, now=now, actor=actor)
-        return Visit(schedule, rest, definition, decision, tuple(made))
+        return Visit(schedule, rest, definition, decision, work, tuple(made))
 
     def send(self, visits: Sequence[Visit], actor: str) -> None:
         """Send the messages of several visits, ten to a request."""
@@ -132,10 +167,52 @@ class Materialiser:
 
     def finish(self, visit: Visit, *, now: datetime, actor: str) -> Schedule:
         """Store what was decided; return the schedule as it stands then. Raises as `visit`."""
-        after = self._work_off_backfills(visit.decision, now, actor)
+        after = self._work_off_backfills(visit, now, actor)
         if after == visit.schedule:
             return after
         return self._store(visit, after)
+
+    def search_on(
+        self, visit: Visit, after: Schedule, may_go_on: Callable[[], bool] = _always
+    ) -> Schedule:
+        """Look further for the next nominal time where a visit ended before it found one.
+
+        ``after`` is the schedule as the visit stored it: how far its search came is on record, so
+        that whoever dies from here on leaves nothing to be done again. Raises as `visit`.
+        """
+        if not visit.decision.must_search_on or after.next_at != visit.decision.schedule.next_at:
+            return after
+        recurrence = self.recurrences.of(visit.definition)
+        work = self.recurrences.work(may_go_on)
+        next_at = search_on(after, visit.definition, recurrence, work)
+        further = replace(
+            after, next_at=next_at, sequence=after.sequence + 1, write_id=self.chance.nonce()
+        )
+        answer = self.schedules.write(further, previous=after.sequence)
+        return further if isinstance(answer, Written) else answer.current or after
+
+    def _break(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        error: BadExpression,
+        work: Work,
+    ) -> Visit:
+        """Mark a schedule whose nominal times cannot be computed: it is not visited for them.
+
+        What it depends on may change: then the walk over all schedules has it visited once more.
+        """
+        decided = replace(schedule, next_at=None)
+        if schedule.is_live:
+            decided = replace(decided, broken=error.detail[:MAX_REASON_CHARACTERS])
+        if decided.broken != schedule.broken:
+            self.telemetry.count("schedule_visits_failed")
+            self.telemetry.warning(
+                "A schedule is broken: it makes no jobs until it, or a calendar of it, is changed.",
+                schedule_id=schedule.id,
+                reason=decided.broken,
+            )
+        return Visit(schedule, schedule, definition, Decision((), decided), work)
 
     def _room(self, schedule: Schedule, definition: ScheduleDefinition, now: datetime) -> int:
         """Return how many missed jobs may be made under the policy ``all``."""
@@ -146,16 +223,24 @@ class Materialiser:
         in_line = self.occurrence_jobs.count_in_line(slots, now=now, enough=MAX_CATCH_UP)
         return max(0, MAX_CATCH_UP - in_line)
 
-    def _work_off_backfills(self, decision: Decision, now: datetime, actor: str) -> Schedule:
-        schedule = decision.schedule
+    def _work_off_backfills(self, visit: Visit, now: datetime, actor: str) -> Schedule:
+        schedule = visit.decision.schedule
         active = []
         for backfill_id in schedule.backfills:
+            goes_on = True
             try:
-                goes_on = self._work_off(schedule, backfill_id, now, actor)
+                if visit.work.look_at_time():
+                    goes_on = self._work_off(schedule, backfill_id, now, actor)
             except WrittenByNewer as newer:
                 # It stands still until it is known again; the schedule does not wait for it.
                 tell_newer(self.telemetry, newer)
-                goes_on = True
+            except BadExpression as error:
+                self.telemetry.warning(
+                    "A backfill stands still: its nominal times cannot be computed.",
+                    schedule_id=schedule.id,
+                    backfill_id=backfill_id,
+                    reason=error.detail,
+                )
             if goes_on:
                 active.append(backfill_id)
         if tuple(active) != schedule.backfills:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.occurrences import last_nominal
+from hourhand.domain.rule import MAX_WORK, Work
 from hourhand.domain.schedules import ScheduleDefinition
 from hourhand.ports import HandlerDirectory
 from hourhand.schedule_ports import CalendarStore
@@ -16,6 +17,9 @@ from hourhand.services.submission import require_handler
 
 if TYPE_CHECKING:
     from hourhand.domain.recurrence import Recurrence
+
+MAX_SECONDS_A_CHECK = 2.0
+"""A put must be answered before API Gateway's 30 seconds are over, on a slow processor, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +40,18 @@ class ScheduleCheck:
             raise _invalid("A calendar is unknown.", "exclude", message)
         if definition.end_at is not None and definition.end_at <= now:
             raise _invalid("The schedule is over.", "end_at", "must be in the future")
-        if not _fires(self.recurrences.of(definition), definition, now):
+        # What takes longer to be found than a request should is taken to come.
+        work = self.recurrences.work_within(MAX_WORK, MAX_SECONDS_A_CHECK)
+        if not _fires(self.recurrences.of(definition), definition, now, work):
             message = "never fires (again) within its start, end and exclusions"
             raise _invalid("The schedule would never fire.", "expression", message)
 
 
-def _fires(recurrence: Recurrence, definition: ScheduleDefinition, now: datetime) -> bool:
+def _fires(
+    recurrence: Recurrence, definition: ScheduleDefinition, now: datetime, work: Work
+) -> bool:
     start = max(now, (definition.start_at or now) - timedelta(milliseconds=1))
-    return recurrence.can_ever_fire(start, last_nominal(definition))
+    return recurrence.can_ever_fire(start, last_nominal(definition), work)
 
 
 def settle_anchor(

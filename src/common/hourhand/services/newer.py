@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.errors import HourhandError, WrittenByNewer
 from hourhand.ports import Telemetry
 
 IDS_TOLD = 10
@@ -88,3 +88,31 @@ def read_known(
 ) -> Mapping[str, R]:
     """Read what has these ``ids``, without those that a newer version wrote. As `read_apart`."""
     return read_apart(telemetry, ids, read).found
+
+
+def sparing(
+    read: Callable[[Sequence[str]], Mapping[str, R]], tell: Callable[[str, Exception], None]
+) -> Callable[[Sequence[str]], Mapping[str, R]]:
+    """Return ``read`` as one that leaves out what this code cannot understand.
+
+    A damaged item must not hold up those that are read with it: then each is read by itself, and
+    ``tell`` gets the id of one that cannot be, and why.
+    """
+
+    def read_some(ids: Sequence[str]) -> Mapping[str, R]:
+        try:
+            return read(ids)
+        except HourhandError:
+            raise
+        except Exception:  # noqa: BLE001 - found out below, item by item
+            found: dict[str, R] = {}
+        for each in ids:
+            try:
+                found |= read([each])
+            except HourhandError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the others must not pay for it
+                tell(each, error)
+        return found
+
+    return read_some

@@ -13,12 +13,17 @@ from datetime import datetime
 from typing import Any
 
 from hourhand.domain.errors import WrittenByNewer
-from hourhand.domain.ids import occurrence_job_id, trace_id_for
+from hourhand.domain.ids import trace_id_for
 from hourhand.domain.model import Content, EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.moves import Move, change, redrive
 from hourhand.domain.occurrences import OccurrenceOrder
 from hourhand.domain.overlap import Slots
-from hourhand.domain.schedules import Schedule, ScheduleDefinition, SkipReason
+from hourhand.domain.schedules import (
+    MISFIRE_GRACE,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
 from hourhand.domain.slots import still_waits
 from hourhand.domain.times import floor_ms
 from hourhand.domain.timings import Timings
@@ -31,6 +36,7 @@ from hourhand.ports import (
     Telemetry,
 )
 from hourhand.services.contents import ContentKeeper, payload_kept_until
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.filing import Filing
 from hourhand.services.new_job import Policies, resolve_policies
 from hourhand.services.newer import read_apart, read_known, tell_newer
@@ -61,6 +67,7 @@ class OccurrenceJobs:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
+    ids: DerivedIds
 
     def make(
         self,
@@ -79,6 +86,16 @@ class OccurrenceJobs:
         made = self.put(schedule, definition, orders, now=now, actor=actor)
         self.send(made, actor)
         return [job for job, _ in made]
+
+    def may_be_missed(self, orders: Sequence[OccurrenceOrder]) -> bool:
+        """Whether another visit may by now have recorded one of these times as missed.
+
+        Who makes their jobs looks at the schedule once more right before. Whoever stands still
+        after that look for longer than a put may take makes a job that its claim refuses.
+        """
+        slack = self.timings.clock_margin + self.timings.stall_bound
+        latest = self.clock.now() + slack - MISFIRE_GRACE
+        return any(order.nominal <= latest for order in orders)
 
     def put(
         self,
@@ -111,7 +128,7 @@ class OccurrenceJobs:
         A visit that died made them. One of a newer version is taken to stand. Raises
         `Unavailable`.
         """
-        by_id = {occurrence_job_id(schedule.id, nominal): nominal for nominal in nominal_times}
+        by_id = {self.ids.of_occurrence(schedule.id, nominal): nominal for nominal in nominal_times}
         if not by_id:
             return frozenset()
         read = read_apart(self.telemetry, list(by_id), self.jobs.get_many)
@@ -159,7 +176,7 @@ class OccurrenceJobs:
         clock_read_at = self.clock.monotonic()
         # A tick decides all at one time; by now it may be past what the guard below allows.
         now = max(now, self.clock.now())
-        job_id = occurrence_job_id(schedule.id, order.nominal, order.salt)
+        job_id = self.ids.of_occurrence(schedule.id, order.nominal, order.salt)
         kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
         wanted = self._job(schedule.id, definition, policies, order, payload, now, actor)
@@ -187,7 +204,7 @@ class OccurrenceJobs:
         now: datetime,
         actor: str,
     ) -> Job:
-        job_id = occurrence_job_id(schedule_id, order.nominal, order.salt)
+        job_id = self.ids.of_occurrence(schedule_id, order.nominal, order.salt)
         run_at = floor_ms(order.run_at)
         placement = self.filing.place(job_id, run_at, now)
         status = JobStatus.ENQUEUED if placement.sends_now else JobStatus.PENDING

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
+from hourhand.domain.ids import is_json
 from hourhand.domain.model import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
 from hourhand.domain.moves import (
     Move,
@@ -22,6 +23,7 @@ from hourhand.ports import Applied, Clock, JobStore, Telemetry
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.filing import Filing, Placement
 from hourhand.services.new_job import require_expiry_after, resolve_run_at
+from hourhand.services.optional import reason_of
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.sending import Sender
 from hourhand.services.writing import make_move
@@ -130,6 +132,7 @@ class OperationsService:
                     f"Job {job_id} is {job.status}; only DEAD, EXPIRED and CANCELLED jobs can be "
                     "redriven."
                 )
+            self._require_payload_is_json(job)
             if job.due_at is not None:
                 # A dead letter is still owed for the round that ended: it goes out first.
                 self.recovery.finish_job(job)
@@ -145,6 +148,20 @@ class OperationsService:
                 self._keep_objects(redriven)
                 return redriven
         raise _lost_too_often(job_id)
+
+    def _require_payload_is_json(self, job: Job) -> None:
+        """Refuse a job that no worker can run, where that costs at most one read.
+
+        What lies in the bucket is left to the worker: bulk redrives must not read megabytes.
+        """
+        if job.payload.key is not None:
+            return
+        text = self.contents.read(job.id, job.payload)
+        if text is not None and not is_json(text):
+            raise WrongState(
+                f"The payload that is stored for job {job.id} is not JSON: it cannot run. Submit "
+                "it anew with its payload."
+            )
 
     def _try_cancel(self, job: Job, actor: str, reason: str) -> tuple[bool, Job]:
         now = self.clock.now()
@@ -211,11 +228,11 @@ class OperationsService:
         """
         try:
             self.contents.keep_live(redriven)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - the redrive stands, whatever this was
             self.telemetry.warning(
                 "The objects of a redriven job could not be marked; they may expire.",
                 job_id=redriven.id,
-                reason=error.detail,
+                reason=reason_of(error),
             )
 
     def _settle_objects(self, job: Job, replaced: Content) -> None:
@@ -233,11 +250,11 @@ class OperationsService:
             current = self.jobs.get(job.id)
             if current is not None and not current.status.is_final:
                 self.contents.keep_live(current)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - the change stands, whatever this was
             self.telemetry.warning(
                 "A replaced payload could not be marked; its object stays.",
                 job_id=job.id,
-                reason=error.detail,
+                reason=reason_of(error),
             )
 
 

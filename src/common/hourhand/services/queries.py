@@ -33,6 +33,7 @@ from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.leadership import LEADER
 from hourhand.services.listing import BEGINNING, CLOCKS_APART, collect
 from hourhand.services.newer import read_known
+from hourhand.services.optional import ask_optionally
 
 if TYPE_CHECKING:
     from hourhand.schemas import JobFilters
@@ -70,13 +71,13 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """One queue of a pool; the counts are SQS's and approximate."""
+    """One queue of a pool; the counts are SQS's and approximate, ``None`` where it gave none."""
 
     pool: str
     priority: Priority
-    waiting: int
-    running: int
-    delayed: int
+    waiting: int | None
+    running: int | None
+    delayed: int | None
     oldest_due_seconds: float | None
 
 
@@ -156,9 +157,10 @@ class QueryService:
         lease = self.control.read_lease(LEADER)
         watermark = self.control.read_watermark()
         oldest = tick.oldest_due_seconds if tick else {}
+        sentence = "The queues could not be counted; the statistics leave them out."
+        counts = ask_optionally(self.telemetry, sentence, self.queues.counts) or {}
         queues = tuple(
-            QueueStats(POOL, priority, visible, in_flight, delayed, oldest.get(priority))
-            for priority, (visible, in_flight, delayed) in self.queues.counts().items()
+            _stats_of(priority, counts.get(priority), oldest.get(priority)) for priority in Priority
         )
         return Stats(
             queues=queues,
@@ -208,6 +210,13 @@ class QueryService:
         if content.item is not None:
             return details.texts.get(content.item)
         return self.contents.read(details.job.id, content)
+
+
+def _stats_of(
+    priority: Priority, counts: tuple[int, int, int] | None, oldest_due_seconds: float | None
+) -> QueueStats:
+    waiting, running, delayed = counts or (None, None, None)
+    return QueueStats(POOL, priority, waiting, running, delayed, oldest_due_seconds)
 
 
 def _is_all_in(job: Job) -> bool:

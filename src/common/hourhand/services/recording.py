@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hourhand.domain.errors import Unavailable
 from hourhand.domain.schedules import Schedule
 from hourhand.domain.timings import Timings
 from hourhand.ports import Telemetry
 from hourhand.schedule_ports import ScheduleStore, Written
 from hourhand.services.journal_pages import spill
+from hourhand.services.optional import reason_of
 
 MAX_RECORDINGS = 10
 """How often the schedule may change while its history is written."""
@@ -42,8 +42,8 @@ class Recording:
                 if isinstance(answer, Written):
                     return
                 current = answer.current
-        except Unavailable as error:
-            reason = error.detail
+        except Exception as error:  # noqa: BLE001 - what is noted stands, whatever this was
+            reason = reason_of(error)
         self.telemetry.warning(
             "The history of a schedule lacks a job: it could not be noted.",
             schedule_id=schedule.id,

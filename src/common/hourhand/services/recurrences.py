@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hourhand.domain.rule import EARLIEST, Exclusion, Rule
+from hourhand.domain.errors import FieldError
+from hourhand.domain.rule import (
+    EARLIEST,
+    MAX_EXCLUDED_EXPRESSIONS,
+    MAX_EXCLUSIONS,
+    MAX_WORK,
+    BadExpression,
+    ExcludedExpression,
+    Exclusion,
+    Rule,
+    Work,
+)
 from hourhand.domain.schedules import Calendar, CalendarName, ScheduleDefinition
 from hourhand.domain.timings import Timings
 from hourhand.ports import Clock, Telemetry
@@ -18,6 +30,13 @@ if TYPE_CHECKING:
 
 COMPILED_RULES = 2_000
 """Rules kept compiled: some 10 MB, and more than are due in a minute in most installations."""
+
+HEAVY_ENTRIES = 10
+HEAVY_RULES = 100
+"""Of rules with more expressions and exclusions than that so many are kept: 50 MB at the most."""
+
+MAX_SECONDS_A_VISIT = 3.0
+"""What one visit of a schedule may take, however slow the processor is."""
 
 KNOWN_CALENDARS = 1_000
 """Calendars kept; when there are more, all are read anew."""
@@ -32,7 +51,14 @@ class _Known:
 
 
 def _keep_compiled() -> Callable[[Rule], Recurrence]:
-    return lru_cache(maxsize=COMPILED_RULES)(_compile)
+    keep_light = lru_cache(maxsize=COMPILED_RULES)(_compile)
+    keep_heavy = lru_cache(maxsize=HEAVY_RULES)(_compile)
+
+    def find(rule: Rule) -> Recurrence:
+        is_heavy = len(rule.expressions) + len(rule.exclude) > HEAVY_ENTRIES
+        return keep_heavy(rule) if is_heavy else keep_light(rule)
+
+    return find
 
 
 def _compile(rule: Rule) -> Recurrence:
@@ -61,7 +87,7 @@ class Recurrences:
         """Return when ``definition`` fires, the exclusions of its calendars included.
 
         A calendar that does not exist excludes nothing; it is told. Raises `BadExpression` where
-        the rule cannot be compiled, `Unavailable`.
+        the rule cannot be compiled, or excludes too much to be computed; `Unavailable`.
         """
         calendars = self._read(definition.calendars) if definition.calendars else {}
         missing = [name for name in definition.calendars if name not in calendars]
@@ -70,7 +96,30 @@ class Recurrences:
                 "A schedule names calendars that do not exist; they exclude nothing.",
                 calendars=missing,
             )
-        return self._compile(rule_of(definition, calendars))
+        rule = rule_of(definition, calendars)
+        _require_bounded(rule)
+        return self._compile(rule)
+
+    def of_what_is_left(self, definition: ScheduleDefinition) -> Recurrence | None:
+        """Return when ``definition`` fires; one that is broken as if it excluded nothing.
+
+        So each of its nominal times has its reason. ``None``: not even that can be computed.
+        """
+        for each in (definition, replace(definition, exclude=())):
+            with suppress(BadExpression):
+                return self.of(each)
+        return None
+
+    def work(self, may_go_on: Callable[[], bool]) -> Work:
+        """Return what one visit may spend: work and time of its own, while ``may_go_on``."""
+        return self.work_within(MAX_WORK, MAX_SECONDS_A_VISIT, may_go_on)
+
+    def work_within(
+        self, units: int, seconds: float, may_go_on: Callable[[], bool] = lambda: True
+    ) -> Work:
+        """Return so much work, which is over after ``seconds`` and when ``may_go_on`` says no."""
+        deadline = self.clock.monotonic() + seconds
+        return Work(units, lambda: self.clock.monotonic() < deadline and may_go_on())
 
     def missing_calendars(self, definition: ScheduleDefinition) -> tuple[str, ...]:
         """Return the names of calendars that ``definition`` shares and that do not exist."""
@@ -118,3 +167,20 @@ def rule_of(definition: ScheduleDefinition, calendars: dict[str, Calendar]) -> R
         dst_fold=definition.dst_fold,
         exclude=tuple(dict.fromkeys(exclude)),
     )
+
+
+def _require_bounded(rule: Rule) -> None:
+    """Raise `BadExpression` for more exclusions than a tick has the time to go through."""
+    expressions = sum(isinstance(each, ExcludedExpression) for each in rule.exclude)
+    if expressions > MAX_EXCLUDED_EXPRESSIONS:
+        raise _too_many(expressions, "expressions", MAX_EXCLUDED_EXPRESSIONS)
+    if len(rule.exclude) > MAX_EXCLUSIONS:
+        raise _too_many(len(rule.exclude), "entries", MAX_EXCLUSIONS)
+
+
+def _too_many(count: int, what: str, most: int) -> BadExpression:
+    message = (
+        f"must hold at most {most:,} {what} together with its calendars, and they hold {count:,}"
+    )
+    detail = f"The schedule and its calendars exclude {count:,} {what}; at most {most:,} may be."
+    return BadExpression(detail, errors=(FieldError("exclude", message),))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer
@@ -14,11 +15,12 @@ from hourhand.domain.times import to_ms
 from hourhand.ports import Telemetry
 from hourhand.schedule_ports import DUE_SHARDS, ScheduleStore
 from hourhand.services.dispatch import ACTOR
-from hourhand.services.newer import read_known, tell_newer
+from hourhand.services.newer import read_known, sparing, tell_newer
+from hourhand.services.optional import reason_of
 from hourhand.services.schedule_walk import ScheduleWalk, read_definitions
 
 if TYPE_CHECKING:
-    from hourhand.services.materialisation import Materialiser
+    from hourhand.services.materialisation import Materialiser, Visit
 
 PAGE = 100
 """Schedules read and visited at a time: what one BatchGetItem takes."""
@@ -26,18 +28,26 @@ PAGE = 100
 VISITS_AT_ONCE = 10
 """Visits whose messages are sent together: one call of SQS takes as many."""
 
+MAX_SEARCHES = 100
+"""Long searches of one tick; what is left of them is done when their schedules are due."""
+
 MAX_PAGES = 1_000
 """Pages of one shard in one tick; the rest is due at the next one, too."""
 
 
 @dataclass(slots=True)
 class VisitCounts:
-    """What a pass over the due schedules did."""
+    """What a pass over the due schedules did.
+
+    ``unfinished``: visits whose search for the next nominal time is long, and the schedules as they
+    were stored.
+    """
 
     visited: int = 0
     failed: int = 0
     recomputed: int = 0
     is_complete: bool = True
+    unfinished: list[tuple[Visit, Schedule]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,8 @@ class ScheduleSweep:
         for shard in shards_in_turn(now):
             with self._telling(counts):
                 self._visit_shard(shard, now, horizon, may_go_on, counts)
+        with self._telling(counts):
+            self._search_on(counts, may_go_on)
         if counts.is_complete:
             with self._telling(counts):
                 counts.recomputed = self.walk.step(may_go_on, now)
@@ -70,6 +82,15 @@ class ScheduleSweep:
         if not counts.is_complete:
             self.telemetry.count("schedule_sweeps_incomplete")
         return counts
+
+    def _search_on(self, counts: VisitCounts, may_go_on: Callable[[], bool]) -> None:
+        """Make the long searches, after every schedule had its visit."""
+        for visit, after in counts.unfinished:
+            if not may_go_on():
+                # How far each search came is stored.
+                return
+            with self._told(after.id, counts):
+                self.materialiser().search_on(visit, after, may_go_on)
 
     @contextmanager
     def _telling(self, counts: VisitCounts) -> Iterator[None]:
@@ -84,6 +105,13 @@ class ScheduleSweep:
             self.telemetry.warning(
                 "The schedules could not all be read; the next tick goes on.",
                 reason=error.detail,
+            )
+        except Exception as error:  # noqa: BLE001 - one shard must not stop the others
+            counts.is_complete = False
+            self.telemetry.count("schedule_visits_failed")
+            self.telemetry.warning(
+                "The schedules could not all be read; the next tick goes on.",
+                reason=reason_of(error),
             )
 
     def _visit_shard(
@@ -114,9 +142,13 @@ class ScheduleSweep:
         may_go_on: Callable[[], bool],
         counts: VisitCounts,
     ) -> None:
-        found = read_known(self.telemetry, schedule_ids, self.schedules.get_many)
+        tell = partial(self._tell_failed, counts)
+        read = sparing(self.schedules.get_many, tell)
+        found = read_known(self.telemetry, schedule_ids, read)
         due = [s for s in found.values() if s.next_at is not None and s.next_at <= horizon]
-        definitions = read_definitions(self.telemetry, self.schedules, due)
+        definitions = read_definitions(
+            self.telemetry, self.schedules, due, tell=self._tell_unreadable
+        )
         # Of those whose definition only a newer version reads, there is nothing more to tell.
         due = [schedule for schedule in due if schedule.id not in definitions.newer]
         for start in range(0, len(due), VISITS_AT_ONCE):
@@ -124,7 +156,12 @@ class ScheduleSweep:
                 counts.is_complete = False
                 return
             self._visit_together(
-                due[start : start + VISITS_AT_ONCE], definitions.found, now, horizon, counts
+                due[start : start + VISITS_AT_ONCE],
+                definitions.found,
+                now,
+                horizon,
+                may_go_on,
+                counts,
             )
 
     def _visit_together(
@@ -133,6 +170,7 @@ class ScheduleSweep:
         definitions: Mapping[str, ScheduleDefinition],
         now: datetime,
         horizon: datetime,
+        may_go_on: Callable[[], bool],
         counts: VisitCounts,
     ) -> None:
         """Visit some; their messages share requests. One bad schedule must not stop the others."""
@@ -143,13 +181,22 @@ class ScheduleSweep:
                 if definition is None:
                     raise HourhandError("Its definition is gone.")
                 visits.append(
-                    materialiser.begin(schedule, definition, now=now, horizon=horizon, actor=ACTOR)
+                    materialiser.begin(
+                        schedule,
+                        definition,
+                        now=now,
+                        horizon=horizon,
+                        actor=ACTOR,
+                        may_go_on=may_go_on,
+                    )
                 )
         materialiser.send(visits, ACTOR)
         for visit in visits:
             with self._told(visit.schedule.id, counts):
-                materialiser.finish(visit, now=now, actor=ACTOR)
+                after = materialiser.finish(visit, now=now, actor=ACTOR)
                 counts.visited += 1
+                if visit.decision.must_search_on and len(counts.unfinished) < MAX_SEARCHES:
+                    counts.unfinished.append((visit, after))
 
     @contextmanager
     def _told(self, schedule_id: str, counts: VisitCounts) -> Iterator[None]:
@@ -159,14 +206,24 @@ class ScheduleSweep:
         except WrittenByNewer as newer:
             tell_newer(self.telemetry, newer)
         except Exception as error:  # noqa: BLE001 - the last resort, told
-            counts.failed += 1
-            self.telemetry.warning(
-                "A schedule could not be visited; the next tick tries again.",
-                schedule_id=schedule_id,
-                error=type(error).__name__,
-                reason=str(error),
-            )
-            self.telemetry.count("schedule_visits_failed")
+            self._tell_failed(counts, schedule_id, error)
+
+    def _tell_unreadable(self, schedule_id: str, error: Exception) -> None:
+        self.telemetry.warning(
+            "The definition of a schedule could not be read.",
+            schedule_id=schedule_id,
+            reason=reason_of(error),
+        )
+
+    def _tell_failed(self, counts: VisitCounts, schedule_id: str, error: Exception) -> None:
+        counts.failed += 1
+        self.telemetry.warning(
+            "A schedule could not be visited; the next tick tries again.",
+            schedule_id=schedule_id,
+            error=type(error).__name__,
+            reason=str(error),
+        )
+        self.telemetry.count("schedule_visits_failed")
 
 
 def shards_in_turn(now: datetime) -> list[int]:

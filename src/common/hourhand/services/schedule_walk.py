@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.rule import TZDATA_VERSION
@@ -16,7 +17,7 @@ from hourhand.domain.schedules import Calendar, Schedule, ScheduleDefinition, Wa
 from hourhand.domain.timings import Timings
 from hourhand.ports import Chance, Telemetry
 from hourhand.schedule_ports import CalendarStore, ScheduleStore
-from hourhand.services.newer import ReadApart, read_apart, tell_newer
+from hourhand.services.newer import ReadApart, read_apart, sparing, tell_newer
 from hourhand.services.recurrences import Recurrences
 
 SCHEDULES_A_PAGE = 100
@@ -72,7 +73,8 @@ class ScheduleWalk:
         recomputed = 0
         for _ in range(MAX_PAGES_A_STEP):
             page = self.schedules.list_schedules(after=walk.position, limit=SCHEDULES_A_PAGE)
-            read = read_apart(self.telemetry, page.names, self.schedules.get_many)
+            tell = partial(self._tell, "A schedule could not be read; the walk passes it over.")
+            read = read_apart(self.telemetry, page.names, sparing(self.schedules.get_many, tell))
             found = read.found
             live = [found[name] for name in page.names if name in found and found[name].is_live]
             progress = self._visit(walk, live, may_go_on, now)
@@ -103,7 +105,8 @@ class ScheduleWalk:
         may_go_on: Callable[[], bool],
         now: datetime,
     ) -> _Progress:
-        read = read_definitions(self.telemetry, self.schedules, live)
+        tell = partial(self._tell, "The definition of a schedule could not be read.")
+        read = read_definitions(self.telemetry, self.schedules, live, tell=tell)
         definitions = read.found
         names = sorted({name for d in definitions.values() for name in d.calendars})
         calendars = read_apart(self.telemetry, names, self.calendars.get_calendars)
@@ -191,13 +194,20 @@ def want_walk(schedules: ScheduleStore, chance: Chance) -> None:
 
 
 def read_definitions(
-    telemetry: Telemetry, store: ScheduleStore, schedules: Iterable[Schedule]
+    telemetry: Telemetry,
+    store: ScheduleStore,
+    schedules: Iterable[Schedule],
+    *,
+    tell: Callable[[str, Exception], None] | None = None,
 ) -> ReadApart[ScheduleDefinition]:
-    """Return the present definitions of ``schedules`` by the ids of these. As `read_apart`."""
+    """Return the present definitions of ``schedules`` by the ids of these. As `read_apart`.
+
+    With ``tell`` those that cannot be understood are left out, as `sparing` does.
+    """
     names = {schedule.id: schedule.definition for schedule in schedules}
 
     def read(schedule_ids: Sequence[str]) -> dict[str, ScheduleDefinition]:
         found = store.get_definitions([(each, names[each]) for each in schedule_ids])
         return {schedule_id: definition for (schedule_id, _), definition in found.items()}
 
-    return read_apart(telemetry, list(names), read)
+    return read_apart(telemetry, list(names), read if tell is None else sparing(read, tell))

@@ -17,7 +17,7 @@ from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.journal import skipped_runs
 from hourhand.domain.model import Job
 from hourhand.domain.occurrences import is_used_up, last_nominal, not_before_start
-from hourhand.domain.rule import TZDATA_VERSION
+from hourhand.domain.rule import TZDATA_VERSION, BadExpression
 from hourhand.domain.schedule_changes import (
     DEFINITION_KEPT,
     annotate,
@@ -58,12 +58,16 @@ MAX_LOST_RACES = 40
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """A schedule with what it runs, when it fires next, and the backfills under way."""
+    """A schedule with what it runs, when it fires next, and the backfills under way.
+
+    ``broken_reason``: why its nominal times cannot be computed; absent where they can.
+    """
 
     schedule: Schedule
     definition: ScheduleDefinition
     next_occurrence: datetime | None
     backfills: tuple[Backfill, ...] = ()
+    broken_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,7 @@ class ScheduleService:
             return recompute(current, now=now, zone_data=TZDATA_VERSION, write_id=write_id)
 
         try:
-            self._change(schedule_id, build, SkipReason.REPLACED, actor)
+            self._change(schedule_id, build, SkipReason.REPLACED, actor, searches_on=False)
         except NotFound:
             return
 
@@ -268,7 +272,9 @@ class ScheduleService:
         until: datetime,
         reason: SkipReason,
     ) -> tuple[JournalEntry, ...]:
-        recurrence = self.recurrences.of(before)
+        recurrence = self.recurrences.of_what_is_left(before)
+        if recurrence is None:
+            return ()
         after = not_before_start(before, after)
         until = min(until, last_nominal(before))
         doubts = doubts_between(recurrence, after, until)
@@ -281,6 +287,8 @@ class ScheduleService:
         build: Callable[[Schedule, datetime], Schedule | None],
         reason: SkipReason,
         actor: str,
+        *,
+        searches_on: bool = True,
     ) -> ScheduleView:
         """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do."""
         for _ in range(MAX_LOST_RACES):
@@ -291,7 +299,9 @@ class ScheduleService:
                 return self._view(current, definition)
             if isinstance(self.schedules.write(after, previous=current.sequence), Written):
                 self.telemetry.count("schedules_changed")
-                return self._follow_up(current, after, definition, reason, actor)
+                return self._follow_up(
+                    current, after, definition, reason, actor, searches_on=searches_on
+                )
         raise _lost_too_often(schedule_id)
 
     def _follow_up(
@@ -301,6 +311,8 @@ class ScheduleService:
         definition: ScheduleDefinition,
         reason: SkipReason,
         actor: str,
+        *,
+        searches_on: bool = True,
     ) -> ScheduleView:
         """Materialise what is due soon, and cancel what was pending and is not wanted any more.
 
@@ -312,7 +324,12 @@ class ScheduleService:
                 now = self.clock.now()
                 horizon = now + self.timings.look_ahead
                 after = self.materialiser.visit(
-                    after, definition, now=now, horizon=horizon, actor=actor
+                    after,
+                    definition,
+                    now=now,
+                    horizon=horizon,
+                    actor=actor,
+                    searches_on=searches_on,
                 )
             if before is not None:
                 self.withdrawal.cancel(before, after, reason, actor)
@@ -369,15 +386,16 @@ class ScheduleService:
             with leaving_newer(self.telemetry):
                 backfill = self.schedules.get_backfill(schedule.id, backfill_id)
                 backfills += [backfill] if backfill is not None else []
-        following = self._next_occurrence(schedule, definition)
-        return ScheduleView(schedule, definition, following, tuple(backfills))
-
-    def _next_occurrence(
-        self, schedule: Schedule, definition: ScheduleDefinition
-    ) -> datetime | None:
-        recurrence = self.recurrences.of(definition)
+        try:
+            recurrence = self.recurrences.of(definition)
+        except BadExpression as error:
+            # It must still be shown: else it could not be repaired.
+            return ScheduleView(schedule, definition, None, tuple(backfills), error.detail)
+        if schedule.broken and schedule.is_live and schedule.next_at is None:
+            # What it depends on changed, and no visit has seen that yet.
+            return ScheduleView(schedule, definition, None, tuple(backfills), schedule.broken)
         following = upcoming(schedule, definition, recurrence, now=self.clock.now(), count=1)
-        return following[0] if following else None
+        return ScheduleView(schedule, definition, next(iter(following), None), tuple(backfills))
 
 
 def _lost_too_often(schedule_id: str) -> Unavailable:

@@ -1,4 +1,4 @@
-"""The tick: elect, audit the clock, visit schedules, sweep, advance the watermark."""
+"""The tick: elect, audit the clock, sweep, advance the watermark, visit schedules."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.actions import Judgement
-from hourhand.domain.buckets import ShardMap, bucket_of
+from hourhand.domain.buckets import ShardMap, bucket_of, bucket_start
 from hourhand.domain.economy import SentWindow, economy_at, window_of
-from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Priority
+from hourhand.domain.resweep import take_up
 from hourhand.domain.skew import SkewVerdict
+from hourhand.domain.times import rfc3339
 from hourhand.domain.timings import Timings
 from hourhand.domain.watermark import (
+    Place,
     SweepPlan,
     Watermark,
     advance,
@@ -24,6 +27,7 @@ from hourhand.domain.watermark import (
 from hourhand.ports import (
     Clock,
     ControlStore,
+    IndexPage,
     JobStore,
     Lease,
     LeaseHeld,
@@ -35,6 +39,7 @@ from hourhand.ports import (
 from hourhand.services.dispatch import Dispatcher
 from hourhand.services.leadership import LEADER, Leadership, shard_lease_name
 from hourhand.services.newer import tell_newer
+from hourhand.services.optional import ask_optionally
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.schedule_sweep import ScheduleSweep, VisitCounts
 from hourhand.services.skew_audit import SkewAudit, SkewReport
@@ -46,6 +51,8 @@ MAX_INVOCATIONS = 16
 TICK_RESERVE_SECONDS = 8
 """What must be left of the function's time to finish a page, write the watermark and end."""
 
+SCHEDULES_SHARE = 0.2
+"""What part of a tick's time its sweep leaves to the visits: a backlog must not stop schedules."""
 
 MAX_DEAD_COUNTED = 1000
 """Beyond so many the exact number of unresolved jobs helps nobody, and counting it costs."""
@@ -71,16 +78,26 @@ class TickReport:
 
 @dataclass(slots=True)
 class _Stint:
-    """A lease under which a sweep goes on while it lasts and time is left."""
+    """A lease under which a sweep goes on while it lasts and time is left.
+
+    ``kept_seconds`` of that time are kept for what comes after the sweep.
+    """
 
     leadership: Leadership
     lease: Lease
     remaining_seconds: Callable[[], float]
+    kept_seconds: float = 0.0
     is_lost: bool = False
+
+    def keep_for_visits(self) -> None:
+        """Let the sweep that follows leave its part of the time to the schedules."""
+        left = self.remaining_seconds() - TICK_RESERVE_SECONDS
+        self.kept_seconds = max(0.0, left * SCHEDULES_SHARE)
 
     def may_go_on(self) -> bool:
         """Renew the lease if need be; say whether to read another page."""
-        if self.is_lost or self.remaining_seconds() < TICK_RESERVE_SECONDS:
+        needed = TICK_RESERVE_SECONDS + self.kept_seconds
+        if self.is_lost or self.remaining_seconds() < needed:
             return False
         kept = self.leadership.keep(self.lease)
         if kept is None:
@@ -120,7 +137,8 @@ class SchedulingService:
 
     ``fan_out_entries``: the index entries after which it shares its shards out; 0: never.
     ``is_standby``: it leaves ticks and shards to the schedulers of another deployment.
-    ``spares_marks``: economy mode, see `hourhand.domain.economy`.
+    ``spares_marks``: economy mode, see `hourhand.domain.economy`. ``counts_dead``: whether a tick
+    counts the DEAD jobs, which only a metric shows.
     """
 
     jobs: JobStore
@@ -138,6 +156,7 @@ class SchedulingService:
     fan_out_entries: int
     is_standby: bool = False
     spares_marks: bool = False
+    counts_dead: bool = True
 
     def tick(self, invocation_id: str, remaining_seconds: Callable[[], float]) -> TickReport:
         """Lead one tick, or step back for whoever leads.
@@ -213,11 +232,16 @@ class SchedulingService:
             stint = _Stint(self.leadership, lease, remaining_seconds)
             sweep = self._sweep(stint, Judgement(now, horizon, self.timings), counts)
             plan = plan_sweep(state, now, horizon, self.timings)
+            counts_of = {bucket: shard_map.count_for_readers(bucket) for bucket in plan.buckets}
+            filed = {bucket: [shard] * (shard < count) for bucket, count in counts_of.items()}
             try:
-                for bucket in plan.buckets:
-                    if shard < shard_map.count_for_readers(bucket):
-                        completed = sweep.read_shard(bucket, shard) is not None and completed
+                for places in plan.turns(filed):
+                    pages = sweep.first_pages(places) if len(places) > 1 else {}
+                    for place in places:
+                        show = sweep.read_shard(*place, pages.get(place))
+                        completed = show is not None and completed
             finally:
+                sweep.settle()
                 if not stint.is_lost:
                     self.leadership.release(stint.lease)
         return _report(epoch, invocation_id, counts, completed=completed)
@@ -238,12 +262,14 @@ class SchedulingService:
         before = self.control.read_tick()
         judgement = self._judgement(now, audit, before)
         state = self._watermark(now, shard_map.version)
-        # Before the sweep: what the schedules want soon is then found by it, as any other job.
-        visits = self._visit_schedules(stint, judgement)
+        stint.keep_for_visits()
         plan = plan_sweep(state, now, judgement.horizon, self.timings)
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
-        seen, handed_over = self._read(sweep, plan, shard_map, stint)
+        try:
+            seen, handed_over = self._read(sweep, plan, shard_map, stint)
+        finally:
+            sweep.settle()
         completed = len(seen) == len(plan.buckets)
         # A clock of which nothing is known, as one that is off, closes no bucket.
         if audit.is_sure:
@@ -252,6 +278,9 @@ class SchedulingService:
         if self.spares_marks and audit.is_sure and completed and counts.sent_all:
             sent = window_of(now, judgement.horizon, self.timings)
         self._record(stint.lease, now, counts, state, seen, audit, before, sent)
+        # Last of all: no schedule, whatever it takes, keeps a job from being swept. Visits send
+        # what they make themselves; what SQS refused of that, the next sweep sends.
+        visits = self._visit_schedules(stint, judgement)
         return replace(
             _report(stint.lease.epoch, stint.lease.holder, counts, completed=completed),
             handed_over=handed_over,
@@ -268,12 +297,10 @@ class SchedulingService:
         return Judgement(now, horizon, self.timings, economy=economy)
 
     def _visit_schedules(self, stint: _Stint, judgement: Judgement) -> VisitCounts:
-        """Visit due schedules, for at most half of the time: the jobs that wait need the rest."""
-        half = stint.remaining_seconds() / 2
+        """Visit due schedules, in the time that the sweep left."""
+        stint.kept_seconds = 0.0
         return self.schedule_sweep.run(
-            now=judgement.now,
-            horizon=judgement.horizon,
-            may_go_on=lambda: stint.remaining_seconds() > half and stint.may_go_on(),
+            now=judgement.now, horizon=judgement.horizon, may_go_on=stint.may_go_on
         )
 
     def _watermark(self, now: datetime, shard_map_version: int) -> Watermark:
@@ -282,11 +309,31 @@ class SchedulingService:
         Else ticks that fail one after another would each begin anew, at their own time.
         """
         found = self.control.read_watermark()
-        if found is not None:
-            return found
-        first = first_watermark(now, shard_map_version, self.timings)
-        self.control.write_watermark(first, previous=None)
-        return self.control.read_watermark() or first
+        if found is None:
+            first = first_watermark(now, shard_map_version, self.timings)
+            self.control.write_watermark(first, previous=None)
+            found = self.control.read_watermark() or first
+        return self._take_up_resweep(found, shard_map_version)
+
+    def _take_up_resweep(self, state: Watermark, shard_map_version: int) -> Watermark:
+        """Lower the watermark if a resweep was requested since; it is stored before any read."""
+        # A request that is not seen yet is seen by the next tick, at half the price of a read.
+        if take_up(state, self.control.read_resweep(may_lag=True)) is state:
+            return state
+        # One that lags may show a request before the last one, which was taken up long ago.
+        lowered = take_up(state, self.control.read_resweep())
+        if lowered is state:
+            return state
+        lowered = replace(lowered, shard_map_version=shard_map_version)
+        if not self.control.write_watermark(lowered, previous=state):
+            # Another leader wrote it meanwhile; the next tick finds the request again.
+            self.telemetry.count("watermark_refused")
+            return state
+        self.telemetry.info(
+            "A resweep begins: the watermark was lowered, and older buckets are read again.",
+            since=rfc3339(bucket_start(lowered.low)),
+        )
+        return lowered
 
     def _sweep(self, stint: _Stint, judgement: Judgement, counts: SweepCounts) -> Sweep:
         return Sweep(
@@ -307,27 +354,26 @@ class SchedulingService:
 
         When it is more than one invocation should do, the other shards go to further ones.
         """
-        seen: dict[int, bool] = {}
         counts = {bucket: shard_map.count_for_readers(bucket) for bucket in plan.buckets}
         sharing = _Sharing(max(counts.values(), default=1), self.fan_out_entries)
         # Only what such buckets show decides about the watermark.
         over = bucket_of(sweep.judgement.now - self.timings.trail)
-        for bucket in plan.buckets:
-            shows: list[bool | None] = []
-            for shard in range(counts[bucket]):
+        shows: dict[int, list[bool | None]] = {bucket: [] for bucket in plan.buckets}
+        for places in plan.turns({bucket: range(count) for bucket, count in counts.items()}):
+            pages = _first_pages(sweep, places, sharing, over)
+            for bucket, shard in places:
                 if sharing.is_needed(sweep.counts.entries):
                     sharing.given_away = self._hand_over(sharing.all_but(shard), stint)
+                page = pages.get((bucket, shard))
+                show: bool | None = None
                 if shard not in sharing.given_away:
-                    shows.append(sweep.read_shard(bucket, shard))
+                    show = sweep.read_shard(bucket, shard, page)
                 elif bucket < over:
-                    shows.append(sweep.peek(bucket, shard))
-                else:
-                    shows.append(None)
-            if None not in shows:
-                seen[bucket] = True in shows
-            elif not stint.may_go_on():
-                break
-        return seen, len(sharing.given_away)
+                    show = sweep.peek(bucket, shard, page)
+                shows[bucket].append(show)
+                if show is None and not stint.may_go_on():
+                    return _seen(shows, counts), len(sharing.given_away)
+        return _seen(shows, counts), len(sharing.given_away)
 
     def _hand_over(self, shards: Sequence[int], stint: _Stint) -> frozenset[int]:
         """Share ``shards`` out among further invocations; return those that are taken care of."""
@@ -393,21 +439,43 @@ class SchedulingService:
                 sent=sent,
             )
         )
-        self.telemetry.observe("oldest_due_age_s", max(oldest.values()), "Seconds")
+        self.telemetry.gauge("oldest_due_age_s", max(oldest.values()), "Seconds")
         lag = watermark_lag(state, now).total_seconds()
-        self.telemetry.observe("watermark_lag_s", lag, "Seconds")
-        self._observe_dead()
+        self.telemetry.gauge("watermark_lag_s", lag, "Seconds")
+        if self.counts_dead:
+            self._observe_dead()
         self.telemetry.count("ticks")
 
     def _observe_dead(self) -> None:
         """Tell how many jobs wait for somebody to look at them: what operators are alarmed by."""
-        try:
-            dead = self.jobs.count_dead(MAX_DEAD_COUNTED)
-        except Unavailable as error:
-            # The work of the tick is done; the next one counts again.
-            self.telemetry.warning("The dead jobs could not be counted.", reason=error.detail)
-            return
-        self.telemetry.observe("dead_jobs", dead, "Count")
+        # The work of the tick is done; the next one counts again.
+        dead = ask_optionally(
+            self.telemetry,
+            "The dead jobs could not be counted.",
+            lambda: self.jobs.count_dead(MAX_DEAD_COUNTED),
+        )
+        if dead is not None:
+            self.telemetry.gauge("dead_jobs", dead, "Count")
+
+
+def _first_pages(
+    sweep: Sweep, places: Sequence[Place], sharing: _Sharing, over: int
+) -> dict[Place, IndexPage]:
+    """Read the first pages of what is read in one turn; of what is given away one entry will do."""
+    if len(places) == 1:
+        return {}
+    own = [place for place in places if place[1] not in sharing.given_away]
+    others = [place for place in places if place[1] in sharing.given_away and place[0] < over]
+    return {**sweep.first_pages(own), **sweep.first_pages(others, to_peek=True)}
+
+
+def _seen(shows: Mapping[int, Sequence[bool | None]], counts: Mapping[int, int]) -> dict[int, bool]:
+    """Say of each bucket that was read to its very end in every shard whether it showed any."""
+    return {
+        bucket: True in shown
+        for bucket, shown in shows.items()
+        if len(shown) == counts[bucket] and None not in shown
+    }
 
 
 def carry_forward(

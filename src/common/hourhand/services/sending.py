@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.model import Job, JobMessage, Priority
 from hourhand.domain.moves import unmark
@@ -14,6 +14,7 @@ from hourhand.domain.times import floor_seconds
 from hourhand.domain.timings import SQS_MAX_DELAY
 from hourhand.ports import Clock, JobStore, Outgoing, Queues, Telemetry
 from hourhand.services.newer import tell_newer
+from hourhand.services.optional import reason_of
 from hourhand.services.writing import make_move
 
 
@@ -33,14 +34,16 @@ def message_of(job: Job) -> JobMessage:
     )
 
 
-def outgoing_of(job: Job, now: datetime, queue: Priority | None = None) -> Outgoing:
-    """Return the message of ``job`` with the rest of its time, rounded *down* to seconds.
+def outgoing_of(
+    job: Job, now: datetime, rounding: timedelta, queue: Priority | None = None
+) -> Outgoing:
+    """Return the message of ``job`` with the rest of its time, in whole seconds.
 
-    A worker that receives it a fraction early waits that fraction; a message rounded up would be
-    late.
+    ``rounding``: see `Timings.delay_rounding`. A worker that receives the message a fraction early
+    waits for that fraction.
     """
     message = message_of(job)
-    delay = min(message.due_at - now, SQS_MAX_DELAY)
+    delay = min(message.due_at - now + rounding, SQS_MAX_DELAY)
     return Outgoing(
         message=message,
         queue=queue or job.queue,
@@ -56,22 +59,23 @@ class Sender:
     queues: Queues
     clock: Clock
     telemetry: Telemetry
+    rounding: timedelta
 
     def send_announced(self, jobs: Sequence[Job], actor: str) -> None:
         """Send the messages of those ``jobs`` whose write said "sent", unless they began already.
 
         What SQS did not accept is marked as never sent, so that the next tick sends it. Should
-        that mark fail too, or this process die, the sweep misses the message after a minute.
+        that mark fail too, or this process die, the sweep sends the message after a minute.
         """
         announced = [job for job in jobs if job.is_sent and job.status.is_waiting]
         if not announced:
             return
         now = self.clock.now()
-        outgoing = [outgoing_of(job, now) for job in announced]
+        outgoing = [outgoing_of(job, now, self.rounding) for job in announced]
         try:
             failures = self.queues.send(outgoing)
-        except Unavailable as error:
-            failures = [error.detail] * len(outgoing)
+        except Exception as error:  # noqa: BLE001 - the jobs are accepted, whatever this was
+            failures = [reason_of(error)] * len(outgoing)
         for job, failure in zip(announced, failures, strict=True):
             if failure is not None:
                 self._take_back(job, failure, actor)
@@ -90,9 +94,10 @@ class Sender:
             )
         except WrittenByNewer as newer:
             tell_newer(self.telemetry, newer)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - the job is accepted, whatever this was
             self.telemetry.warning(
-                "A failed send could not be noted; the sweep will miss the message.",
+                "Could not record the failed send. The sweep will detect that the message is "
+                "missing and send it again.",
                 job_id=job.id,
-                reason=error.detail,
+                reason=reason_of(error),
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from hourhand.domain.errors import Unavailable
 from hourhand.domain.skew import Skew, SkewVerdict, estimate_skew, judge_skew
 from hourhand.domain.timings import Timings
 from hourhand.ports import CorrectableClock, Queues, Telemetry
+from hourhand.services.optional import ask_optionally
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,15 @@ class SkewAudit:
 
     def run(self) -> SkewReport:
         """Measure, publish and correct the skew. An audit without an answer changes nothing."""
-        try:
-            sample = self.queues.probe_time()
-        except Unavailable as error:
-            self.telemetry.warning("The clock could not be audited.", reason=error.detail)
-            sample = None
+        sample = ask_optionally(
+            self.telemetry, "The clock could not be audited.", self.queues.probe_time
+        )
         skew = estimate_skew([sample] if sample is not None else [])
         verdict = judge_skew(skew, self.timings)
         if skew is None:
             return SkewReport(None, verdict)
-        self.telemetry.observe("skew_ms", abs(skew.correction) / timedelta(milliseconds=1))
+        skew_ms = abs(skew.correction) / timedelta(milliseconds=1)
+        self.telemetry.gauge("skew_ms", skew_ms, "Milliseconds")
         self.clock.correct(skew.correction)
         if verdict is not SkewVerdict.FINE:
             self.telemetry.warning(

@@ -14,7 +14,6 @@ from hourhand.domain.errors import (
     InvalidInput,
     Unavailable,
 )
-from hourhand.domain.ids import job_id_for_key
 from hourhand.domain.model import Job
 from hourhand.domain.timings import Timings
 from hourhand.ports import (
@@ -28,6 +27,7 @@ from hourhand.ports import (
     WriteResult,
 )
 from hourhand.services.contents import ContentKeeper, fits_inline, payload_kept_until
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.filing import Filing
 from hourhand.services.new_job import (
     Draft,
@@ -80,6 +80,7 @@ class SubmissionService:
     chance: Chance
     timings: Timings
     telemetry: Telemetry
+    ids: DerivedIds
 
     def submit(
         self, request: JobSubmission, *, actor: str, trace_id: str | None = None
@@ -225,7 +226,11 @@ class SubmissionService:
         self.sender.send_announced([s.job for s in submitted if s.created], actor)
 
     def _job_id(self, request: JobSubmission, now: datetime) -> str:
-        return _named_id(request) or self.chance.job_id(now)
+        if request.id is not None:
+            return request.id
+        if request.idempotency_key is not None:
+            return self.ids.of_key(request.tenant, request.idempotency_key)
+        return self.chance.job_id(now)
 
 
 def _rounds(
@@ -236,9 +241,9 @@ def _rounds(
     A name that comes twice begins a new round: the second must find what the first one made.
     """
     together: list[JobSubmission | HourhandError] = []
-    named: set[str] = set()
+    named: set[tuple[str | None, ...]] = set()
     for request in requests:
-        name = None if isinstance(request, HourhandError) else _named_id(request)
+        name = None if isinstance(request, HourhandError) else _name_of(request)
         if len(together) == JOBS_A_ROUND or name in named:
             yield together
             together, named = [], set()
@@ -248,12 +253,12 @@ def _rounds(
     yield together
 
 
-def _named_id(request: JobSubmission) -> str | None:
-    """Return the id that a caller chose, by itself or by an idempotency key."""
+def _name_of(request: JobSubmission) -> tuple[str | None, ...] | None:
+    """Return what a caller named the job by: its id, or its tenant and idempotency key."""
     if request.id is not None:
-        return request.id
+        return (request.id,)
     if request.idempotency_key is not None:
-        return job_id_for_key(request.tenant, request.idempotency_key)
+        return request.tenant, request.idempotency_key
     return None
 
 

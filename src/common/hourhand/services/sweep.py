@@ -22,23 +22,27 @@ from hourhand.domain.actions import (
     next_action,
 )
 from hourhand.domain.errors import Unavailable, WrittenByNewer
-from hourhand.domain.history import shorten
 from hourhand.domain.model import IndexEntry, Job, Priority
-from hourhand.ports import JobStore, Queues, Telemetry
+from hourhand.domain.watermark import Place
+from hourhand.ports import IndexPage, JobStore, Queues, Telemetry
 from hourhand.services.dispatch import ACTOR, Dispatcher, ToDispatch
 from hourhand.services.newer import read_known, tell_newer
+from hourhand.services.optional import reason_of
 from hourhand.services.recovery import RecoveryService
 
 PAGE_ENTRIES = 1000
 """Index entries a page: about 100 KB, a tenth of what a query may return. What a scheduler that
 dies in the midst of one had sent, the next one sends again."""
 
+MOST_UNDER_WAY = 5 * PAGE_ENTRIES
+"""Jobs whose calls wait to be tried again while further pages are read: what a tenth of throttled
+calls comes to at full pace, five times. A scheduler that dies then has sent no more unmarked."""
+
+MAX_SETTLES = 1000
+"""Failures that are told at the end of a sweep; what is under way has a bound of its own."""
+
 MAX_PAGES = 100_000
 """Pages of one bucket's shard: fifty million jobs due in one minute. A bound, not a limit."""
-
-
-REASON_BYTES = 300
-"""How much of an error a log line holds."""
 
 
 @dataclass(slots=True)
@@ -79,34 +83,62 @@ class Sweep:
     may_go_on: Callable[[], bool]
     counts: SweepCounts = field(default_factory=SweepCounts)
     _knows_queues: bool = field(default=False, init=False)
+    _has_unread: bool = field(default=False, init=False)
+    _sends_again: bool = field(default=False, init=False)
 
-    def read_shard(self, bucket: int, shard: int) -> bool | None:
-        """Sweep one shard of a bucket to its last page.
+    def first_pages(
+        self, places: Sequence[Place], *, to_peek: bool = False
+    ) -> Mapping[Place, IndexPage]:
+        """Read the first page of many shards of buckets, side by side; ``to_peek``: one entry each.
+
+        One that could not be read is left out: read alone, it is tried again and says why.
+        """
+        limit = 1 if to_peek else PAGE_ENTRIES
+        if not places or not self.may_go_on():
+            return {}
+        try:
+            pages = self.jobs.read_buckets(tuple(places), limit=limit)
+        except Exception as error:  # noqa: BLE001 - one shard must not hold up the others
+            self._tell("Shards could not be read side by side; each is read alone.", error)
+            return {}
+        found = zip(places, pages, strict=True)
+        return {place: page for place, page in found if page is not None}
+
+    def read_shard(self, bucket: int, shard: int, first: IndexPage | None = None) -> bool | None:
+        """Sweep one shard of a bucket to its last page; ``first`` is its first page if at hand.
 
         Returns whether it showed any entry, or ``None`` where it was not read to its end.
         """
         position: Mapping[str, Any] | None = None
         showed_any = False
-        for _ in range(MAX_PAGES):
+        for number in range(MAX_PAGES):
             if not self.may_go_on():
                 return None
             try:
-                page = self.jobs.read_bucket(bucket, shard, position=position, limit=PAGE_ENTRIES)
+                page = first if number == 0 else None
+                if page is None:
+                    page = self.jobs.read_bucket(
+                        bucket, shard, position=position, limit=PAGE_ENTRIES
+                    )
                 self._act_on(page.entries)
             except Exception as error:  # noqa: BLE001 - one shard must not hold up the others
                 self._tell("A shard could not be read; the next tick tries again.", error)
                 return None
             showed_any = showed_any or bool(page.entries)
             if page.next is None:
-                return showed_any
+                # Maybe jobs of another shard, whose call was put off: then both are read again.
+                has_unread, self._has_unread = self._has_unread, False
+                return None if has_unread else showed_any
             position = page.next
         return None
 
-    def peek(self, bucket: int, shard: int) -> bool | None:
+    def peek(self, bucket: int, shard: int, first: IndexPage | None = None) -> bool | None:
         """Say whether a shard that another sweeps shows any entry; ``None``: it cannot be read."""
+        if first is not None:
+            return bool(first.entries)
         try:
             return bool(self.jobs.read_bucket(bucket, shard, position=None, limit=1).entries)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - one shard must not hold up the others
             self._tell("A shard could not be looked at; the next tick tries again.", error)
             return None
 
@@ -114,25 +146,63 @@ class Sweep:
         if not entries:
             return
         self.counts.entries += len(entries)
-        found = self._read_jobs([entry.job_id for entry in entries])
+        job_ids = [entry.job_id for entry in entries]
+        self.dispatcher.pipeline.read(job_ids, self._act_on_read)
+        self._go_on(MOST_UNDER_WAY)
+        if self._sends_again:
+            # What is overdue is claimed as soon as it is sent: a mark that waited for further
+            # pages would come too late, and the history would not show that it was sent again.
+            self._sends_again = False
+            self.settle()
+
+    def settle(self) -> None:
+        """Let all calls end that are under way; the next tick does what failed."""
+        for _ in range(MAX_SETTLES):
+            if self._go_on(0):
+                return
+
+    def _go_on(self, most_left: int) -> bool:
+        """Let calls end that are under way; whether none of them failed."""
+        try:
+            self.dispatcher.pipeline.go_on(most_left)
+        except Exception as error:  # noqa: BLE001 - the rest must end, too
+            self._tell("Jobs could not be dispatched; the next tick tries again.", error)
+            return False
+        return True
+
+    def _act_on_read(self, job_ids: Sequence[str], read: Mapping[str, Job] | Exception) -> None:
+        """Decide about jobs and act; those that could not be read are left to the next tick."""
+        try:
+            found = self._read_jobs(job_ids, read) if isinstance(read, Exception) else read
+        except Unavailable as error:
+            self._has_unread = True
+            self._tell("Jobs could not be read; the next tick tries again.", error)
+            return
         to_dispatch: list[ToDispatch] = []
-        for entry in entries:
-            job = found.get(entry.job_id)
+        for job_id in job_ids:
+            job = found.get(job_id)
             # An entry without a job, or of a job that moved on, is the index's lag.
             if job is None:
                 continue
-            action = self._decide(job)
-            self.counts.note(job, action, self.judgement.now)
+            action = self._decided(job)
             if isinstance(action, Dispatch | DispatchAgain):
                 to_dispatch.append(ToDispatch(job, action))
-            else:
+                self._sends_again = self._sends_again or _is_again(action)
+            elif action is not None:
                 self._repair(job, action)
         self._dispatch(to_dispatch)
 
-    def _read_jobs(self, job_ids: Sequence[str]) -> Mapping[str, Job]:
-        """Read base items; one that this code cannot read as a job is told and left."""
+    def _read_jobs(self, job_ids: Sequence[str], failure: Exception) -> Mapping[str, Job]:
+        """Read base items after ``failure``; one that this code cannot read as a job is told."""
+        first = [failure]
+
+        def read(some: Sequence[str]) -> Mapping[str, Job]:
+            if first:
+                raise first.pop()
+            return self.jobs.get_many(some)
+
         try:
-            return read_known(self.telemetry, job_ids, self.jobs.get_many)
+            return read_known(self.telemetry, job_ids, read)
         except Unavailable:
             raise
         except Exception:  # noqa: BLE001 - found out below, item by item
@@ -149,6 +219,16 @@ class Sweep:
                     found[job_id] = job
         return found
 
+    def _decided(self, job: Job) -> Action | None:
+        """Decide about one job and count that; ``None`` where that is not possible."""
+        try:
+            action = self._decide(job)
+            self.counts.note(job, action, self.judgement.now)
+        except Exception as error:  # noqa: BLE001 - one job must not hold up its page
+            self._tell("No decision could be made about a job.", error, job.id)
+            return None
+        return action
+
     def _decide(self, job: Job) -> Action:
         action = next_action(job, self.judgement)
         if _is_again(action) and not self._knows_queues:
@@ -161,15 +241,13 @@ class Sweep:
         self._knows_queues = True
         try:
             self.judgement = replace(self.judgement, queues=self.queues.view())
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - the page can do without the view
             # A second message costs little; one that is lost and never sent again costs the job.
             self._tell("The queues could not be looked at: what is missed is sent again.", error)
 
     def _dispatch(self, batch: Sequence[ToDispatch]) -> None:
         try:
-            sent = self.dispatcher.dispatch(batch)
-            self.counts.dispatched += sent
-            self.counts.unsent += len(batch) - sent
+            self.dispatcher.dispatch(batch, self._note_sent)
         except Unavailable as error:
             self.counts.unsent += len(batch)
             self._tell("Jobs could not be dispatched; the next tick tries again.", error)
@@ -180,6 +258,10 @@ class Sweep:
                 return
             for item in batch:
                 self._dispatch([item])
+
+    def _note_sent(self, sent: int, unsent: int) -> None:
+        self.counts.dispatched += sent
+        self.counts.unsent += unsent
 
     def _repair(self, job: Job, action: Action) -> None:
         try:
@@ -200,8 +282,7 @@ class Sweep:
     def _tell(self, sentence: str, error: Exception, job_id: str | None = None) -> None:
         self.counts.failures += 1
         self.telemetry.count("sweep_failures")
-        reason = shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
-        self.telemetry.warning(sentence, reason=reason, job_id=job_id)
+        self.telemetry.warning(sentence, reason=reason_of(error), job_id=job_id)
 
 
 def _is_again(action: Action) -> bool:

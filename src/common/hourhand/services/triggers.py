@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job
 from hourhand.domain.occurrences import OccurrenceOrder, overlap_of
 from hourhand.domain.schedule_changes import newest_until, record
@@ -77,7 +76,8 @@ class Triggers:
         )
         for milliseconds in range(MAX_TRIGGERS_A_MILLISECOND):
             wanted = replace(order, nominal=now + timedelta(milliseconds=milliseconds))
-            if self.jobs.get(occurrence_job_id(schedule.id, wanted.nominal, TRIGGER)) is not None:
+            job_id = self.occurrence_jobs.ids.of_occurrence(schedule.id, wanted.nominal, TRIGGER)
+            if self.jobs.get(job_id) is not None:
                 continue
             made = self.occurrence_jobs.put(schedule, definition, [wanted], now=now, actor=actor)
             [(job, _)] = made

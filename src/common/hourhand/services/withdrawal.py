@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.model import Job
 from hourhand.domain.moves import cancel_waiting
 from hourhand.domain.schedule_changes import put_back, withdrawn
 from hourhand.domain.schedules import Schedule, SkipReason
 from hourhand.ports import Applied, Chance, Clock, JobStore, Telemetry
+from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.newer import leaving_newer, read_known
 from hourhand.services.recording import Recording
 from hourhand.services.writing import make_move
@@ -25,6 +25,7 @@ class Withdrawal:
     clock: Clock
     chance: Chance
     telemetry: Telemetry
+    ids: DerivedIds
 
     def cancel(self, before: Schedule, after: Schedule, reason: SkipReason, actor: str) -> None:
         """Cancel what ``before`` had made, ``after`` does not know, and nobody started.
@@ -33,7 +34,8 @@ class Withdrawal:
         to its claim. Raises `Unavailable` where the table of jobs does not answer.
         """
         times = {
-            occurrence_job_id(before.id, nominal): nominal for nominal in withdrawn(before, after)
+            self.ids.of_occurrence(before.id, nominal): nominal
+            for nominal in withdrawn(before, after)
         }
         begun = []
         for job in read_known(self.telemetry, list(times), self.jobs.get_many).values():

@@ -9,7 +9,7 @@ AWS.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hourhand.testing.chance import FakeChance
+from hourhand.testing.chance import FAKE_SECRET, FakeChance
 from hourhand.testing.clock import START, FakeClock
 from hourhand.testing.control_store import MemoryControlStore
 from hourhand.testing.factories import (
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTOR",
+    "FAKE_SECRET",
     "READS",
     "START",
     "Call",

@@ -12,6 +12,9 @@ from hourhand.domain.ids import length_prefixed, random_job_id
 
 _NONCE_LENGTH = 10
 
+FAKE_SECRET = b"not a secret, but 32 bytes long."
+"""The secret of every installation in memory: derived ids are the same in every test."""
+
 
 class FakeChance:
     """Implements `hourhand.ports.Chance` without any chance in it.
@@ -41,6 +44,10 @@ class FakeChance:
     def fraction(self) -> float:
         """Return ``drawn``."""
         return self.drawn
+
+    def secret(self) -> bytes:
+        """Return `FAKE_SECRET`."""
+        return FAKE_SECRET
 
     def _next(self, purpose: str) -> bytes:
         with self._lock:

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.buckets import ShardMap
 from hourhand.domain.leases import may_be_taken
-from hourhand.domain.watermark import Watermark
+from hourhand.domain.resweep import ResweepRequest
+from hourhand.domain.watermark import Watermark, falls
 from hourhand.ports import Lease, LeaseHeld, TickRecord
 
 
@@ -29,7 +30,9 @@ class MemoryControlStore:
         self._tenures: dict[str, _Tenure] = {}
         self._shard_map = shard_map or ShardMap()
         self._watermark: Watermark | None = None
+        self._resweep: ResweepRequest | None = None
         self._tick: TickRecord | None = None
+        self._secret: bytes | None = None
 
     # --- leases ---
 
@@ -112,11 +115,26 @@ class MemoryControlStore:
         with self._lock:
             if self._watermark != previous:
                 return False
-            if previous is not None and state.low < previous.low:
+            if previous is not None and falls(previous, state):
                 return False
             if self._shard_map.version != state.shard_map_version:
                 return False
             self._watermark = state
+            return True
+
+    # --- requests for a resweep ---
+
+    def read_resweep(self, *, may_lag: bool = False) -> ResweepRequest | None:  # noqa: ARG002
+        """Read the last request for a resweep; this store never lags."""
+        with self._lock:
+            return self._resweep
+
+    def write_resweep(self, request: ResweepRequest, *, previous: ResweepRequest | None) -> bool:
+        """Store a request, if the last one is still ``previous``."""
+        with self._lock:
+            if self._resweep != previous:
+                return False
+            self._resweep = request
             return True
 
     # --- the last tick ---
@@ -130,3 +148,17 @@ class MemoryControlStore:
         """Store what this tick found."""
         with self._lock:
             self._tick = record
+
+    # --- the secret of derived ids ---
+
+    def read_secret(self) -> bytes | None:
+        """Read the installation's secret; ``None`` before it is created."""
+        with self._lock:
+            return self._secret
+
+    def create_secret(self, secret: bytes) -> bytes:
+        """Store the installation's secret if there is none; return the one that stands."""
+        with self._lock:
+            if self._secret is None:
+                self._secret = secret
+            return self._secret

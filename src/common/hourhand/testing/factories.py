@@ -146,6 +146,7 @@ def make_record(**overrides: Any) -> IdempotencyRecord:
     fields = {
         "key": "key-1",
         "job_id": "job-1",
+        "job_created_at": START,
         "token": 1,
         "inputs_hash": "inputs",
         "is_done": False,

@@ -17,13 +17,14 @@ P = TypeVar("P")
 READS = frozenset(
     {
         *("get", "get_many", "get_details", "get_text", "read_bucket", "list_jobs"),
-        "count_dead",
-        *("read_lease", "read_shard_map", "read_watermark", "read_tick"),
+        *("read_buckets", "count_dead"),
+        *("read_lease", "read_shard_map", "read_watermark", "read_resweep", "read_tick"),
+        "read_secret",
         *("view", "counts", "probe_time", "find", "all"),
         *("get_definitions", "read_due", "list_schedules", "read_journal", "get_backfill"),
         *("get_walk", "get_calendars", "list_calendars", "read_slots"),
-        *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction"),
-        *("info", "warning", "count", "observe", "flush"),
+        *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction", "secret"),
+        *("info", "warning", "count", "observe", "gauge", "flush"),
     }
 )
 """The methods of ports that leave nothing in any store or queue.
@@ -117,9 +118,13 @@ class Faults:
 
     def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> None:
         """Raise `Unavailable` instead of making the call."""
+        self.fail(method, Unavailable(f"{method} was throttled on purpose."), nth=nth, times=times)
+
+    def fail(self, method: str, error: Exception, *, nth: int = 1, times: int = 1) -> None:
+        """Raise ``error`` instead of making the call, such as one that no adapter translated."""
 
         def refuse(_proceed: _Proceed, *_args: Any, **_kwargs: Any) -> Any:
-            raise Unavailable(f"{method} was throttled on purpose.")
+            raise error
 
         self._plan(_calls_of(method, nth, times), refuse)
 

@@ -28,11 +28,11 @@ class MemoryIdempotencyStore:
             return None
 
     def finish(self, record: IdempotencyRecord) -> bool:
-        """Note the result, if the record is still ours (same job and token). Whether it was."""
+        """Store the result, if the record is still ours (job, creation, token). Whether it was."""
         require_storable_time("keep_until", record.keep_until)
         with self._lock:
             stands = self._records.get(record.key)
-            if stands is None or (stands.job_id, stands.token) != (record.job_id, record.token):
+            if stands is None or _attempt_of(stands) != _attempt_of(record):
                 return False
             self._records[record.key] = record
             return True
@@ -55,4 +55,12 @@ def _gives_way(stands: IdempotencyRecord, ours: IdempotencyRecord, now: datetime
     """Whether the record that ``stands`` may be replaced by the claim of ``ours``."""
     if stands.keep_until < now:
         return True
-    return not stands.is_done and stands.job_id == ours.job_id and stands.token <= ours.token
+    if stands.job_id != ours.job_id:
+        return False
+    if stands.job_created_at != ours.job_created_at:
+        return stands.job_created_at < ours.job_created_at
+    return not stands.is_done and stands.token <= ours.token
+
+
+def _attempt_of(record: IdempotencyRecord) -> tuple[str, datetime, int]:
+    return record.job_id, record.job_created_at, record.token

@@ -75,7 +75,7 @@ class Installation:
         self.jobs = MemoryJobStore()
         self.schedules = MemoryScheduleStore()
         # It is younger than an installation that looks back for a day at its first tick.
-        timings = Timings(first_look_back=timedelta(minutes=15))
+        timings = Timings(first_look_back=timedelta(minutes=15)).precise
         self.queues = SteppedQueues(clock, visibility=timings.visibility)
         settings, adapters = Settings(timings=timings), self._adapters(handlers)
         self.app = create_app(wire_api(settings, adapters))

@@ -14,6 +14,7 @@ from hourhand.domain.errors import HourhandError
 from hourhand.domain.model import Attempt, HistoryEvent, IndexEntry, Job
 from hourhand.domain.moves import Move
 from hourhand.domain.times import from_ms, to_ms
+from hourhand.domain.watermark import Place
 from hourhand.ports import (
     Applied,
     Clock,
@@ -138,10 +139,12 @@ class MemoryJobStore:
             return JobDetails(job=job, texts=texts, failures=failures)
 
     def put_text(self, job_id: str, item: str, text: str, keep_until: datetime) -> None:
-        """Keep a payload or result beside its job, under the sort key ``item``."""
+        """Keep a payload or result beside its job; never shorter than it is kept already."""
         require_storable_time("keep_until", keep_until)
         with self._lock:
-            self._texts[job_id][item] = KeptText(text, keep_until)
+            kept = self._texts[job_id].get(item)
+            if kept is None or kept.keep_until < keep_until:
+                self._texts[job_id][item] = KeptText(text, keep_until)
 
     def get_text(self, job_id: str, item: str) -> str | None:
         """Read a text kept beside a job, or ``None`` where it is gone."""
@@ -217,6 +220,10 @@ class MemoryJobStore:
         if is_last:
             return IndexPage(entries)
         return IndexPage(entries, {"due_ms": shown[-1][0], "job_id": shown[-1][1]})
+
+    def read_buckets(self, places: Sequence[Place], *, limit: int) -> list[IndexPage | None]:
+        """Read the first page of many shards of buckets, in the order of ``places``."""
+        return [self.read_bucket(*place, position=None, limit=limit) for place in places]
 
     def list_jobs(
         self,

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.actions import QueueView
 from hourhand.domain.ids import message_group
-from hourhand.domain.model import POOL, JobMessage, Priority
+from hourhand.domain.model import JobMessage, Priority
 from hourhand.domain.skew import TimeSample
 from hourhand.domain.timings import SQS_MAX_DELAY, SQS_MAX_VISIBILITY, Timings
 from hourhand.ports import Clock, Delivery, Outgoing
@@ -33,7 +33,7 @@ class QueuedMessage:
     message_id: str
     message: JobMessage
     queue: Priority
-    group: str
+    group: str | None
     sent_at: datetime
     visible_at: datetime
     receive_count: int = 0
@@ -45,7 +45,7 @@ class DeadLetter:
     """A rich dead letter as it was sent."""
 
     body: str
-    group: str
+    group: str | None
     sent_at: datetime
 
 
@@ -90,7 +90,6 @@ class MemoryQueues:
         self,
         clock: Clock,
         *,
-        pool: str = POOL,
         max_receives: int = DEFAULT_MAX_RECEIVES,
         visibility: timedelta = DEFAULT_VISIBILITY,
     ) -> None:
@@ -98,7 +97,6 @@ class MemoryQueues:
         self.behaviour = QueueBehaviour()
         self._clock = clock
         self._local_clock = clock
-        self._pool = pool
         self._max_receives = max_receives
         self._visibility = visibility
         self._contents = _Contents()
@@ -133,7 +131,7 @@ class MemoryQueues:
     def send_dead_letter(self, body: str, *, tenant: str | None) -> None:
         """Keep a rich dead letter in ``dead_letters``."""
         with self._contents.lock:
-            group = message_group(tenant, self._pool)
+            group = message_group(tenant)
             letter = DeadLetter(body=body, group=group, sent_at=self._clock.now())
             self._contents.dead_letters.append(letter)
 
@@ -229,7 +227,7 @@ class MemoryQueues:
                 message_id=message_id,
                 message=outgoing.message,
                 queue=outgoing.queue,
-                group=message_group(outgoing.message.tenant, self._pool),
+                group=message_group(outgoing.message.tenant),
                 sent_at=now,
                 visible_at=now + timedelta(seconds=outgoing.delay_seconds),
             )

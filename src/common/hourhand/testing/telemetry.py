@@ -52,6 +52,11 @@ class RecordingTelemetry:
         """Record a measurement."""
         self._measure(metric, value, unit)
 
+    def gauge(self, metric: str, value: float, unit: str) -> None:
+        """Record how much there is of something. Zero is not recorded, as it is not written."""
+        if value != 0:
+            self._measure(metric, value, unit)
+
     def flush(self) -> None:
         """Count that it was asked to write out: nothing is held back here."""
         self.flushes += 1

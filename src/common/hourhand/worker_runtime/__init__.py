@@ -12,6 +12,10 @@ before the job's retry can overlap with it, and in this order:
 3. the stuck job's outcome, TIMED_OUT, is committed;
 4. the last record out flushes the logs and ends the process.
 
+Each handler is watched by a timer that needs no GIL (`_watchdog`): it ends the process a margin
+before the lease of the job ends, and soon after the commit of a stuck job, whatever the calls in
+between do.
+
 The messages of such a batch come again, since the invocation failed. Their jobs are final or of
 a newer generation by then, and the claim drops them.
 """
@@ -30,18 +34,22 @@ from hourhand.worker_runtime._outcomes import finished_call, timed_out
 from hourhand.worker_runtime._process import WorkerProcess
 from hourhand.worker_runtime._runner import ThreadRunner
 from hourhand.worker_runtime._tools import HandlerAbandoned, RunLimits, RunnerTools
+from hourhand.worker_runtime._watchdog import FaultTimer, ProcessTimer, Watchdog
 
 __all__ = [
     "MAX_RECORDS",
     "STUCK_EXIT_CODE",
     "Execution",
+    "FaultTimer",
     "HandlerAbandoned",
     "LoadedHandlers",
+    "ProcessTimer",
     "Raised",
     "Returned",
     "RunLimits",
     "RunnerTools",
     "ThreadRunner",
+    "Watchdog",
     "WorkerProcess",
     "WorkerRuntime",
     "error_info",

@@ -25,6 +25,7 @@ from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import Record, WorkerProcess
 from hourhand.worker_runtime._runner import ThreadRunner
 from hourhand.worker_runtime._tools import HandlerAbandoned, RunLimits, RunnerTools
+from hourhand.worker_runtime._watchdog import ProcessTimer, Watchdog
 
 MAX_RECORDS = 10
 """Messages in one event of a standard queue without a batching window, which ours have not."""
@@ -78,7 +79,8 @@ class WorkerRuntime:
 
     ``read_delivery`` reads a record of an SQS event and raises for what is no message of ours;
     ``load`` imports the handlers; ``logger`` is where their own lines go; ``end_process`` ends
-    the process at once, without cleaning up.
+    the process at once, without cleaning up. ``timer`` ends it where its own threads cannot;
+    none where the process is not ours to end.
     """
 
     execution: Execution
@@ -90,12 +92,15 @@ class WorkerRuntime:
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger(JOB_LOGGER))
     limits: RunLimits = field(default_factory=RunLimits)
     end_process: Callable[[int], object] = os._exit
+    timer: ProcessTimer | None = None
 
     def __post_init__(self) -> None:
         """Make what the runs of this process share."""
+        process = WorkerProcess()
         self._tools = RunnerTools(
             handlers=LoadedHandlers(self.load),
-            process=WorkerProcess(),
+            process=process,
+            watchdog=Watchdog(self.timer, self.clock.monotonic, process.condemn),
             clock=self.clock,
             timings=self.timings,
             telemetry=self.telemetry,

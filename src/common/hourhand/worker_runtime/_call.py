@@ -11,6 +11,7 @@ from typing import Any
 from hourhand.domain.model import ErrorInfo
 from hourhand.handlers import Handler, JobContext, RetryLater, Snooze, result_text
 from hourhand.worker_runtime._errors import error_info, stack_of
+from hourhand.worker_runtime._watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,20 @@ class HandlerCall:
     """Calls a handler; `ended` says how that went, once `is_done`."""
 
     def __init__(
-        self, handler: Handler, context: JobContext, payload_text: str, wake: threading.Event
+        self,
+        handler: Handler,
+        context: JobContext,
+        payload_text: str,
+        wake: threading.Event,
+        watchdog: Watchdog,
     ) -> None:
-        """Prepare the call; ``wake`` is set at its end."""
+        """Prepare the call; ``wake`` is set at its end, and ``watchdog`` forgets it."""
         self.ended: Returned | Raised | None = None
         self._handler = handler
         self._context = context
         self._payload_text = payload_text
         self._wake = wake
+        self._watchdog = watchdog
         self._is_interrupted = False
         self._cancel_task: Callable[[], object] | None = None
         # A daemon, so that a handler that never ends does not keep the interpreter from ending.
@@ -61,9 +68,17 @@ class HandlerCall:
         """Whether nothing of the handler runs any more in its thread."""
         return self.ended is not None
 
-    def start(self) -> None:
-        """Start the thread; raises `RuntimeError` where the process can have no more of them."""
-        self._thread.start()
+    def start(self, end_at: float) -> None:
+        """Start the thread; where it still runs at ``end_at`` (monotonic), the process ends.
+
+        Raises `RuntimeError` where the process can have no more threads.
+        """
+        self._watchdog.watch(self, end_at)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._watchdog.forget(self)
+            raise
 
     def interrupt(self) -> None:
         """End an ``async`` handler where it awaits. There is no such thing for a sync one."""
@@ -81,6 +96,8 @@ class HandlerCall:
         try:
             ended = self._call()
         finally:
+            # First: the invocation may be over, and its process frozen, once this has ended.
+            self._watchdog.forget(self)
             self.ended = ended
             self._wake.set()
 

@@ -42,6 +42,11 @@ class Heart:
         """Return how long it is until the next beat; 0 if it is due."""
         return max(0.0, self._next_at - self._clock.monotonic())
 
+    @property
+    def lease_ends_at(self) -> float:
+        """When another worker may take the job, by the last beat that was answered (monotonic)."""
+        return self._pulse.lease_ends_at
+
     def beat_if_due(self) -> None:
         """Beat, if the interval is over. Never raises: a handler is running."""
         if self.seconds_to_next() > 0:

@@ -61,9 +61,10 @@ class ThreadRunner:
             return self._without_handler(job, error)
         except BaseException as error:  # noqa: BLE001 - an import may have raised anything
             return Finished(outcome=Outcome.FAILED, error=error_info(error))
-        call = HandlerCall(handler, context, payload_text, self._record.wake)
+        tools = self._tools
+        call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
         try:
-            call.start()
+            call.start(tools.lease_end(heart))
         except RuntimeError:
             # Threads that earlier handlers left behind used up what the process may have.
             self._tools.telemetry.warning("No thread could be started.", job_id=job.id)

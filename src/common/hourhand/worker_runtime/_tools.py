@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from hourhand.domain.timings import Timings
 from hourhand.ports import Clock, Telemetry
+from hourhand.worker_runtime._heart import Heart
 from hourhand.worker_runtime._loaded import LoadedHandlers
 from hourhand.worker_runtime._process import WorkerProcess
+from hourhand.worker_runtime._watchdog import Watchdog
 
 
 class HandlerAbandoned(Exception):
@@ -23,13 +25,17 @@ class RunLimits:
     ``stop_grace``: after its hard timeout a handler may still stop by itself.
     ``neighbour_grace``: the neighbours of a stuck handler may finish, ``hand_back``: and then
     hand their jobs back. The three together stay below what the execution service reserves of
-    the function's time. ``load``: the import of the handlers.
+    the function's time. ``load``: the import of the handlers. ``process_end``: from before the
+    commit that lets another attempt at a handler follow that still runs, until the process has
+    ended, whatever its last calls do. That attempt is due later by more than two clocks may
+    differ: `hourhand.services.attempt.HAND_BACK_DELAY`.
     """
 
     stop_grace: float = 2.0
     neighbour_grace: float = 8.0
     hand_back: float = 3.0
     load: float = 60.0
+    process_end: float = 8.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,9 +47,14 @@ class RunnerTools:
 
     handlers: LoadedHandlers
     process: WorkerProcess
+    watchdog: Watchdog
     clock: Clock
     timings: Timings
     telemetry: Telemetry
     hand_back: Callable[[str, str], bool]
     logger: logging.Logger
     limits: RunLimits = field(default_factory=RunLimits)
+
+    def lease_end(self, heart: Heart) -> float:
+        """Return when a handler must not run any more (monotonic): a margin before its lease."""
+        return heart.lease_ends_at - self.timings.clock_margin.total_seconds()

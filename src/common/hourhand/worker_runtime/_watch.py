@@ -46,7 +46,10 @@ class Watch:
             elif self._must_hand_back(now):
                 self._hand_back()
             self._heart.beat_if_due()
+            self._tools.watchdog.extend(self._call, self._tools.lease_end(self._heart))
             self._wait()
+        if not self._call.is_done:
+            self._end_process_in_time()
         ended, progress = self._call.ended, self._context.last_progress
         if ended is None or self._told_at is not None:
             return timed_out(self._job, ended, self._stack, progress)
@@ -84,6 +87,7 @@ class Watch:
 
     def _hand_back(self) -> None:
         self._tools.process.disown(self._call)
+        self._end_process_in_time()
         was_possible = self._tools.hand_back(self._job.id, "the process had to end")
         self._tools.telemetry.info(
             "A job left a process that had to end.",
@@ -91,6 +95,11 @@ class Watch:
             was_handed_back=was_possible,
         )
         raise HandlerAbandoned(self._job.id)
+
+    def _end_process_in_time(self) -> None:
+        """See to it that the next attempt does not meet this one, however long the calls take."""
+        now = self._tools.clock.monotonic()
+        self._tools.watchdog.end_by(self._call, now + self._tools.limits.process_end)
 
     def _wait(self) -> None:
         """Wait for a wake-up, or for the next moment at which something is to be done."""

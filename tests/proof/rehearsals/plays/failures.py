@@ -7,8 +7,11 @@ import signal
 from typing import Any
 
 from hourhand.local.news import ChildDied, HandlersLoaded
-from tests.proof.rehearsals.signs import BUG, DOWN, POISON
+from tests.proof.rehearsals.signs import BUG, DOWN, HANG, OVERLAP, POISON
 from tests.proof.rehearsals.stage import Deploys, RehearsalFailed, Stage, told
+
+TIMER_EXIT_CODE = 1
+"""What `faulthandler` ends a process with."""
 
 LOST = "An attempt was lost: its worker's lease expired."
 
@@ -70,7 +73,7 @@ def dead_letters(stage: Stage) -> None:
         "POST /v1/jobs/redrive sends all round again", done["changed"] == 9, done["changed"]
     )
     stage.wait_for_the_end()
-    stage.wait("a tick counts none", lambda: stage.values("dead_jobs")[-1] == 0 or None)
+    stage.wait("a tick counts none", lambda: stage.newest("dead_jobs") == 0 or None)
     stage.check("dead_jobs is 0, so the alarm is over", True, "the letters stay: they are copies")
 
 
@@ -122,6 +125,33 @@ def worker_crash(stage: Stage) -> None:
     )
     stage.mend("mends what killed it", (stage.folder / POISON).unlink)
     stage.ask("POST", f"/v1/jobs/{poison[0]}/redrive")
+    stage.wait_for_the_end()
+
+
+def hung_handler(stage: Stage) -> None:
+    """A handler holds the interpreter's lock: its process ends with the lease, before a retry."""
+    (stage.folder / HANG).touch()
+    hung = stage.submit(1, "match", "a" * 60 + "b")
+    stage.submit(20, "convert", "water")
+    stage.tell("breaks", "one job of 21 holds the GIL in a catastrophic regular expression")
+    died = stage.wait("its worker ends", lambda: _died(stage))
+    stage.check(
+        "the timer ended it that needs no GIL", died.exit_code == TIMER_EXIT_CODE, died.exit_code
+    )
+    stage.wait("it is DEAD", lambda: stage.by_status()["DEAD"] == 1 or None)
+    job = stage.ask("GET", f"/v1/jobs/{hung[0]}").body
+    outcomes = [attempt["outcome"] for attempt in job["attempts"]]
+    stage.check("its history says why", outcomes == ["LOST", "LOST"], outcomes)
+    overlaps = stage.folder / OVERLAP
+    noted = overlaps.read_text() if overlaps.exists() else ""
+    stage.check("no two of its handlers ran at once", not noted, noted)
+    stage.wait("the others end", lambda: stage.by_status()["SUCCEEDED"] == 20 or None)
+    stage.check(
+        "each of the others took one attempt",
+        all(one["attempt"] == 1 for one in stage.list_jobs("&status=SUCCEEDED")),
+    )
+    stage.mend("gives the handler an expression that ends", (stage.folder / HANG).unlink)
+    stage.ask("POST", f"/v1/jobs/{hung[0]}/redrive")
     stage.wait_for_the_end()
 
 

@@ -32,11 +32,13 @@ def closed() -> Iterator[None]:
         MADE.pop().close()
 
 
-def boto(service: str, url: str, *, attempts: int = 1) -> Any:
+def boto(
+    service: str, url: str, *, attempts: int = 1, timeout_seconds: float = READ_TIMEOUT_SECONDS
+) -> Any:
     """Return a boto3 client of ``url`` with so many tries."""
     config = Config(
-        connect_timeout=1,
-        read_timeout=READ_TIMEOUT_SECONDS,
+        connect_timeout=timeout_seconds,
+        read_timeout=timeout_seconds,
         retries={"mode": "standard", "total_max_attempts": attempts},
     )
     client = boto3.client(  # type: ignore[call-overload]

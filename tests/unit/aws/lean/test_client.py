@@ -162,19 +162,52 @@ def test_what_stood_in_the_way_is_told(make: Make, server: RawServer) -> None:
         assert refused(client)["Item"] == ITEM
 
 
-def test_a_queues_error_has_the_code_that_it_had_before_it_spoke_json(
-    make: Make, server: RawServer
-) -> None:
-    server.answers = [
-        whole(
-            400,
-            {"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no"},
-            x_amzn_query_error="AWS.SimpleQueueService.NonExistentQueue;Sender",
-        )
-    ]
+def sending_is_refused(client: Any) -> dict[str, Any]:
     with pytest.raises(ClientError) as raised:
-        send(make("sqs", server.url))
-    assert raised.value.response["Error"]["Code"] == "AWS.SimpleQueueService.NonExistentQueue"
+        send(client)
+    return dict(raised.value.response)
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ("AWS.SimpleQueueService.NonExistentQueue;Sender", "older"),
+        ("KMS.DisabledException;Sender", "older"),
+        (";Sender", "newer"),
+        ("AWS.SimpleQueueService.NonExistentQueue", "newer"),
+        ("AWS.SimpleQueueService.NonExistentQueue;Sender;x", "newer"),
+        ("", "newer"),
+    ],
+)
+def test_a_queues_error_has_the_code_that_it_had_before_it_spoke_json(
+    server: RawServer, told: str, code: str
+) -> None:
+    refusal = {"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no"}
+    server.answers = [whole(400, refusal, x_amzn_query_error=told)]
+    client = boto("sqs", server.url)
+    theirs, ours = sending_is_refused(client)["Error"], sending_is_refused(lean(client))["Error"]
+    assert ours == theirs
+    older = told.split(";", maxsplit=1)[0]
+    assert ours["Code"] == (older if code == "older" else "QueueDoesNotExist")
+
+
+@pytest.mark.parametrize(("service", "mode"), [("sqs", "true"), ("dynamodb", None)])
+def test_a_service_that_spoke_another_protocol_is_asked_for_the_codes_of_then(
+    make: Make, server: RawServer, service: str, mode: str | None
+) -> None:
+    server.answers = [whole(200, SENT)]
+    (send if service == "sqs" else query)(make(service, server.url))
+    headers = server.requests[0][1]
+    assert headers.get("x-amzn-query-mode") == mode
+    assert ("x-amzn-query-mode" in headers["authorization"]) == (mode is not None)
+
+
+def test_a_throttle_of_kms_is_tried_again(server: RawServer) -> None:
+    """boto3 does not; its callers do, who are told that it may pass."""
+    throttled = whole(400, {"__type": "com.amazonaws.sqs#KmsThrottled", "message": "slower"})
+    server.answers = [throttled, whole(200, SENT)]
+    answer = send(lean(boto("sqs", server.url, attempts=2)))
+    assert answer["Successful"] == SENT["Successful"]
 
 
 # --- what goes wrong on the way -----------------------------------------------------------------

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import threading
 from collections import Counter
+from contextlib import closing
+from functools import partial
 from http.client import HTTPConnection
 from typing import Any
 
@@ -24,8 +27,9 @@ from hypothesis import strategies as st
 
 from hourhand.aws import clients
 from hourhand.aws.bulk import Bulk
-from hourhand.aws.lean._lines import Endpoint
-from hourhand.aws.lean._round import MOST_LINES, Lines
+from hourhand.aws.lean import _client
+from hourhand.aws.lean._lines import Answer, Endpoint
+from hourhand.aws.lean._round import MOST_LINES, Flight, Lines, Request, Told
 from tests.unit.aws.lean.conftest import boto, lean
 from tests.unit.aws.lean.raw_server import (
     Behaviour,
@@ -171,22 +175,28 @@ def test_one_that_is_not_answered_holds_up_no_other(server: RawServer) -> None:
     assert told[:3] + told[4:] == asked(MANY)[:3] + asked(MANY)[4:]
 
 
-def test_all_that_were_put_off_are_tried_again_after_one_wait(server: RawServer) -> None:
+def test_what_is_put_off_waits_alone_and_all_else_goes_on(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than any test: nothing is tried again before all else was answered.
+    monkeypatch.setattr(_client, "backoff_seconds", lambda tries, _: 1000.0 * tries)
     seen: Counter[int] = Counter()
 
-    def at_second_try(body: bytes) -> Behaviour:
+    def at_a_later_try(body: bytes) -> Behaviour:
         number = number_of(body)
         seen[number] += 1
-        is_put_off = number % 2 == 0 and seen[number] == 1
+        is_put_off = number < 3 and seen[number] <= number + 1
         return refusing("ThrottlingException") if is_put_off else echoed(body)
 
-    server.answer_to = at_second_try
-    client = client_of(server, attempts=3)
+    server.answer_to = at_a_later_try
+    client = client_of(server, attempts=4)
     waits: list[float] = []
     client._sleep = waits.append
     assert client.many("BatchGetItem", asked(MANY)) == asked(MANY)
-    assert len(waits) == 1
-    assert [seen[number] for number in range(MANY)] == [2, 1] * (MANY // 2)
+    order = [number_of(body) for _, _, body in server.requests]
+    assert sorted(order[:MANY]) == list(range(MANY)), "the rest waits for what was put off"
+    assert Counter(order[MANY:]) == {0: 1, 1: 2, 2: 3}
+    assert len(waits) == len(order[MANY:])
 
 
 def test_tries_end_for_each_by_itself(server: RawServer) -> None:
@@ -324,6 +334,34 @@ def test_lines_that_are_open_go_on_where_no_other_can_be_made(
     told = client.many("BatchGetItem", asked(MANY))
     assert Counter(type(each) for each in told) == {ConnectTimeoutError: 1, dict: MANY - 1}
     assert server.connections == 2
+
+
+def test_a_line_is_made_anew_once_those_that_were_open_are_closed(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answer_to = lambda body: whole(200, {"Number": number_of(body)}, Connection="close")
+    connect, tries = HTTPConnection.connect, itertools.count(1)
+
+    def connect_but_once(connection: HTTPConnection) -> None:
+        if next(tries) == 2:
+            raise TimeoutError
+        connect(connection)
+
+    monkeypatch.setattr(HTTPConnection, "connect", connect_but_once)
+    lines = Lines(Endpoint(url=server.url, connect_timeout=5, read_timeout=5))
+    told: list[Told | None] = [None] * MANY
+
+    def request(number: int) -> Request:
+        return {}, json.dumps({"Number": number}).encode()
+
+    with closing(Flight()) as flight:
+        for index in range(MANY):
+            flight.begin(lines, partial(request, index), partial(told.__setitem__, index))
+        # Not as long as it takes: what is under way ends, or this test would not.
+        for _ in range(100 * MANY):
+            flight.step()
+    assert flight.is_over
+    assert Counter(type(each) for each in told) == {ConnectTimeoutError: 1, Answer: MANY - 1}
 
 
 def test_an_answer_that_is_still_due_is_nobody_elses(server: RawServer) -> None:

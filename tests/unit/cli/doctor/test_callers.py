@@ -24,7 +24,7 @@ def rule(**changes: str) -> dict[str, str]:
 def source(**changes: Any) -> dict[str, Any]:
     standard = {
         "UUID": "u-1",
-        "FunctionArn": f"{FUNCTIONS}:{WORKER}",
+        "FunctionArn": f"{FUNCTIONS}:{WORKER}:live",
         "State": "Enabled",
         "FunctionResponseTypes": ["ReportBatchItemFailures"],
         "ScalingConfig": {"MaximumConcurrency": 9},
@@ -40,12 +40,20 @@ def test_a_rule_must_fire_once_a_minute() -> None:
     assert statuses([disabled, seldom]) == [Status.FAILED, Status.FAILED]
 
 
-@pytest.mark.parametrize("suffix", ["", ":live", ":7"])
-def test_the_rule_calls_the_scheduler_by_whatever_version(suffix: str) -> None:
-    assert statuses([judge_targets("s", [{"Arn": f"{FUNCTIONS}:s{suffix}"}])]) == [Status.OK]
+def test_the_rule_calls_the_schedulers_alias() -> None:
+    assert statuses([judge_targets("s", [{"Arn": f"{FUNCTIONS}:s:live"}])]) == [Status.OK]
 
 
-@pytest.mark.parametrize("targets", [[], [{"Arn": f"{FUNCTIONS}:s2"}], [{"Arn": "arn:aws:sqs::s"}]])
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [],
+        [{"Arn": f"{FUNCTIONS}:s2:live"}],
+        [{"Arn": "arn:aws:sqs::s"}],
+        [{"Arn": f"{FUNCTIONS}:s"}],
+        [{"Arn": f"{FUNCTIONS}:s:7"}],
+    ],
+)
 def test_a_rule_that_calls_something_else_is_told(targets: list[dict[str, str]]) -> None:
     assert statuses([judge_targets("s", targets)]) == [Status.FAILED]
 
@@ -54,7 +62,8 @@ def test_a_rule_that_calls_something_else_is_told(targets: list[dict[str, str]])
     ("changes", "expected"),
     [
         ({}, [Status.OK]),
-        ({"FunctionArn": f"{FUNCTIONS}:{WORKER}:live"}, [Status.OK]),
+        ({"FunctionArn": f"{FUNCTIONS}:{WORKER}"}, [Status.OK, Status.FAILED]),
+        ({"FunctionArn": f"{FUNCTIONS}:{WORKER}:7"}, [Status.OK, Status.FAILED]),
         ({"LastProcessingResult": "No records processed"}, [Status.OK]),
         ({"State": "Updating"}, [Status.WARNING]),
         ({"State": "Disabled"}, [Status.FAILED]),
@@ -88,7 +97,7 @@ def test_rule_and_sources_are_looked_up_by_what_the_stack_names() -> None:
     script: dict[str, Answer] = {
         "events.describe_rule": rule(),
         "events.list_targets_by_rule": {
-            "Targets": [{"Arn": f"{FUNCTIONS}:hourhand-dev-scheduler"}]
+            "Targets": [{"Arn": f"{FUNCTIONS}:hourhand-dev-scheduler:live"}]
         },
         "lambda.list_event_source_mappings": sources,
     }

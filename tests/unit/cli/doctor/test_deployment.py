@@ -87,4 +87,4 @@ def test_arns_are_of_the_stack_s_own_account() -> None:
     assert DEPLOYMENT.object_arns() == "arn:aws:s3:::contents-1/*"
     arn = "arn:aws:lambda:eu-central-1:123456789012:function:w"
     assert Deployment(STACK_ID, {"WorkerFunction": arn}).function("worker") == "w"
-    assert Deployment(STACK_ID, {"WorkerFunction": "w"}).function_arn("worker") == arn
+    assert Deployment(STACK_ID, {"WorkerFunction": "w"}).called_arn("worker") == f"{arn}:live"

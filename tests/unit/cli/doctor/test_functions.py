@@ -168,22 +168,16 @@ def test_a_function_of_which_none_may_run_is_switched_off() -> None:
         assert any("is switched off" in seen for seen in told[f"function {name}"])
 
 
-def test_what_is_read_is_the_alias_that_is_called_where_there_is_one() -> None:
-    def answer(Qualifier: str | None = None, **_: str) -> dict[str, Any]:  # noqa: N803 (Lambda's)
+def test_what_is_read_is_the_version_that_the_alias_is_at() -> None:
+    def answer(Qualifier: str, **_: str) -> dict[str, Any]:  # noqa: N803 (Lambda's)
         return configuration() | ({"Timeout": 901, "Version": "7"} if Qualifier == "live" else {})
 
     told = looked({"lambda.get_function_configuration": answer})
     assert any("may take 901 s" in seen for seen in told["function worker"])
 
 
-def test_a_function_without_versions_is_read_itself_and_one_that_is_gone_is_told() -> None:
-    def latest_only(Qualifier: str | None = None, **_: str) -> dict[str, Any]:  # noqa: N803
-        if Qualifier is not None:
-            raise client_error("ResourceNotFoundException")
-        return configuration()
-
-    assert looked({"lambda.get_function_configuration": latest_only}) == looked({})
+def test_a_function_without_its_alias_is_told() -> None:
     gone = looked({"lambda.get_function_configuration": client_error("ResourceNotFoundException")})
     assert gone["function api"] == [
-        "FAILED: there is no function hourhand-dev-api (ResourceNotFoundException)"
+        "FAILED: there is no function hourhand-dev-api:live (ResourceNotFoundException)"
     ]

@@ -104,8 +104,30 @@ def test_a_role_that_is_gone_failed() -> None:
         assert statuses(findings) == [Status.FAILED]
 
 
-@pytest.mark.parametrize(("version", "alias"), [("$LATEST", ""), ("7", ":live")])
-def test_the_scheduler_may_call_itself_by_what_is_called(version: str, alias: str) -> None:
+def test_a_right_that_is_bound_to_a_key_is_tried_with_that_key() -> None:
+    tried: list[dict[str, Any]] = []
+
+    def simulate_and_note(**asked: Any) -> dict[str, Any]:
+        if asked["ContextEntries"]:
+            tried.append(asked)
+        return simulate(**asked)
+
+    look(simulate_and_note)
+
+    # The API may write one record of the control table. IAM would not judge that without the key.
+    (right,) = tried
+    assert right["ActionNames"] == ["dynamodb:UpdateItem"]
+    assert right["ResourceArns"][0].endswith(":table/hourhand-dev-control")
+    assert right["ContextEntries"] == [
+        {
+            "ContextKeyName": "dynamodb:LeadingKeys",
+            "ContextKeyType": "stringList",
+            "ContextKeyValues": ["id-key", "resweep"],
+        }
+    ]
+
+
+def test_the_scheduler_may_call_itself_by_its_alias() -> None:
     tried: list[str] = []
 
     def simulate_and_note(**asked: Any) -> dict[str, Any]:
@@ -114,9 +136,9 @@ def test_the_scheduler_may_call_itself_by_what_is_called(version: str, alias: st
         return simulate(**asked)
 
     script: dict[str, Answer] = {
-        "lambda.get_function_configuration": {"Role": ROLE, "Version": version},
+        "lambda.get_function_configuration": {"Role": ROLE},
         "iam.simulate_principal_policy": simulate_and_note,
     }
     found(role_looks(fake_aws(script), DEPLOYMENT))
-    scheduler = "arn:aws:lambda:eu-central-1:123456789012:function:hourhand-dev-scheduler"
-    assert tried == [scheduler + alias]
+    function = "function:hourhand-dev-scheduler:live"
+    assert tried == [f"arn:aws:lambda:eu-central-1:123456789012:{function}"]

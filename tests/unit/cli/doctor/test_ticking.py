@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 
 from hourhand.cli.doctor.findings import Status
-from hourhand.cli.doctor.ticking import judge_dead, judge_tick, judge_watermark, ticking_looks
+from hourhand.cli.doctor.ticking import (
+    BOTOCORE,
+    judge_dead,
+    judge_tick,
+    judge_watermark,
+    ticking_looks,
+)
 from hourhand.domain.buckets import bucket_of
 from hourhand.domain.model import Priority
 from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import Watermark
+from hourhand.domain.watermark import Resweep, Watermark
 from hourhand.ports import TickRecord
 from hourhand.testing import START
 from tests.unit.cli.doctor.fakes import DEPLOYMENT, Answer, client_error, fake_aws, found, statuses
@@ -49,6 +55,20 @@ def test_an_installation_without_a_tick_failed_until_its_first() -> None:
     assert judged(None) == [Status.FAILED]
 
 
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("1.39.17", [Status.WARNING]), ("1.40.0", [Status.OK]), ("1.44.5", [Status.OK]), ("", [])],
+)
+def test_the_schedulers_botocore_is_judged_by_the_oldest_that_is_supported(
+    version: str, expected: list[Status]
+) -> None:
+    findings = list(judge_tick(replace(RECORD, botocore=version), START, Timings()))
+    of_botocore = [finding for finding in findings if finding.check == BOTOCORE]
+    assert statuses(of_botocore) == expected
+    assert all(version in finding.seen for finding in of_botocore)
+    assert all("1.40" in finding.seen for finding in of_botocore)
+
+
 def test_jobs_that_are_due_and_do_not_start_are_a_warning() -> None:
     late = replace(RECORD, oldest_due_seconds={Priority.HIGH: 60.0, Priority.LOW: 61.0})
     findings = list(judge_tick(late, START, Timings()))
@@ -83,6 +103,16 @@ def test_a_watermark_that_stays_behind_is_a_warning() -> None:
     assert statuses([judge_watermark(at(15), START)]) == [Status.OK]
     assert statuses([judge_watermark(at(16), START)]) == [Status.WARNING]
     assert statuses([judge_watermark(None, START)]) == [Status.WARNING]
+
+
+def test_a_resweep_explains_a_watermark_that_is_far_behind() -> None:
+    low = bucket_of(START - timedelta(days=2))
+    running = Watermark(low=low, resweep=Resweep("r", low - 60, low + 2000))
+    finding = judge_watermark(running, START)
+    assert finding.status is Status.WARNING
+    assert finding.seen.startswith("a resweep is under way, 2,000 minutes are left of it; ")
+    over = Watermark(low=bucket_of(START), resweep=Resweep("r", low, bucket_of(START) - 5))
+    assert judge_watermark(over, START).status is Status.OK
 
 
 def test_dead_jobs_are_counted_as_far_as_they_are_read() -> None:

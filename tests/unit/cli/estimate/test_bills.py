@@ -143,6 +143,19 @@ def test_jobs_of_schedules_are_not_submitted() -> None:
     assert hourhand_bill(replace(MILLION, scheduled=1)).by_service["API Gateway"] == 0
 
 
+def test_a_wait_is_paid_for_jobs_that_are_not_due_at_once() -> None:
+    def seconds(**kind: float | str) -> float:
+        bill = hourhand_bill(Load(jobs=1e6, **kind))  # type: ignore[arg-type]  # by name
+        return bill.usage_of("Lambda, workers")["lambda GB-s"] / 1e6
+
+    at_once = seconds()
+    assert seconds(delay_rounding="down") == at_once
+    for kind in ("delayed", "scheduled"):
+        waits = [seconds(**{kind: 1.0}, delay_rounding=r) for r in ("up", "nearest", "down")]
+        assert waits[0] == pytest.approx(at_once)
+        assert waits[0] < waits[1] < waits[2]
+
+
 def test_batches_and_economy_cost_less() -> None:
     delayed = replace(MILLION, delayed=1)
 

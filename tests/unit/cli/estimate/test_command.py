@@ -59,11 +59,14 @@ def test_every_flag_reaches_the_load() -> None:
         "--scheduled": "20%",
         "--retried": "5%",
         "--keyed": "50%",
+        "--tenants": "25%",
         "--result": "1KB",
         "--duration": "1.5s",
         "--memory": "512MB",
         "--batch": "100",
+        "--stage": "dev",
         "--retention": "30d",
+        "--delay-rounding": "down",
     }
     arguments = [part for flag in flags.items() for part in flag]
     told = json.loads(RUNNER.invoke(app, [*ISSUE, *arguments, "--economy", "--json"]).output)
@@ -74,12 +77,16 @@ def test_every_flag_reaches_the_load() -> None:
         "scheduled": pytest.approx(0.2),
         "retried": pytest.approx(0.05),
         "keyed": pytest.approx(0.5),
+        "tenants": pytest.approx(0.25),
         "payload_bytes": 2048,
         "result_bytes": 1024,
         "seconds": 1.5,
         "memory_mb": 512,
         "batch": 100,
         "economy": True,
+        "delay_rounding": "down",
+        "monitoring": "basic",
+        "has_ceiling": False,
         "retention_days": 30,
     }
 
@@ -119,3 +126,20 @@ def test_a_load_that_cannot_be_is_wrong_usage_that_names_its_flag(
     told = " ".join(result.output.replace("│", " ").split())
     assert said in told
     assert flag in told or "--delayed" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "monitoring", "has_ceiling"),
+    [
+        ([], "full", True),
+        (["--stage", "dev"], "basic", False),
+        (["--stage", "dev", "--monitoring", "none"], "none", False),
+        (["--stage", "prod", "--monitoring", "basic"], "basic", True),
+    ],
+)
+def test_the_level_of_monitoring_is_the_stage_s_unless_it_is_given(
+    arguments: list[str], monitoring: str, has_ceiling: bool
+) -> None:
+    told = json.loads(RUNNER.invoke(app, [*ISSUE, *arguments, "--json"]).output)
+
+    assert (told["load"]["monitoring"], told["load"]["has_ceiling"]) == (monitoring, has_ceiling)

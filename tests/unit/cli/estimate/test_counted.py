@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bench.lateness.scenes import ROUNDED_WORDS
 from hourhand.cli.estimate import counted, prices
 from hourhand.cli.estimate.load import Load
 from hourhand.cli.estimate.ours import (
@@ -19,11 +20,15 @@ from hourhand.cli.estimate.ours import (
     writes_a_job,
 )
 from hourhand.observability import MEASURED_BY
+from hourhand.settings import DelayRounding, MonitoringLevel
 
 ROOT = Path(__file__).parents[4]
 RESULT = json.loads((ROOT / "bench" / "results" / "cost.json").read_text())
 COUNTED: Mapping[str, Any] = {each["life"]: each for each in RESULT["counted"]}
+LATENESS = json.loads((ROOT / "bench" / "results" / "lateness-simulated.json").read_text())
+IDLE = RESULT["idle_months"]
 KB = 1024
+
 
 LIVES = {
     "immediate": Load(jobs=1),
@@ -72,6 +77,14 @@ def test_a_payload_in_s3_is_put_marked_and_read_as_was_counted() -> None:
     assert used["s3 get"] == COUNTED[life]["usage"]["s3 get"]
 
 
+@pytest.mark.parametrize(("tenants", "share"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
+def test_fair_queues_are_priced_for_jobs_of_a_tenant_alone(tenants: float, share: float) -> None:
+    load = Load(jobs=1e6, tenants=tenants)
+    used = hourhand_bill(load).usage_of("SQS")
+
+    assert used["fair queue request"] == pytest.approx(share * load.jobs * requests_a_job(load))
+
+
 @pytest.mark.parametrize("life", ["immediate", "immediate, 500 a call"])
 def test_the_way_in_is_that_of_the_benchmark(life: str) -> None:
     load, way_in = LIVES[life], COUNTED[life]["way_in"]
@@ -91,10 +104,27 @@ def test_the_workers_use_what_the_benchmark_takes_them_to_use() -> None:
         assert used[name] == pytest.approx(usage["usage"][name])
 
 
-def test_a_month_without_jobs_costs_what_the_benchmark_says() -> None:
-    assert hourhand_bill(Load(jobs=0)).dollars == pytest.approx(
-        RESULT["idle_month"]["dollars"], abs=0.01
-    )
+@pytest.mark.parametrize("level", MonitoringLevel)
+def test_a_month_without_jobs_costs_what_the_benchmark_says(level: MonitoringLevel) -> None:
+    for pollers, total in (
+        (False, "dollars"),
+        (True, "dollars_with_five_polls_of_each_queue"),
+    ):
+        ceiling = pollers or level is MonitoringLevel.FULL
+        load = Load(jobs=0, monitoring=level, has_ceiling=ceiling)
+        assert hourhand_bill(load).dollars == pytest.approx(IDLE[level][total], abs=0.01)
+
+
+def test_an_idle_month_of_the_stage_dev_costs_less_than_a_dollar() -> None:
+    load = Load(jobs=0, monitoring=MonitoringLevel.BASIC, has_ceiling=False)
+
+    assert hourhand_bill(load).dollars < 0.99
+
+
+def test_without_full_monitoring_jobs_are_measured_by_no_metric() -> None:
+    for level in (MonitoringLevel.BASIC, MonitoringLevel.NONE):
+        bill = hourhand_bill(Load(jobs=1e6, monitoring=level))
+        assert bill.usage_of("CloudWatch, watching")["metric-month"] == 0
 
 
 def test_a_million_small_jobs_cost_what_the_page_on_deploying_says() -> None:
@@ -110,24 +140,38 @@ def test_a_million_small_jobs_cost_what_the_page_on_deploying_says() -> None:
     )
 
 
-def test_an_idle_tick_and_the_stack_are_as_counted() -> None:
-    tick, template = RESULT["idle_month"]["tick"], RESULT["idle_month"]["template"]
+@pytest.mark.parametrize("level", MonitoringLevel)
+def test_an_idle_tick_and_the_stack_are_as_counted(level: MonitoringLevel) -> None:
+    tick, template = IDLE[level]["tick"], IDLE[level]["template"]
 
     assert tick["write units"] == counted.IDLE_TICK_WRITES
-    assert tick["read units"] == counted.IDLE_TICK_READS
     assert tick["requests to SQS"] == counted.IDLE_TICK_REQUESTS
-    assert len(tick["metrics"]) == counted.IDLE_METRICS
-    assert template["alarm metrics"] == counted.ALARM_METRICS
-    assert template["dashboards"] == counted.DASHBOARDS
     assert template["event sources"] == counted.EVENT_SOURCES
+    assert counted.WATCHING[level] == counted.Watching(
+        calls=tick["calls"],
+        reads=tick["read units"],
+        metrics=len(tick["metrics"]),
+        log_bytes=tick["log bytes"],
+        alarm_metrics=template["alarm metrics"],
+        dashboards=template["dashboards"],
+    )
 
 
 def test_metrics_of_jobs_are_measured_and_are_not_there_without_jobs() -> None:
     measured = set().union(*MEASURED_BY.values())
 
     assert set(counted.METRICS_OF_JOBS) <= measured
-    assert not set(counted.METRICS_OF_JOBS) & set(RESULT["idle_month"]["tick"]["metrics"])
+    assert not set(counted.METRICS_OF_JOBS) & set(IDLE["full"]["tick"]["metrics"])
 
 
 def test_the_prices_are_those_of_the_benchmark() -> None:
     assert RESULT["prices"] == prices.table()
+
+
+@pytest.mark.parametrize(("rounding", "words"), ROUNDED_WORDS.items())
+def test_a_wait_is_the_one_that_was_simulated_where_sqs_is_exact(
+    rounding: DelayRounding, words: str
+) -> None:
+    (scene,) = (s for s in LATENESS["scenes"] if s["scene"] == f"delays rounded {words}, SQS exact")
+    waited = counted.WAITED_SECONDS[rounding]
+    assert waited == pytest.approx(scene["waited_ms_a_delayed_job"] / 1000, abs=0.001)

@@ -20,7 +20,7 @@ from hourhand.domain.recurrence import (
     compile_rule,
 )
 from hourhand.domain.recurrence import _recurrence as module
-from hourhand.domain.rule import MAX_EXPRESSIONS
+from hourhand.domain.rule import MAX_EXPRESSIONS, Work
 from tests.unit.domain.recurrence.recurrence_samples import (
     EVE,
     NEW_YEAR,
@@ -32,6 +32,8 @@ from tests.unit.domain.recurrence.recurrence_samples import (
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
+WORK_OF_TEN = 60
+"""Twenty units for each of two expressions to begin with, and two for each fire."""
 
 
 def test_a_window_leaves_out_its_start_and_has_its_end() -> None:
@@ -146,7 +148,7 @@ def test_what_excludes_itself_can_never_fire_however_often_it_would() -> None:
 def test_what_is_excluded_for_longer_than_a_search_may_fire_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MAX_EXCLUDED_IN_A_ROW", 100)
+    monkeypatch.setattr(module, "MAX_WORK", 250)
     seasonal = compiled("0 9 * * *", exclude=(ExcludedExpression("0 9 * 1-8 *"),))
     assert seasonal.can_ever_fire(EVE)
     assert not seasonal.can_ever_fire(EVE, utc("2026-02-01T00:00"))
@@ -160,14 +162,14 @@ def test_the_next_fire_is_the_first_that_is_not_excluded() -> None:
 
 def test_a_search_tells_how_far_it_came_and_goes_on_from_there() -> None:
     rule = compiled("0 9 * * *", exclude=(ExcludedExpression("0 9 1-25 * *"),))
-    given_up = rule.search(EVE, LATEST, 10)
+    given_up = rule.search(EVE, LATEST, Work(WORK_OF_TEN))
     assert isinstance(given_up, GivenUp)
     assert given_up == GivenUp(utc("2026-01-01T09:00"), utc("2026-01-10T09:00"))
-    again = rule.search(given_up.at, LATEST, 10)
+    again = rule.search(given_up.at, LATEST, Work(WORK_OF_TEN))
     assert isinstance(again, GivenUp)
     assert again == GivenUp(utc("2026-01-11T09:00"), utc("2026-01-20T09:00"))
-    assert rule.search(again.at, LATEST, 10) == Found(utc("2026-01-26T09:00"))
-    assert rule.search(given_up.at, utc("2026-01-15T00:00"), 10) is None
+    assert rule.search(again.at, LATEST, Work(WORK_OF_TEN)) == Found(utc("2026-01-26T09:00"))
+    assert rule.search(given_up.at, utc("2026-01-15T00:00"), Work(WORK_OF_TEN)) is None
 
 
 def test_a_search_ends_for_good_where_all_is_excluded_for_twenty_years() -> None:

@@ -9,6 +9,7 @@ boto3 client that it stands in for; where something about that client asks for m
 the boto3 client itself goes on to be used.
 """
 
-from hourhand.aws.lean._client import Failure, LeanClient, lean_or_same
+from hourhand.aws.lean._client import Failure, LeanClient, NotLean, lean_or_same
+from hourhand.aws.lean._round import Flight
 
-__all__ = ["Failure", "LeanClient", "lean_or_same"]
+__all__ = ["Failure", "Flight", "LeanClient", "NotLean", "lean_or_same"]

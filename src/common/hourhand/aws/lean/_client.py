@@ -8,7 +8,10 @@ import time
 import urllib.request
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -18,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from hourhand.aws.failures import UnreadableAnswer
 from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._retries import RetryQuota, backoff_seconds, may_help
-from hourhand.aws.lean._round import Lines, Request
+from hourhand.aws.lean._round import Flight, Lines, Request, Told
 from hourhand.aws.lean._signing import Credentials, Signer
 
 _FIRST_ERROR = 300
@@ -29,12 +32,18 @@ Failure = BotoCoreError | ClientError
 """What a call of boto3 raises."""
 
 
+class NotLean(Exception):
+    """botocore describes a service in a protocol that the lean client does not speak."""
+
+
 class LeanClient:
     """Stands in for a boto3 client of a service that speaks AWS's JSON protocol.
 
     Arguments and answers are those of boto3, but that an answer may hold what boto3 leaves out.
     Binary attributes are not translated: nothing of ours is binary. ``credentials`` are asked for
     each request, since they may have been renewed; ``attempts`` counts the first try, too.
+    ``is_query_compatible``: the service spoke another protocol before, and is asked for the codes
+    of errors that it had then.
     """
 
     def __init__(
@@ -44,6 +53,7 @@ class LeanClient:
         signer: Signer,
         target_prefix: str,
         json_version: str,
+        is_query_compatible: bool = False,
         credentials: Callable[[], Credentials | None],
         attempts: int,
         sleep: Callable[[float], None] = time.sleep,
@@ -52,7 +62,9 @@ class LeanClient:
         self._lines = Lines(endpoint)
         self._signer = signer
         self._prefix = target_prefix
-        self._content_type = f"application/x-amz-json-{json_version}"
+        self._headers = {"content-type": f"application/x-amz-json-{json_version}"}
+        if is_query_compatible:
+            self._headers["x-amzn-query-mode"] = "true"
         self._credentials = credentials
         self._attempts = attempts
         self._sleep = sleep
@@ -79,24 +91,37 @@ class LeanClient:
     def many(self, operation: str, asked: Sequence[Mapping[str, Any]]) -> list[Any | Failure]:
         """Call ``operation`` (as AWS spells it) with each of ``asked``, many at a time.
 
-        Returns for each, in their order, its answer, or what calling it alone would raise. Calls
-        are made again where that may help: all of them together, after one wait.
+        Returns for each, in their order, its answer, or what calling it alone would raise. A call
+        is made again where that may help; it waits alone for that, and the others go on.
         """
         told: list[Any | Failure] = [None] * len(asked)
-        spent = [0] * len(asked)
-        left = list(range(len(asked)))
-        for tries in range(1, self._attempts + 1):
-            for index, answer in zip(left, self._exchange(operation, asked, left), strict=True):
-                told[index] = answer
-                if not isinstance(answer, Failure):
-                    self._quota.refund(spent[index])
-            if tries == self._attempts:
-                break
-            left = [index for index in left if self._spends(index, told[index], spent)]
-            if not left:
-                break
-            self._sleep(backoff_seconds(tries, [told[index] for index in left]))
+        with closing(self.flight()) as flight:
+            for index, arguments in enumerate(asked):
+                self.begin(flight, operation, arguments, partial(told.__setitem__, index))
+            flight.finish()
         return told
+
+    def flight(self) -> Flight:
+        """Return what calls can be under way in beside one another."""
+        return Flight(self._sleep)
+
+    def begin(
+        self,
+        flight: Flight,
+        operation: str,
+        arguments: Mapping[str, Any],
+        told: Callable[[Any | Failure], None],
+        *,
+        wait_seconds: float = 0.0,
+    ) -> None:
+        """Call ``operation`` after a while, beside what else is under way in ``flight``.
+
+        ``told`` is called once, with the answer or what calling it alone would raise.
+        """
+        request = partial(self._request, operation, arguments)
+        tries = _Tries(self._attempts, self._quota)
+        call = _UnderWay(flight, self._lines, request, operation, tries, told)
+        flight.begin(self._lines, request, call.hear, wait_seconds)
 
     def close(self) -> None:
         """Close the connections. No call may be under way."""
@@ -106,40 +131,24 @@ class LeanClient:
 
     def _call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Make one call; raises botocore's exceptions."""
-        (told,) = self.many(operation, [arguments])
-        if isinstance(told, Failure):
-            raise told
-        return told
-
-    def _spends(self, index: int, told: Any | Failure, spent: list[int]) -> bool:
-        """Whether a call is made again, for which a part of the quota is spent."""
-        if not isinstance(told, Failure) or not may_help(told):
-            return False
-        spent[index] = self._quota.spend(told)
-        return spent[index] > 0
-
-    def _exchange(
-        self, operation: str, asked: Sequence[Mapping[str, Any]], which: Sequence[int]
-    ) -> list[Any | Failure]:
-        """Ask for ``which`` of ``asked`` once; return what was told of each."""
-
-        def request(number: int) -> Request:
-            return self._request(operation, asked[which[number]])
-
-        answers = self._lines.post_many(len(which), request)
-        return [
-            _understood(told, operation) if isinstance(told, Answer) else told for told in answers
-        ]
+        tries = _Tries(self._attempts, self._quota)
+        for _ in range(self._attempts):
+            (answer,) = self._lines.post_many(1, lambda _: self._request(operation, arguments))
+            understood = _understood(answer, operation)
+            wait_seconds = tries.wait_after(understood)
+            if wait_seconds is None:
+                break
+            self._sleep(wait_seconds)
+        if isinstance(understood, Failure):
+            raise understood
+        return understood
 
     def _request(self, operation: str, arguments: Mapping[str, Any]) -> Request:
         credentials = self._credentials()
         if credentials is None:
             raise NoCredentialsError
         body = _json(arguments)
-        headers = {
-            "content-type": self._content_type,
-            "x-amz-target": f"{self._prefix}.{operation}",
-        }
+        headers = {**self._headers, "x-amz-target": f"{self._prefix}.{operation}"}
         return self._signer.signed(headers, body, credentials, datetime.now(UTC)), body
 
 
@@ -151,7 +160,52 @@ def _json(arguments: Mapping[str, Any]) -> bytes:
         return json.dumps(arguments, separators=(",", ":")).encode()
 
 
-def _understood(answer: Answer, operation: str) -> Any | Failure:
+class _Tries:
+    """How often one call was made, and what it took from the quota for that."""
+
+    def __init__(self, most: int, quota: RetryQuota) -> None:
+        self._left = most
+        self._made = 0
+        self._quota = quota
+        self._spent = 0
+
+    def wait_after(self, told: Any | Failure) -> float | None:
+        """Return after how many seconds to try again; ``None``: this is what is told."""
+        self._made += 1
+        self._left -= 1
+        if not isinstance(told, Failure):
+            self._quota.refund(self._spent)
+            return None
+        if self._left == 0 or not may_help(told):
+            return None
+        self._spent = self._quota.spend(told)
+        return backoff_seconds(self._made, told) if self._spent > 0 else None
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A call that is made beside others, again as long as that may help."""
+
+    flight: Flight
+    lines: Lines
+    request: Callable[[], Request]
+    operation: str
+    tries: _Tries
+    told: Callable[[Any | Failure], None]
+
+    def hear(self, answer: Told) -> None:
+        """Tell what was answered, or ask once more after a while."""
+        understood = _understood(answer, self.operation)
+        wait_seconds = self.tries.wait_after(understood)
+        if wait_seconds is None:
+            self.told(understood)
+        else:
+            self.flight.begin(self.lines, self.request, self.hear, wait_seconds)
+
+
+def _understood(answer: Told, operation: str) -> Any | Failure:
+    if not isinstance(answer, Answer):
+        return answer
     if answer.status >= _FIRST_ERROR:
         return ClientError(_error_of(answer), operation)
     checksum = answer.headers.get(_CHECKSUM)
@@ -185,12 +239,15 @@ def _error_of(answer: Answer) -> Any:
     if not isinstance(told, dict):
         told = {"message": answer.body.decode(errors="replace")}
     code = str(told.pop("__type", None) or answer.status).partition(":")[0].rpartition("#")[2]
-    # SQS tells here the codes that it had before it spoke JSON, by which boto3 knows them.
-    older, _, _ = answer.headers.get(_QUERY_ERROR, "").partition(";")
     message = told.pop("message", None) or told.pop("Message", None) or ""
+    error = {"Code": code, "Message": message}
+    # SQS tells here the codes that it had before it spoke JSON, by which boto3 knows them.
+    older, *rest = answer.headers.get(_QUERY_ERROR, "").split(";")
+    if older and len(rest) == 1:
+        error = {"Code": older, "Message": message, "QueryErrorCode": code, "Type": rest[0]}
     return {
         **told,
-        "Error": {"Code": older or code, "Message": message},
+        "Error": error,
         "ResponseMetadata": {
             "HTTPStatusCode": answer.status,
             "RequestId": answer.headers.get("x-amzn-requestid", ""),
@@ -204,6 +261,10 @@ def lean_or_same(client: Any, credentials: Callable[[], Any], certificates: str)
     ``credentials``: botocore's, asked at the first call, since finding them may take requests.
     ``certificates``: the file of the authorities to trust. Behind a proxy the boto3 client stays:
     it knows how to speak to one.
+
+    Raises `NotLean` where the botocore of ``client`` describes its service in another protocol
+    (SQS was described as "query" up to 1.34), and anything at all where that botocore is of an
+    unknown kind: `hourhand.aws.clients.bulk_of` then keeps ``client``.
     """
     meta = client.meta
     parts = urlsplit(meta.endpoint_url)
@@ -216,14 +277,24 @@ def lean_or_same(client: Any, credentials: Callable[[], Any], certificates: str)
         certificates=certificates,
     )
     model = meta.service_model
+    _require_json(model)
     return LeanClient(
         endpoint=endpoint,
         signer=Signer(model.signing_name, meta.region_name, endpoint.host),
         target_prefix=model.metadata["targetPrefix"],
         json_version=model.metadata["jsonVersion"],
+        is_query_compatible="awsQueryCompatible" in model.metadata,
         credentials=_frozen(credentials),
         attempts=meta.config.retries["total_max_attempts"],
     )
+
+
+def _require_json(model: Any) -> None:
+    metadata = model.metadata
+    # botocore names one protocol that it speaks, and of late all that the service does.
+    protocols = {metadata.get("protocol"), *metadata.get("protocols", ())}
+    if "json" not in protocols:
+        raise NotLean(f"botocore describes {model.service_name} as {metadata.get('protocol')}")
 
 
 def _frozen(credentials: Callable[[], Any]) -> Callable[[], Credentials | None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterable
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -19,7 +18,7 @@ from botocore.exceptions import (
     HTTPClientError,
 )
 
-from hourhand.aws.failures import THROTTLES, UnreadableAnswer, error_code
+from hourhand.aws.failures import UnreadableAnswer, error_code, is_throttle
 
 LONGEST_WAIT_SECONDS = 20.0
 THROTTLED_SECONDS = 1.0
@@ -44,21 +43,21 @@ def may_help(error: BotoCoreError | ClientError) -> bool:
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         code = error_code(error)
-        return status in _TRANSIENT_STATUS or code in _TRANSIENT_CODES or code in THROTTLES
+        return status in _TRANSIENT_STATUS or code in _TRANSIENT_CODES or is_throttle(code)
     return isinstance(error, _TRANSIENT_ERRORS)
 
 
-def backoff_seconds(tries: int, errors: Iterable[BotoCoreError | ClientError]) -> float:
+def backoff_seconds(tries: int, error: BotoCoreError | ClientError) -> float:
     """Return the wait after so many tries (from 1): any part of a time that doubles.
 
-    It is longest where any of ``errors`` is a throttle: who sends too much shall send less.
+    It is longer after a throttle: who sends too much shall send less.
     """
-    scale = THROTTLED_SECONDS if any(map(_is_throttle, errors)) else FIRST_SECONDS
+    scale = THROTTLED_SECONDS if _is_throttle(error) else FIRST_SECONDS
     return random.random() * min(scale * 2.0 ** (tries - 1), LONGEST_WAIT_SECONDS)  # noqa: S311
 
 
 def _is_throttle(error: BotoCoreError | ClientError) -> bool:
-    return isinstance(error, ClientError) and error_code(error) in THROTTLES
+    return isinstance(error, ClientError) and is_throttle(error_code(error))
 
 
 class RetryQuota:

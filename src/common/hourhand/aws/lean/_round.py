@@ -5,11 +5,15 @@ Threads do the same at a third more CPU: they spend it on waking one another.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 from botocore.exceptions import BotoCoreError, ConnectTimeoutError, EndpointConnectionError
 
@@ -34,6 +38,11 @@ class Lines:
         # Both its ends are safe for threads.
         self._free: deque[Line] = deque()
 
+    @property
+    def read_timeout(self) -> float:
+        """How long an answer may take, in seconds."""
+        return self._endpoint.read_timeout
+
     def post_many(self, count: int, request: Callable[[int], Request]) -> list[Told]:
         """Send ``request(0)`` up to ``count``, each made as a line is free for it.
 
@@ -41,85 +50,208 @@ class Lines:
         can be made: it is told what the last of them was. A line that cannot be made is waited
         for once: those that are open go on without.
         """
-        with self._taken(min(count, MOST_LINES)) as lines:
-            return _Round(lines, count, request, self._endpoint.read_timeout).run()
+        told: list[Told | None] = [None] * count
+        with closing(Flight()) as flight:
+            for index in range(count):
+                flight.begin(self, partial(request, index), partial(told.__setitem__, index))
+            flight.finish()
+        return [each for each in told if each is not None]
+
+    def take(self) -> Line:
+        """Take a line that is open and free, or else a new one."""
+        return self.take_open() or Line(self._endpoint)
+
+    def take_open(self) -> Line | None:
+        """Take a line that is open and free, if there is one."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
+
+    def give_back(self, line: Line) -> None:
+        """Keep a line for the next request; hang up one on which an answer may still arrive."""
+        if line.is_free:
+            self._free.append(line)
+        else:
+            line.close()
 
     def close(self) -> None:
         """Hang up all that nobody uses."""
         while self._free:
             self._free.pop().close()
 
-    @contextmanager
-    def _taken(self, count: int) -> Iterator[list[Line]]:
-        lines = [self._free_or_new() for _ in range(count)]
-        try:
-            yield lines
-        finally:
-            for line in lines:
-                if line.is_free:
-                    self._free.append(line)
-                else:
-                    line.close()
 
-    def _free_or_new(self) -> Line:
-        try:
-            return self._free.pop()
-        except IndexError:
-            return Line(self._endpoint)
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A request, and what is called with its answer."""
+
+    request: Callable[[], Request]
+    told: Callable[[Told], None]
 
 
-class _Round:
-    """One turn of many requests over some lines."""
+class Flight:
+    """Requests under way, over the lines of any number of endpoints, for one thread.
 
-    def __init__(
-        self, lines: list[Line], count: int, request: Callable[[int], Request], timeout: float
+    What is told of one may begin others. One that begins after a wait holds no line meanwhile.
+    """
+
+    def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Begin nothing yet. ``sleep``: waits where nothing else is under way."""
+        self._sleep = sleep
+        self._selector = selectors.DefaultSelector()
+        self._time = _Time()
+        self._sides: dict[Lines, _Side] = {}
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is under way."""
+        return self.is_quiet and not self._later
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is under way but what waits for its time."""
+        return not any(side.is_busy for side in self._sides.values())
+
+    def begin(
+        self,
+        lines: Lines,
+        request: Callable[[], Request],
+        told: Callable[[Told], None],
+        wait_seconds: float = 0.0,
     ) -> None:
-        self._idle = list(lines)
-        self._most_silent = len(lines)
-        self._request = request
-        self._timeout = timeout
-        self._told: list[Told | None] = [None] * count
-        self._next = 0
+        """Send a request after a while, as soon as a line is free for it."""
+        wanted = _Wanted(request, told)
+        if wait_seconds > 0:
+            self.wait(wait_seconds, lambda: self._side(lines).want(wanted))
+        else:
+            self._side(lines).want(wanted)
+
+    def wait(self, wait_seconds: float, ended: Callable[[], None]) -> None:
+        """Call ``ended`` after a while; nothing that is under way waits for it."""
+        due_at = self._time.now() + wait_seconds
+        heapq.heappush(self._later, (due_at, next(self._numbers), ended))
+
+    def finish(self) -> None:
+        """Go on until nothing is under way."""
+        while not self.is_over:
+            self.step()
+
+    def step(self) -> None:
+        """Wait for the next answer, or the end of the next wait; tell who is concerned."""
+        if self.is_quiet and self._later:
+            self._sleep(max(0.0, self._later[0][0] - self._time.now()))
+            self._end_first_wait()
+        while self._later and self._later[0][0] <= self._time.now():
+            self._end_first_wait()
+        self.send()
+        self._hear()
+        for side in list(self._sides.values()):
+            side.give_up()
+
+    def send(self) -> None:
+        """Send what there are lines for, without waiting for any answer."""
+        for side in list(self._sides.values()):
+            side.send()
+
+    def close(self) -> None:
+        """Give all lines back; nothing more is told of what is still under way."""
+        for side in self._sides.values():
+            side.close()
+        self._selector.close()
+
+    def _end_first_wait(self) -> None:
+        _, _, ended = heapq.heappop(self._later)
+        with self._time.standing():
+            ended()
+
+    def _hear(self) -> None:
+        deadlines = [side.deadline for side in self._sides.values() if side.deadline is not None]
+        if not deadlines:
+            return
+        if self._later:
+            deadlines.append(self._later[0][0])
+        for key, _ in self._selector.select(max(0.0, min(deadlines) - self._time.now())):
+            key.data.take(key.fileobj)
+
+    def _side(self, lines: Lines) -> _Side:
+        side = self._sides.get(lines)
+        if side is None:
+            side = self._sides[lines] = _Side(lines, self._selector, self._time)
+        return side
+
+
+class _Time:
+    """What passes while answers are waited for: not while somebody is told of one.
+
+    Who is told may take long, and an answer that arrived meanwhile is not late.
+    """
+
+    def __init__(self) -> None:
+        self._away = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() - self._away
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._away += time.monotonic() - began
+
+
+class _Side:
+    """The requests to one endpoint."""
+
+    def __init__(self, lines: Lines, selector: selectors.BaseSelector, clock: _Time) -> None:
+        self._lines = lines
+        self._selector = selector
+        self._time = clock
+        self._waiting: deque[_Wanted] = deque()
         # In the order in which they were sent, which is that of their deadlines.
-        self._sent: dict[Line, tuple[int, float]] = {}
+        self._sent: dict[Line, tuple[_Wanted, float]] = {}
         self._silent: list[BotoCoreError] = []
+        self._is_unreached = False
 
-    def run(self) -> list[Told]:
-        with closing(selectors.DefaultSelector()) as selector:
-            self._send(selector)
-            while self._sent:
-                self._hear(selector)
-                self._send(selector)
-        for index in range(self._next, len(self._told)):
-            self._told[index] = self._silent[-1]
-        return [told for told in self._told if told is not None]
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._sent or self._waiting)
 
-    def _send(self, selector: selectors.BaseSelector) -> None:
-        while self._idle and self._next < len(self._told):
-            if len(self._silent) >= self._most_silent:
-                return
-            index, line = self._next, self._idle.pop()
-            self._next += 1
+    @property
+    def deadline(self) -> float | None:
+        """When the first answer must be there."""
+        return next(iter(self._sent.values()))[1] if self._sent else None
+
+    def want(self, wanted: _Wanted) -> None:
+        self._waiting.append(wanted)
+
+    def send(self) -> None:
+        """Send what waits, as far as there are lines; tell the rest where nobody answers."""
+        while self._waiting and len(self._silent) < MOST_LINES:
+            line = self._line()
+            if line is None:
+                break
+            wanted = self._waiting.popleft()
             try:
-                line.send(*self._request(index))
+                line.send(*wanted.request())
             except BotoCoreError as error:
-                self._note(index, line, error)
-                if isinstance(error, _UNREACHED):
-                    # One thread would wait for each of them in turn.
-                    self._idle = [each for each in self._idle if each.is_free]
+                # One thread would wait for each of them in turn.
+                self._is_unreached = self._is_unreached or isinstance(error, _UNREACHED)
+                self._note(wanted, line, error)
                 continue
-            selector.register(line, selectors.EVENT_READ)
-            self._sent[line] = index, time.monotonic() + self._timeout
+            except BaseException:
+                self._lines.give_back(line)
+                raise
+            self._selector.register(line, selectors.EVENT_READ, self)
+            self._sent[line] = wanted, self._time.now() + self._lines.read_timeout
+        if not self._sent and self._silent:
+            self._end_rest(self._silent[-1])
 
-    def _hear(self, selector: selectors.BaseSelector) -> None:
-        """Wait for an answer, or for the first deadline; take what is there, end what is late."""
-        _, first = next(iter(self._sent.values()))
-        ready = selector.select(max(0.0, first - time.monotonic()))
-        for key, _ in ready:
-            self._take(key.fileobj, selector)  # type: ignore[arg-type]
-        self._give_up(selector)
-
-    def _take(self, line: Line, selector: selectors.BaseSelector) -> None:
+    def take(self, line: Line) -> None:
+        """Take what is there of an answer; tell it once it is whole."""
         number = line.fileno()
         told: Told | None
         try:
@@ -127,24 +259,55 @@ class _Round:
         except BotoCoreError as error:
             told = error
         if told is not None:
-            selector.unregister(number)
-            index, _ = self._sent.pop(line)
-            self._note(index, line, told)
+            self._selector.unregister(number)
+            wanted, _ = self._sent.pop(line)
+            self._note(wanted, line, told)
 
-    def _give_up(self, selector: selectors.BaseSelector) -> None:
-        now = time.monotonic()
+    def give_up(self) -> None:
+        """End the lines whose answers are late."""
+        now = self._time.now()
         while self._sent:
-            line, (index, deadline) = next(iter(self._sent.items()))
+            line, (wanted, deadline) = next(iter(self._sent.items()))
             if deadline > now:
                 return
-            selector.unregister(line)
+            self._selector.unregister(line)
             del self._sent[line]
-            self._note(index, line, line.give_up())
+            self._note(wanted, line, line.give_up())
 
-    def _note(self, index: int, line: Line, told: Told) -> None:
-        self._idle.append(line)
-        self._told[index] = told
+    def close(self) -> None:
+        for line in self._sent:
+            self._lines.give_back(line)
+        self._sent.clear()
+
+    def _line(self) -> Line | None:
+        """Return a line for the next request; none while all are busy, or none can be made."""
+        if len(self._sent) >= MOST_LINES:
+            return None
+        if not self._is_unreached:
+            return self._lines.take()
+        line = self._lines.take_open()
+        if line is None and not self._sent and not self._silent:
+            # The last open line was answered, and closed: only a new one can end what waits.
+            self._is_unreached = False
+            line = self._lines.take()
+        return line
+
+    def _end_rest(self, error: BotoCoreError) -> None:
+        """Tell what was not begun that nobody answers; what is wanted next is tried anew."""
+        rest, self._waiting = self._waiting, deque()
+        self._silent.clear()
+        self._is_unreached = False
+        for wanted in rest:
+            self._tell(wanted, error)
+
+    def _note(self, wanted: _Wanted, line: Line, told: Told) -> None:
+        self._lines.give_back(line)
         if isinstance(told, Answer):
             self._silent.clear()
         else:
             self._silent.append(told)
+        self._tell(wanted, told)
+
+    def _tell(self, wanted: _Wanted, told: Told) -> None:
+        with self._time.standing():
+            wanted.told(told)

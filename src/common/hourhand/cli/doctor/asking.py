@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import botocore.session
 from boto3.session import Session
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
@@ -76,7 +77,7 @@ class ApiAnswer:
 
 @dataclass(slots=True)
 class Aws:
-    """AWS as one identity sees it from now on for `LOOKING_SECONDS`; safe for threads.
+    """AWS as one identity sees it from now on for so many ``seconds``; safe for threads.
 
     ``endpoint``: of an emulator, instead of AWS's own. ``trust``: a file of certificates to check
     the API's against, instead of the usual ones. ``time_samples``: what every answer to `ask` so
@@ -87,6 +88,7 @@ class Aws:
     clock: Clock
     endpoint: str | None = None
     trust: str | None = None
+    seconds: float = LOOKING_SECONDS
     time_samples: list[TimeSample] = field(default_factory=list)
     _clients: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -94,7 +96,7 @@ class Aws:
 
     def __post_init__(self) -> None:
         """Start the time that is given."""
-        self._ends_at = self.clock.monotonic() + LOOKING_SECONDS
+        self._ends_at = self.clock.monotonic() + self.seconds
 
     def ask(
         self,
@@ -173,7 +175,7 @@ class Aws:
         if self.clock.monotonic() >= self._ends_at:
             raise NotSeen(
                 Status.UNKNOWN,
-                f"not looked at: AWS had not answered the rest within {LOOKING_SECONDS} s",
+                f"not looked at: AWS had not answered the rest within {self.seconds:g} s",
                 "Mend what failed first, or look again from where AWS can be reached faster.",
             )
 
@@ -183,6 +185,26 @@ class Aws:
             earliest = parsedate_to_datetime(headers["date"])
             sample = TimeSample(sent_at, self.clock.now(), earliest, earliest + _DATE_RESOLUTION)
             self.time_samples.append(sample)
+
+
+def open_aws(
+    region: str | None,
+    profile: str | None,
+    endpoint: str | None,
+    clock: Clock,
+    *,
+    seconds: float = LOOKING_SECONDS,
+) -> Aws:
+    """Return AWS as this identity sees it. Raises `NotSeen` for a profile that does not exist."""
+    try:
+        core = botocore.session.Session(profile=profile)
+        session = Session(botocore_session=core, region_name=region)
+        # AWS_CA_BUNDLE, or ca_bundle in the configuration, as the clients take it.
+        trust = core.get_config_variable("ca_bundle")
+    except BotoCoreError as error:
+        mend = "Name one of `aws configure list-profiles` by --profile, or none."
+        raise NotSeen(Status.FAILED, f"{error}", mend) from error
+    return Aws(session, clock, endpoint, trust, seconds)
 
 
 def not_seen(error: Exception, service: str, call: Call) -> NotSeen:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from hourhand.aws.published import ALIAS
 from hourhand.aws.table_schema import PRIORITY_QUEUES
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import Deployment
@@ -63,10 +64,10 @@ def judge_rule(name: str, described: Mapping[str, Any]) -> Iterator[Finding]:
 
 def judge_targets(scheduler: str, targets: Sequence[Mapping[str, Any]]) -> Finding:
     """Judge whether the rule calls the scheduler."""
-    if any(_function_of(target["Arn"]) == scheduler for target in targets):
-        return ok(RULE, f"calls {scheduler}")
+    if any(_called(target["Arn"]) == (scheduler, ALIAS) for target in targets):
+        return ok(RULE, f"calls {scheduler}:{ALIAS}")
     called = ", ".join(target["Arn"] for target in targets) or "nothing"
-    return failed(RULE, f"calls {called}, not {scheduler}", REDEPLOY)
+    return failed(RULE, f"calls {called}, not {scheduler}:{ALIAS}", REDEPLOY)
 
 
 def judge_source(
@@ -74,7 +75,7 @@ def judge_source(
 ) -> Iterator[Finding]:
     """Judge whether the worker is handed the messages of a queue."""
     check = f"event source {queue}"
-    ours = [source for source in sources if _function_of(source["FunctionArn"]) == worker]
+    ours = [source for source in sources if _called(source["FunctionArn"])[0] == worker]
     if not ours:
         yield failed(check, f"nothing hands its messages to {worker}", REDEPLOY)
         return
@@ -91,9 +92,17 @@ def judge_source(
         yield warning(check, f"is {state}", "Look again in a minute.")
     else:
         yield ok(check, f"enabled{_share_of(source)}")
+    yield from _judge_alias(check, source)
     yield from _judge_delivery(check, source)
     if len(ours) > 1:
         yield warning(check, f"{len(ours)} of them hand out its messages", "Delete all but one.")
+
+
+def _judge_alias(check: str, source: Mapping[str, Any]) -> Iterator[Finding]:
+    qualifier = _called(source["FunctionArn"])[1]
+    if qualifier != ALIAS:
+        called = f"version {qualifier}" if qualifier else "$LATEST"
+        yield failed(check, f"calls {called} of the worker, not its alias {ALIAS}", REDEPLOY)
 
 
 def _judge_delivery(check: str, source: Mapping[str, Any]) -> Iterator[Finding]:
@@ -111,6 +120,7 @@ def _share_of(source: Mapping[str, Any]) -> str:
     return "" if concurrency is None else f", up to {concurrency} at once"
 
 
-def _function_of(arn: str) -> str:
-    """Return the name in a function's ARN, whatever version or alias follows."""
-    return arn.rpartition(":function:")[2].partition(":")[0]
+def _called(arn: str) -> tuple[str, str]:
+    """Return the function's name in its ARN, and the version or alias: empty without one."""
+    name, _, qualifier = arn.rpartition(":function:")[2].partition(":")
+    return name, qualifier

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hourhand.aws.published import ALIAS
 from hourhand.aws.queues import queue_name
 from hourhand.aws.table_schema import (
     BACKSTOP,
@@ -58,7 +59,7 @@ OUTPUTS = (
 
 _SETTLED = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"})
 _UNDONE = frozenset({"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
-_NO_SUCH_STACK = "ValidationError"
+NO_SUCH_STACK = "ValidationError"
 """CloudFormation's code for a stack that does not exist (API reference, DescribeStacks)."""
 
 
@@ -100,9 +101,9 @@ class Deployment:
         """Return the ARN of a queue."""
         return self._arn("sqs", queue_name(self.queue_url(name)))
 
-    def function_arn(self, name: str) -> str:
-        """Return the ARN of a function, without an alias."""
-        return self._arn("lambda", f"function:{self.function(name)}")
+    def called_arn(self, name: str) -> str:
+        """Return the ARN by which a function is called: that of its alias."""
+        return self._arn("lambda", f"function:{self.function(name)}:{ALIAS}")
 
     def object_arns(self) -> str:
         """Return the ARN that stands for every object of the bucket."""
@@ -121,7 +122,7 @@ def find_deployment(aws: Aws, stack: str) -> tuple[Deployment | None, list[Findi
             "cloudformation",
             "DescribeStacks",
             f"stack {stack}",
-            expected={_NO_SUCH_STACK},
+            expected={NO_SUCH_STACK},
             StackName=stack,
         )
     except NotSeen as hindrance:

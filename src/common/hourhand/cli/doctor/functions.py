@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from hourhand.aws.published import ALIAS
 from hourhand.aws.table_schema import PRIORITY_QUEUES
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import BUCKET_OUTPUT, FUNCTION_OUTPUTS, Deployment
@@ -21,12 +22,6 @@ from hourhand.settings import (
     Settings,
     read_settings,
 )
-
-ALIAS = "live"
-"""Which alias is called where functions have versions: that of `hourhand_cdk.plans`."""
-
-_LATEST = "$LATEST"
-_NO_ALIAS = "ResourceNotFoundException"
 
 NEEDS = {"api": API_NEEDS, "scheduler": SCHEDULER_NEEDS, "worker": WORKER_NEEDS}
 
@@ -57,18 +52,15 @@ def function_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
 
 
 def read_function(aws: Aws, deployment: Deployment, name: str) -> Mapping[str, Any]:
-    """Return the configuration of what is called of a function: its alias, where it has one."""
+    """Return the configuration of the version of a function that its alias is at."""
     function = deployment.function(name)
-    asked = ("lambda", "GetFunctionConfiguration", f"function {function}")
-    latest = aws.ask(*asked, FunctionName=function)
-    live = aws.ask(*asked, expected={_NO_ALIAS}, FunctionName=function, Qualifier=ALIAS)
-    return live or latest
-
-
-def called_arn(deployment: Deployment, name: str, configuration: Mapping[str, Any]) -> str:
-    """Return the ARN by which a function with that ``configuration`` is called."""
-    is_latest = configuration.get("Version", _LATEST) == _LATEST
-    return deployment.function_arn(name) + ("" if is_latest else f":{ALIAS}")
+    return aws.ask(
+        "lambda",
+        "GetFunctionConfiguration",
+        f"function {function}:{ALIAS}",
+        FunctionName=function,
+        Qualifier=ALIAS,
+    )
 
 
 def _function(aws: Aws, deployment: Deployment, name: str) -> Iterator[Finding]:

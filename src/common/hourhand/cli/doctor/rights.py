@@ -15,11 +15,13 @@ from hourhand.aws.table_schema import (
     DEAD_INDEX,
     DEAD_LETTERS,
     DUE_INDEX,
+    ID_KEY,
     IDEMPOTENCY,
     JOBS,
     LISTING_INDEX,
     NAMES_INDEX,
     PRIORITY_QUEUES,
+    RESWEEP_KEY,
     RUN_AT_INDEX,
     SCHEDULES,
     Index,
@@ -37,17 +39,23 @@ _TAKE = ("sqs:ReceiveMessage", "sqs:DeleteMessage")
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Actions on resources that a role must have, or (``is_wanted`` false) must not have."""
+    """Actions on resources that a role must have, or (``is_wanted`` false) must not have.
+
+    ``leading_keys``: the partition keys that are tried, where the role is bound to some of them.
+    """
 
     actions: tuple[str, ...]
     resources: tuple[str, ...]
     is_wanted: bool = True
+    leading_keys: tuple[str, ...] = ()
 
 
-def _api_rights(deployment: Deployment, _: str) -> Iterator[Right]:
+def _api_rights(deployment: Deployment) -> Iterator[Right]:
     job_actions = (*_READ_ITEM, *_WRITE_ITEM, "dynamodb:Query", "dynamodb:PartiQLInsert")
     yield _items(deployment, JOBS, *job_actions)
     yield _items(deployment, CONTROL, "dynamodb:GetItem")
+    control = deployment.table_arn(CONTROL.name)
+    yield Right(("dynamodb:UpdateItem",), (control,), leading_keys=(ID_KEY, RESWEEP_KEY))
     yield _items(deployment, SCHEDULES, *_SCHEDULES)
     yield _indexes(deployment, (JOBS, LISTING_INDEX), (JOBS, DEAD_INDEX), (SCHEDULES, NAMES_INDEX))
     yield from _contents(deployment)
@@ -55,10 +63,10 @@ def _api_rights(deployment: Deployment, _: str) -> Iterator[Right]:
     yield _on_queues(deployment, ("sqs:GetQueueAttributes",), *_PRIORITIES)
 
 
-def _scheduler_rights(deployment: Deployment, called: str) -> Iterator[Right]:
+def _scheduler_rights(deployment: Deployment) -> Iterator[Right]:
     job_actions = (*_READ_ITEM, *_WRITE_ITEM, "dynamodb:Query", "dynamodb:PartiQLUpdate")
     yield _items(deployment, JOBS, *job_actions)
-    yield _items(deployment, CONTROL, "dynamodb:GetItem", "dynamodb:UpdateItem")
+    yield _items(deployment, CONTROL, "dynamodb:GetItem", *_WRITE_ITEM)
     yield _items(deployment, SCHEDULES, *_SCHEDULES)
     yield _indexes(
         deployment,
@@ -73,10 +81,10 @@ def _scheduler_rights(deployment: Deployment, called: str) -> Iterator[Right]:
     yield _on_queues(deployment, ("sqs:GetQueueAttributes",), *_PRIORITIES)
     yield _on_queues(deployment, _TAKE, CLOCK.name)
     yield Right(("cloudwatch:GetMetricData",), ("*",))
-    yield Right(("lambda:InvokeFunction",), (called,))
+    yield Right(("lambda:InvokeFunction",), (deployment.called_arn("scheduler"),))
 
 
-def _worker_rights(deployment: Deployment, _: str) -> Iterator[Right]:
+def _worker_rights(deployment: Deployment) -> Iterator[Right]:
     yield _items(deployment, JOBS, *_READ_ITEM, *_WRITE_ITEM, "dynamodb:Query")
     yield _items(deployment, CONTROL, "dynamodb:GetItem")
     yield _items(deployment, IDEMPOTENCY, "dynamodb:GetItem", *_WRITE_ITEM)
@@ -111,9 +119,9 @@ def _on_queues(deployment: Deployment, actions: tuple[str, ...], *names: str) ->
     return Right(actions, tuple(deployment.queue_arn(name) for name in names))
 
 
-RIGHTS: Mapping[str, Callable[[Deployment, str], Iterator[Right]]] = {
+RIGHTS: Mapping[str, Callable[[Deployment], Iterator[Right]]] = {
     "api": _api_rights,
     "scheduler": _scheduler_rights,
     "worker": _worker_rights,
 }
-"""By the function's name; each takes the deployment, and the ARN by which it is called."""
+"""By the function's name."""

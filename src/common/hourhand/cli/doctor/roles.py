@@ -18,7 +18,7 @@ from hourhand.cli.doctor.findings import (
     skipped,
     warning,
 )
-from hourhand.cli.doctor.functions import called_arn, read_function
+from hourhand.cli.doctor.functions import read_function
 from hourhand.cli.doctor.rights import RIGHTS, Right
 
 
@@ -30,11 +30,10 @@ def role_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
 
 def _role(aws: Aws, deployment: Deployment, name: str) -> Iterator[Finding]:
     check = f"role {name}"
-    function = read_function(aws, deployment, name)
-    role = function["Role"]
+    role = read_function(aws, deployment, name)["Role"]
     wanted: list[Mapping[str, Any]] = []
     refused: list[Mapping[str, Any]] = []
-    for right in RIGHTS[name](deployment, called_arn(deployment, name, function)):
+    for right in RIGHTS[name](deployment):
         try:
             answer = _simulate(aws, role, right)
         except NotSeen as hindrance:
@@ -48,6 +47,11 @@ def _role(aws: Aws, deployment: Deployment, name: str) -> Iterator[Finding]:
 
 
 def _simulate(aws: Aws, role: str, right: Right) -> Mapping[str, Any]:
+    context = {
+        "ContextKeyName": "dynamodb:LeadingKeys",
+        "ContextKeyType": "stringList",
+        "ContextKeyValues": list(right.leading_keys),
+    }
     return aws.ask(
         "iam",
         "SimulatePrincipalPolicy",
@@ -55,6 +59,7 @@ def _simulate(aws: Aws, role: str, right: Right) -> Mapping[str, Any]:
         PolicySourceArn=role,
         ActionNames=list(right.actions),
         ResourceArns=list(right.resources),
+        ContextEntries=[context] if right.leading_keys else [],
     )
 
 

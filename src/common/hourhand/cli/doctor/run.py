@@ -9,24 +9,21 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
-import botocore.session
-from boto3.session import Session
-from botocore.exceptions import BotoCoreError
 from rich.console import Console
 from rich.text import Text
 
 from hourhand.aws.clock import SystemClock
 from hourhand.cli.doctor.api import api_looks
-from hourhand.cli.doctor.asking import Aws
+from hourhand.cli.doctor.asking import Aws, open_aws
 from hourhand.cli.doctor.callers import caller_looks
 from hourhand.cli.doctor.contents import bucket_looks
 from hourhand.cli.doctor.deployment import Deployment, find_deployment
 from hourhand.cli.doctor.findings import (
     Finding,
     Look,
+    NotSeen,
     Status,
     Verdict,
-    failed,
     merged,
     run_look,
     unknown,
@@ -38,6 +35,7 @@ from hourhand.cli.doctor.queues import queue_looks
 from hourhand.cli.doctor.roles import role_looks
 from hourhand.cli.doctor.tables import table_looks
 from hourhand.cli.doctor.ticking import ticking_looks
+from hourhand.cli.doctor.versions import version_looks
 from hourhand.ports import CorrectableClock
 
 EXIT_CODES = {Verdict.WELL: 0, Verdict.FAILED: 1, Verdict.UNKNOWN: 3}
@@ -88,14 +86,10 @@ def run_doctor(options: DoctorOptions) -> int:
 def find(options: DoctorOptions, clock: CorrectableClock) -> list[Finding]:
     """Return all that is found; ``clock`` is corrected by what AWS says of the time."""
     try:
-        core = botocore.session.Session(profile=options.profile)
-        session = Session(botocore_session=core, region_name=options.region)
-        # AWS_CA_BUNDLE, or ca_bundle in the configuration, as the clients take it.
-        trust = core.get_config_variable("ca_bundle")
-    except BotoCoreError as error:
-        mend = "Name one of `aws configure list-profiles` by --profile, or none."
-        return [failed("credentials", f"{error}", mend)]
-    return examine(Aws(session, clock, options.endpoint, trust), clock, options.stack)
+        aws = open_aws(options.region, options.profile, options.endpoint, clock)
+    except NotSeen as hindrance:
+        return [hindrance.of("credentials")]
+    return examine(aws, clock, options.stack)
 
 
 def examine(aws: Aws, clock: CorrectableClock, stack: str) -> list[Finding]:
@@ -124,6 +118,7 @@ def looks_of(aws: Aws, deployment: Deployment) -> Iterator[Look]:
         queue_looks,
         bucket_looks,
         function_looks,
+        version_looks,
         role_looks,
         caller_looks,
         ticking_looks,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from hourhand.aws.botocore_versions import OLDEST_TEXT, is_too_old
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.table_schema import CONTROL, JOBS
@@ -20,6 +21,7 @@ from hourhand.ports import TickRecord
 
 TICK = "last tick"
 SKEW = "scheduler's clock"
+BOTOCORE = "scheduler's botocore"
 WATERMARK = "watermark"
 DEAD = "dead jobs"
 
@@ -118,6 +120,7 @@ def judge_tick(record: TickRecord | None, now: datetime, timings: Timings) -> It
         yield ok(TICK, seen)
     yield from _judge_overdue(record)
     yield _judge_skew(timedelta(milliseconds=record.skew_ms), timings)
+    yield from judge_botocore(record.botocore)
 
 
 def _judge_overdue(record: TickRecord) -> Iterator[Finding]:
@@ -137,14 +140,30 @@ def _judge_overdue(record: TickRecord) -> Iterator[Finding]:
 def _judge_skew(skew: timedelta, timings: Timings) -> Finding:
     seen = f"was off by {skew.total_seconds():.1f} s"
     mend = (
-        "Lambda keeps it: it passes with the next copy of the function. If it stays, change the "
-        "function's configuration to have new ones, and tell AWS Support."
+        "Lambda keeps it: it passes with the next copy of the function. If it stays, deploy any "
+        "change of the function, whose new version has new ones, and open a case with AWS."
     )
     if abs(skew) > timings.skew_refuses:
         return failed(SKEW, f"{seen}, so it refuses to lead", mend)
     if abs(skew) > timings.skew_widens:
         return warning(SKEW, f"{seen}; it corrects itself, and closes no bucket", mend)
     return ok(SKEW, seen)
+
+
+def judge_botocore(version: str) -> Iterator[Finding]:
+    """Judge the botocore that the scheduler found in Lambda's runtime, or in a layer.
+
+    Nothing is found where the tick was written by a release that did not record it.
+    """
+    if is_too_old(version):
+        yield warning(
+            BOTOCORE,
+            f"is {version}, older than {OLDEST_TEXT}; the functions work on it, but slower",
+            "Remove boto3 and botocore from the functions' layers, or deploy with a newer runtime "
+            "(-c python=3.14).",
+        )
+    elif version:
+        yield ok(BOTOCORE, f"is {version}; the oldest that is supported is {OLDEST_TEXT}")
 
 
 def judge_watermark(state: Watermark | None, now: datetime) -> Finding:
@@ -155,6 +174,14 @@ def judge_watermark(state: Watermark | None, now: datetime) -> Finding:
         )
     lag = watermark_lag(state, now)
     seen = f"{lag.total_seconds() / 60:.0f} min behind now, {len(state.open)} older buckets open"
+    if state.low < state.resweeps_until:
+        left = state.resweeps_until - state.low
+        return warning(
+            WATERMARK,
+            f"a resweep is under way, {left:,} minutes are left of it; {seen}",
+            "Look again in some minutes: `hourhand resweep` shows how far it is. It ends once no "
+            f"more than {MAX_OPEN_BUCKETS} minutes hold jobs that are not final.",
+        )
     if lag > LAGGING:
         return warning(
             WATERMARK,

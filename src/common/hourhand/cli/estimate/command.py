@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -12,9 +13,20 @@ from hourhand.cli.quantities import NotAQuantity, Reader, count, share, size_byt
 from hourhand.cli.reading import read_duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.settings import DelayRounding, MonitoringLevel
 
 MB = 1024**2
 DAY_SECONDS = 86_400
+
+
+class Stage(StrEnum):
+    """Which defaults the deployment has: `hourhand_cdk.config.STAGES`."""
+
+    PROD = "prod"
+    DEV = "dev"
+
+
+MONITORING_OF = {Stage.PROD: MonitoringLevel.FULL, Stage.DEV: MonitoringLevel.BASIC}
 
 
 def _written(reader: Reader) -> Callable[[str], str]:
@@ -70,6 +82,14 @@ KeyedOption = Annotated[
         help="How many of those submitted carry an idempotency key.",
     ),
 ]
+TenantsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="N%",
+        callback=_written(share),
+        help="How many of them have a tenant: SQS charges more for messages with a group.",
+    ),
+]
 PayloadOption = Annotated[
     str,
     typer.Option(
@@ -115,7 +135,28 @@ EconomyOption = Annotated[
     bool,
     typer.Option(
         "--economy",
-        help="Deployed with dispatch=economy, which spares a write for most delayed jobs.",
+        help="Deployed with dispatch=economy, which saves a write for most delayed jobs.",
+    ),
+]
+RoundingOption = Annotated[
+    DelayRounding,
+    typer.Option(
+        help="How the deployment rounds messages' delays to seconds: nearest, down (precise, and "
+        "workers wait longer inside a billed call) or up.",
+    ),
+]
+StageOption = Annotated[
+    Stage,
+    typer.Option(
+        help="The stage of the deployment: prod has monitoring=full and a number as "
+        "worker_concurrency, dev has monitoring=basic and worker_concurrency=none.",
+    ),
+]
+MonitoringOption = Annotated[
+    MonitoringLevel | None,
+    typer.Option(
+        help="The setting monitoring, where it is not the stage's own: full, basic or none.",
+        show_default="the stage's",
     ),
 ]
 RetentionOption = Annotated[
@@ -140,12 +181,16 @@ def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     scheduled: ScheduledOption = "0%",
     retried: RetriedOption = "0%",
     keyed: KeyedOption = "0%",
+    tenants: TenantsOption = "0%",
     payload: PayloadOption = "200B",
     result: ResultOption = "100B",
     duration: DurationOption = "100ms",
     memory: MemoryOption = "1GB",
     batch: BatchOption = 1,
     economy: EconomyOption = False,
+    delay_rounding: RoundingOption = DelayRounding.NEAREST,
+    stage: StageOption = Stage.PROD,
+    monitoring: MonitoringOption = None,
     retention: RetentionOption = "7d",
 ) -> None:
     """Tell what a month of jobs costs on AWS, by service, and what else would run them.
@@ -164,12 +209,16 @@ def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         scheduled=share(scheduled),
         retried=share(retried),
         keyed=share(keyed),
+        tenants=share(tenants),
         payload_bytes=size_bytes(payload),
         result_bytes=size_bytes(result),
         seconds=read_duration(duration),
         memory_mb=size_bytes(memory) / MB,
         batch=batch,
         economy=economy,
+        delay_rounding=delay_rounding.value,
+        monitoring=monitoring or MONITORING_OF[stage],
+        has_ceiling=stage is Stage.PROD,
         retention_days=read_duration(retention) / DAY_SECONDS,
     )
     run_estimate(session, load)

@@ -9,6 +9,7 @@ from hourhand.cli.estimate.bill import Bill
 from hourhand.cli.estimate.load import MAX_BATCH, Load
 from hourhand.cli.estimate.others import WAYS, Way, WayOf
 from hourhand.cli.estimate.ours import hourhand_bill
+from hourhand.settings import MonitoringLevel
 
 LEAST_JOBS, MOST_JOBS = 1e2, 1e10
 STEPS = 60
@@ -115,9 +116,17 @@ def _savings(comparison: Comparison) -> Iterator[str]:
         saved = ours - hourhand_bill(replace(load, economy=True)).dollars
         if saved > LEAST_SAVING * ours:
             yield f"The flag dispatch=economy would save ${saved:,.2f} of it."
+    if load.delay_rounding == "down":
+        saved = ours - hourhand_bill(replace(load, delay_rounding="nearest")).dollars
+        if saved > LEAST_SAVING * ours:
+            yield f"The flag delay_rounding=nearest would save ${saved:,.2f} of it."
     idle = hourhand_bill(replace(load, jobs=0)).dollars
     if idle > ours / 2:
-        yield (
-            f"${idle:,.2f} of it are there without any job, most of that for metrics, alarms and "
-            "a dashboard, and an account's free tier covers most of these."
-        )
+        yield f"${idle:,.2f} of it are there without any job."
+        if load.is_measured:
+            least = replace(load, jobs=0, monitoring=MonitoringLevel.BASIC, has_ceiling=False)
+            yield (
+                "Most of that is metrics, alarms and a dashboard, and an account's free tier "
+                "covers most of these. With monitoring=basic and worker_concurrency=none, as the "
+                f"stage dev has them, ${hourhand_bill(least).dollars:,.2f} would be there."
+            )

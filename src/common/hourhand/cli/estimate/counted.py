@@ -6,6 +6,11 @@ counts it again, into ``bench/results/cost.json``; docs/performance.md shows it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hourhand.settings import MonitoringLevel
+
 # --- counted: write and read units of DynamoDB, requests to SQS --------------------------------
 
 WRITES = 6.0
@@ -41,14 +46,45 @@ REQUESTS = 3.0
 JOBS_A_SEND = 10
 """Messages to one request at most; the sends of a job come on top of `REQUESTS`."""
 
-IDLE_TICK_WRITES, IDLE_TICK_READS, IDLE_TICK_REQUESTS = 4.0, 19.5, 3.0
+IDLE_TICK_WRITES, IDLE_TICK_REQUESTS = 4.0, 3.0
 """Of a tick that finds nothing to do."""
 
-IDLE_METRICS = 9.0
-"""Metrics that such a tick writes."""
-
-ALARM_METRICS, DASHBOARDS, EVENT_SOURCES = 38, 1, 3
+EVENT_SOURCES = 3
 """In the stack's template."""
+
+WAITED_SECONDS = {"down": 0.426, "nearest": 0.089, "up": 0.0}
+"""What a worker sleeps in its billed call for a job that is not due at once, by the rounding of
+delays: simulated by ``make bench ONLY=lateness-simulated``, where SQS keeps a delay exactly. Where
+SQS is late, the wait is shorter."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watching:
+    """What a level of monitoring changes: of a tick that finds nothing, and in the template.
+
+    ``calls`` to AWS, ``reads`` in units, ``metrics`` and ``log_bytes`` that a tick writes;
+    metrics in alarms, and dashboards.
+    """
+
+    calls: int
+    reads: float
+    metrics: int
+    log_bytes: int
+    alarm_metrics: int
+    dashboards: int
+
+
+WATCHING: Mapping[MonitoringLevel, Watching] = {
+    MonitoringLevel.FULL: Watching(
+        calls=41, reads=19.5, metrics=6, log_bytes=943, alarm_metrics=38, dashboards=1
+    ),
+    MonitoringLevel.BASIC: Watching(
+        calls=33, reads=15.5, metrics=0, log_bytes=400, alarm_metrics=3, dashboards=0
+    ),
+    MonitoringLevel.NONE: Watching(
+        calls=33, reads=15.5, metrics=0, log_bytes=400, alarm_metrics=0, dashboards=0
+    ),
+}
 
 # --- given by the code and by AWS's documentation -----------------------------------------------
 
@@ -56,9 +92,9 @@ HEARTBEAT_SECONDS = 15.0
 HOURS = 730
 TICKS = HOURS * 60
 
-POLLS_OF_A_QUEUE = 5 * 3 * TICKS
-"""Lambda keeps five long polls of 20 s open on each queue whose event source has a maximum
-concurrency (Lambda developer guide)."""
+POLLERS_WITH_CEILING, POLLERS_WITHOUT = 5, 2
+"""Side by side, of an idle queue: five where its event source has a maximum concurrency, as few as
+two where it has none (Lambda developer guide, scaling of SQS event source mappings)."""
 
 METRICS_OF_JOBS = (
     "jobs_submitted",
@@ -81,7 +117,12 @@ WORKER_SECONDS = 0.025
 API_SECONDS, API_SECONDS_MORE = 0.02, 0.006
 """Of the API's function for a call, and for each further job of it."""
 
-TICK_SECONDS = 0.2
+POLLS_OF_A_POLLER = 3 * TICKS
+"""A long poll of 20 s after another."""
+
+CALL_SECONDS = 0.005
+"""Of a call to AWS in a tick, one after another."""
+
 DISPATCH_SECONDS = 1 / 4650
 """Of the scheduler for each job that it sends: the pace that the design asks for."""
 
@@ -91,8 +132,8 @@ VISIT_SECONDS = 0.019
 FUNCTION_GB = 1.0
 """Memory of scheduler and API, as deployed unless somebody says otherwise."""
 
-TICK_LOG_BYTES, WORKER_LOG_BYTES, CALL_LOG_BYTES = 1_100, 1_400, 1_000
-"""Logged by a tick, by each attempt, and by each call of the API with its access log."""
+WORKER_LOG_BYTES, CALL_LOG_BYTES = 1_400, 1_000
+"""Logged by each attempt, and by each call of the API with its access log, metrics included."""
 
 KEPT_BYTES = 1_300
 """Of a finished small job with its entries in the indexes."""

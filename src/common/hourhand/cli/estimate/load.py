@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hourhand.cli.estimate.counted import ENVELOPE_BYTES, HEARTBEAT_SECONDS
 from hourhand.cli.exits import WRONG_USAGE, CommandError
 from hourhand.domain.model import MAX_CONTENT_BYTES
+from hourhand.settings import MonitoringLevel
 
 MAX_JOBS = 1e12
 MAX_BATCH = 500
@@ -30,7 +31,10 @@ class Load:
 
     ``delayed``: due later than five minutes after submission. ``scheduled``: made by schedules,
     which nobody submits. ``retried``: run a second time. ``keyed``: submitted with an idempotency
-    key. ``batch``: jobs in a call of the API. ``economy``: the dispatch that spares marks.
+    key. ``tenants``: that have a tenant. ``batch``: jobs in a call of the API. ``economy``: the
+    dispatch that saves most marks. ``delay_rounding``: how the deployment rounds the delays of
+    messages. ``monitoring``: the level that is deployed. ``has_ceiling``: whether
+    worker_concurrency is a number.
     """
 
     jobs: float
@@ -38,18 +42,27 @@ class Load:
     scheduled: float = 0.0
     retried: float = 0.0
     keyed: float = 0.0
+    tenants: float = 0.0
     payload_bytes: float = 256.0
     result_bytes: float = 128.0
     seconds: float = 0.1
     memory_mb: float = 1024.0
     batch: int = 1
     economy: bool = False
+    delay_rounding: str = "nearest"
+    monitoring: MonitoringLevel = MonitoringLevel.FULL
+    has_ceiling: bool = True
     retention_days: float = 7.0
 
     @property
     def immediate(self) -> float:
         """The share of the jobs that are due at once, or within five minutes."""
         return max(0.0, 1 - self.delayed - self.scheduled)
+
+    @property
+    def waits(self) -> float:
+        """How often a worker waits for a job's fraction of a second, on average."""
+        return self.delayed + self.scheduled + self.retried
 
     @property
     def submitted(self) -> float:
@@ -65,6 +78,11 @@ class Load:
     def memory_gb(self) -> float:
         """What the handlers' function has."""
         return self.memory_mb / 1024
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the functions write metrics of their own."""
+        return self.monitoring is MonitoringLevel.FULL
 
     @property
     def heartbeats(self) -> int:

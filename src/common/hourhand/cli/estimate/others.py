@@ -30,7 +30,8 @@ STATUS_BYTES = 300
 LAMBDA_LOG_BYTES = 400
 """Lambda's own lines for a call; an assumption."""
 
-POLLS_OF_A_TASK = 3 * counted.TICKS
+POLLS_OF_A_TASK = counted.POLLS_OF_A_POLLER
+LEAST_POLLS = counted.POLLERS_WITHOUT * counted.POLLS_OF_A_POLLER
 """One long poll of 20 s after the other."""
 
 EXPRESS_GB = 0.0625
@@ -155,7 +156,7 @@ def _function_lines(load: Load) -> Iterator[Line]:
     yield Line("CloudWatch, logs", {"log GB": log_gb, "log GB-month": log_gb})
 
 
-def _queue(load: Load, polls: float = counted.POLLS_OF_A_QUEUE) -> Usage:
+def _queue(load: Load, polls: float = LEAST_POLLS) -> Usage:
     """Send, receive, delete; a second receive for a retry; and the polls that find nothing."""
     parts = 1 if load.payload_bytes > TARGET_BYTES else _parts(load.payload_bytes)
     asked = load.jobs * (parts + 1 + load.runs * parts)

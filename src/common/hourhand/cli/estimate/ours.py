@@ -49,7 +49,7 @@ def _way_in(load: Load) -> Iterator[Line]:
 
 
 def _functions(load: Load) -> Iterator[Line]:
-    seconds = counted.TICKS * counted.TICK_SECONDS
+    seconds = counted.TICKS * counted.WATCHING[load.monitoring].calls * counted.CALL_SECONDS
     seconds += load.jobs * load.delayed * counted.DISPATCH_SECONDS
     seconds += load.jobs * load.scheduled * counted.VISIT_SECONDS
     runs = load.jobs * load.runs
@@ -58,12 +58,13 @@ def _functions(load: Load) -> Iterator[Line]:
         {"lambda call": counted.TICKS, "lambda GB-s": seconds * counted.FUNCTION_GB},
     )
     worked = runs * (load.seconds + counted.WORKER_SECONDS)
+    worked += load.jobs * load.waits * counted.WAITED_SECONDS[load.delay_rounding]
     yield Line("Lambda, workers", {"lambda call": runs, "lambda GB-s": worked * load.memory_gb})
 
 
 def _tables(load: Load) -> Iterator[Line]:
     idle_writes = counted.TICKS * counted.IDLE_TICK_WRITES
-    idle_reads = counted.TICKS * counted.IDLE_TICK_READS
+    idle_reads = counted.TICKS * counted.WATCHING[load.monitoring].reads
     kept_gb = load.jobs * _kept_bytes(load) / GB * load.retention_days / DAYS_A_MONTH
     writes = load.jobs * writes_a_job(load) + idle_writes
     yield Line("DynamoDB, writes", {"write unit": writes})
@@ -114,9 +115,12 @@ def _sends(jobs_at_once: float) -> float:
 
 def _queues(load: Load) -> Iterator[Line]:
     asked = load.jobs * requests_a_job(load)
-    polls = counted.EVENT_SOURCES * counted.POLLS_OF_A_QUEUE
+    pollers = counted.POLLERS_WITH_CEILING if load.has_ceiling else counted.POLLERS_WITHOUT
+    polls = counted.EVENT_SOURCES * pollers * counted.POLLS_OF_A_POLLER
     probes = counted.TICKS * counted.IDLE_TICK_REQUESTS
-    yield Line("SQS", {"sqs request": asked + polls + probes, "fair queue request": asked})
+    # A message has a group only where its job has a tenant.
+    of_tenants = load.tenants * asked
+    yield Line("SQS", {"sqs request": asked + polls + probes, "fair queue request": of_tenants})
 
 
 def _kept_bytes(load: Load) -> float:
@@ -126,18 +130,19 @@ def _kept_bytes(load: Load) -> float:
 
 def _rest(load: Load) -> Iterator[Line]:
     yield Line("S3", _objects(load))
+    watching = counted.WATCHING[load.monitoring]
     # Each metric is paid for the hours in which something of it came.
-    busy = min(1.0, load.jobs / counted.HOURS)
+    busy = min(1.0, load.jobs / counted.HOURS) if load.is_measured else 0.0
     yield Line(
         "CloudWatch, watching",
         {
-            "metric-month": counted.IDLE_METRICS + busy * len(counted.METRICS_OF_JOBS),
-            "alarm metric-month": counted.ALARM_METRICS,
-            "dashboard-month": counted.DASHBOARDS,
+            "metric-month": watching.metrics + busy * len(counted.METRICS_OF_JOBS),
+            "alarm metric-month": watching.alarm_metrics,
+            "dashboard-month": watching.dashboards,
         },
     )
     calls = load.jobs * load.submitted / load.jobs_a_call
-    log_gb = counted.TICKS * counted.TICK_LOG_BYTES / GB
+    log_gb = counted.TICKS * watching.log_bytes / GB
     log_gb += calls * counted.CALL_LOG_BYTES / GB
     log_gb += load.jobs * load.runs * counted.WORKER_LOG_BYTES / GB
     yield Line("CloudWatch, logs", {"log GB": log_gb, "log GB-month": log_gb})

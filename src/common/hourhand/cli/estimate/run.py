@@ -107,6 +107,7 @@ def _load_text(load: Load) -> str:
             (100 * load.scheduled, "of schedules"),
             (100 * load.retried, "retried"),
             (100 * load.keyed, "with a key"),
+            (100 * load.tenants, "with a tenant"),
         )
         if part
     ]

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from hourhand.domain.ids import json_integer
+
 MAX_LINE_BYTES = 8_000_000
 """A job has at most 2.5 MB of payload, which escapes may make three times as long."""
 
@@ -78,7 +80,7 @@ def _object(line: Line) -> dict[str, Any]:
     if len(line.text) >= MAX_LINE_BYTES:
         raise LineProblem(f"is longer than {MAX_LINE_BYTES:,} bytes")
     try:
-        value = json.loads(line.text)
+        value = json.loads(line.text, parse_int=json_integer)
     except (ValueError, RecursionError) as error:
         raise LineProblem(f"is no JSON: {error}") from None
     if not isinstance(value, dict):

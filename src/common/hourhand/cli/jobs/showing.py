@@ -46,9 +46,9 @@ def show(session: Session, job: Job) -> None:
     if job.attempts:
         session.print("")
         session.print_table(ATTEMPT_COLUMNS, (_attempt_row(a, session.times) for a in job.attempts))
-    _print_content(session, "payload", job.payload, is_omitted="payload" in job.omitted)
+    _print_content(session, job, "payload", job.payload)
     if job.result is not None or "result" in job.omitted:
-        _print_content(session, "result", job.result, is_omitted="result" in job.omitted)
+        _print_content(session, job, "result", job.result)
     if job.error is not None:
         _print_error(session, job.error)
 
@@ -167,9 +167,12 @@ def _attempt_row(attempt: Attempt, times: Times) -> tuple[Text | str, ...]:
     )
 
 
-def _print_content(session: Session, name: str, value: Any, *, is_omitted: bool) -> None:
+def _print_content(session: Session, job: Job, name: str, value: Any) -> None:
     session.print("", Text(name, "bold"))
-    if is_omitted:
+    if name in job.damaged:
+        session.print(Text("  not shown: what is stored is not JSON", "dim"))
+        return
+    if name in job.omitted:
         session.print(Text("  not told: it is too large for an answer, or kept no more", "dim"))
         return
     session.print_text(_indented(json.dumps(value, indent=2, ensure_ascii=False, default=dict)))

@@ -19,6 +19,7 @@ TOLD_ALONE = frozenset(
         "updated_at",
         "paused_at",
         "next_at",
+        "broken_reason",
         "last_occurrence",
         "occurrences_made",
         "backfills",

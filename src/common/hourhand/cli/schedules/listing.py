@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hourhand.client import Schedule
 
 ROWS_A_TABLE = 200
-STYLES = {"active": "green", "paused": "yellow", "ended": "dim"}
+STYLES = {"active": "green", "paused": "yellow", "broken": "red", "ended": "dim"}
 COLUMNS = (
     Column("ID", is_whole=True),
     Column("STATUS"),

@@ -75,6 +75,8 @@ def show_standing(session: Session, schedule: Schedule) -> None:
 def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "id", schedule.id
     yield "status", _standing(schedule, times)
+    if schedule.broken_reason:
+        yield "broken", schedule.broken_reason
     yield "expression", expression_text(schedule.expression)
     yield "zone", f"{schedule.timezone} (gap {schedule.dst_gap}, fold {schedule.dst_fold})"
     if schedule.exclude:

@@ -1,5 +1,6 @@
 // The shell: navigation, the view that the address names, and what stands in front of all views.
 import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
+import { startAccess } from "./lib/access.js";
 import { aboutStore, hostOf, startAbout } from "./lib/about.js";
 import { DialogHost } from "./lib/dialog.js";
 import { Icon, Logo } from "./lib/icons.js";
@@ -110,8 +111,17 @@ function NotFound() {
   <//>`;
 }
 
+/** In place of everything else, where the server refuses this tab. */
+function NoAccess() {
+  useEffect(() => { document.title = "No access · Hourhand"; }, []);
+  return html`<main id="main"><${EmptyState} title="This tab has no access to the console" icon="warning">
+    <p>Open the address that <code>hourhand console</code> printed. It ends in a token, which is new at each start.</p>
+  <//></main>`;
+}
+
 startTheme();
-startAbout();
+startAccess();
 startRouter();
 startKeys();
-render(html`<${App} />`, document.getElementById("app"));
+const hasAccess = await startAbout();
+render(html`<${hasAccess ? App : NoAccess} />`, document.getElementById("app"));

@@ -26,6 +26,7 @@ from hourhand.domain.moves._parts import (
     make_event,
     not_started,
     owes_on_end,
+    owned,
     same_generation,
 )
 
@@ -50,14 +51,14 @@ def cancel_waiting(job: Job, *, now: datetime, actor: str, reason: str) -> Move:
 
 
 def request_cancel(job: Job, *, now: datetime, actor: str, reason: str) -> Move:
-    """Ask a running job to stop; its next heartbeat tells the handler."""
+    """Ask a running job to stop; its next heartbeat notifies the handler.
+
+    It names the attempt that was read: a copy of the write that arrives late must not stop another.
+    """
     move = Move(
         name="request_cancel",
         job_id=job.id,
-        expect={
-            "status": StatusIn(frozenset({JobStatus.RUNNING})),
-            "not_asked_yet": Absent("cancel_requested_at"),
-        },
+        expect={**owned(job), "not_asked_yet": Absent("cancel_requested_at")},
         sets={"cancel_requested_at": now},
     )
     event = make_event(job, EventKind.CANCEL_REQUESTED, now, JobStatus.RUNNING, actor, reason)

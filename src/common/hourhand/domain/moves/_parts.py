@@ -58,10 +58,16 @@ def not_started() -> Clause:
 
 
 def owned(job: Job) -> dict[str, Clause]:
-    """RUNNING under my fencing token."""
+    """RUNNING under the fencing token as read, and the very job that was read.
+
+    The token is the owner's own, or that of the attempt that was seen. A job that is submitted
+    under the id of a deleted one counts its tokens from the beginning again: only its creation
+    tells it from the job that a paused worker still holds.
+    """
     return {
         "status": StatusIn(frozenset({JobStatus.RUNNING})),
         "token": Is("token", job.token),
+        "same_job": Is("created_at", job.created_at),
     }
 
 

@@ -138,11 +138,20 @@ def take_over(
 
 
 def heartbeat(job: Job, *, lease_until: datetime, progress: Progress | None) -> Move:
-    """The owner is alive and extends its lease."""
+    """The owner is alive and extends its lease.
+
+    A copy of an earlier heartbeat that arrives late must not shorten it: another worker would take
+    the job over while its owner counts on the later end.
+    """
     sets: dict[str, Any] = {"lease_until": lease_until}
     if progress is not None:
         sets["progress"] = progress
-    return Move(name="heartbeat", job_id=job.id, expect=owned(job), sets=sets)
+    return Move(
+        name="heartbeat",
+        job_id=job.id,
+        expect={**owned(job), "extends_lease": AtMost("lease_until", lease_until)},
+        sets=sets,
+    )
 
 
 def complete(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from hourhand.domain.recurrence._expressions import compile_expression
-from hourhand.domain.recurrence._instants import Expression
+from hourhand.domain.recurrence._instants import Expression, can_occur
 from hourhand.domain.recurrence._transitions import DAY_SECONDS, Span, span_at, to_seconds
 from hourhand.domain.rule import (
     BadExpression,
@@ -16,10 +16,14 @@ from hourhand.domain.rule import (
     ExcludedDates,
     ExcludedTimes,
     Rule,
+    Work,
 )
 
-_FOLLOW_SECONDS = 600
-"""An expression further behind than this is asked anew, not followed fire by fire."""
+_MAX_STEPS = 60
+"""An expression that is still behind after so many fires is asked anew, which costs as much."""
+
+UNITS_TO_START = 20
+"""The work of finding where an expression stands, as compared with following it."""
 
 _FIELDS_WITH_SECONDS = 6
 _MINUTE_SECONDS = 60
@@ -55,11 +59,11 @@ class Exclusions:
 class ExclusionCursor:
     """Judges instants one after the other, each later than the one before."""
 
-    def __init__(self, exclusions: Exclusions, last: int) -> None:
-        """Take the last instant that may be asked for."""
+    def __init__(self, exclusions: Exclusions, last: int, work: Work) -> None:
+        """Take the last instant that may be asked for, and what counts the work."""
         self._exclusions = exclusions
         self._followers = [
-            _Follower(expression, resolution, last)
+            _Follower(expression, resolution, last, work)
             for expression, resolution in exclusions.expressions
         ]
         self._span: Span | None = None
@@ -88,29 +92,40 @@ class _Follower:
     for its whole minute.
     """
 
-    def __init__(self, expression: Expression, resolution: int, last: int) -> None:
+    def __init__(self, expression: Expression, resolution: int, last: int, work: Work) -> None:
         self._expression = expression
         self._resolution = resolution
         self._last = last
-        self._fires: Iterator[int] = iter(())
-        self._next: int | None = -_FOLLOW_SECONDS - 1
+        self._work = work
+        self._fires: Iterator[int] | None = None
+        self._next: int | None = -1
 
     def fires_at(self, instant: int) -> bool:
         """Whether the expression has the instant, which is later than the last one asked."""
         instant -= instant % self._resolution
-        if self._next is not None and self._next < instant - _FOLLOW_SECONDS:
-            self._fires = self._expression.between(instant, self._last)
-            self._next = next(self._fires, None)
-        while self._next is not None and self._next < instant:  # At most `_FOLLOW_SECONDS` times.
-            self._next = next(self._fires, None)
+        if self._next is not None and self._next < instant:
+            self._next = self._follow(instant)
         return self._next == instant
+
+    def _follow(self, instant: int) -> int | None:
+        """Return the first fire at the instant or later; one step is counted by who asks."""
+        if self._fires is not None:
+            for steps in range(_MAX_STEPS):
+                found = next(self._fires, None)
+                if found is None or found >= instant:
+                    if steps:
+                        self._work.spend(steps)
+                    return found
+        self._work.spend(UNITS_TO_START if self._fires is None else UNITS_TO_START + _MAX_STEPS)
+        self._fires = self._expression.between(instant, self._last)
+        return next(self._fires, None)
 
 
 def compile_exclusions(rule: Rule) -> Exclusions:
     """Return the exclusions of a rule. Raises `BadExpression`.
 
-    How many there may be is judged where they are taken in: each set of them by itself, so that
-    a calendar which grows cannot break a schedule that shares it.
+    How many there may be is judged where they are taken in, each set of them by itself, and where
+    the calendars of a schedule are looked up, all of them together.
     """
     days: list[_Range] = []
     times: list[_Range] = []
@@ -125,7 +140,8 @@ def compile_exclusions(rule: Rule) -> Exclusions:
                 times.append(_times(start, end))
             case _:
                 compiled = compile_expression(exclusion.text, rule)
-                expressions.append((compiled, _resolution(exclusion.text)))
+                if can_occur(compiled):
+                    expressions.append((compiled, _resolution(exclusion.text)))
     return Exclusions(rule.timezone, _merged(days), _merged(times), tuple(expressions))
 
 

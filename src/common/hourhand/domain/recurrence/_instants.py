@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import merge
 
 from hourhand.domain.recurrence._local_times import LocalTimes
-from hourhand.domain.recurrence._transitions import DAY_SECONDS, Span, span_at
-from hourhand.domain.rule import DstFold, DstGap
+from hourhand.domain.recurrence._transitions import DAY_SECONDS, Span, span_at, to_seconds
+from hourhand.domain.rule import LATEST, DstFold, DstGap
 
 REACH_SECONDS = 2 * DAY_SECONDS
 """No instant is further from its local time: offsets are below 16 hours, gaps at most a day."""
@@ -84,6 +85,13 @@ class Rate:
 
 
 Expression = ZonedTimes | Rate
+
+
+# To find that there is none takes a walk through all years: milliseconds.
+@lru_cache(maxsize=1024)
+def can_occur(expression: Expression) -> bool:
+    """Whether an expression has any instant at all; 31 February has none."""
+    return next(expression.between(0, to_seconds(LATEST)), None) is not None
 
 
 def distinct(ascending: Iterable[int]) -> Iterator[int]:

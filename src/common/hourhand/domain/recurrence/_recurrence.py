@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from hourhand.domain.recurrence._exclusions import (
+    UNITS_TO_START,
     ExclusionCursor,
     Exclusions,
     compile_exclusions,
 )
 from hourhand.domain.recurrence._expressions import compile_expression
-from hourhand.domain.recurrence._instants import Expression, union
+from hourhand.domain.recurrence._instants import Expression, can_occur, union
 from hourhand.domain.recurrence._notes import missing_times, note_on
 from hourhand.domain.recurrence._transitions import from_seconds, to_seconds
 from hourhand.domain.recurrence._zones import zone_named
@@ -20,18 +21,17 @@ from hourhand.domain.rule import (
     LATEST,
     MAX_EXCLUDED_SECONDS,
     MAX_EXPRESSIONS,
+    MAX_WORK,
     BadExpression,
     ExcludedExpression,
     Fire,
     Found,
     GivenUp,
     Rule,
+    Work,
 )
 
 LATEST_SECOND = to_seconds(LATEST)
-
-MAX_EXCLUDED_IN_A_ROW = 600_000
-"""More than a year of minutes: a search that meets more stops there, and may go on from there."""
 
 MAX_WARNINGS = 20
 
@@ -45,50 +45,63 @@ class Recurrence:
         """Take a rule and what its parts were compiled to."""
         self.rule = rule
         self._expressions = expressions
+        # Looking for what never comes takes long, each time.
+        self._occurring = tuple(each for each in expressions if can_occur(each))
         self._exclusions = exclusions
+        self.weight = max(1, len(self._occurring) + len(exclusions.expressions))
+        """The least work of one fire: with how many expressions it is compared."""
 
-    def fires(self, after: datetime, until: datetime) -> Iterator[Fire]:
+    def fires(self, after: datetime, until: datetime, work: Work | None = None) -> Iterator[Fire]:
         """Yield the fires later than ``after`` and at most at ``until``, ascending, each once.
 
-        Excluded ones are among them, and marked. Nothing is computed ahead of what is taken.
+        Excluded ones are among them, and marked. Nothing is computed ahead of what is taken. What
+        is taken is counted as ``work``; it is for the caller to ask whether that is over.
         """
+        work = Work(MAX_WORK) if work is None else work
         first, last = _window(after, until)
-        cursor = self._cursor(last)
-        for instant in union(self._expressions, first, last):
+        cursor = self._cursor(last, work)
+        work.spend(UNITS_TO_START * len(self._occurring))
+        for instant in union(self._occurring, first, last):
+            work.spend(self.weight)
             yield Fire(from_seconds(instant), cursor is not None and cursor.excludes(instant))
 
     def search(
-        self, after: datetime, until: datetime, most: int | None = None
+        self, after: datetime, until: datetime, work: Work | None = None
     ) -> Found | GivenUp | None:
         """Look for the first fire later than ``after``, at most at ``until``, not excluded.
 
-        None if there is none. Gives up after ``most`` fires that are excluded by expressions
-        (default and at most: `MAX_EXCLUDED_IN_A_ROW`), or all for `MAX_EXCLUDED_SECONDS`.
+        None if there is none. Gives up once ``work`` is over (by default `MAX_WORK`), but not
+        before it has looked at one fire; or when all were excluded for `MAX_EXCLUDED_SECONDS`.
         """
+        work = Work(MAX_WORK) if work is None else work
         first, last = _window(after, until)
-        cursor = self._cursor(last)
-        instants = union(self._expressions, first, last)
-        since = at = first
-        for seen in range(min(most or MAX_EXCLUDED_IN_A_ROW, MAX_EXCLUDED_IN_A_ROW)):
+        cursor = self._cursor(last, work)
+        instants = union(self._occurring, first, last)
+        work.spend(UNITS_TO_START * len(self._occurring))
+        since: int | None = None
+        while True:  # Ends with the work at the latest.
             instant = next(instants, None)
             if instant is None:
                 return None
             if cursor is None or not cursor.excludes(instant):
                 return Found(from_seconds(instant))
-            since, at = instant if seen == 0 else since, instant
-            if at - since > MAX_EXCLUDED_SECONDS:
-                break
+            since = instant if since is None else since
+            work.spend(self.weight)
+            if work.is_over or instant - since > MAX_EXCLUDED_SECONDS:
+                return GivenUp(from_seconds(since), from_seconds(instant))
             further = self._exclusions.skippable_until(instant)
             if further > instant + 1:
-                instants = union(self._expressions, further, last)
-        return GivenUp(from_seconds(since), from_seconds(at))
+                instants = union(self._occurring, further, last)
+                work.spend(UNITS_TO_START * len(self._occurring))
 
     def next_fire(self, after: datetime, until: datetime) -> datetime | None:
         """Return what `search` found; None if there is nothing, or if it gave up."""
         found = self.search(after, until)
         return found.at if isinstance(found, Found) else None
 
-    def can_ever_fire(self, after: datetime, until: datetime = LATEST) -> bool:
+    def can_ever_fire(
+        self, after: datetime, until: datetime = LATEST, work: Work | None = None
+    ) -> bool:
         """Whether there is any fire later than ``after``, at most at ``until``, not excluded.
 
         What a search cannot tell counts as one: a schedule that fires but seldom is not to be
@@ -96,7 +109,7 @@ class Recurrence:
         """
         if _excludes_itself(self.rule):
             return False
-        found = self.search(after, until)
+        found = self.search(after, until, work)
         return isinstance(found, Found) or (found is not None and not found.is_for_good)
 
     def local(self, at: datetime) -> datetime:
@@ -120,8 +133,8 @@ class Recurrence:
             found += missing_times(expression, first, last, room)
         return tuple(dict.fromkeys(found))
 
-    def _cursor(self, last: int) -> ExclusionCursor | None:
-        return ExclusionCursor(self._exclusions, last) if self.rule.exclude else None
+    def _cursor(self, last: int, work: Work) -> ExclusionCursor | None:
+        return ExclusionCursor(self._exclusions, last, work) if self.rule.exclude else None
 
 
 def _window(after: datetime, until: datetime) -> tuple[int, int]:

@@ -1,4 +1,5 @@
 // The HTTP API, from the page's own origin. Failures are `ApiError`, with the problem's fields.
+import { TOKEN_PROBLEM, accessHeaders, forgetToken } from "./access.js";
 import { parseExact } from "./exact_json.js";
 
 const PREFIX = "/v1";
@@ -113,7 +114,7 @@ async function send(method, target, text, signal) {
     return await fetch(target, {
       method,
       body: text,
-      headers: text === undefined ? {} : { "content-type": "application/json" },
+      headers: { ...accessHeaders(), ...(text === undefined ? {} : { "content-type": "application/json" }) },
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
       redirect: "error",
     });
@@ -155,5 +156,6 @@ function problemOf(answer, text) {
   const title = told.title ?? `The API answered ${answer.status} ${answer.statusText}`.trim();
   const detail = told.detail ?? told.message ?? told.Message ?? "";
   const errors = Array.isArray(told.errors) ? told.errors : [];
+  if (told.type === TOKEN_PROBLEM) forgetToken();
   return new ApiError({ status: answer.status, title, detail, type: told.type, errors });
 }

@@ -19,7 +19,7 @@ const clockTime = new Intl.DateTimeFormat("en-GB", {
 
 /** Return 12345 as "12,345". */
 export function count(number) {
-  return wholeNumber.format(number);
+  return number == null ? "–" : wholeNumber.format(number);
 }
 
 /** Return "1 job", "2 jobs": the number and the noun that goes with it. */

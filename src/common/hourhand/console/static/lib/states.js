@@ -1,9 +1,8 @@
 // What a view shows when it has nothing to show: not yet, nothing there, something failed.
+import { TOKEN_PROBLEM } from "./access.js";
 import { html } from "./html.js";
 import { visible } from "./format.js";
 import { Icon } from "./icons.js";
-
-const TOKEN_PROBLEM = "urn:hourhand:console_token";
 
 /** While the first answer is awaited. */
 export function Loading({ rows = 6 }) {
@@ -47,7 +46,7 @@ export function FieldProblems({ errors }) {
 
 function adviceOn(error) {
   if (error.type === TOKEN_PROBLEM) {
-    return "Open the address again that hourhand console printed: it holds the token of this page.";
+    return "Open the address that hourhand console printed. It contains the token that this page needs.";
   }
   if (error.status === 429) return "There are too many requests at the moment; it goes on by itself.";
   if (error.status === 403 && !error.type) return "The credentials that the console signs with do not allow this.";

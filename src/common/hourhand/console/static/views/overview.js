@@ -9,7 +9,7 @@ import { useNow, usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
 import { EndsChart, LatenessChart, QueuesChart } from "./overview_plots.js";
-import { binsOf, merge, sampleOf } from "./overview_sample.js";
+import { binsOf, merge, sampleOf, sumOf } from "./overview_sample.js";
 import { HandlersTable, NewestFailures, QueuesTable } from "./overview_tables.js";
 import { Tiles } from "./overview_tiles.js";
 import { verdictOf } from "./overview_verdict.js";
@@ -64,8 +64,7 @@ async function newest(memory, signal) {
 }
 
 function pointOf({ queues }) {
-  const sum = (name) => queues.reduce((total, queue) => total + queue[name], 0);
-  return { at: Date.now(), waiting: sum("waiting"), running: sum("running") };
+  return { at: Date.now(), waiting: sumOf(queues, "waiting"), running: sumOf(queues, "running") };
 }
 
 function Figures({ stats, sample, points, chosen }) {
@@ -128,7 +127,7 @@ function Scheduler({ stats }) {
       <div><dt>Leader</dt><dd class="mono">${stats.leader ?? "none"}</dd></div>
       <div><dt>Epoch</dt><dd>${count(stats.epoch)}</dd></div>
       <div><dt>Last tick</dt><dd><${Time} at=${stats.last_tick_at} form="both" /></dd></div>
-      <div><dt>Watermark</dt><dd><${Time} at=${stats.watermark} form="both" /></dd></div>
+      <div><dt>Watermark: no job is left before</dt><dd><${Time} at=${stats.watermark} form="local" /></dd></div>
       <div><dt>Open buckets below it</dt><dd>${count(stats.open_buckets)}</dd></div>
       <div><dt>Clock off by</dt><dd>${duration(stats.skew_ms)}</dd></div>
     </dl>

@@ -39,6 +39,11 @@ export function coveredMilliseconds({ start, coveredSince, now, step }) {
   return Math.max(now - Math.max(start, coveredSince), step);
 }
 
+/** Return the sum of what each queue counts under `name`; null where one of them was not counted. */
+export function sumOf(queues, name) {
+  return queues.reduce((all, queue) => (all === null || queue[name] === null ? null : all + queue[name]), 0);
+}
+
 /** Return where the bins begin and end, in milliseconds. */
 export function spanOf({ start, step, count }) {
   return [start, start + step * count];

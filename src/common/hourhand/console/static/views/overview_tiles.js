@@ -1,11 +1,11 @@
 // The figures of the overview that one looks at first.
 import { html } from "../lib/html.js";
 import { count, duration, percent } from "../lib/format.js";
-import { coveredMilliseconds, endsSeries } from "./overview_sample.js";
+import { coveredMilliseconds, endsSeries, sumOf } from "./overview_sample.js";
 
 /** A row of figures: of the queues now, and of the sample's attempts in the window of `bins`. */
 export function Tiles({ stats: { queues, lateness }, jobs, bins }) {
-  const sum = (name) => queues.reduce((all, queue) => all + queue[name], 0);
+  const sum = (name) => sumOf(queues, name);
   const ends = endsSeries(jobs, bins);
   const [good, bad] = [total(ends.good), total(ends.bad)];
   const all = good + bad;

@@ -78,8 +78,9 @@ function Actions({ schedule, refresh }) {
 }
 
 function Summary({ schedule }) {
-  const { note, timezone } = schedule;
+  const { broken_reason: broken, note, timezone } = schedule;
   return html`<section class="card" aria-label="How it stands"><div class="card-body">
+    ${broken && html`<p class="schedule-note"><${Badge} tone="bad">Broken<//>${" "}<bdi>${visible(broken)}</bdi></p>`}
     ${note && html`<p class="schedule-note">
       <${Badge} tone=${schedule.paused ? "warning" : "neutral"}>Note<//>${" "}<bdi>${visible(note)}</bdi></p>`}
     <dl class="facts">

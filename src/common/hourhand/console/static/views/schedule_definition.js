@@ -17,6 +17,7 @@ const STATE_FIELDS = [
   "paused",
   "paused_at",
   "next_at",
+  "broken_reason",
   "last_occurrence",
   "occurrences_made",
   "backfills",

@@ -93,7 +93,10 @@ function Outcome({ row }) {
       <${Badge} tone="quiet" shape="slash">${many}skipped: ${visible(row.reason)}<//>
       <span class="muted small">${visible(reasonWords(row.reason))}</span></span>`;
   }
-  if (row.job) return html`<${StatusBadge} status=${row.job.status} />`;
+  if (row.job) {
+    return html`<span class="occurrence-outcome"><${StatusBadge} status=${row.job.status} />
+      ${row.skipped_first && html`<span class="muted small">skipped first: ${visible(row.skipped_first)}</span>`}</span>`;
+  }
   return html`<span class="muted">its job is kept no more</span>`;
 }
 

@@ -6,6 +6,7 @@ import { shorten, utc, visible } from "../lib/format.js";
 const STATES = {
   active: { tone: "good", shape: "clock", word: "Active" },
   paused: { tone: "warning", shape: "pause", word: "Paused" },
+  broken: { tone: "bad", shape: "cross", word: "Broken" },
   ended: { tone: "quiet", shape: "slash", word: "Ended" },
 };
 
@@ -41,7 +42,7 @@ const REASONS = {
   deleted: "The schedule was deleted before it started",
 };
 
-/** The state of a schedule: active, paused or ended. */
+/** The state of a schedule: active, paused, broken or ended. */
 export function ScheduleBadge({ status }) {
   const { tone, shape, word } = STATES[status] ?? { tone: "neutral", shape: "question", word: status };
   return html`<${Badge} tone=${tone} shape=${shape}>${word}<//>`;

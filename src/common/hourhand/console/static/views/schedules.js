@@ -23,7 +23,7 @@ export const routes = [
 const SCHEDULES_A_PAGE = 100;
 const REFRESH_MILLISECONDS = 5000;
 const NOTE_CHARACTERS = 80;
-const STATES = [["", "any"], ["active", "active"], ["paused", "paused"], ["ended", "ended"]];
+const STATES = [["", "any"], ["active", "active"], ["paused", "paused"], ["broken", "broken"], ["ended", "ended"]];
 
 function SchedulesView({ query }) {
   const cursor = query.get("cursor");

@@ -1,0 +1,80 @@
+"""``hourhand resweep``: let the sweep read buckets again that it had closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hourhand.cli.exits import NOT_FOUND, REFUSED
+from hourhand.cli.output.tables import facts
+from hourhand.cli.output.times import Times
+from hourhand.cli.reading import read_time_ago
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from hourhand.client import Resweep
+
+SinceOption = Annotated[
+    # To Typer a union of types would be none.
+    Any,
+    typer.Option(
+        "--since",
+        parser=read_time_ago,
+        metavar="TIME|AGO",
+        help="Read every bucket again from this time, or from so long ago: 35d. At most 40 days.",
+    ),
+]
+
+_STATES = {
+    "none": "none was requested",
+    "requested": "requested; the next tick begins it",
+    "running": "running",
+    "done": "done",
+}
+
+
+@verb(example="hourhand resweep --since 35d", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
+def resweep(session: Session, since: SinceOption = None) -> None:
+    """Let the scheduler look for jobs again in the past; without --since, show how far it is.
+
+    The scheduler reads a minute of the past no more once no job of it is left. After a restore of
+    the tables jobs may be there again: a resweep finds them. It takes one tick or several, current
+    jobs come first, and it changes nothing but which minutes are read. It can be repeated. See
+    docs/runbook.md, "Restore".
+    """
+    if since is None:
+        found = session.client.resweep_progress()
+    else:
+        found = session.client.resweep(_instant(since, session.times.now))
+    if session.is_json:
+        session.print_json(found.raw)
+    else:
+        session.print(facts(_facts(found, session.times)))
+
+
+def _instant(since: datetime | timedelta, now: datetime) -> datetime:
+    return now - since if isinstance(since, timedelta) else since
+
+
+def _facts(found: Resweep, times: Times) -> Iterator[tuple[str, str]]:
+    yield "resweep", _STATES.get(found.state, found.state)
+    if found.since is not None:
+        yield "since", times.full(found.since)
+    if found.requested_at is not None:
+        yield "requested", times.full(found.requested_at)
+    if found.state == "running" and found.watermark is not None and found.until is not None:
+        yield "progress", _progress(found.since, found.watermark, found.until, times)
+
+
+def _progress(since: datetime | None, watermark: datetime, until: datetime, times: Times) -> str:
+    """Return how far it is. A minute that shows a job stays open, and is counted as read."""
+    whole = until - (since or watermark)
+    share = (watermark - (since or watermark)) / whole if whole else 1.0
+    return (
+        f"{max(0, int(share * 100))} %: read to {times.absolute(watermark)} of "
+        f"{times.absolute(until)}"
+    )
