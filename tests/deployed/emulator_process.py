@@ -24,6 +24,14 @@ OF_A_BATCH = {
 STATEMENT = re.compile(r'(?P<verb>UPDATE|INSERT INTO) "(?P<table>[^"]+)" ')
 OF_A_VERB = {"UPDATE": "dynamodb:PartiQLUpdate", "INSERT INTO": "dynamodb:PartiQLInsert"}
 
+ONE_ALIAS = re.compile(r"/functions/[^/]+/aliases/[^/]+/?$")
+OF_ONE_ALIAS = {
+    "GET": "lambda:GetAlias",
+    "PUT": "lambda:UpdateAlias",
+    "DELETE": "lambda:DeleteAlias",
+}
+"""By method. ministack takes all of them for a list of aliases."""
+
 
 def tell_denials() -> None:
     """Print a line for each request that is refused for its credentials or its rights.
@@ -47,7 +55,7 @@ def tell_denials() -> None:
     evaluator.enforce = enforce_and_tell
 
 
-def judge_batches_as_aws() -> None:
+def judge_actions_as_aws() -> None:
     """Ask for the rights that AWS asks for, where ministack asks for some that do not exist.
 
     A PartiQL batch needs PartiQLUpdate or PartiQLInsert on the table of each statement (DynamoDB
@@ -56,10 +64,12 @@ def judge_batches_as_aws() -> None:
     actions: Any = importlib.import_module("ministack.core.iam_actions")
     action_of, resource_of = actions.extract_iam_action, actions.extract_resource_arn
 
-    def action_as_aws(*arguments: Any) -> Any:
-        action = action_of(*arguments)
+    def action_as_aws(service: str, method: str, path: str, *rest: Any) -> Any:
+        if service == "lambda" and ONE_ALIAS.search(path):
+            return OF_ONE_ALIAS[method]
+        action = action_of(service, method, path, *rest)
         if action == "dynamodb:BatchExecuteStatement":
-            (body,) = (each for each in arguments if isinstance(each, bytes))
+            _headers, body, _parameters = rest
             return OF_A_VERB[_told(body, "verb")]
         return OF_A_BATCH.get(action, action)
 
@@ -151,7 +161,7 @@ if __name__ == "__main__":
     end_with_parent()
     keep_the_log_short()
     tell_denials()
-    judge_batches_as_aws()
+    judge_actions_as_aws()
     simulate_roles_with_a_path()
     take_metric_math()
     importlib.import_module("ministack.app").main()

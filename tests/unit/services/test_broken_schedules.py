@@ -19,6 +19,7 @@ from hourhand.domain.schedules import (
     ScheduleDefinition,
 )
 from hourhand.services import schedule_sweep
+from hourhand.services.backfill_work import BackfillWork
 from hourhand.testing import START, Faults
 from tests.unit.services.schedule_bench import Bench, define
 from tests.unit.services.schedule_views import stored
@@ -47,6 +48,27 @@ def break_definition(world: World, name: str = "s") -> Schedule:
     )
     world.schedules.write(after, previous=schedule.sequence)
     return after
+
+
+def begin_backfill(world: World, name: str, definition: str) -> None:
+    """Let a schedule have a backfill of nine times, of which nothing is made yet."""
+    schedule = stored(world, name)
+    backfill = Backfill(
+        id="b",
+        schedule_id=name,
+        sequence=1,
+        write_id="w",
+        definition=definition,
+        start=START - timedelta(minutes=9),
+        end=START,
+        total=9,
+        created_at=START,
+    )
+    world.schedules.write_backfill(backfill, previous=None)
+    due = replace(
+        schedule, sequence=schedule.sequence + 1, write_id="x", backfills=("b",), next_at=START
+    )
+    world.schedules.write(due, previous=schedule.sequence)
 
 
 def visit(world: World, faults: Faults | None = None, **fields: Any) -> Schedule:
@@ -126,29 +148,65 @@ def test_a_backfill_that_cannot_be_computed_stops_neither_its_schedule_nor_anoth
     world: World,
 ) -> None:
     world.put_schedule("s", expression="* * * * *")
-    schedule = stored(world)
-    backfill = Backfill(
-        id="b",
-        schedule_id="s",
-        sequence=1,
-        write_id="w",
-        definition="broken",
-        start=START - timedelta(hours=1),
-        end=START,
-        total=9,
-        created_at=START,
-    )
     world.schedules.put_definition("s", "broken", define(BAD))
-    world.schedules.write_backfill(backfill, previous=None)
-    due = replace(
-        schedule, sequence=schedule.sequence + 1, write_id="x", backfills=("b",), next_at=START
-    )
-    world.schedules.write(due, previous=schedule.sequence)
+    begin_backfill(world, "s", "broken")
     world.advance(60)
     world.tick()
     assert stored(world).cursor == world.clock.now() + LOOK_AHEAD
     assert stored(world).backfills == ("b",)
     assert any("A backfill stands still" in each for each in world.telemetry.sentences)
+
+
+@pytest.mark.parametrize(("most", "are_last"), [(100, True), (1, False)])
+def test_so_many_backfills_are_left_until_every_schedule_had_its_visit(
+    world: World, monkeypatch: pytest.MonkeyPatch, most: int, are_last: bool
+) -> None:
+    monkeypatch.setattr(schedule_sweep, "MAX_LEFT_FOR_LAST", most)
+    names = [f"s{number}" for number in range(9)]
+    for name in names:
+        world.put_schedule(name, expression="* * * * *")
+        begin_backfill(world, name, stored(world, name).definition)
+    plain = [f"p{number}" for number in range(9)]
+    for name in plain:
+        world.put_schedule(name, expression="* * * * *")
+        world.api.schedules.recompute(name, actor="test")
+    world.advance(60)
+    reached = world.clock.now() + LOOK_AHEAD
+    seen: list[bool] = []
+    step = BackfillWork.step
+
+    def look_and_step(*given: Any, **named: Any) -> Any:
+        seen.append(all(stored(world, name).cursor == reached for name in plain))
+        return step(*given, **named)
+
+    monkeypatch.setattr(BackfillWork, "step", look_and_step)
+    world.tick()
+    assert (len(seen), all(seen)) == (len(names), are_last)
+    assert {stored(world, name).cursor for name in names} == {reached}
+
+
+def test_a_backfill_for_which_there_was_no_time_comes_before_those_that_had_some(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.put_schedule("s", expression="* * * * *")
+    begin_backfill(world, "s", stored(world).definition)
+    world.advance(60)
+    sweep, now = world.scheduler.scheduling.schedule_sweep, world.clock.now()
+    # One question for each shard, and one for the visit; the next one is before the backfill.
+    left = iter(range(9))
+    sweep.run(now=now, horizon=now + LOOK_AHEAD, may_go_on=lambda: next(left, None) is not None)
+    assert (stored(world).next_at, stored(world).cursor) == (START, now + LOOK_AHEAD)
+    stepped: list[str] = []
+
+    def note(
+        _work: BackfillWork, schedule: Schedule, _: Any, backfill: Backfill, **_named: Any
+    ) -> Any:
+        stepped.append(schedule.id)
+        return backfill, ()
+
+    monkeypatch.setattr(BackfillWork, "step", note)
+    sweep.run(now=now, horizon=now + LOOK_AHEAD, may_go_on=lambda: True)
+    assert (stepped, stored(world).next_at) == (["s"], now)
 
 
 # --- long searches ---
@@ -189,7 +247,7 @@ def test_a_search_that_a_change_wants_is_left_to_the_next_tick(world: World) -> 
 def test_searches_of_one_tick_are_bounded(
     world: World, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(schedule_sweep, "MAX_SEARCHES", most)
+    monkeypatch.setattr(schedule_sweep, "MAX_LEFT_FOR_LAST", most)
     for name in ("a", "b"):
         world.put_schedule(name, **SELDOM)
         world.api.schedules.recompute(name, actor="test")

@@ -461,10 +461,9 @@ def test_a_backfill_waits_for_the_next_visit_where_this_one_has_no_time_left(
         now=now,
         horizon=now + timedelta(seconds=300),
         actor="tick",
-        may_go_on=lambda: False,
     )
-    after = visitor.finish(begun, now=now, actor="tick")
-    assert (steps.seen, after.backfills, after.next_at) == ([], ("b", "gone"), now)
+    after = visitor.finish(begun, now=now, actor="tick", may_go_on=lambda: False)
+    assert (steps.seen, after.backfills, after.next_at) == ([], ("b", "gone"), schedule.next_at)
 
 
 def test_a_backfill_that_is_done_is_dropped(world: World) -> None:

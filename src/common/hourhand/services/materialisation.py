@@ -16,7 +16,7 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.journal import RING_ENTRIES, RING_ENTRIES_LEFT
 from hourhand.domain.model import Job
 from hourhand.domain.occurrences import MAX_CATCH_UP, Decision, decide, search_on
-from hourhand.domain.rule import BadExpression, Work
+from hourhand.domain.rule import BadExpression
 from hourhand.domain.schedules import (
     Backfill,
     JournalEntry,
@@ -66,15 +66,13 @@ class BackfillSteps(Protocol):
 class Visit:
     """A visit under way: what was decided, and the jobs that were put for it.
 
-    ``rest`` is the schedule without the journal entries that went to a page. ``work``: what it has
-    spent of its own, which no other visit touches.
+    ``rest`` is the schedule without the journal entries that went to a page.
     """
 
     schedule: Schedule
     rest: Schedule
     definition: ScheduleDefinition
     decision: Decision
-    work: Work
     made: tuple[tuple[Job, bool], ...] = ()
 
 
@@ -132,7 +130,7 @@ class Materialiser:
         try:
             recurrence = self.recurrences.of(definition)
         except BadExpression as error:
-            return self._break(schedule, definition, error, work)
+            return self._break(schedule, definition, error)
         room = self._room(schedule, definition, now)
         rest = spill(self.schedules, schedule, self.timings)
         decision = decide(
@@ -157,17 +155,27 @@ class Materialiser:
                 # It stood still: what it decided another visit decided meanwhile.
                 self.telemetry.count("schedule_visits_outdated")
                 rest = current or schedule
-                return Visit(rest, rest, definition, Decision((), rest), work)
+                return Visit(rest, rest, definition, Decision((), rest))
         made = self.occurrence_jobs.put(schedule, definition, decision.orders, now=now, actor=actor)
-        return Visit(schedule, rest, definition, decision, work, tuple(made))
+        return Visit(schedule, rest, definition, decision, tuple(made))
 
     def send(self, visits: Sequence[Visit], actor: str) -> None:
         """Send the messages of several visits, ten to a request."""
         self.occurrence_jobs.send([made for visit in visits for made in visit.made], actor)
 
-    def finish(self, visit: Visit, *, now: datetime, actor: str) -> Schedule:
-        """Store what was decided; return the schedule as it stands then. Raises as `visit`."""
-        after = self._work_off_backfills(visit, now, actor)
+    def finish(
+        self,
+        visit: Visit,
+        *,
+        now: datetime,
+        actor: str,
+        may_go_on: Callable[[], bool] = _always,
+    ) -> Schedule:
+        """Take a step of its backfills, and store what was decided; return the schedule as it is.
+
+        Raises as `visit`.
+        """
+        after = self._work_off_backfills(visit, now, actor, may_go_on)
         if after == visit.schedule:
             return after
         return self._store(visit, after)
@@ -196,7 +204,6 @@ class Materialiser:
         schedule: Schedule,
         definition: ScheduleDefinition,
         error: BadExpression,
-        work: Work,
     ) -> Visit:
         """Mark a schedule whose nominal times cannot be computed: it is not visited for them.
 
@@ -212,7 +219,7 @@ class Materialiser:
                 schedule_id=schedule.id,
                 reason=decided.broken,
             )
-        return Visit(schedule, schedule, definition, Decision((), decided), work)
+        return Visit(schedule, schedule, definition, Decision((), decided))
 
     def _room(self, schedule: Schedule, definition: ScheduleDefinition, now: datetime) -> int:
         """Return how many missed jobs may be made under the policy ``all``."""
@@ -223,13 +230,18 @@ class Materialiser:
         in_line = self.occurrence_jobs.count_in_line(slots, now=now, enough=MAX_CATCH_UP)
         return max(0, MAX_CATCH_UP - in_line)
 
-    def _work_off_backfills(self, visit: Visit, now: datetime, actor: str) -> Schedule:
+    def _work_off_backfills(
+        self, visit: Visit, now: datetime, actor: str, may_go_on: Callable[[], bool]
+    ) -> Schedule:
         schedule = visit.decision.schedule
-        active = []
+        work = self.recurrences.work(may_go_on)
+        active, due_again = [], visit.schedule.next_at
         for backfill_id in schedule.backfills:
             goes_on = True
             try:
-                if visit.work.look_at_time():
+                if work.look_at_time():
+                    # Where there was no time, it stays due since then: before those that had some.
+                    due_again = now
                     goes_on = self._work_off(schedule, backfill_id, now, actor)
             except WrittenByNewer as newer:
                 # It stands still until it is known again; the schedule does not wait for it.
@@ -245,7 +257,7 @@ class Materialiser:
                 active.append(backfill_id)
         if tuple(active) != schedule.backfills:
             schedule = replace(schedule, backfills=tuple(active))
-        return replace(schedule, next_at=now) if active else schedule
+        return replace(schedule, next_at=due_again or now) if active else schedule
 
     def _work_off(self, schedule: Schedule, backfill_id: str, now: datetime, actor: str) -> bool:
         """Make the next jobs of a backfill; whether there is more to come."""

@@ -28,8 +28,9 @@ PAGE = 100
 VISITS_AT_ONCE = 10
 """Visits whose messages are sent together: one call of SQS takes as many."""
 
-MAX_SEARCHES = 100
-"""Long searches of one tick; what is left of them is done when their schedules are due."""
+MAX_LEFT_FOR_LAST = 100
+"""Backfills, and long searches, that one tick leaves until every schedule had its visit. What is
+beyond them is done at once, or when its schedule is due."""
 
 MAX_PAGES = 1_000
 """Pages of one shard in one tick; the rest is due at the next one, too."""
@@ -39,14 +40,15 @@ MAX_PAGES = 1_000
 class VisitCounts:
     """What a pass over the due schedules did.
 
-    ``unfinished``: visits whose search for the next nominal time is long, and the schedules as they
-    were stored.
+    ``backfilling``: visits of schedules with backfills. ``unfinished``: visits whose search for the
+    next nominal time is long, and the schedules as they were stored.
     """
 
     visited: int = 0
     failed: int = 0
     recomputed: int = 0
     is_complete: bool = True
+    backfilling: list[Visit] = field(default_factory=list)
     unfinished: list[tuple[Visit, Schedule]] = field(default_factory=list)
 
 
@@ -74,6 +76,7 @@ class ScheduleSweep:
             with self._telling(counts):
                 self._visit_shard(shard, now, horizon, may_go_on, counts)
         with self._telling(counts):
+            self._finish(counts.backfilling, now, may_go_on, counts)
             self._search_on(counts, may_go_on)
         if counts.is_complete:
             with self._telling(counts):
@@ -191,11 +194,25 @@ class ScheduleSweep:
                     )
                 )
         materialiser.send(visits, ACTOR)
+        at_once: list[Visit] = []
+        for visit in visits:
+            can_wait = bool(visit.decision.schedule.backfills)
+            can_wait = can_wait and len(counts.backfilling) < MAX_LEFT_FOR_LAST
+            (counts.backfilling if can_wait else at_once).append(visit)
+        self._finish(at_once, now, may_go_on, counts)
+
+    def _finish(
+        self,
+        visits: Sequence[Visit],
+        now: datetime,
+        may_go_on: Callable[[], bool],
+        counts: VisitCounts,
+    ) -> None:
         for visit in visits:
             with self._told(visit.schedule.id, counts):
-                after = materialiser.finish(visit, now=now, actor=ACTOR)
+                after = self.materialiser().finish(visit, now=now, actor=ACTOR, may_go_on=may_go_on)
                 counts.visited += 1
-                if visit.decision.must_search_on and len(counts.unfinished) < MAX_SEARCHES:
+                if visit.decision.must_search_on and len(counts.unfinished) < MAX_LEFT_FOR_LAST:
                     counts.unfinished.append((visit, after))
 
     @contextmanager
