@@ -67,8 +67,12 @@ _TOTAL = re.compile(r"^\| \*\*in all\*\* \| \| \*\*([\d.,]+)\*\* \|$", re.M)
 TABLES = [table for table in _section("Costs").split("\n\n") if _PRICED.search(table)]
 
 
-def _computed(arithmetic: str) -> str:
-    """Add products, of nothing but numbers, x, / and +; return dollars and cents."""
+def _in_cents(dollars: Decimal) -> str:
+    return str(dollars.quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def _computed(arithmetic: str) -> Decimal:
+    """Add products, of nothing but numbers, x, / and +; return dollars."""
     total = Decimal(0)
     for product in arithmetic.replace(",", "").split("+"):
         (_, value), *rest = re.findall(r"([x/]?)\s*([\d.]+)", product)
@@ -76,7 +80,7 @@ def _computed(arithmetic: str) -> str:
         for sign, number in rest:
             made = made * Decimal(number) if sign == "x" else made / Decimal(number)
         total += made
-    return str(total.quantize(Decimal("0.01"), ROUND_HALF_UP))
+    return total
 
 
 def test_the_page_has_the_tables_of_costs_that_are_checked() -> None:
@@ -88,15 +92,15 @@ def test_the_page_has_the_tables_of_costs_that_are_checked() -> None:
     ("_what", "arithmetic", "dollars"), dict.fromkeys(_PRICED.findall(_section("Costs")))
 )
 def test_a_price_is_what_its_arithmetic_makes(_what: str, arithmetic: str, dollars: str) -> None:
-    assert dollars == _computed(arithmetic)
+    assert dollars == _in_cents(_computed(arithmetic))
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_total_is_the_sum_of_its_rows(table: str) -> None:
+def test_a_total_is_the_sum_of_its_rows_before_they_are_rounded(table: str) -> None:
     totals = _TOTAL.findall(table)
-    rows = [Decimal(dollars) for _, _, dollars in _PRICED.findall(table)]
+    rows = [_computed(arithmetic) for _, arithmetic, _ in _PRICED.findall(table)]
 
-    assert totals in ([], [str(sum(rows))])
+    assert totals in ([], [_in_cents(sum(rows, Decimal(0)))])
 
 
 # --- commands -----------------------------------------------------------------------------------
