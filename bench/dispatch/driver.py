@@ -66,13 +66,19 @@ def _measured(engine: Any, options: argparse.Namespace) -> dict[str, Any]:
         profile = cProfile.Profile()
         profile.enable()
     before, began = _cpu_seconds(), time.perf_counter()
-    sent = engine.run(options.shard)
+    read, sent = engine.run(options.shard)
     seconds, cpu = time.perf_counter() - began, _cpu_seconds() - before
     if profile is not None:
         profile.disable()
         profile.dump_stats(options.profile)
     kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"sent": sent, "seconds": seconds, "cpu_seconds": cpu, "peak_mib": kib / 1024}
+    return {
+        "read": read,
+        "sent": sent,
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "peak_mib": kib / 1024,
+    }
 
 
 def _cpu_seconds() -> float:

@@ -88,7 +88,7 @@ def main() -> None:
         engine = Engine(load, {name: f"{endpoint}/1/bench-{name}" for name in QUEUES}, "batch")
     before = time.process_time()
     with sampled(PARTS) as found:
-        sent = engine.run(range(SHARDS))
+        _, sent = engine.run(range(SHARDS))
     cpu_us = (time.process_time() - before) / sent * 1e6
     print(json.dumps({"found": found, "cpu_us": cpu_us}), flush=True)
 

@@ -39,13 +39,14 @@ class Engine:
             may_go_on=lambda: True,
         )
 
-    def run(self, shards: Sequence[int]) -> int:
-        """Sweep every bucket of ``shards``; return how many jobs were sent.
+    def run(self, shards: Sequence[int]) -> tuple[int, int]:
+        """Sweep every bucket of ``shards``; return how many jobs were read, and how many were sent.
 
-        What fails is left, as a tick leaves it to the next one.
+        What fails is left, as a tick leaves it to the next one: a page of the index that was not
+        answered, too, with all that is behind it in its shard.
         """
         for bucket in self._load.buckets():
             for shard in shards:
                 self.sweep.read_shard(bucket, shard)
         self.sweep.settle()
-        return self.sweep.counts.dispatched
+        return self.sweep.counts.entries, self.sweep.counts.dispatched

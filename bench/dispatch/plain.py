@@ -37,14 +37,15 @@ class PlainLoop:
         self._url = queue_urls["medium"]
         self._pool = ThreadPoolExecutor(THREADS)
 
-    def run(self, shards: Sequence[int]) -> int:
-        """Sweep every bucket of ``shards``; return how many jobs were sent."""
-        sent = 0
+    def run(self, shards: Sequence[int]) -> tuple[int, int]:
+        """Sweep every bucket of ``shards``; return how many jobs were read, and how many sent."""
+        read, sent = 0, 0
         for bucket in self._load.buckets():
             for shard in shards:
                 for job_ids in self._pages(f"{bucket}.{shard}"):
+                    read += len(job_ids)
                     sent += self._dispatch(self._read(job_ids))
-        return sent
+        return read, sent
 
     def _pages(self, partition: str) -> Iterator[list[str]]:
         asked: dict[str, Any] = {
