@@ -104,7 +104,7 @@ e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, u
 	$(BIN)/python -m pytest tests/deployed -x -v --tb=short --show-capture=no \
 	  -o log_cli=true -o log_cli_level=INFO -o log_cli_format='%(asctime)s %(message)s' -o log_cli_date_format=%H:%M:%S
 
-prove: setup emulator spin boto3 ## Run the whole proof, up to an hour, and write docs/reliability.md; ONLY="wire model" runs some of it
+prove: setup emulator spin boto3 ## Run the whole proof, up to 90 minutes, and write docs/reliability.md; ONLY="wire model" runs some of it
 	$(BIN)/python -m tests.proof $(ONLY)
 
 rehearse: setup ## Rehearse a failure of docs/runbook.md on the local cloud: NAME=...; without it, list them

@@ -1,7 +1,7 @@
 """Run the whole proof, and write what it found to docs/reliability.md.
 
-    make prove                      all of it, in up to an hour on two cores
-    make prove ONLY="wire model"    some parts; the page is left as it is
+    make prove                      all of it, in up to 90 minutes on two cores
+    make prove ONLY="wire model"    some parts; the page keeps what it has of the others
 
 Ends with 1 where anything was violated, a part failed, or one or all of them took too long.
 """
@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.proof import kept
 from tests.proof.ending import end_group, unwind_on_sigterm
 from tests.proof.figures import FIGURES_FLAG, Findings
+from tests.proof.kept import RESULTS
 from tests.proof.parts import PARTS, Part
-from tests.proof.report import TIMED_OUT, Ended, page, too_long
+from tests.proof.report import TIMED_OUT, Ended, Ran, Whole, page, too_long
 from tests.proof.setting import setting
 
 ROOT = Path(__file__).parents[2]
@@ -67,15 +69,17 @@ def main() -> int:
     parts = [part for part in PARTS if not given.only or part.name in given.only]
     SCRATCH.mkdir(parents=True, exist_ok=True)
     # Before it begins: what is changed meanwhile is not what ran.
-    ran_on = setting()
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    ran = Ran(day=day, machine=_machine(), setting=setting())
     began = time.monotonic()
-    ended = _run(parts)
+    ended = _run(parts, ran)
     seconds = time.monotonic() - began
     _summarise(ended, seconds)
+    kept.keep(ended, RESULTS)
     if len(parts) == len(PARTS):
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        PAGE.write_text(page(ended, day=day, machine=_machine(), seconds=seconds, setting=ran_on))
-        _say(f"The figures are in {PAGE.relative_to(ROOT)}.")
+        kept.keep_whole(Whole(day=day, commit=ran.commit, seconds=round(seconds, 1)), RESULTS)
+    PAGE.write_text(page(kept.read(PARTS, RESULTS), kept.read_whole(RESULTS)))
+    _say(f"The figures are in {PAGE.relative_to(ROOT)}.")
     if too_long(seconds):
         _say(too_long(seconds))
         return 1
@@ -85,13 +89,16 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.proof",
-        description="Run the proof; all of it writes docs/reliability.md.",
+        description="Run the proof, and write what it found to docs/reliability.md.",
         epilog="\n".join(f"  {part.name:<14}{part.title}" for part in PARTS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [part.name for part in PARTS]
     parser.add_argument(
-        "only", nargs="*", metavar="PART", help="only these; the page is left as it is"
+        "only",
+        nargs="*",
+        metavar="PART",
+        help="only these; the page keeps what it has of the others",
     )
     given = parser.parse_args()
     unknown = [name for name in given.only if name not in names]
@@ -100,7 +107,7 @@ def _parse() -> argparse.Namespace:
     return given
 
 
-def _run(parts: Sequence[Part]) -> list[Ended]:
+def _run(parts: Sequence[Part], ran: Ran) -> list[Ended]:
     """Run them side by side as far as the cores reach; return them in the order of ``parts``."""
     waiting, running = list(parts), list[Running]()
     ended: dict[str, Ended] = {}
@@ -115,7 +122,7 @@ def _run(parts: Sequence[Part]) -> list[Ended]:
                     running.append(_start(part))
             time.sleep(SECONDS_BETWEEN_LOOKS)
             for one in list(running):
-                done = _look(one)
+                done = _look(one, ran)
                 if done is not None:
                     running.remove(one)
                     ended[one.part.name] = done
@@ -150,7 +157,7 @@ def _start(part: Part) -> Running:
     return Running(part, process, began)
 
 
-def _look(one: Running) -> Ended | None:
+def _look(one: Running, ran: Ran) -> Ended | None:
     """Return how a part ended, if it did or had to."""
     seconds = time.monotonic() - one.began
     exit_code = one.process.poll()
@@ -160,7 +167,7 @@ def _look(one: Running) -> Ended | None:
     if exit_code is None:
         return None
     findings = Findings.read(one.findings) if one.findings.exists() else None
-    ended = Ended(one.part, seconds, exit_code, findings)
+    ended = Ended(one.part, seconds, exit_code, findings, ran)
     _say(f"  {one.part.name}: {_verdict(ended)} after {seconds / 60:.1f} min")
     if not ended.holds:
         lines = one.log.read_text(errors="replace").splitlines()[-LINES_SHOWN:]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 FIGURES_FLAG = "--figures"
 
@@ -46,7 +48,11 @@ class Findings:
     @classmethod
     def read(cls, path: Path) -> Findings:
         """Return what `write` wrote."""
-        stored = json.loads(path.read_text())
+        return cls.of(json.loads(path.read_text()))
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Findings:
+        """Return the findings that ``stored`` holds, as `dataclasses.asdict` makes it."""
         return cls(**{**stored, "figures": [Figure(**one) for one in stored["figures"]]})
 
 

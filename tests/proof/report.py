@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from tests.proof.figures import Findings
 from tests.proof.parts import Part
 
-MINUTES_IN_ALL = 60
-"""How long the whole proof may take; one that takes longer is run by nobody."""
+MINUTES_IN_ALL = 90
+"""How long the whole proof may take on two cores; beyond that, people stop running it."""
 
 TIMED_OUT = 124
 """The exit code of a part that was ended at its limit."""
 
 INTRODUCTION = """# Reliability, measured
 
-This page is written by `make prove`, which takes up to an hour on two cores; do not edit it. It
+This page is written by `make prove`, which takes up to 90 minutes on two cores; do not edit it. It
 says what was tried to make Hourhand lose a job, run one early, let two owners commit one, or start
-one late, and what came of it. Each table names the command that gives its figures again. What is
-promised, and which code keeps it, is in [ARCHITECTURE.md](../ARCHITECTURE.md); what to do when
-something breaks, in [the runbook](runbook.md).
+one late, and what came of it. Each table names the command that gives its figures again, and the
+first one the commit on which each part ran last. What is promised, and which code keeps it, is in
+[ARCHITECTURE.md](../ARCHITECTURE.md); what to do when something breaks, in
+[the runbook](runbook.md).
 """
 
 
@@ -37,6 +38,29 @@ WHAT_IT_IS_NOT = """## What this does not show
 """
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ran:
+    """When and on what a part ran. ``machine`` in a few words; ``setting``: names and values."""
+
+    day: str
+    machine: str
+    setting: Sequence[tuple[str, str]] = ()
+
+    @property
+    def commit(self) -> str:
+        """The commit, and whether anything was changed that is in none."""
+        return dict(self.setting).get("commit", "unknown")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Whole:
+    """A run of all parts together."""
+
+    day: str
+    commit: str
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A part that came to its end. ``findings`` is absent where it left none."""
@@ -45,6 +69,7 @@ class Ended:
     seconds: float
     exit_code: int
     findings: Findings | None
+    ran: Ran
 
     @property
     def holds(self) -> bool:
@@ -69,49 +94,41 @@ def too_long(seconds: float) -> str:
     return f"It took {seconds / 60:.1f} minutes, more than the {MINUTES_IN_ALL} that it may take."
 
 
-def page(
-    ended: Sequence[Ended],
-    *,
-    day: str,
-    machine: str,
-    seconds: float,
-    setting: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Return the page.
-
-    ``machine``: what it ran on, in words; ``setting``: the same in detail; ``seconds``: how long
-    it all took.
-    """
+def page(ended: Sequence[Ended], whole: Whole | None) -> str:
+    """Return the page: how each part ended last, and how long all took when they ran together."""
     broken = [one for one in ended if not one.holds]
     verdict = (
         f"**All {len(ended)} parts hold.**"
         if not broken
         else f"**Violated: {', '.join(one.part.title for one in broken)}.**"
     )
-    if too_long(seconds):
-        verdict += f" **{too_long(seconds)}**"
-    head = f"{verdict} Run on {day} on {machine}; {seconds / 60:.0f} minutes in all.\n"
+    newest = max((one.ran for one in ended), key=lambda ran: ran.day)
+    head = f"{verdict} The last ran on {newest.day} on {newest.machine}."
+    if whole is not None:
+        minutes = whole.seconds / 60
+        head += f" All of them together took {minutes:.0f} minutes ({whole.day}, {whole.commit})."
+        if too_long(whole.seconds):
+            head += f" **{too_long(whole.seconds)}**"
     sections = (_section(one) for one in ended)
-    return "\n".join(
-        [INTRODUCTION, head, _verdicts(ended), _setting(setting), WHAT_IT_IS_NOT, *sections]
-    )
+    tables = [_verdicts(ended), _setting(newest.setting)]
+    return "\n".join([INTRODUCTION, f"{head}\n", *tables, WHAT_IT_IS_NOT, *sections])
 
 
 def _verdicts(ended: Sequence[Ended]) -> str:
-    lines = ["| part | verdict | minutes | command |", "|---|---|---|---|"]
+    lines = ["| part | verdict | minutes | commit | command |", "|---|---|---|---|---|"]
     for one in ended:
         command = (
             one.findings.command if one.findings is not None else f"make prove ONLY={one.part.name}"
         )
         minutes = f"{one.seconds / 60:.1f}"
-        lines.append(f"| {one.part.title} | {one.verdict} | {minutes} | `{command}` |")
+        cells = [one.part.title, one.verdict, minutes, one.ran.commit, f"`{command}`"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
 def _setting(setting: Sequence[tuple[str, str]]) -> str:
-    if not setting:
-        return ""
-    return "\n".join(["| it ran on | |", "|---|---|", *(f"| {n} | {v} |" for n, v in setting), ""])
+    rows = [f"| {name} | {value} |" for name, value in setting if name != "commit"]
+    return "\n".join(["| it ran on | |", "|---|---|", *rows, ""]) if rows else ""
 
 
 def _section(one: Ended) -> str:

@@ -14,7 +14,9 @@ PACKAGES = ("boto3", "moto", "schemathesis", "hypothesis", "pytest")
 EMULATOR_PINS = "constraints-emulator.txt"
 """The emulator has an environment of its own; its version is the one that is pinned."""
 
-PAGE = "docs/reliability.md"
+WRITTEN = ("docs/reliability.md", "tests/proof/results")
+"""What the proof itself writes."""
+
 TOOL_SECONDS = 10
 NOT_THERE = "not installed"
 
@@ -36,8 +38,8 @@ def setting() -> list[tuple[str, str]]:
 
 def _commit() -> str:
     name = _told(["git", "rev-parse", "--short", "HEAD"])
-    # The page of the run before is no change of what runs.
-    changes = _told(["git", "status", "--porcelain", "--", ".", f":!{PAGE}"])
+    # What the run before found is no change of what runs.
+    changes = _told(["git", "status", "--porcelain", "--", ".", *(f":!{path}" for path in WRITTEN)])
     if name is None or changes is None:
         return "unknown"
     return f"{name}, with changes that are in no commit" if changes else f"{name}, nothing changed"

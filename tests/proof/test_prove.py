@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.proof.figures import Findings
 from tests.proof.parts import PARTS, Part
-from tests.proof.report import Ended, page
+from tests.proof.report import Ended, Ran, Whole, page
 
 PART = Part(name="wire", title="Faults on the wire", about="All of them.", minutes=1)
 
@@ -19,15 +19,19 @@ def _findings(*violations: str) -> Findings:
     return findings
 
 
+def _ended(exit_code: int, findings: Findings | None, part: Part = PART) -> Ended:
+    return Ended(part, 75, exit_code, findings, Ran(day="2026-11-21", machine="2 cores"))
+
+
 def _page(*ended: Ended) -> str:
-    return page(ended, day="2026-11-21", machine="2 cores", seconds=3000)
+    return page(ended, Whole(day="2026-11-21", commit="abc1234", seconds=3000))
 
 
 def test_a_part_holds_only_if_it_says_so_and_leaves_its_findings() -> None:
-    assert Ended(PART, 1, 0, _findings()).holds
-    assert not Ended(PART, 1, 0, None).holds
-    assert not Ended(PART, 1, 1, _findings()).holds
-    assert not Ended(PART, 1, 0, _findings("a job was lost")).holds
+    assert _ended(0, _findings()).holds
+    assert not _ended(0, None).holds
+    assert not _ended(1, _findings()).holds
+    assert not _ended(0, _findings("a job was lost")).holds
 
 
 def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -37,8 +41,9 @@ def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_each_figure_with_its_command() -> None:
-    text = _page(Ended(PART, 75, 0, _findings()))
-    assert "**All 1 parts hold.** Run on 2026-11-21 on 2 cores; 50 minutes in all." in text
+    text = _page(_ended(0, _findings()))
+    assert "**All 1 parts hold.** The last ran on 2026-11-21 on 2 cores." in text
+    assert "together took 50 minutes" in text
     assert "`python -m tests.proof.wire` (1 min 15 s)" in text
     assert "| calls | 12,345 |" in text
     assert "| violations | 0 |" in text
@@ -46,7 +51,7 @@ def test_the_page_shows_each_figure_with_its_command() -> None:
 
 
 def test_the_page_says_what_was_violated() -> None:
-    text = _page(Ended(PART, 75, 1, _findings("a job was lost")), Ended(PARTS[0], 1, 3, None))
+    text = _page(_ended(1, _findings("a job was lost")), _ended(3, None, PARTS[0]))
     assert "**Violated: Faults on the wire, A long run.**" in text
     assert "- VIOLATED: a job was lost" in text
     assert "It ended with exit code 3." in text
