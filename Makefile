@@ -15,7 +15,7 @@ EXTRAS := cli,local,dev
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test prove rehearse spin browser bench emulator peers generator boto3 synth bootstrap deploy diff destroy e2e lint types layers format clean
+.PHONY: help setup demo dev test check prove rehearse spin browser bench emulator peers generator boto3 synth bootstrap deploy diff destroy e2e lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,16 +88,19 @@ diff: $(INFRA_STAMP) $(NODE_STAMP) ## Show what a deployment would change
 destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables and bucket stay
 	$(CDK) destroy $(CDK_CONTEXT)
 
-# What asks the same question of every interleaving, crash or input: the quick half of the proof, and
-# what is like it.
-EXHAUSTIVE := tests/proof tests/properties tests/crash/test_every_point.py tests/crash/test_interleavings.py
+SLOW := browser or exhaustive or node or real_time
 
-# The branches of what decides (domain) and acts (services) are all tested; the rest is reported. What
-# is exhaustive runs apart: measuring coverage would double its time, and it adds no line to the others'.
-test: setup generator boto3 $(INFRA_STAMP) $(NODE_IF_THERE) ## Run all tests, with coverage
-	$(BIN)/python -m pytest $(EXHAUSTIVE:%=--ignore=%) -n $(WORKERS) --cov --cov-report=term
+# The branches of what decides (domain) and acts (services) are all tested, by these tests alone.
+test: setup generator boto3 ## Run the tests of every day, in about four minutes, with coverage
+	$(BIN)/python -m pytest -m "not ($(SLOW))" -n $(WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
-	$(BIN)/python -m pytest $(EXHAUSTIVE) -n $(WORKERS) --dist worksteal
+
+# What .ci/run calls. What is exhaustive is shared out as it comes: its tests take a second or a minute.
+check: test lint types $(INFRA_STAMP) $(NODE_IF_THERE) ## Run everything: test, lint, types, then what takes long
+	$(BIN)/python -m pytest -m "node or browser or real_time" -n $(WORKERS)
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m exhaustive -n $(WORKERS) --dist worksteal
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest tests/properties -n $(WORKERS) --dist worksteal
+	$(MAKE) e2e
 
 # The stock command line deploys the very same app to the emulator; see tests/deployed/.
 e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, update and destroy it; first without IAM, then with it

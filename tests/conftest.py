@@ -5,6 +5,9 @@ does not bind the subprocesses that a test starts; this environment, which they 
 """
 
 import os
+from pathlib import Path
+
+import pytest
 
 _FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -28,3 +31,26 @@ def _forget_real_accounts() -> None:
 
 # At import, not in a fixture: a test module that makes a client while it is collected is safe too.
 _forget_real_accounts()
+
+TIERS = {
+    "tests/browser": "browser",
+    "tests/infra": "node",
+    "tests/proof": "exhaustive",
+    "tests/crash/test_every_point.py": "exhaustive",
+    "tests/crash/test_interleavings.py": "exhaustive",
+    "tests/e2e/test_acceptance.py": "real_time",
+    "tests/e2e/test_demo.py": "real_time",
+    "tests/e2e/test_local_cloud.py": "real_time",
+}
+"""What is no part of ``make test``: folders and files, by the mark that leaves them out."""
+
+_ROOT = Path(__file__).parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes long. A test alone among quick ones carries its mark itself."""
+    for item in items:
+        path = item.path.relative_to(_ROOT)
+        for place in (path, *path.parents):
+            if (mark := TIERS.get(place.as_posix())) is not None:
+                item.add_marker(mark)

@@ -1,6 +1,6 @@
 """One process that dispatches: prints what it took as a line of JSON.
 
-    python -m bench.dispatch.driver plain|single|batch JOBS SHARDS NOW_MS ENDPOINT SHARD...
+    python -m bench.dispatch.driver plain|batched|single|batch JOBS SHARDS NOW_MS ENDPOINT SHARD...
 
 It waits for a line on its standard input before it starts, so that several begin together.
 """
@@ -22,7 +22,7 @@ from hourhand.start_up import for_good
 def main() -> None:
     """Dispatch the jobs of the given shards once."""
     parser = argparse.ArgumentParser(prog="python -m bench.dispatch.driver")
-    parser.add_argument("engine", choices=("plain", "single", "batch"))
+    parser.add_argument("engine", choices=("plain", "batched", "single", "batch"))
     parser.add_argument("jobs", type=int)
     parser.add_argument("shards", type=int)
     parser.add_argument("now_ms", type=int)
@@ -47,10 +47,10 @@ def _engine(options: argparse.Namespace) -> Any:
     load = Load(options.jobs, options.shards, options.now_ms)
     urls = {name: f"{options.endpoint}/123456789012/bench-{name}" for name in QUEUES}
     # Imported here: the other's code must not count as this one's memory.
-    if options.engine == "plain":
-        from bench.dispatch.plain import PlainLoop  # noqa: PLC0415
+    if options.engine in {"plain", "batched"}:
+        from bench.dispatch.plain import BatchedLoop, PlainLoop  # noqa: PLC0415
 
-        return PlainLoop(load, urls)
+        return (PlainLoop if options.engine == "plain" else BatchedLoop)(load, urls)
     # As the function's start does it.
     with for_good():
         from bench.dispatch.ours import Engine  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""How Hypothesis runs here: bounded by its number of examples, never by the clock."""
+"""Loads the profile of Hypothesis for this run."""
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
-# A shared or slow machine is no bug of ours; pytest's own timeout ends what hangs.
-settings.register_profile("hourhand", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("hourhand")
+from tests.examples import PROFILE
+
+settings.load_profile(PROFILE)

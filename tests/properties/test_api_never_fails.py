@@ -6,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.http_api import create_app
@@ -24,6 +24,7 @@ from hourhand.schemas import (
     ScheduleInput,
 )
 from hourhand.schemas.schedules import KeepInput, MisfireInput
+from tests.examples import examples
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 
@@ -161,7 +162,7 @@ def the_api_with_schedules() -> ApiClient:
     return api
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(method=st.sampled_from(("POST", "PATCH")), path=PATHS, body=st.just(...) | BODIES)
 def test_no_body_makes_the_api_fail(method: str, path: str, body: Any) -> None:
     # Python writes NaN and infinities, too: the API must refuse them by itself.
@@ -169,13 +170,13 @@ def test_no_body_makes_the_api_fail(method: str, path: str, body: Any) -> None:
     assert the_api().send(method, path, text=text).status < 500
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(method=st.sampled_from(("PUT", "POST")), path=SCHEDULE_PATHS, body=SCHEDULE_BODIES)
 def test_no_body_about_schedules_makes_the_api_fail(method: str, path: str, body: Any) -> None:
     assert the_api_with_schedules().send(method, path, text=json.dumps(body)).status < 500
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(schedule=SCHEDULES)
 def test_what_can_be_put_can_be_previewed_and_read(schedule: Any) -> None:
     api = the_api_with_schedules()
@@ -190,25 +191,25 @@ def test_what_can_be_put_can_be_previewed_and_read(schedule: Any) -> None:
         assert api.get("/v1/schedules/new/occurrences").status == 200
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(path=LISTINGS, query=QUERIES)
 def test_no_query_makes_the_api_fail(path: str, query: str) -> None:
     assert the_api_with_schedules().get(f"{path}?{query}").status in {200, 422}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(method=METHODS, path=PATHS | SCHEDULE_PATHS | ANY_PATHS)
 def test_no_method_or_path_makes_the_api_fail(method: str, path: str) -> None:
     assert the_api().send(method, path).status < 500
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(text=ANY_TEXT)
 def test_no_text_makes_the_api_fail(text: str) -> None:
     assert the_api().post("/v1/jobs", text=text).status in {400, 422}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(body=st.binary(max_size=50))
 def test_no_bytes_make_the_api_fail(body: bytes) -> None:
     assert the_api().post("/v1/jobs", base64_body=body).status in {400, 422}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hourhand.domain import occurrences
@@ -47,6 +47,7 @@ from hourhand.domain.schedules import (
 from hourhand.domain.timings import Timings
 from hourhand.services.occurrence_jobs import is_standing
 from hourhand.testing import make_job
+from tests.examples import examples
 from tests.unit.domain.schedule_samples import NOON, make_definition, recurrence_of
 from tests.unit.services.schedule_views import whole_record
 
@@ -337,7 +338,7 @@ class _Run:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_each_nominal_time_is_accounted_for_exactly_once(data: st.DataObject) -> None:
     run = _Run(data)
     for _ in range(data.draw(st.integers(1, 14), label="steps")):
@@ -346,7 +347,7 @@ def test_each_nominal_time_is_accounted_for_exactly_once(data: st.DataObject) ->
 
 
 @given(st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_it_is_so_within_narrow_bounds_of_a_visit_too(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(occurrences, "MAX_JOBS_A_VISIT", 4)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain import moves
@@ -46,6 +46,7 @@ from hourhand.domain.model import (
 )
 from hourhand.domain.moves import Move
 from hourhand.domain.timings import Timings
+from tests.examples import examples
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TIMINGS = Timings()
@@ -443,7 +444,7 @@ REACHED = {
 }
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.randoms(use_true_random=True))
 def test_no_interleaving_breaks_an_invariant(chance: random.Random) -> None:
     world = OneJob(chance)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain.recurrence import (
@@ -21,6 +21,7 @@ from hourhand.domain.recurrence import (
     Rule,
     compile_rule,
 )
+from tests.examples import examples
 from tests.properties.compare_recurrences import run_task
 from tests.properties.recurrence_cases import (
     FOLDS,
@@ -54,7 +55,7 @@ def test_we_fire_as_the_oracles_do_around_every_change_of_a_zone(zone: str) -> N
     assert oracles == {BRUTE_FORCE, CRONSIM}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, st.sampled_from(PLACES))
 def test_we_fire_as_the_oracles_do_by_chance(seed: int, place: tuple[str, datetime]) -> None:
     tally, chance = Tally(), random.Random(seed)
@@ -77,7 +78,7 @@ def test_the_long_comparison_makes_equal_cases_of_equal_seeds() -> None:
     assert run_task((1, 0, last)).cases > 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, st.sampled_from(PLACES), st.integers(0, 200))
 def test_a_window_cut_in_two_fires_as_the_whole(
     seed: int, place: tuple[str, datetime], cut: int
@@ -100,7 +101,7 @@ def test_a_window_cut_in_two_fires_as_the_whole(
         assert recurrence.next_fire(middle, case.until) == (following[0] if following else None)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, st.sampled_from(PLACES))
 def test_exclusions_mark_just_the_fires_of_their_dates_and_expressions(
     seed: int, place: tuple[str, datetime]

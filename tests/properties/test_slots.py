@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain.model import Job, JobStatus
@@ -27,6 +27,7 @@ from hourhand.domain.slots import (
 )
 from hourhand.domain.timings import Timings
 from hourhand.testing import START, MemorySlotStore, make_job
+from tests.examples import examples
 
 TIMINGS = Timings()
 GROUP = "nightly"
@@ -196,7 +197,7 @@ class Group:
 
 
 @given(overlap=OVERLAPS, steps=STEPS)
-@settings(max_examples=300)
+@examples(300)
 def test_never_more_run_than_may_in_whatever_order_things_happen(
     overlap: Overlap, steps: list[tuple[str, int]]
 ) -> None:
@@ -212,7 +213,7 @@ def test_never_more_run_than_may_in_whatever_order_things_happen(
 
 
 @given(overlap=OVERLAPS, steps=STEPS)
-@settings(max_examples=300)
+@examples(300)
 def test_whatever_happened_everybody_comes_to_run_or_is_told_why_not(
     overlap: Overlap, steps: list[tuple[str, int]]
 ) -> None:
@@ -232,7 +233,7 @@ def test_whatever_happened_everybody_comes_to_run_or_is_told_why_not(
 
 
 @given(overlap=OVERLAPS, steps=STEPS)
-@settings(max_examples=200)
+@examples(200)
 def test_who_is_called_is_admitted_when_it_comes(
     overlap: Overlap, steps: list[tuple[str, int]]
 ) -> None:

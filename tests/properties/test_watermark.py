@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain import watermark
@@ -30,6 +30,7 @@ from hourhand.domain.watermark import (
     reread_interval,
     watermark_lag,
 )
+from tests.examples import examples
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 FIRST_BUCKET = bucket_of(START)
@@ -223,7 +224,7 @@ def _regular(count: int, *, takes: float = 3, skew: timedelta = SKEW) -> list[Ti
     ]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.randoms(use_true_random=True), st.sampled_from([0, 1, 3, 2000]))
 def test_no_entry_is_ever_below_the_watermark_and_outside_the_open_set(
     chance: random.Random, max_open: int
@@ -276,7 +277,7 @@ def _restored_entries(
     return found
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.randoms(use_true_random=True), st.sampled_from([0, 1, 3, 2000]))
 def test_a_resweep_leaves_no_restored_entry_where_nobody_looks(
     chance: random.Random, max_open: int
@@ -315,7 +316,7 @@ def test_a_resweep_that_trusted_older_looks_would_lose_entries(
         test_a_resweep_leaves_no_restored_entry_where_nobody_looks()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(milliseconds(-10_000, 10_000), min_size=20, max_size=20),
     st.lists(milliseconds(0, 2_000), min_size=20, max_size=20),
@@ -333,7 +334,7 @@ def test_over_empty_buckets_the_watermark_keeps_up(
             assert lag <= TIMINGS.trail + 3 * TIMINGS.tick
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.randoms(use_true_random=True))
 def test_once_all_jobs_are_done_every_bucket_is_closed(chance: random.Random) -> None:
     world = _world([e for e in _entries(chance) if e.removed_at < e.written_at + FOREVER])
@@ -374,7 +375,7 @@ def watermarks(draw: st.DrawFn) -> Watermark:
     return Watermark(low=FIRST_BUCKET - behind, open=opened, deep_next=deep_next)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(watermarks(), milliseconds(0, 59_999), milliseconds(0, 400_000))
 def test_a_plan_reads_everything_that_may_hold_something_and_nothing_twice(
     state: Watermark, into: timedelta, ahead: timedelta

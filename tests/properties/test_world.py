@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -22,6 +21,7 @@ from hourhand.domain.model import EventKind, Job, JobStatus
 from hourhand.domain.timings import Timings
 from hourhand.ports import Finished, Outgoing, Pulse
 from hourhand.testing import Crash, Faults, When
+from tests.examples import examples
 from tests.world.checks import check_world
 from tests.world.runs import (
     Behaviour,
@@ -262,5 +262,5 @@ class WorldMachine(RuleBasedStateMachine):
         check_world(self.world)
 
 
-WorldMachine.TestCase.settings = settings(max_examples=250, stateful_step_count=30, deadline=None)
+WorldMachine.TestCase.settings = examples(250, stateful_step_count=30)
 TestWorld = WorldMachine.TestCase
