@@ -42,9 +42,9 @@ BackendOption = Annotated[
         envvar="HOURHAND_BACKEND",
         metavar="moto|memory|URL",
         callback=_backend,
-        help="moto: AWS in memory. memory: everything in one process, on a virtual clock "
-        "(dev only). URL: an endpoint that speaks AWS's protocols; missing tables and queues "
-        "are made there.",
+        help="moto: AWS in memory, for up to a few thousand jobs. memory: everything in one "
+        "process, on a virtual clock, also for load (dev only). URL: an endpoint that speaks AWS's "
+        "protocols; missing tables and queues are created there.",
     ),
 ]
 TickSecondsOption = Annotated[
