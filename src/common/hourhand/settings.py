@@ -101,9 +101,9 @@ class LeaderMode(StrEnum):
 class DispatchMode(StrEnum):
     """How jobs are marked whose messages were sent: ``HOURHAND_DISPATCH``.
 
-    ``batch``: 25 to a call by PartiQL, five times as fast as singly and at the same price; only
-    where the store honours the condition of each (DynamoDB, ministack and the local cloud do, moto
-    by itself does not).
+    ``single``: one UpdateItem for each job.
+    ``batch``: 25 jobs to a call by PartiQL, several times as fast and at the same price; only where
+    the store honours the condition of each statement (DynamoDB and ministack do, moto does not).
     ``economy``: in batches, and not at all where the record of a whole sweep will do: a delayed
     job costs a write unit less, and is shown as PENDING until it is claimed.
     """

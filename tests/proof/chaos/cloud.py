@@ -164,7 +164,7 @@ class ChaosCloud(LocalCloud):
     def _provision(self, manifest: Path) -> None:
         super()._provision(manifest)
         if self.options.backend != MOTO:
-            # As it is deployed; moto answers such a call and applies nothing.
+            # As it is deployed; moto answers a statement as done where its condition fails.
             self.settings = replace(self.settings, dispatch=DispatchMode.BATCH)
 
     def _start_children(self, environment: Mapping[str, str]) -> None:

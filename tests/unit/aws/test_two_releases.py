@@ -8,34 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
 from hourhand.aws import job_store
 from hourhand.aws.batch_marks import Marked, Verdict
-from hourhand.aws.beside import failure_item
 from hourhand.aws.conditions import Write, compile_move
 from hourhand.aws.failures import ConditionRefused
-from hourhand.aws.layouts import ATTRIBUTES
-from hourhand.aws.migration import rewrite_arguments
-from hourhand.aws.table_schema import TABLES
-from hourhand.aws.values import Item, Value, text
+from hourhand.aws.values import Item, Value
 from hourhand.aws.versions import KNOWN, MAX_VERSION_TRIES, WRITTEN, Kind, in_its_version
 from hourhand.domain.buckets import ShardMap, ShardMapVersion
 from hourhand.domain.errors import Unavailable, WrittenByNewer
-from hourhand.domain.model import ErrorInfo, JobStatus, Outcome
+from hourhand.domain.model import JobStatus
 from hourhand.domain.moves import Move, heartbeat
 from hourhand.ports import Applied, Lease, Refused
-from hourhand.testing import make_content, make_job
+from hourhand.testing import make_job
 from tests.unit.aws.conftest import Installation
 from tests.unit.aws.test_versions import (
     CASES,
-    FAILURE,
     LATER,
-    MINUTE,
-    RECORD,
     WATERMARK,
     Stores,
     item_of,
@@ -146,7 +138,7 @@ def test_a_move_is_made_in_the_version_that_its_job_has_by_then(
     version: int,
     changed: set[str],
 ) -> None:
-    """Whatever it was read as: a migration may come between the read and the write."""
+    """The version that it was read in does not matter: it may change before the write."""
     release(monkeypatch, knows=2, writes=writes)
     assert changed_by_renewal(stores, version) == changed
 
@@ -197,7 +189,7 @@ def test_shard_map_and_watermark_keep_the_version_that_they_share(
     assert item_of(stores, case)["v"] == {"N": str(version)}
 
 
-def test_a_lease_goes_on_over_a_migration_and_stays_one_whole(stores: Stores) -> None:
+def test_a_lease_that_got_another_version_is_renewed_as_a_whole(stores: Stores) -> None:
     case = CASES[Kind.LEASE]
     lease = cast("Lease", stores.acquire())
     set_version(stores, case, 2)
@@ -229,39 +221,3 @@ def test_a_refusal_by_no_other_version_is_not_tried_again(
     refusals = [ConditionRefused(item)]
     update: Callable[[int], Any] = lambda _: refusals.pop()  # noqa: E731 (used once)
     assert in_its_version(Kind.JOB, update) == ConditionRefused(item)
-
-
-# --- what a migration must look at ----------------------------------------------------------------
-
-
-def test_every_attribute_that_is_written_is_one_of_its_kind(stores: Stores) -> None:
-    keys = {table.name: {table.partition.attribute, "s"} for table in TABLES}
-    for kind, case in CASES.items():
-        case.make(stores)
-        assert set(item_of(stores, case)) - keys[case.table] <= ATTRIBUTES[kind], kind
-    stores.control.write_shard_map(GROWN, expected_version=1)
-    stores.control.acquire_lease(
-        "leader", "other", now=LATER, until=LATER + MINUTE, margin=timedelta(0)
-    )
-    stores.keys.finish(replace(RECORD, is_done=True, result=make_content()))
-    for kind in (Kind.SWEEP, Kind.LEASE, Kind.IDEMPOTENCY):
-        assert set(item_of(stores, CASES[kind])) == ATTRIBUTES[kind] | {"p"}, kind
-    error = ErrorInfo(type="t", message="m", traceback="b", retryable=False)
-    failure = failure_item("job-1", replace(FAILURE, outcome=Outcome.FAILED, error=error), LATER)
-    assert set(failure) == ATTRIBUTES[Kind.FAILURE] | {"p", "s"}
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_a_rewrite_of_all_that_a_kind_may_have_is_short_enough_for_an_expression(
-    kind: Kind,
-) -> None:
-    """4 KB each, 300 operators (DynamoDB quotas)."""
-    seen = {name: text("a") for name in ATTRIBUTES[kind] | {"p", "s"}}
-    wanted = {name: text("b") for name in seen}
-    arguments = rewrite_arguments(("p", "s"), seen, {**wanted, "p": text("a")}, ATTRIBUTES[kind])
-    key = {name: text("a") for name in ("p", "s")}
-    fewest = rewrite_arguments(("p", "s"), key, wanted, ATTRIBUTES[kind])
-    for each in (arguments, fewest):
-        assert len(each["UpdateExpression"]) < 4096
-        assert len(each["ConditionExpression"]) < 4096
-        assert each["ConditionExpression"].count(" AND ") * 2 < 300

@@ -92,20 +92,6 @@ def test_a_client_that_says_nothing_does_not_keep_the_others_waiting_for_ever(
     server.stop()
 
 
-def test_statements_are_judged_each_under_its_own_condition(server: MotoServer) -> None:
-    assert server.judges_statements
-
-
-def test_where_moto_is_not_as_expected_batches_are_not_to_be_trusted(
-    sends: Sends, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hourhand.local.moto_statements.understand_statements", lambda: False)
-    server = MotoServer(sends)
-    server.start()
-    server.stop()
-    assert not server.judges_statements
-
-
 def test_all_three_services_are_found_at_one_address(server: MotoServer) -> None:
     answers = [
         client("dynamodb", server).list_tables(),

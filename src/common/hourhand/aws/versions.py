@@ -17,8 +17,8 @@ older and a newer version of the functions work side by side on the same tables:
    So there is always a release to roll back to, and nothing waits during a rollout.
 5. A write is in one version and says which. One of a whole record sets ``v`` with the rest, over
    whatever known version stands (`NOT_NEWER`). One of some attributes is in the version of the
-   item that stands, and holds only there (`IN_VERSION`, `in_its_version`): whoever migrated the
-   item meanwhile does not find the older form in it.
+   item that stands, and holds only there (`IN_VERSION`, `in_its_version`): a function of another
+   release may have rewritten the item meanwhile, and must not find the other form in it.
 6. The attribute ``x``, which TTL reads, has one form in every version, so that it may be set alone.
 
 Messages have a version of their own, under the same rules: see `hourhand.aws.messages`. Payloads
@@ -46,7 +46,7 @@ IN_FIRST_VERSION = "(attribute_not_exists(v) OR v = :version)"
 """The conditions on ``:version`` under which an update may name some attributes of an item."""
 
 MAX_VERSION_TRIES = 3
-"""Updates of an item that is migrated forth and back at the same time."""
+"""Updates of an item that functions of two releases rewrite in turn at the same time."""
 
 T = TypeVar("T")
 

@@ -20,23 +20,17 @@ from hourhand.cli.options import (
     MEMORY,
     BackendOption,
     BatchSizeOption,
-    CursorOption,
-    DryRunOption,
     EndpointOption,
     HandlersOption,
     JobsOption,
     JsonOption,
-    PagesOption,
     PortOption,
-    PrefixOption,
     ProfileOption,
     QuietOption,
     RegionOption,
-    SegmentOption,
     SpeedOption,
     StackOption,
     TickSecondsOption,
-    UnitsOption,
     VerboseOption,
     WorkersOption,
 )
@@ -192,48 +186,6 @@ def doctor(
         stack=stack, region=region, profile=profile, endpoint=endpoint, json=json
     )
     raise typer.Exit(run_doctor(options))
-
-
-@app.command()
-def migrate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
-    context: typer.Context,
-    stack: StackOption = "hourhand-dev",
-    prefix: PrefixOption = None,
-    region: RegionOption = None,
-    profile: ProfileOption = None,
-    endpoint: EndpointOption = None,
-    dry_run: DryRunOption = False,
-    units: UnitsOption = 100.0,
-    segment: SegmentOption = "0/1",
-    cursor: CursorOption = None,
-    pages: PagesOption = None,
-) -> None:
-    """Count what the tables hold by kind and version, and rewrite what older releases wrote.
-
-    It may run while everything runs, once every function has the new release: an item that
-    changes meanwhile is looked at again. What newer releases wrote it leaves alone. It may be
-    interrupted: it prints a cursor to go on from. See docs/upgrading.md.
-
-    Exit codes: 0 all that it walked over is as this release writes it, 1 not all is, 2 wrong
-    usage, 130 interrupted. With --segment or --cursor it walks over a part, and says so.
-
-    [dim]Example: hourhand migrate --stack hourhand-prod --dry-run[/]
-    """
-    from hourhand.cli.migrate import MigrateOptions, chosen_prefix, run_migrate
-
-    options = MigrateOptions(
-        stack=stack,
-        prefix=chosen_prefix(context, prefix),
-        region=region,
-        profile=profile,
-        endpoint=endpoint,
-        is_dry=dry_run,
-        units_per_second=units,
-        segment=segment,
-        cursor=cursor,
-        pages=pages,
-    )
-    raise typer.Exit(run_migrate(options))
 
 
 app.add_typer(jobs)

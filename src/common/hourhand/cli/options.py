@@ -42,9 +42,9 @@ BackendOption = Annotated[
         envvar="HOURHAND_BACKEND",
         metavar="moto|memory|URL",
         callback=_backend,
-        help="moto: AWS in memory. memory: everything in one process, on a virtual clock "
-        "(dev only). URL: an endpoint that speaks AWS's protocols; missing tables and queues "
-        "are made there.",
+        help="moto: AWS in memory, for up to a few thousand jobs. memory: everything in one "
+        "process, on a virtual clock, also for load (dev only). URL: an endpoint that speaks AWS's "
+        "protocols; missing tables and queues are created there.",
     ),
 ]
 TickSecondsOption = Annotated[
@@ -135,43 +135,4 @@ EndpointOption = Annotated[
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", envvar="HOURHAND_JSON", help="Print JSON, for programs.")
-]
-PrefixOption = Annotated[
-    str | None,
-    typer.Option(
-        envvar="HOURHAND_INSTALLATION",
-        metavar="NAME",
-        help="What the tables' names begin with; then no stack is asked.",
-    ),
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", envvar="HOURHAND_DRY_RUN", help="Count only: write nothing.")
-]
-UnitsOption = Annotated[
-    float,
-    typer.Option(
-        "--units-per-second",
-        envvar="HOURHAND_UNITS_PER_SECOND",
-        metavar="N",
-        min=1,
-        help="Read and write units of DynamoDB to use in a second, on average.",
-    ),
-]
-SegmentOption = Annotated[
-    str,
-    typer.Option(
-        envvar="HOURHAND_SEGMENT",
-        metavar="K/N",
-        help="Walk over slice K, from 0, of N slices: N commands can share the work.",
-    ),
-]
-CursorOption = Annotated[
-    str | None,
-    typer.Option(envvar="HOURHAND_CURSOR", help="Go on where an earlier walk says it stopped."),
-]
-PagesOption = Annotated[
-    int | None,
-    typer.Option(
-        envvar="HOURHAND_PAGES", metavar="N", min=1, help="Stop after so many pages of 200 items."
-    ),
 ]

@@ -83,8 +83,6 @@ class LocalCloud:
         self._server: RunningServer | None = None
         self._sqs: SQSClient | None = None
         self._handlers = Handlers((), {})
-        # Of another endpoint nobody knows whether it judges each statement of a batch.
-        self._in_batches = False
 
     @property
     def url(self) -> str:
@@ -169,7 +167,6 @@ class LocalCloud:
         moto.start()
         self._stack.callback(moto.stop)
         self.endpoint = moto.endpoint
-        self._in_batches = moto.judges_statements
 
     def _provision(self, manifest: Path) -> None:
         from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
@@ -179,8 +176,9 @@ class LocalCloud:
         made = provision(dynamodb_client(), self._sqs, s3_client())
         self.settings = replace(
             made,
-            # By one call for each, a hundred thousand jobs would take minutes.
-            dispatch=DispatchMode.BATCH if self._in_batches else DispatchMode.SINGLE,
+            # moto answers a PartiQL statement as done where its condition fails, and an endpoint
+            # may, too.
+            dispatch=DispatchMode.SINGLE,
             timings=self.options.timings,
             handlers=self.options.handlers,
             manifest=str(manifest),

@@ -6,7 +6,6 @@ other. Nothing may therefore wait inside a request: no long polls.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -33,19 +32,6 @@ class MotoServer:
         )
         from werkzeug.serving import make_server
 
-        from hourhand.local.moto_queues import keep_queues_in_order
-        from hourhand.local.moto_statements import understand_statements
-        from hourhand.local.moto_tables import keep_tables_in_order
-
-        keep_tables_in_order()
-        keep_queues_in_order()
-        self.judges_statements = understand_statements()
-        """Whether each statement of a batch is done under its own condition, as by DynamoDB."""
-
-        class QuickDispatcher(DomainDispatcherApplication):
-            # moto lists a folder of some two hundred files to find this, at each request.
-            get_backend_for_host = functools.cache(DomainDispatcherApplication.get_backend_for_host)
-
         class QuietHandler(MotoRequestHandler):
             timeout = STALLED_CLIENT_SECONDS
             # Head and body of an answer go out together.
@@ -54,7 +40,7 @@ class MotoServer:
             def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 (its name)
                 """Say nothing: a line for each of a thousand requests a minute helps nobody."""
 
-        application = QuickDispatcher(create_backend_app)
+        application = DomainDispatcherApplication(create_backend_app)
         self._server = make_server(
             LOOPBACK,
             0,
