@@ -192,7 +192,7 @@ def event_bridge(load: Load) -> Alternative:
     parts = 1 if is_object else max(1, math.ceil(load.payload_bytes / MESSAGE_BYTES))
     polls = counted.POLLERS_WITHOUT * counted.POLLS_OF_A_POLLER
     timed = load.jobs * (load.delayed + load.scheduled)  # to create a schedule is not billed
-    services = {
+    services: Bill = {
         **_handler(load),
         "SQS": {"sqs request": load.jobs * (parts + 1 + load.runs * parts) + polls},
         "DynamoDB, writes": {"write unit": writes},
@@ -211,7 +211,7 @@ def event_bridge(load: Load) -> Alternative:
 def step_functions(load: Load) -> Alternative:
     """Return a Standard workflow for each job. A delayed job waits in it."""
     transitions = load.jobs * (load.immediate + 2 * load.delayed + load.scheduled + load.retried)
-    services = {
+    services: Bill = {
         "Step Functions": {"state transition": transitions},
         **_handler(load),
         "EventBridge Scheduler": {"scheduler invocation": load.jobs * load.scheduled},

@@ -35,10 +35,10 @@ def print_estimate(session: Session, load: Load) -> None:
     if not session.is_json:
         session.print(*_lines(load, bill, others))
         return
-    alternatives = [
+    alternatives: list[dict[str, Any]] = [
         {"name": other.name, **_json(other.bill), "choice": other.choice} for other in others
     ]
-    answer = {"load": asdict(load), **_json(bill), "alternatives": alternatives}
+    answer: dict[str, Any] = {"load": asdict(load), **_json(bill), "alternatives": alternatives}
     session.print_json({**answer, "advice": list(advice(load, bill)), "notes": NOTES})
 
 
@@ -85,7 +85,7 @@ def _load_text(load: Load) -> str:
 
 
 def _uses(usage: prices.Usage) -> str:
-    parts = []
+    parts: list[str] = []
     for name, amount in usage.items():
         number = f"{amount:,.0f}" if amount >= EXACT else f"{amount:,.3g}"
         plural = "" if amount == 1 or name.endswith(("GB", "GB-s")) else "s"
