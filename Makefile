@@ -1,4 +1,4 @@
-# Needs python3 (3.11 or later), make and git; uses uv where it is installed, for speed.
+# Needs python3 (3.11 or later), make and git; uses uv for speed if it is on the PATH.
 
 PYTHON ?= python3
 WORKERS ?= auto
@@ -12,7 +12,16 @@ NODE_STAMP := infra/node_modules/.installed
 # Without Node.js the tests that need it are skipped, and say so.
 NODE_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_STAMP))
 EXTRAS := cli,local,dev
-UV := $(shell command -v uv 2>/dev/null)
+# Not the uv of an activated .venv: `make clean setup` removes it.
+UV := $(filter-out $(abspath $(VENV))/%,$(shell command -v uv 2>/dev/null))
+# $(call venv,FOLDER) makes a virtual environment, $(call install,FOLDER) ... installs into it.
+ifneq ($(UV),)
+venv = $(UV) venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" $(1)
+install = $(UV) pip install --quiet --python $(1)/bin/python
+else
+venv = "$(PYTHON)" -m venv $(1)
+install = $(1)/bin/python -m pip install -qq --disable-pip-version-check
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo dev test check prove rehearse spin browser bench emulator peers generator boto3 synth bootstrap deploy diff destroy e2e lint types layers format clean
@@ -29,27 +38,17 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "setup: no '$(PYTHON)' here. Install Python 3.11 or later, or name yours: make setup PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "setup: Python 3.11 or later is needed, '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1). Name another: make setup PYTHON=python3.12" >&2; exit 1; }
-ifneq ($(UV),)
-	@echo "setup: installing into $(VENV), a few seconds with uv"
-	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" $(VENV)
-	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[$(EXTRAS)]'
-else
-	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	@$(if $(UV),true,"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null) || { \
 	  echo "setup: '$(PYTHON)' lacks its venv module. Install it (Debian, Ubuntu: apt install python3-venv), or install uv" >&2; exit 1; }
-	@echo "setup: installing into $(VENV), about a minute"
-	"$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
-endif
+	@echo "setup: installing into $(VENV), up to a minute"
+	$(call venv,$(VENV))
+	$(call install,$(VENV)) -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $(STAMP)
 
-# What synthesising, deploying and testing the templates want: 460 MB that nobody else does.
+# What packs, synthesises, deploys and tests the templates: 480 MB that `make setup` leaves out.
 $(INFRA_STAMP): $(STAMP) constraints-infra.txt
 	@echo "setup: installing the CDK into $(VENV), about half a minute"
-ifneq ($(UV),)
-	uv pip install --quiet --python $(BIN)/python -c constraints.txt -c constraints-infra.txt -e '.[$(EXTRAS),infra,infra-dev]'
-else
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -c constraints-infra.txt -e '.[$(EXTRAS),infra,infra-dev]'
-endif
+	$(call install,$(VENV)) -c constraints.txt -c constraints-infra.txt -e '.[$(EXTRAS),infra,infra-dev]'
 	@echo "setup: fetching the functions' libraries for Lambda into .hourhand, so that packing needs no network"
 	$(BIN)/python -m hourhand_cdk.packing --fetch-only
 	@touch $@
@@ -135,11 +134,7 @@ bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 30 minutes, an
 # What draws the plots: 120 MB that nobody else wants.
 $(BENCH_STAMP): $(STAMP) constraints-bench.txt
 	@echo "setup: installing matplotlib into $(VENV)"
-ifneq ($(UV),)
-	uv pip install --quiet --python $(BIN)/python -c constraints.txt -c constraints-bench.txt -e '.[$(EXTRAS),bench]'
-else
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -c constraints-bench.txt -e '.[$(EXTRAS),bench]'
-endif
+	$(call install,$(VENV)) -c constraints.txt -c constraints-bench.txt -e '.[$(EXTRAS),bench]'
 	@touch $@
 
 # The emulator, the programs that we are measured beside, the generator of clients and our own tools
@@ -153,13 +148,8 @@ boto3: .venv-boto3-minimum/.installed .venv-boto3-newest/.installed .venv-boto3-
 
 .venv-%/.installed: constraints-%.txt
 	@echo "$*: installing into .venv-$*"
-ifneq ($(UV),)
-	uv venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" .venv-$*
-	uv pip install --quiet --python .venv-$*/bin/python -r constraints-$*.txt
-else
-	"$(PYTHON)" -m venv .venv-$*
-	.venv-$*/bin/python -m pip install -qq --disable-pip-version-check -r constraints-$*.txt
-endif
+	$(call venv,.venv-$*)
+	$(call install,.venv-$*) -r constraints-$*.txt
 	@touch $@
 
 lint: setup layers ## Check style, format and layers

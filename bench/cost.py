@@ -2,15 +2,15 @@
 
 What Hourhand uses is counted: the real services run over the real adapters against an emulator that
 counts as DynamoDB does (`bench.cost_lives`, `bench.cost_idle`). Prices are AWS's list prices, with
-their dates (`hourhand.cli.estimate.prices`). Beside it stands what others would use for the same
-jobs, on paper (`bench.cost_others`). Not measured: time on Lambda, which is an input, and whatever
-AWS bills.
+their dates (`bench.prices`). Beside it stands what others would use for the same jobs, on paper
+(`bench.cost_others`). Not measured: time on Lambda, which is an input, and whatever AWS bills.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from bench import prices
 from bench.cost_idle import POLLERS_WITHOUT, idle_months, polls_a_month
 from bench.cost_lives import (
     API_SECONDS,
@@ -25,9 +25,9 @@ from bench.cost_lives import (
     metered,
 )
 from bench.cost_others import DURABLE, OWN, STEPS, WAYS, WORKER_MONTH, WORKER_USAGE, WORKERS, Way
+from bench.prices import MILLION, dollars, dollars_a_million
 from bench.targets import Target, all_ok, at_most
-from hourhand.cli.estimate import prices
-from hourhand.cli.estimate.prices import MILLION, dollars, dollars_a_million
+from hourhand.cli.estimate.prices import READ_ON, REGION, Usage
 
 OURS = "Hourhand"
 KINDS = {
@@ -53,7 +53,7 @@ POLLS_OF_A_QUEUE = {"sqs request": polls_a_month(POLLERS_WITHOUT)}
 HANDLER_COSTS = {"lambda call": 1.0, "lambda GB-s": HANDLER_SECONDS * MEMORY_GB}
 
 
-def _row(name: str, usage: prices.Usage, total: float, way_in: float | str) -> list[Any]:
+def _row(name: str, usage: Usage, total: float, way_in: float | str) -> list[Any]:
     queue, puts, gets = (usage.get(each, 0.0) for each in ("sqs request", "s3 put", "s3 get"))
     steps = usage.get("state transition", 0.0) + usage.get("durable operation", 0.0)
     return [
@@ -137,7 +137,7 @@ def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float
     full, basic, none = idle["full"], idle["basic"], idle["none"]
     parts = "counted in the template" if full["template_was_counted"] else "as docs/deploy.md says"
     return [
-        f"List prices of {prices.REGION}, looked up on {prices.READ_ON}; each has its source and "
+        f"List prices of {REGION}, looked up on {READ_ON}; each has its source and "
         "day in the result file. Free tiers, tax, data transfer, storage and the logs of jobs are "
         "left out, on all sides.",
         "Counted: units, by the emulator, those of reads by the size of the items; sends, changes "

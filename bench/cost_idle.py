@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from bench.cost_lives import MEMORY_GB
 from bench.counting import READS, WRITES, Units
 from bench.counting_proxy import Calls
+from bench.prices import dollars
 from bench.write_units import HANDLER
 from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
@@ -33,7 +34,7 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.bootstrap import aws_adapters, wire_scheduler
-from hourhand.cli.estimate.prices import Usage, dollars
+from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.timings import Timings
 from hourhand.observability import PowertoolsTelemetry
 from hourhand.settings import MonitoringLevel

@@ -2,7 +2,7 @@
 
 For each way to run a job, the calls that somebody would make who wants what a job here has, a
 status that can be looked up, are written out and counted by the names of
-`hourhand.cli.estimate.prices`. The handler takes as long as ours, in the same function. How a
+`bench.prices`. The handler takes as long as ours, in the same function. How a
 request gets in is left out on all sides: their callers need the rights to call AWS, and ours an
 API.
 """
@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench.cost_lives import HANDLER_SECONDS, MEMORY_GB
-from hourhand.cli.estimate.prices import Usage, dollars_a_million
+from bench.prices import dollars_a_million
+from hourhand.cli.estimate.prices import Usage
 
 HOURS = 730
 EXPRESS_MEMORY_GB = 0.0625

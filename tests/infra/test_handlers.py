@@ -71,7 +71,7 @@ def test_the_config_says_what_is_packed_and_for_what(
     )
     packed_handlers(asked_for, tmp_path, environment={"TABLE": "bills"})
     assert fake.asked["source"] == HandlerSource(path=Path("work"), module="work.jobs")
-    assert fake.asked["target"] == Target.lambda_x86("3.13")
+    assert fake.asked["target"] == Target.for_lambda("3.13", "x86_64")
     assert fake.asked["environment"] == {"TABLE": "bills"}
     assert fake.asked["cache"] == CACHE
 

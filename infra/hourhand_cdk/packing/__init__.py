@@ -1,13 +1,12 @@
-"""Packing: the three functions, the user's handlers and what both stand on, ready for Lambda.
+"""Packing: the three functions, the user's handlers and the libraries of both, ready for Lambda.
 
-No Docker, no build: wheels alone, for the target's platform, the same input always to the same
-bytes. The handlers are imported once, in a process of their own without credentials, which
-proves that they can be and writes the manifest that the API knows them by. Imports no CDK.
+No Docker and no build: uv installs wheels for the target's platform, and the same input gives the
+same bytes. The handlers are imported once, in a process of their own without credentials, which
+proves that they can be imported and writes the manifest that the API reads. Imports no CDK.
 """
 
 from hourhand_cdk.packing._dependencies import CACHE
 from hourhand_cdk.packing._errors import HandlersFailed, InstallFailed, PackingError
-from hourhand_cdk.packing._installer import Installer, PipInstaller, UvInstaller, Wanted
 from hourhand_cdk.packing._pack import Packed, fetch, pack
 from hourhand_cdk.packing._report import FunctionRow, Report
 from hourhand_cdk.packing._source import HandlerSource
@@ -21,14 +20,10 @@ __all__ = [
     "HandlerSource",
     "HandlersFailed",
     "InstallFailed",
-    "Installer",
     "Packed",
     "PackingError",
-    "PipInstaller",
     "Report",
     "Target",
-    "UvInstaller",
-    "Wanted",
     "fetch",
     "pack",
 ]

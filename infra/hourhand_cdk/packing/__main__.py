@@ -1,4 +1,4 @@
-"""``python -m hourhand_cdk.packing``: pack handlers, and say what came of it.
+"""``python -m hourhand_cdk.packing``: pack handlers, and print what was packed.
 
 Exit codes: 0 packed, 1 refused or failed, 2 wrong usage.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hourhand.domain.errors import HourhandError
-from hourhand_cdk.packing import CACHE, PYTHON, HandlerSource, Target, fetch, pack
+from hourhand_cdk.packing import CACHE, PYTHON, PYTHONS, HandlerSource, Target, fetch, pack
 
 FAILED = 1
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"Hourhand's libraries for {target} are in {folder}")
             return 0
         if options.handlers is None or options.to is None:
-            parser.error("--handlers and --to are needed, but with --fetch-only")
+            parser.error("--handlers and --to are needed without --fetch-only")
         packed = pack(
             HandlerSource(path=options.handlers, module=options.module),
             target,
@@ -48,15 +48,20 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m hourhand_cdk.packing",
         description="Pack Hourhand's functions with your handlers, for Lambda, without Docker.",
     )
-    parser.add_argument("--handlers", type=Path, help="a folder, or a .py file, with @job in it")
+    parser.add_argument("--handlers", type=Path, help="a folder or a .py file of handlers")
     parser.add_argument("--module", help="the module that registers the handlers")
     parser.add_argument(
-        "--target", choices=("arm64", "x86_64", "this-machine"), default="arm64", help="for what"
+        "--target",
+        choices=("arm64", "x86_64", "this-machine"),
+        default="arm64",
+        help="the architecture of the functions (arm64)",
     )
-    parser.add_argument("--python", default=PYTHON, help=f"the function's Python ({PYTHON})")
+    parser.add_argument(
+        "--python", choices=PYTHONS, default=PYTHON, help=f"the functions' Python ({PYTHON})"
+    )
     parser.add_argument("--to", type=Path, help="the folder for the three assets")
     parser.add_argument(
-        "--cache", type=Path, default=CACHE, help=f"where libraries are kept ({CACHE})"
+        "--cache", type=Path, default=CACHE, help=f"the folder that keeps libraries ({CACHE})"
     )
     parser.add_argument(
         "--environment",
@@ -64,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_name_and_value,
         default=[],
         metavar="NAME=VALUE",
-        help="what the worker function will be given, if the handlers' import reads it",
+        help="a variable of the worker function that the handlers read when they are imported",
     )
     parser.add_argument(
         "--fetch-only", action="store_true", help="only fill the cache with Hourhand's libraries"
@@ -86,7 +91,7 @@ def _name_and_value(text: str) -> tuple[str, str]:
 
 
 def _say(sentence: str) -> None:
-    # Progress is for people who watch; what the command answers goes to standard output.
+    # Progress is for people who watch; the report goes to standard output.
     print(f"{sentence} ...", file=sys.stderr, flush=True)
 
 

@@ -1,9 +1,9 @@
 """The bytecode of packed modules, so that a cold start need not compile them.
 
-Lambda's folder is read-only, so Python would compile every module again at each cold start. The
-bytecode says for itself that it is valid (PEP 552, unchecked hashes): times of files, which a
-deployment does not keep, do not matter. It is made by an interpreter of the very version that the
-functions run; every other one would write what they ignore.
+Lambda's folder is read-only, so Python would compile every module again at each cold start. Python
+takes the bytecode as valid (PEP 552, unchecked hashes), whatever the times of the files, which a
+deployment does not keep. An interpreter of the functions' version writes it, because they ignore
+the bytecode of any other version.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from hourhand_cdk.packing import _compile_process
 from hourhand_cdk.packing._errors import PackingError
 from hourhand_cdk.packing._target import Target
+from hourhand_cdk.packing._uv import uv_program
 
 LAMBDA_FOLDER = "/var/task"
 """Where Lambda puts a function's code: the name of each module's file in the bytecode."""
@@ -29,7 +30,7 @@ COMPILE_SECONDS = 300.0
 FIND_SECONDS = 30.0
 SHOWN_LINES = 15
 
-_SAY_VERSION = (
+_PRINT_VERSION = (
     "import sys; v = sys.version_info; "
     "print(sys.implementation.name, f'{v.major}.{v.minor}', v.releaselevel)"
 )
@@ -78,54 +79,49 @@ def remove_bytecode(tree: Path) -> None:
 
 
 def find_compiler(
-    target: Target, find_program: Callable[[str], str | None] = shutil.which
+    target: Target, find: Callable[[str], str | None] | None = None
 ) -> Compiler | None:
-    """Return an interpreter of the version of ``target``: this one, one on the path, or uv's.
+    """Return an interpreter of the version of ``target``: this one, or one that ``find`` finds.
 
     ``None`` where there is none. An interpreter before its final release is none: the format of
-    its bytecode may be another.
+    its bytecode may be another. ``find``: by default uv, on the PATH and among its own.
     """
-    candidates: list[str | None]
     if Target.this_machine().python == target.python:
-        candidates = [sys.executable]
+        program: str | None = sys.executable
     else:
-        candidates = [find_program(f"python{target.python}"), _found_by_uv(target, find_program)]
-    for program in candidates:
-        if program and _says(program) == f"cpython {target.python} final":
-            return Compiler(program)
-    return None
+        program = (find or _found_by_uv)(target.python)
+    is_right = program and _printed([program, "-I", "-S", "-c", _PRINT_VERSION]) == (
+        f"cpython {target.python} final"
+    )
+    return Compiler(program) if program and is_right else None
 
 
 def missing_note(target: Target) -> str:
-    """Return what to say where no interpreter was found."""
+    """Return the note for a pack without bytecode, because no interpreter was found."""
     return (
         f"the functions hold no bytecode, because no Python {target.python} was found here. Each "
-        "cold start compiles every module, for up to twice the CPU. Install it (uv python install "
-        f"{target.python}, or python{target.python} on the PATH) and pack again."
+        "cold start compiles every module, for up to twice the CPU. Install it "
+        f"(.venv/bin/uv python install {target.python}, or python{target.python} on the PATH) and "
+        "pack again."
     )
 
 
 def too_large_note(function: str) -> str:
-    """Return what to say where bytecode does not fit into what Lambda takes."""
+    """Return the note for a function that would be too large for Lambda with bytecode."""
     return (
         f"the {function} function holds no bytecode, because with it the function would be larger "
         "than Lambda takes. Its cold starts take longer."
     )
 
 
-def _found_by_uv(target: Target, find_program: Callable[[str], str | None]) -> str | None:
-    uv = find_program("uv")
-    if uv is None:
-        return None
+def _found_by_uv(python: str) -> str | None:
+    uv = uv_program()
     # What is installed already: packing fetches no interpreter.
-    return _output([uv, "python", "find", "--no-python-downloads", "--no-project", target.python])
+    find = ["python", "find", "--no-python-downloads", "--no-project", python]
+    return None if uv is None else _printed([uv, *find])
 
 
-def _says(program: str) -> str | None:
-    return _output([program, "-I", "-S", "-c", _SAY_VERSION])
-
-
-def _output(command: Sequence[str]) -> str | None:
+def _printed(command: Sequence[str]) -> str | None:
     """Return what a program printed; nothing where it cannot be run, or fails."""
     try:
         done = subprocess.run(  # noqa: S603 (an interpreter or uv, with our own arguments)

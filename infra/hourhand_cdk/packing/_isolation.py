@@ -125,7 +125,7 @@ def _bare(home: Path) -> dict[str, str]:
 def _link_lambda_libraries(to: Path) -> None:
     """Make a folder with what Lambda has of its own: boto3, and what it stands on."""
     to.mkdir()
-    for name in distribution_closure(LAMBDA_HAS, {}):
+    for name in distribution_closure(LAMBDA_HAS):
         roots = {
             (place.parts[0], Path(str(path).removesuffix(str(place))) / place.parts[0])
             for place, path in installed_files(name)

@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePosixPath
 
@@ -25,7 +25,6 @@ from hourhand_cdk.packing._bytecode import (
 )
 from hourhand_cdk.packing._dependencies import Dependencies, Say
 from hourhand_cdk.packing._errors import HandlersFailed, InstallFailed, PackingError
-from hourhand_cdk.packing._installer import Installer, find_installer
 from hourhand_cdk.packing._isolation import IMPORT_SECONDS, Ended, Isolation
 from hourhand_cdk.packing._names import (
     MANIFEST,
@@ -42,7 +41,6 @@ from hourhand_cdk.packing._parts import (
     copy_libraries,
     distribution_of,
 )
-from hourhand_cdk.packing._pins import Pin, check_conflicts, our_pins
 from hourhand_cdk.packing._report import (
     UNZIPPED_LIMIT_BYTES,
     FunctionRow,
@@ -62,15 +60,15 @@ from hourhand_cdk.packing._target import Target
 from hourhand_cdk.packing._trees import copy_file, settle, tree_digest, tree_size, zipped_bytes
 
 REPORT = "packed.json"
-"""Lies beside the three folders, and marks their parent as one that may be replaced."""
+"""Lies beside the three folders, and marks their parent as one that packing may replace."""
 
 _ON_DEMAND = "on-demand"
-"""How a function begins for which nothing was provisioned (Lambda, defined variables)."""
+"""How a function without provisioned concurrency starts (Lambda, defined variables)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Packed:
-    """The three assets, and what the functions are told of the handlers.
+    """The three assets, and the names of the handlers.
 
     ``module``: for HOURHAND_HANDLERS. The manifest is ``manifest.json`` at the root of the api's
     and the scheduler's.
@@ -99,17 +97,15 @@ def pack(
     *,
     cache: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    find: Callable[[], Installer] = find_installer,
     measures: bool = True,
     say: Say = lambda _: None,
 ) -> Packed:
     """Pack ``source`` for ``target`` into ``to``, which may only hold an earlier pack.
 
-    ``cache`` keeps installed libraries: a second pack needs no network. ``environment``: what the
-    worker function will be given besides our own, for handlers that read it when imported.
-    ``find`` returns the installer; ``measures``: zip each function for its size, and import it
-    for its CPU time; ``say`` is told of progress. Raises `PackingError`, whose detail says what to
-    mend.
+    ``cache`` keeps installed libraries: a second pack needs no network. ``environment``: the
+    worker function's own variables, for handlers that read them when imported. ``measures``: zip
+    each function for its size, and import it for its CPU time. ``say`` is called with progress.
+    Raises `PackingError`, whose detail names the problem and the fix.
     """
     _require_replaceable(to)
     with tempfile.TemporaryDirectory(prefix="hourhand-pack-") as folder:
@@ -119,7 +115,7 @@ def pack(
             files=read_source(source),
             workspace=workspace,
             target=target,
-            dependencies=Dependencies(find, cache or workspace / "cache", say),
+            dependencies=Dependencies(cache or workspace / "cache", say),
             isolation=Isolation(workspace, environment or {}),
             say=say,
         )
@@ -135,15 +131,9 @@ def pack(
     )
 
 
-def fetch(
-    target: Target,
-    cache: Path,
-    *,
-    find: Callable[[], Installer] = find_installer,
-    say: Say = lambda _: None,
-) -> Path:
+def fetch(target: Target, cache: Path, *, say: Say = lambda _: None) -> Path:
     """Put Hourhand's own libraries for ``target`` into ``cache`` and return their folder."""
-    return Dependencies(find, cache, say).ours(our_pins(target), target)
+    return Dependencies(cache, say).ours(target)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,12 +146,13 @@ class _Work:
     isolation: Isolation
     say: Say
 
-    def libraries(self, target: Target, requirements: Requirements) -> _Libraries:
+    def libraries(self, target: Target, requirements: Requirements | None) -> _Libraries:
         """Install what is needed for ``target``, and refuse names that shadow others."""
-        pins = our_pins(target)
-        allowed = check_conflicts(requirements, pins, target.markers)
-        ours = self.dependencies.ours(pins, target)
-        theirs = self._theirs(allowed, pins, target)
+        ours = self.dependencies.ours(target)
+        theirs = self.workspace / "no-requirements"
+        theirs.mkdir(exist_ok=True)
+        if requirements is not None:
+            theirs = self.dependencies.theirs(requirements, target)
         check_library_names(ours, theirs)
         check_source_names(self.files, library_names(ours, theirs))
         return _Libraries(ours=ours, theirs=theirs)
@@ -180,20 +171,12 @@ class _Work:
         settle(to)
         return to
 
-    def _theirs(self, allowed: Requirements, pins: tuple[Pin, ...], target: Target) -> Path:
-        found = self.dependencies.theirs(allowed, pins, target)
-        if found is not None:
-            return found
-        empty = self.workspace / "no-requirements"
-        empty.mkdir(exist_ok=True)
-        return empty
-
 
 def _pack(work: _Work, *, measures: bool) -> Report:
     target = work.target
     module = choose_module(work.files, work.source.module)
     path = work.files.requirements
-    requirements = read_requirements(path) if path is not None else Requirements()
+    requirements = None if path is None else read_requirements(path)
     here = Target.this_machine()
     # What can be imported here comes first: a mistake in the handlers is the likeliest.
     proving = _proving_libraries(work, here, target, requirements)
@@ -227,7 +210,7 @@ def _assembled(work: _Work, function: str, libraries: _Libraries, manifest: Path
 
 
 def _compile(work: _Work, compiler: Compiler | None, trees: Mapping[str, Path]) -> tuple[str, ...]:
-    """Put bytecode into ``trees``, where it can be made and fits; return what to say of it."""
+    """Put bytecode into ``trees``, where it can be compiled and fits; return notes on the rest."""
     if compiler is None:
         return (missing_note(work.target),)
     work.say("Compiling the functions' modules")
@@ -251,7 +234,7 @@ def _row(function: str, tree: Path, *, measures: bool) -> FunctionRow:
 
 
 def _proving_libraries(
-    work: _Work, here: Target, target: Target, requirements: Requirements
+    work: _Work, here: Target, target: Target, requirements: Requirements | None
 ) -> _Libraries:
     try:
         return work.libraries(here, requirements)
@@ -333,8 +316,10 @@ def _proof_text(here: Target, target: Target) -> str:
     return f"{said} ({here.platform}), with the wheels of this machine, not those of {target}."
 
 
-def _pinning_notes(requirements: Requirements, libraries: _Libraries) -> tuple[str, ...]:
-    """Name what was installed in a version that an index may change under us."""
+def _pinning_notes(requirements: Requirements | None, libraries: _Libraries) -> tuple[str, ...]:
+    """Name what was installed in a version that another pack may not have."""
+    if requirements is None:
+        return ()
     ours, theirs = (
         {canonicalize_name(distribution_of(PurePosixPath(notes.name))) for notes in found}
         for found in (libraries.ours.glob("*.dist-info"), libraries.theirs.glob("*.dist-info"))

@@ -8,17 +8,11 @@ import pytest
 
 from hourhand.local.entry_points import examples_path
 from hourhand_cdk.packing import HandlerSource, Packed, Target, pack
-from tests.infra.packing.wheels import WheelFolder
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("packing-cache")
-
-
-@pytest.fixture
-def installer(tmp_path: Path) -> WheelFolder:
-    return WheelFolder(tmp_path / "wheels")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hourhand_cdk.packing import PYTHONS, HandlerSource, Packed, PackingError, Target, _pack, pack
-from hourhand_cdk.packing._bytecode import Compiler, find_compiler, missing_note
+from hourhand_cdk.packing._bytecode import Compiler, _found_by_uv, find_compiler, missing_note
 from hourhand_cdk.packing._isolation import Isolation
 from hourhand_cdk.packing._pack import cold_start_environment
 from hourhand_cdk.packing._trees import FIXED_TIME, tree_digest
@@ -125,8 +125,7 @@ def test_a_compiler_that_fails_ends_the_pack_with_what_it_printed(tmp_path: Path
 
 
 def test_this_interpreter_compiles_for_its_own_version() -> None:
-    for target in (HERE, Target.lambda_arm64(HERE.python)):
-        assert find_compiler(target, lambda _: None) == Compiler(sys.executable)
+    assert find_compiler(HERE, lambda _: None) == Compiler(sys.executable)
 
 
 @pytest.mark.parametrize("said", ["cpython {other} final", "{other}"])
@@ -136,16 +135,18 @@ def test_another_version_is_compiled_for_by_an_interpreter_that_says_that_it_is_
     other = other_python()
     found = program(tmp_path, f"python{other}", prints=said.format(other=other))
     compiler = find_compiler(
-        Target.lambda_arm64(other), lambda name: found if name == f"python{other}" else None
+        Target.for_lambda(other, "arm64"), lambda python: found if python == other else None
     )
     assert compiler == (Compiler(found) if said.endswith("final") else None)
 
 
-def test_an_interpreter_that_uv_has_is_found(tmp_path: Path) -> None:
-    other = other_python()
-    python = program(tmp_path, "python", prints=f"cpython {other} final")
-    programs = {"uv": program(tmp_path, "uv", prints=python)}
-    assert find_compiler(Target.lambda_arm64(other), programs.get) == Compiler(python)
+def test_uv_finds_an_interpreter_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Any version that is here will do: uv is asked for it, and nothing is downloaded.
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert _found_by_uv(HERE.python) is not None
+    assert _found_by_uv("3.99") is None
 
 
 @pytest.mark.parametrize(
@@ -162,21 +163,23 @@ def test_an_interpreter_whose_bytecode_lambda_would_not_read_compiles_nothing(
 ) -> None:
     other = other_python()
     found = program(tmp_path, "python", prints=prints.format(other=other))
-    assert find_compiler(Target.lambda_arm64(other), lambda _: found) is None
+    assert find_compiler(Target.for_lambda(other, "arm64"), lambda _: found) is None
 
 
 def test_this_interpreter_is_not_taken_for_another_version() -> None:
-    assert find_compiler(Target.lambda_arm64(other_python()), lambda _: sys.executable) is None
+    assert (
+        find_compiler(Target.for_lambda(other_python(), "arm64"), lambda _: sys.executable) is None
+    )
 
 
 @pytest.mark.parametrize("path", [None, "/nowhere/python"])
 def test_without_an_interpreter_there_is_no_compiler(path: str | None) -> None:
-    assert find_compiler(Target.lambda_arm64(other_python()), lambda _: path) is None
+    assert find_compiler(Target.for_lambda(other_python(), "arm64"), lambda _: path) is None
 
 
 def test_a_program_that_cannot_be_run_is_no_compiler(tmp_path: Path) -> None:
     failing = program(tmp_path, "shim", prints="command not found", code=127)
-    assert find_compiler(Target.lambda_arm64(other_python()), lambda _: failing) is None
+    assert find_compiler(Target.for_lambda(other_python(), "arm64"), lambda _: failing) is None
 
 
 # --- in a pack ---

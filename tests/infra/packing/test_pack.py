@@ -21,18 +21,17 @@ from hourhand_cdk.packing import (
 from hourhand_cdk.packing._report import FunctionRow, check_limits
 from hourhand_cdk.packing._trees import TreeSize, tree_digest
 from tests.infra.packing.folders import HANDLERS, write_files
-from tests.infra.packing.wheels import WheelFolder, make_wheel
+from tests.infra.packing.wheels import from_folder, make_wheel
 
 MEGABYTE = 1024 * 1024
 
 
 class Packer:
-    """Packs folders of handlers for this machine, with the wheels of a folder."""
+    """Packs folders of handlers for this machine."""
 
-    def __init__(self, folder: Path, cache: Path, installer: WheelFolder) -> None:
+    def __init__(self, folder: Path, cache: Path) -> None:
         self._folder = folder
         self._cache = cache
-        self._installer = installer
 
     def __call__(
         self,
@@ -47,7 +46,6 @@ class Packer:
             self._folder / "assets",
             cache=self._cache,
             environment=environment,
-            find=lambda: self._installer,
             measures=False,
         )
 
@@ -65,40 +63,40 @@ Path(__file__).with_name("left.txt").write_text(TABLE)
 def plain(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> tuple[Packer, Packed]:
     """A packer, and what it made of a folder without requirements."""
     folder = tmp_path_factory.mktemp("plain")
-    packer = Packer(folder, cache, WheelFolder(folder / "wheels"))
+    packer = Packer(folder, cache)
     return packer, packer({"handlers.py": HANDLERS})
 
 
 @pytest.fixture(scope="module")
-def required(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> tuple[WheelFolder, Packed]:
-    """What was made of handlers with requirements, and who was asked to install them."""
+def required(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Packed:
+    """The pack of handlers with requirements."""
     folder = tmp_path_factory.mktemp("required")
-    installer = WheelFolder(folder / "wheels")
     for name in ("stamps", "letters", "aws_xray_sdk"):
         files = {f"{name}/__init__.py": ""}
-        make_wheel(installer.folder, name, "1.2", files)
-    requirements = "stamps>=1\nletters==1.2\naws_xray_sdk==1.2\nhourhand\n"
+        make_wheel(folder / "wheels", name, "1.2", files)
+    lines = ("stamps>=1", "letters==1.2", "aws_xray_sdk==1.2", "hourhand")
+    requirements = from_folder(folder / "wheels", *lines)
     code = "import stamps, letters\n" + HANDLERS
-    packer = Packer(folder, cache, installer)
-    return installer, packer({"handlers.py": code, "requirements.txt": requirements})
+    return Packer(folder, cache)({"handlers.py": code, "requirements.txt": requirements})
 
 
 @pytest.fixture(scope="module")
 def unruly(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Packed:
     """What was made of a module that does at its import what it should not."""
     folder = tmp_path_factory.mktemp("unruly")
-    packer = Packer(folder, cache, WheelFolder(folder / "wheels"))
+    packer = Packer(folder, cache)
     return packer({"handlers.py": UNRULY + HANDLERS}, environment={"BILLS_TABLE": "bills"})
 
 
 @pytest.fixture
-def packs(tmp_path: Path, cache: Path, installer: WheelFolder) -> Packer:
-    return Packer(tmp_path, cache, installer)
+def packs(tmp_path: Path, cache: Path) -> Packer:
+    return Packer(tmp_path, cache)
 
 
 def other_python() -> Target:
     """Return a target that runs another Python than this one."""
-    return Target.lambda_arm64(next(one for one in PYTHONS if one != Target.this_machine().python))
+    other = next(one for one in PYTHONS if one != Target.this_machine().python)
+    return Target.for_lambda(other, "arm64")
 
 
 def test_the_examples_are_packed_as_the_package_that_they_are(packed: Packed) -> None:
@@ -122,14 +120,15 @@ def test_no_installers_notes_are_packed(packed: Packed) -> None:
 
 
 def test_the_same_input_gives_the_same_bytes_wherever_it_is_packed(
-    tmp_path: Path, installer: WheelFolder
+    tmp_path: Path,
 ) -> None:
-    make_wheel(installer.folder, "postage", "1.2")
-    files = {"handlers.py": HANDLERS, "requirements.txt": "postage==1.2"}
+    make_wheel(tmp_path / "wheels", "postage", "1.2")
+    text = from_folder(tmp_path / "wheels", "postage==1.2")
+    files = {"handlers.py": HANDLERS, "requirements.txt": text}
     digests = []
     for name in ("one", "two"):
         # Each with an empty cache, so that everything is made twice.
-        packs = Packer(tmp_path / name, tmp_path / name / "cache", installer)
+        packs = Packer(tmp_path / name, tmp_path / name / "cache")
         made = packs(files)
         digests.append([tree_digest(at) for at in (made.api, made.scheduler, made.worker)])
     assert digests[0] == digests[1]
@@ -147,28 +146,22 @@ def test_a_changed_handler_changes_the_worker(plain: tuple[Packer, Packed], pack
     assert changed == ["worker"]
 
 
-def test_requirements_lie_beside_the_handlers_and_nowhere_else(
-    required: tuple[WheelFolder, Packed],
-) -> None:
-    installer, packed = required
-    assert (packed.worker / "letters" / "__init__.py").is_file()
-    assert not (packed.api / "letters").exists()
-    (wanted, _target) = installer.asked[0]
-    assert any(line.startswith("pydantic==") for line in wanted.constraints)
+def test_requirements_lie_beside_the_handlers_and_nowhere_else(required: Packed) -> None:
+    assert (required.worker / "letters" / "__init__.py").is_file()
+    assert not (required.api / "letters").exists()
 
 
-def test_what_may_have_another_version_next_time_is_told(
-    required: tuple[WheelFolder, Packed], plain: tuple[Packer, Packed]
+def test_what_may_have_another_version_next_time_is_noted(
+    required: Packed, plain: tuple[Packer, Packed]
 ) -> None:
-    assert required[1].report.notes[0].startswith("not pinned to one version: stamps. ")
+    assert required.report.notes[0].startswith("not pinned to one version: stamps. ")
     assert plain[1].report.notes == ()
 
 
 def test_the_sdk_for_tracing_goes_into_every_function_once_it_is_required(
-    required: tuple[WheelFolder, Packed],
+    required: Packed,
 ) -> None:
-    packed = required[1]
-    for folder in (packed.api, packed.scheduler, packed.worker):
+    for folder in (required.api, required.scheduler, required.worker):
         assert (folder / "aws_xray_sdk" / "__init__.py").is_file()
 
 
@@ -214,8 +207,9 @@ def test_requirements_that_this_python_cannot_have_are_told_the_versions_of_both
     packs: Packer,
 ) -> None:
     target = other_python()
-    with pytest.raises(InstallFailed) as failed:
-        packs({"handlers.py": HANDLERS, "requirements.txt": "letters>=99"}, target=target)
+    files = {"handlers.py": HANDLERS, "requirements.txt": "--no-index\nletters>=99"}
+    with pytest.raises(InstallFailed, match=r"line 2: letters>=99 cannot be installed") as failed:
+        packs(files, target=target)
     assert target.advice_from(Target.this_machine()) in failed.value.detail
 
 

@@ -6,11 +6,6 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name, parse_wheel_filename
-
-from hourhand_cdk.packing import InstallFailed, Target, Wanted
-
 
 def make_wheel(
     folder: Path,
@@ -41,25 +36,7 @@ def make_wheel(
     return path
 
 
-class WheelFolder:
-    """An installer that unpacks the wheels of a folder, and notes what it was asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.asked: list[tuple[Wanted, Target]] = []
-
-    def install(self, wanted: Wanted, target: Target, to: Path) -> None:
-        self.asked.append((wanted, target))
-        for line in wanted.lines:
-            requirement = Requirement(line)
-            with zipfile.ZipFile(self._wheel(requirement)) as wheel:
-                wheel.extractall(to)
-
-    def _wheel(self, requirement: Requirement) -> Path:
-        for path in sorted(self.folder.glob("*.whl"), reverse=True):
-            name, version, *_ = parse_wheel_filename(path.name)
-            if name == canonicalize_name(requirement.name) and requirement.specifier.contains(
-                version
-            ):
-                return path
-        raise InstallFailed(f"There is no wheel of {requirement}.")
+def from_folder(folder: Path, *lines: str) -> str:
+    """Return the text of a requirements file whose only index is ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return "\n".join(["--no-index", f"--find-links {folder}", *lines, ""])

@@ -1,8 +1,9 @@
-"""``hourhand estimate``: its flags and what it prints."""
+"""``hourhand estimate``: its flags, what it prints, and what it advises."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -14,24 +15,24 @@ RUNNER = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
 ISSUE = ["estimate", "--jobs-per-month", "10M", "--delayed", "30%", "--payload", "2KB"]
 
 
-def test_the_bill_is_told_by_service_beside_the_others_with_the_day_of_the_prices() -> None:
+def test_the_bill_is_printed_by_service_with_alternatives_and_the_day_of_the_prices() -> None:
     result = RUNNER.invoke(app, ISSUE)
 
     assert result.exit_code == 0
     assert "10,000,000 jobs, 30% delayed, payload 2,048 bytes" in result.output
     for word in ("DynamoDB, writes", "SQS", "Lambda, workers", "API Gateway", "CloudWatch"):
         assert word in result.output
-    for word in ("EventBridge Scheduler", "Standard", "Express", "Fargate", prices.READ_ON):
+    for word in ("EventBridge Scheduler", "Step Functions", prices.READ_ON):
         assert word in result.output
 
 
-def test_what_the_load_is_is_told_as_it_was_understood() -> None:
+def test_the_load_is_printed_as_it_was_understood() -> None:
     flags = ["--scheduled", "20%", "--retried", "0.5%", "--keyed", "50%", "--batch", "100"]
     told = RUNNER.invoke(app, [*ISSUE, *flags]).output.splitlines()[0]
 
     assert told == (
-        "A month of 10,000,000 jobs, 30% delayed, 20% of schedules, 0.5% retried, 50% with a key, "
-        "payload 2,048 bytes, 0.1 s at 1024 MB each, 100 a call"
+        "A month of 10,000,000 jobs, 30% delayed, 20% from schedules, 0.5% retried, "
+        "50% with a key, payload 2,048 bytes, 0.1 s at 1024 MB each, 100 in a call"
     )
 
 
@@ -49,9 +50,9 @@ def test_json_is_one_object_on_one_line_whose_services_add_up() -> None:
         sum(each["dollars"] for each in told["services"]), abs=0.01
     )
     assert told["load"]["jobs"] == 10_000_000
-    assert told["prices"]["read_on"] == prices.READ_ON
-    names = [each["name"] for each in told["others"] if each["dollars"] is None]
-    assert names == ["SQS and Lambda, no status"]
+    assert prices.READ_ON in told["notes"][0]
+    names = [each["name"] for each in told["alternatives"]]
+    assert names == ["EventBridge Scheduler + SQS", "Step Functions, Standard workflows"]
 
 
 def test_every_flag_reaches_the_load() -> None:
@@ -143,3 +144,46 @@ def test_the_level_of_monitoring_is_the_stage_s_unless_it_is_given(
     told = json.loads(RUNNER.invoke(app, [*ISSUE, *arguments, "--json"]).output)
 
     assert (told["load"]["monitoring"], told["load"]["has_ceiling"]) == (monitoring, has_ceiling)
+
+
+def _estimated(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        RUNNER.invoke(app, ["estimate", *arguments, "--json"]).output
+    )
+    return found
+
+
+def test_an_alternative_is_printed_with_its_share_of_the_bill() -> None:
+    found = _estimated(*ISSUE[1:])
+    text = RUNNER.invoke(app, ISSUE).output
+
+    for other in found["alternatives"]:
+        share = f"{other['dollars'] / found['dollars']:.0%} of Hourhand's bill"
+        assert f"{other['name']}: ${other['dollars']:,.2f} a month, {share}" in text
+
+
+def test_savings_are_advised_with_their_dollars() -> None:
+    load = ("--jobs-per-month", "100M", "--delayed", "100%")
+    ours = _estimated(*load)
+    for flags, name in ((["--batch", "500"], "500 jobs"), (["--economy"], "The setting dispatch")):
+        saved = ours["dollars"] - _estimated(*load, *flags)["dollars"]
+        (advice,) = (each for each in ours["advice"] if each.startswith(name))
+        assert f"would save ${saved:,.2f} a month" in advice
+
+
+def test_what_is_set_already_saves_nothing() -> None:
+    advice = _estimated("--jobs-per-month", "100M", "--batch", "500", "--economy")["advice"]
+
+    assert advice == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "stage", "sentences"),
+    [("1000", "prod", 2), ("1000", "dev", 1), ("100M", "prod", 0)],
+)
+def test_a_small_load_is_shown_what_an_idle_deployment_costs(
+    jobs: str, stage: str, sentences: int
+) -> None:
+    flags = ("--jobs-per-month", jobs, "--stage", stage, "--batch", "500")
+
+    assert len(_estimated(*flags)["advice"]) == sentences

@@ -1,10 +1,8 @@
-"""The verb ``estimate``: its flags, and what is made of them."""
+"""The verb ``estimate``: its flags."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,22 +13,9 @@ from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.settings import DelayRounding, MonitoringLevel
 
-MB = 1024**2
-DAY_SECONDS = 86_400
 
-
-class Stage(StrEnum):
-    """Which defaults the deployment has: `hourhand_cdk.config.STAGES`."""
-
-    PROD = "prod"
-    DEV = "dev"
-
-
-MONITORING_OF = {Stage.PROD: MonitoringLevel.FULL, Stage.DEV: MonitoringLevel.BASIC}
-
-
-def _written(reader: Reader) -> Callable[[str], str]:
-    """Return what refuses a text that is no quantity, and leaves others as they are."""
+def _flag(metavar: str, reader: Reader, text: str) -> Any:
+    """Return a flag that refuses a text that ``reader`` cannot read."""
 
     def check(value: str) -> str:
         try:
@@ -39,169 +24,61 @@ def _written(reader: Reader) -> Callable[[str], str]:
             raise typer.BadParameter(str(error)) from error
         return value
 
-    return check
+    return typer.Option(metavar=metavar, callback=check, help=text)
 
 
-JobsPerMonthOption = Annotated[
-    str,
-    typer.Option(
-        metavar="N",
-        callback=_written(count),
-        help="How many jobs, such as 250000, 10k, 10M or 1.5B.",
-    ),
-]
-DelayedOption = Annotated[
-    str,
-    typer.Option(
-        metavar="N%",
-        callback=_written(share),
-        help="How many of them are due later than five minutes after they were submitted.",
-    ),
-]
-ScheduledOption = Annotated[
-    str,
-    typer.Option(
-        metavar="N%",
-        callback=_written(share),
-        help="How many of them are made by schedules, and need not be submitted.",
-    ),
-]
-RetriedOption = Annotated[
-    str,
-    typer.Option(
-        metavar="N%",
-        callback=_written(share),
-        help="How many of them run a second time.",
-    ),
-]
-KeyedOption = Annotated[
-    str,
-    typer.Option(
-        metavar="N%",
-        callback=_written(share),
-        help="How many of those submitted carry an idempotency key.",
-    ),
-]
-TenantsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="N%",
-        callback=_written(share),
-        help="How many of them have a tenant: SQS charges more for messages with a group.",
-    ),
-]
-PayloadOption = Annotated[
-    str,
-    typer.Option(
-        metavar="SIZE",
-        callback=_written(size_bytes),
-        help="A payload as JSON, such as 200B, 2KB or 1MB.",
-    ),
-]
-ResultOption = Annotated[
-    str,
-    typer.Option(
-        metavar="SIZE",
-        callback=_written(size_bytes),
-        help="A result as JSON.",
-    ),
-]
-DurationOption = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME",
-        callback=_written(read_duration),
-        help="How long the handler takes, such as 100ms, 1.5s or 10m.",
-    ),
-]
-MemoryOption = Annotated[
-    str,
-    typer.Option(
-        metavar="SIZE",
-        callback=_written(size_bytes),
-        help="The memory of the handlers' function, such as 512MB or 2GB.",
-    ),
-]
-BatchOption = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=1,
-        max=500,
-        help="How many jobs are submitted by one call of the API.",
-    ),
-]
-EconomyOption = Annotated[
-    bool,
-    typer.Option(
-        "--economy",
-        help="Deployed with dispatch=economy, which saves a write for most delayed jobs.",
-    ),
-]
-RoundingOption = Annotated[
-    DelayRounding,
-    typer.Option(
-        help="How the deployment rounds messages' delays to seconds: nearest, down (precise, and "
-        "workers wait longer inside a billed call) or up.",
-    ),
-]
-StageOption = Annotated[
-    Stage,
-    typer.Option(
-        help="The stage of the deployment: prod has monitoring=full and a number as "
-        "worker_concurrency, dev has monitoring=basic and worker_concurrency=none.",
-    ),
-]
-MonitoringOption = Annotated[
-    MonitoringLevel | None,
-    typer.Option(
-        help="The setting monitoring, where it is not the stage's own: full, basic or none.",
-        show_default="the stage's",
-    ),
-]
-RetentionOption = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME",
-        callback=_written(read_duration),
-        help="How long a job is kept after its end, such as 7d.",
-    ),
-]
+_JOBS = _flag("N", count, "The number of jobs in a month, such as 250000, 10k, 10M or 1.5B.")
+_DELAYED = _flag("N%", share, "The share of jobs due later than five minutes after submission.")
+_SCHEDULED = _flag("N%", share, "The share of jobs that schedules create.")
+_RETRIED = _flag("N%", share, "The share of jobs that run a second time.")
+_KEYED = _flag("N%", share, "The share of submitted jobs with an idempotency key.")
+_TENANTS = _flag("N%", share, "The share of jobs with a tenant. SQS charges more for them.")
+_PAYLOAD = _flag("SIZE", size_bytes, "The size of a payload as JSON, such as 200B, 2KB or 1MB.")
+_RESULT = _flag("SIZE", size_bytes, "The size of a result as JSON.")
+_DURATION = _flag("TIME", read_duration, "The run time of a handler, such as 100ms, 1.5s or 10m.")
+_MEMORY = _flag("SIZE", size_bytes, "The memory of the worker function, such as 512MB or 2GB.")
+_RETENTION = _flag("TIME", read_duration, "How long a job is kept after its end, such as 7d.")
+_BATCH = typer.Option(metavar="N", min=1, max=500, help="The number of jobs in a call of the API.")
+_ECONOMY = typer.Option("--economy", help="Use dispatch=economy: fewer writes for delayed jobs.")
+_ROUNDING = typer.Option(help="The setting delay_rounding: nearest, down or up.")
+_STAGE = typer.Option(help="The stage, prod or dev, with its monitoring and pollers.")
+_MONITORING = typer.Option(help="Monitoring: full, basic or none.", show_default="the stage's")
+_MONITORING_OF = {"prod": MonitoringLevel.FULL, "dev": MonitoringLevel.BASIC}
 
 
 @verb(
     example="hourhand estimate --jobs-per-month 10M --delayed 30% --payload 2KB",
     codes={WRONG_USAGE: "wrong usage, or a load that cannot be"},
     asks_api=False,
+    tells_times=False,
 )
 def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
-    jobs_per_month: JobsPerMonthOption = "1M",
-    delayed: DelayedOption = "0%",
-    scheduled: ScheduledOption = "0%",
-    retried: RetriedOption = "0%",
-    keyed: KeyedOption = "0%",
-    tenants: TenantsOption = "0%",
-    payload: PayloadOption = "200B",
-    result: ResultOption = "100B",
-    duration: DurationOption = "100ms",
-    memory: MemoryOption = "1GB",
-    batch: BatchOption = 1,
-    economy: EconomyOption = False,
-    delay_rounding: RoundingOption = DelayRounding.NEAREST,
-    stage: StageOption = Stage.PROD,
-    monitoring: MonitoringOption = None,
-    retention: RetentionOption = "7d",
+    jobs_per_month: Annotated[str, _JOBS] = "1M",
+    delayed: Annotated[str, _DELAYED] = "0%",
+    scheduled: Annotated[str, _SCHEDULED] = "0%",
+    retried: Annotated[str, _RETRIED] = "0%",
+    keyed: Annotated[str, _KEYED] = "0%",
+    tenants: Annotated[str, _TENANTS] = "0%",
+    payload: Annotated[str, _PAYLOAD] = "200B",
+    result: Annotated[str, _RESULT] = "100B",
+    duration: Annotated[str, _DURATION] = "100ms",
+    memory: Annotated[str, _MEMORY] = "1GB",
+    batch: Annotated[int, _BATCH] = 1,
+    economy: Annotated[bool, _ECONOMY] = False,
+    delay_rounding: Annotated[DelayRounding, _ROUNDING] = DelayRounding.NEAREST,
+    stage: Annotated[Literal["prod", "dev"], _STAGE] = "prod",
+    monitoring: Annotated[MonitoringLevel | None, _MONITORING] = None,
+    retention: Annotated[str, _RETENTION] = "7d",
 ) -> None:
-    """Tell what a month of jobs costs on AWS, by service, and what else would run them.
+    """Estimate what a month of jobs costs on AWS.
 
-    Beside Hourhand's bill stand EventBridge Scheduler with SQS, Step Functions, workers that are
-    always on, and a bare queue, each with what it lacks, and when it is the better choice. Nothing
-    is asked of AWS: the prices are of the day that is told with them. What a job uses is counted
-    by the benchmarks.
+    The estimate lists the cost of each service. It compares the sum with EventBridge Scheduler and
+    with Step Functions, and says when to choose one of them. It uses list prices and counts from
+    the benchmarks, and calls no AWS service.
     """
-    from hourhand.cli.estimate.load import Load
-    from hourhand.cli.estimate.run import run_estimate
+    from hourhand.cli.estimate.load import Load, check_load
+    from hourhand.cli.estimate.report import print_estimate
 
     load = Load(
         jobs=count(jobs_per_month),
@@ -213,12 +90,13 @@ def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         payload_bytes=size_bytes(payload),
         result_bytes=size_bytes(result),
         seconds=read_duration(duration),
-        memory_mb=size_bytes(memory) / MB,
+        memory_mb=size_bytes(memory) / 1024**2,
         batch=batch,
         economy=economy,
         delay_rounding=delay_rounding.value,
-        monitoring=monitoring or MONITORING_OF[stage],
-        has_ceiling=stage is Stage.PROD,
-        retention_days=read_duration(retention) / DAY_SECONDS,
+        monitoring=monitoring or _MONITORING_OF[stage],
+        has_ceiling=stage == "prod",
+        retention_days=read_duration(retention) / 86_400,
     )
-    run_estimate(session, load)
+    check_load(load)
+    print_estimate(session, load)

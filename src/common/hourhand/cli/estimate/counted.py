@@ -1,70 +1,39 @@
 """What a job uses, counted on an emulator that counts as DynamoDB does, and what is assumed.
 
-What is counted is compared with the last run of the benchmarks by a test. ``make bench ONLY=cost``
-counts it again, into ``bench/results/cost.json``; docs/performance.md shows it.
+A test compares what is counted with the last run of the benchmarks. ``make bench ONLY=cost`` counts
+it again, into ``bench/results/cost.json``; docs/performance.md shows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hourhand.settings import MonitoringLevel
 
 # --- counted: write and read units of DynamoDB, requests to SQS --------------------------------
 
-WRITES = 6.0
-"""Of a small job that is due at once; payload and result lie in its own item."""
-
-MARK_WRITES = 1.0
-"""On top, where a tick sends it: due later than five minutes ahead. None in economy mode."""
-
-DELAYED_READS = 5.0
-"""One by each tick that sees it while it is less than five minutes ahead."""
-
-KEY_WRITES = 2.0
-"""On top, of a job with an idempotency key: its record, twice."""
-
-RETRY_WRITES, RETRY_READS, RETRY_REQUESTS = 5.0, 1.0, 4.0
-"""On top, of one more attempt."""
-
-HEARTBEAT_WRITES, HEARTBEAT_REQUESTS = 1.0, 1.0
-"""On top, of each heartbeat, every `HEARTBEAT_SECONDS` of a handler."""
-
-OCCURRENCE_WRITES, OCCURRENCE_READS = 4.0, 6.0
-"""On top, of a schedule's job: its schedule's item and its place among those that overlap."""
-
-OBJECT_WRITES = 1.0
-"""On top, of a job whose payload or result lies in S3: it ends once the object is marked."""
-
-OBJECT_PUTS, OBJECT_GETS = 2.0, 1.0
-"""Of a payload in S3. A result is put as often, and read by whoever asks for it."""
-
-REQUESTS = 3.0
-"""To SQS for each message: received, hidden and deleted, one message to a call of the worker."""
-
-JOBS_A_SEND = 10
-"""Messages to one request at most; the sends of a job come on top of `REQUESTS`."""
-
-IDLE_TICK_WRITES, IDLE_TICK_REQUESTS = 4.0, 3.0
-"""Of a tick that finds nothing to do."""
-
-EVENT_SOURCES = 3
-"""In the stack's template."""
+WRITES = 6.0  # of a small job that is due at once; payload and result lie in its own item
+MARK_WRITES = 1.0  # more if a tick sends it: due later than five minutes ahead; not with economy
+DELAYED_READS = 5.0  # one by each tick that sees it while it is less than five minutes ahead
+KEY_WRITES = 2.0  # more with an idempotency key: its record, twice
+RETRY_WRITES, RETRY_READS, RETRY_REQUESTS = 5.0, 1.0, 4.0  # more for one more attempt
+HEARTBEAT_WRITES, HEARTBEAT_REQUESTS = 1.0, 1.0  # more for each heartbeat
+OCCURRENCE_WRITES, OCCURRENCE_READS = 4.0, 6.0  # more for a schedule's job: schedule and slots
+OBJECT_WRITES = 1.0  # more if payload or result lies in S3: the job ends once it is marked
+OBJECT_PUTS, OBJECT_GETS = 2.0, 1.0  # of a payload in S3; a result is put as often
+REQUESTS = 3.0  # for each message: receive, change of visibility, delete
+JOBS_A_SEND = 10  # messages to one request at most; the sends of a job come on top of `REQUESTS`
+IDLE_TICK_WRITES, IDLE_TICK_REQUESTS = 4.0, 3.0  # of a tick that finds nothing to do
+EVENT_SOURCES = 3  # in the stack's template
 
 WAITED_SECONDS = {"down": 0.426, "nearest": 0.089, "up": 0.0}
-"""What a worker sleeps in its billed call for a job that is not due at once, by the rounding of
-delays: simulated by ``make bench ONLY=lateness-simulated``, where SQS keeps a delay exactly. Where
-SQS is late, the wait is shorter."""
+"""What a worker sleeps in its billed call for a job that is not due at once, by delay_rounding, if
+SQS keeps a delay exactly: simulated by ``make bench ONLY=lateness-simulated``."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Watching:
-    """What a level of monitoring changes: of a tick that finds nothing, and in the template.
-
-    ``calls`` to AWS, ``reads`` in units, ``metrics`` and ``log_bytes`` that a tick writes;
-    metrics in alarms, and dashboards.
-    """
+class Watching(NamedTuple):
+    """What a level of monitoring changes: of a tick that finds nothing, and in the template."""
 
     calls: int
     reads: float
@@ -75,15 +44,9 @@ class Watching:
 
 
 WATCHING: Mapping[MonitoringLevel, Watching] = {
-    MonitoringLevel.FULL: Watching(
-        calls=42, reads=20.0, metrics=6, log_bytes=943, alarm_metrics=38, dashboards=1
-    ),
-    MonitoringLevel.BASIC: Watching(
-        calls=34, reads=16.0, metrics=0, log_bytes=400, alarm_metrics=3, dashboards=0
-    ),
-    MonitoringLevel.NONE: Watching(
-        calls=34, reads=16.0, metrics=0, log_bytes=400, alarm_metrics=0, dashboards=0
-    ),
+    MonitoringLevel.FULL: Watching(42, 20.0, 6, 943, alarm_metrics=38, dashboards=1),
+    MonitoringLevel.BASIC: Watching(34, 16.0, 0, 400, alarm_metrics=3, dashboards=0),
+    MonitoringLevel.NONE: Watching(34, 16.0, 0, 400, alarm_metrics=0, dashboards=0),
 }
 
 # --- given by the code and by AWS's documentation -----------------------------------------------
@@ -92,9 +55,9 @@ HEARTBEAT_SECONDS = 15.0
 HOURS = 730
 TICKS = HOURS * 60
 
+# Side by side, of an idle queue whose event source has a maximum concurrency, and of one that has
+# none (Lambda developer guide, scaling of SQS event source mappings).
 POLLERS_WITH_CEILING, POLLERS_WITHOUT = 5, 2
-"""Side by side, of an idle queue: five where its event source has a maximum concurrency, as few as
-two where it has none (Lambda developer guide, scaling of SQS event source mappings)."""
 
 METRICS_OF_JOBS = (
     "jobs_submitted",
@@ -107,36 +70,17 @@ METRICS_OF_JOBS = (
     "time_to_claim_ms",
     "time_to_finish_ms",
 )
-"""What is measured on top while jobs run well. Each is paid for the hours in which it comes."""
+"""Written while jobs run well, and paid for the hours in which they are written."""
 
 # --- assumed: nothing below was measured on AWS; docs/deploy.md has the same ---------------------
 
-WORKER_SECONDS = 0.025
-"""Of our code in the worker, around the handler."""
-
-API_SECONDS, API_SECONDS_MORE = 0.02, 0.006
-"""Of the API's function for a call, and for each further job of it."""
-
-POLLS_OF_A_POLLER = 3 * TICKS
-"""A long poll of 20 s after another."""
-
-CALL_SECONDS = 0.005
-"""Of a call to AWS in a tick, one after another."""
-
-DISPATCH_SECONDS = 1 / 4650
-"""Of the scheduler for each job that it sends: the pace that the design asks for."""
-
-VISIT_SECONDS = 0.019
-"""Of the scheduler for each occurrence (docs/scaling.md)."""
-
-FUNCTION_GB = 1.0
-"""Memory of scheduler and API, as deployed unless somebody says otherwise."""
-
-WORKER_LOG_BYTES, CALL_LOG_BYTES = 1_400, 1_000
-"""Logged by each attempt, and by each call of the API with its access log, metrics included."""
-
-KEPT_BYTES = 1_300
-"""Of a finished small job with its entries in the indexes."""
-
-ENVELOPE_BYTES = 200
-"""Of a job in a request, around its payload."""
+WORKER_SECONDS = 0.025  # of Hourhand's code in the worker, around the handler
+API_SECONDS, API_SECONDS_MORE = 0.02, 0.006  # of the API for a call, and for each further job
+POLLS_OF_A_POLLER = 3 * TICKS  # one long poll of 20 s after another
+CALL_SECONDS = 0.005  # of a call to AWS in a tick, one after another
+DISPATCH_SECONDS = 1 / 4650  # of the scheduler for each job that it sends: the designed pace
+VISIT_SECONDS = 0.019  # of the scheduler for each occurrence (docs/scaling.md)
+FUNCTION_GB = 1.0  # memory of scheduler and API, by default
+WORKER_LOG_BYTES, CALL_LOG_BYTES = 1_400, 1_000  # by each attempt; by each call with its access log
+KEPT_BYTES = 1_300  # of a finished small job with its entries in the indexes
+ENVELOPE_BYTES = 200  # of a job in a request, around its payload
