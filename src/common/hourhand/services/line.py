@@ -1,4 +1,4 @@
-"""Calling those that wait for room in their group, as soon as there is some."""
+"""Waking the jobs that wait for room in their group, as soon as there is some."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THERE_IS_ROOM = "there is room"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The lines of all groups. Who waits comes by itself, too, only later."""
+    """Wakes the jobs that wait for a slot. Without a wake-up, a waiting job checks again later."""
 
     jobs: JobStore
     slots: SlotStore
@@ -32,13 +32,13 @@ class Line:
     telemetry: Telemetry
 
     def nudge(self, overlap: Overlap, actor: str) -> None:
-        """Make those due for whom there is room.
+        """Make the jobs due for which there is room.
 
-        Raises nothing: what goes wrong is logged. What called this has been written, and whatever
-        else follows from it must not wait for the line.
+        Raises nothing: failures are logged. The caller's own write is made, and its other
+        consequences must not wait for this.
 
-        To be called when a job of the group ended, and when one was put off: whoever comes last
-        of the two sees the other.
+        To be called when a job of the group ended, and when one was put off: the later of the two
+        calls sees both.
         """
         try:
             with leaving_newer(self.telemetry):
@@ -47,7 +47,7 @@ class Line:
                         self._call(job, actor)
         except Exception as error:  # noqa: BLE001 - what called this stands, whatever this was
             self.telemetry.warning(
-                "Those that wait for room could not be called; they come later.",
+                "Could not wake the jobs that wait for room. They check again later.",
                 group=overlap.group,
                 reason=reason_of(error),
             )

@@ -1,6 +1,6 @@
-"""Ending what others left half done: lost attempts, expired jobs, dead letters not yet sent.
+"""Recovery of what was left half done: lost attempts, expired jobs, dead letters not yet sent.
 
-Every method is safe to call by anybody at any time: the condition of its write decides.
+Every process may call every method at any time: the condition of its write decides.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from hourhand.services.line import Line
 
 @dataclass(frozen=True, slots=True)
 class RecoveryService:
-    """Repairs; called by the sweep and, where they meet such a job first, by workers.
+    """Repairs jobs. The sweep calls it, and workers that meet such a job first.
 
-    ``line`` calls those that wait for the place of a job that ended. ``pause_schedule`` pauses
-    the schedule of a DEAD job that asks for it, however often it is called for the same round;
-    who has none (workers may not write schedules) leaves such a job to the sweep.
+    ``line`` wakes the jobs that wait for the place of a job that ended. ``pause_schedule`` pauses
+    the schedule of a DEAD job that asks for it, and may be called again for the same round.
+    Workers may not write schedules and have none: they leave such a job to the sweep.
     """
 
     jobs: JobStore
