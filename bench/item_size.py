@@ -30,7 +30,7 @@ from hourhand.domain.model import (
 from hourhand.domain.moves import Move, claim, complete, heartbeat, mark_enqueued, retry_later
 from hourhand.domain.overlap import Overlap, OverlapPolicy
 from hourhand.services.contents import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
-from hourhand.services.sending import message_of
+from hourhand.services.messages import message_of
 from hourhand.testing import FAKE_SECRET, START
 
 BUDGET_BYTES = 1024

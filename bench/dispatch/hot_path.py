@@ -27,7 +27,7 @@ PARTS = {
     ("job_indexes.py", "read_bucket"): "the index: pages of ids",
     ("items.py", "job_from_item"): "jobs: made of the base items that were read",
     ("sweep.py", "_decide"): "decisions: what to do with each job",
-    ("sending.py", "outgoing_of"): "messages: made, with their delays",
+    ("messages.py", "outgoing_of"): "messages: made, with their delays",
     ("queues.py", "entry_of"): "messages: made, with their delays",
     ("_sending.py", "of"): "marks: made, as moves",
     ("partiql.py", "of"): "marks: made, as statements",

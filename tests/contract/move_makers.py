@@ -93,7 +93,12 @@ def retry(outcome: Outcome, payload_kept_until: datetime | None = None) -> Build
 
 def hand_back(job: Job, now: datetime) -> Move:
     return moves.hand_back(
-        job, now=now + SECOND, actor=ACTOR, entry=make_entry(job), reason="process ends"
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        entry=make_entry(job),
+        sends_now=True,
+        reason="process ends",
     )
 
 

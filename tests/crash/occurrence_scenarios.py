@@ -8,7 +8,7 @@ from typing import Any
 
 from hourhand.domain.model import Job, JobStatus, OnLost
 from hourhand.ports import Finished, Pulse
-from hourhand.services.sending import outgoing_of
+from hourhand.services.messages import outgoing_of
 from hourhand.testing import START
 from tests.crash.points import Scenario
 from tests.crash.steps import IN_BUCKET, after, delivered, passed, works

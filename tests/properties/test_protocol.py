@@ -238,7 +238,9 @@ class OneJob:
             job, now = self._pick(self.owners), self._at()
             entry = self._entry(job, 0)
             self._send_if_retried(
-                moves.hand_back(job, now=now, actor=_owner(job), entry=entry, reason="exit")
+                moves.hand_back(
+                    job, now=now, actor=_owner(job), entry=entry, sends_now=True, reason="exit"
+                )
             )
 
     # --- operators ---

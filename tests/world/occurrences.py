@@ -14,7 +14,7 @@ from hourhand.domain.overlap import Overlap, OverlapPolicy, Slots
 from hourhand.domain.schedules import Schedule, ScheduleDefinition
 from hourhand.ports import Applied
 from hourhand.schedule_ports import Written
-from hourhand.services.sending import outgoing_of
+from hourhand.services.messages import outgoing_of
 from hourhand.testing import FAKE_SECRET, START, make_content, make_job
 from tests.world.world import World
 

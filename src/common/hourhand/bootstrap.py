@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from hourhand.services.calendars import CalendarService
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.derived_ids import DerivedIds
+    from hourhand.services.due import DueJobs
     from hourhand.services.execution import ExecutionService
     from hourhand.services.failure_pauses import FailurePauses
-    from hourhand.services.filing import Filing
     from hourhand.services.line import Line
     from hourhand.services.occurrences import OccurrenceQueries
     from hourhand.services.operations import OperationsService
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from hourhand.services.resweeps import ResweepService
     from hourhand.services.schedules import ScheduleService
     from hourhand.services.scheduling import SchedulingService
-    from hourhand.services.sending import Sender
     from hourhand.services.sharding import ShardingService
     from hourhand.services.submission import SubmissionService
     from hourhand.worker_runtime import WorkerRuntime
@@ -129,8 +128,7 @@ class _Shared:
     """Parts that several services are made of."""
 
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     line: Line | None
     recovery: RecoveryService
     ids: DerivedIds
@@ -259,8 +257,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> ApiService
         submission=SubmissionService(
             jobs=adapters.jobs,
             contents=shared.contents,
-            filing=shared.filing,
-            sender=shared.sender,
+            due=shared.due,
             handlers=adapters.handlers,
             clock=adapters.clock,
             chance=adapters.chance,
@@ -374,30 +371,33 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
 
         records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
         adapters = replace(aws_adapters(settings, "worker"), idempotency=records)
-    assert adapters.idempotency is not None
-    assert adapters.schedules is not None
-    assert adapters.slots is not None
     shared = _share(settings, adapters)
     assert shared.line is not None
+    retried = _with_retries(adapters)
+    insistent = _share(settings, retried)
+    assert retried.idempotency is not None
+    assert retried.schedules is not None
+    assert retried.slots is not None
     tools = AttemptTools(
-        jobs=adapters.jobs,
-        contents=shared.contents,
-        filing=shared.filing,
-        sender=shared.sender,
+        jobs=retried.jobs,
+        heartbeats=adapters.jobs,
+        contents=insistent.contents,
+        due=insistent.due,
         recovery=shared.recovery,
-        keys=IdempotencyGuard(adapters.idempotency, adapters.clock),
+        keys=IdempotencyGuard(retried.idempotency, adapters.clock),
         queues=adapters.queues,
         clock=adapters.clock,
         chance=adapters.chance,
         timings=settings.timings,
         telemetry=adapters.telemetry,
-        ids=shared.ids,
+        ids=insistent.ids,
     )
     worker = "w-" + adapters.chance.nonce()[:8]
     gate = Gate(
         tools=tools,
-        schedules=adapters.schedules,
-        slots=adapters.slots,
+        schedules=retried.schedules,
+        slots=retried.slots,
+        recovery=insistent.recovery,
         line=shared.line,
         worker=worker,
     )
@@ -414,14 +414,35 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     return WorkerServices(execution=execution, runtime=runtime, telemetry=adapters.telemetry)
 
 
+def _with_retries(adapters: Adapters) -> Adapters:
+    """Return the stores of a worker so that each call without an answer is tried again.
+
+    The queues are left out: a message that is not sent, hidden or deleted comes again by itself.
+    """
+    from hourhand.services.retries import Retries
+
+    assert adapters.schedules is not None
+    assert adapters.slots is not None
+    assert adapters.idempotency is not None
+    retries = Retries(adapters.clock, adapters.telemetry)
+    return replace(
+        adapters,
+        jobs=retries.of(adapters.jobs, "jobs"),
+        control=retries.of(adapters.control, "control"),
+        objects=retries.of(adapters.objects, "objects"),
+        schedules=retries.of(adapters.schedules, "schedules"),
+        slots=retries.of(adapters.slots, "slots"),
+        idempotency=retries.of(adapters.idempotency, "idempotency"),
+    )
+
+
 def _operations(settings: Settings, adapters: Adapters, shared: _Shared) -> OperationsService:
     from hourhand.services.operations import OperationsService
 
     return OperationsService(
         jobs=adapters.jobs,
         contents=shared.contents,
-        filing=shared.filing,
-        sender=shared.sender,
+        due=shared.due,
         recovery=shared.recovery,
         clock=adapters.clock,
         timings=settings.timings,
@@ -448,8 +469,7 @@ def _recurring_parts(
         jobs=adapters.jobs,
         handlers=adapters.handlers,
         contents=shared.contents,
-        filing=shared.filing,
-        sender=shared.sender,
+        due=shared.due,
         operations=operations,
         clock=adapters.clock,
         chance=adapters.chance,
@@ -486,28 +506,26 @@ def _pauser(settings: Settings, adapters: Adapters, ids: DerivedIds) -> Callable
 def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = False) -> _Shared:
     from hourhand.services.contents import ContentKeeper
     from hourhand.services.derived_ids import DerivedIds
-    from hourhand.services.filing import Filing
+    from hourhand.services.due import DueJobs
     from hourhand.services.line import Line
     from hourhand.services.recovery import RecoveryService
-    from hourhand.services.sending import Sender
 
     ids = adapters.ids or DerivedIds(adapters.control, adapters.chance)
     contents = ContentKeeper(adapters.jobs, adapters.objects)
-    filing = Filing(adapters.jobs, adapters.control, adapters.clock, settings.timings)
-    sender = Sender(
+    due = DueJobs(
         jobs=adapters.jobs,
+        control=adapters.control,
         queues=adapters.queues,
         clock=adapters.clock,
+        timings=settings.timings,
         telemetry=adapters.telemetry,
-        rounding=settings.timings.delay_rounding,
     )
     line = None
     if adapters.slots is not None:
         line = Line(
             jobs=adapters.jobs,
             slots=adapters.slots,
-            filing=filing,
-            sender=sender,
+            due=due,
             clock=adapters.clock,
             timings=settings.timings,
             telemetry=adapters.telemetry,
@@ -515,8 +533,7 @@ def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = F
     recovery = RecoveryService(
         jobs=adapters.jobs,
         contents=contents,
-        filing=filing,
-        sender=sender,
+        due=due,
         queues=adapters.queues,
         clock=adapters.clock,
         timings=settings.timings,
@@ -524,4 +541,4 @@ def _share(settings: Settings, adapters: Adapters, *, pauses_schedules: bool = F
         line=line,
         pause_schedule=_pauser(settings, adapters, ids) if pauses_schedules else None,
     )
-    return _Shared(contents, filing, sender, line, recovery, ids)
+    return _Shared(contents, due, line, recovery, ids)

@@ -13,9 +13,8 @@ from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.derived_ids import DerivedIds
 from hourhand.services.dispatch import ACTOR
-from hourhand.services.filing import Filing
+from hourhand.services.due import DueJobs
 from hourhand.services.recurrences import Recurrences
-from hourhand.services.sending import Sender
 
 if TYPE_CHECKING:
     from hourhand.services.backfills import BackfillService
@@ -48,8 +47,7 @@ class RecurringParts:
     jobs: JobStore
     handlers: HandlerDirectory
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     operations: Callable[[], OperationsService]
     clock: Clock
     chance: Chance
@@ -136,8 +134,7 @@ def _wire_occurrence_jobs(parts: RecurringParts) -> OccurrenceJobs:
     return OccurrenceJobs(
         jobs=parts.jobs,
         contents=parts.contents,
-        filing=parts.filing,
-        sender=parts.sender,
+        due=parts.due,
         handlers=parts.handlers,
         clock=parts.clock,
         timings=parts.timings,

@@ -75,7 +75,7 @@ def refiles(name: str = "refiler", job_id: str = JOB) -> Operation:
 
     def act(process: ScriptedProcess) -> object:
         job = process.adapters.jobs.get(job_id)
-        return job and process.api.submission.filing.move_to_current_bucket(job, name)
+        return job and process.api.submission.due.refile(job, name)
 
     return Operation(name=name, act=act)
 

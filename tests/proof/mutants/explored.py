@@ -263,6 +263,8 @@ NOT_BY_EXPLORER: Mapping[str, str] = {
     "that a client library sends a put twice happens below the ports.",
     "a repeated submission moves nothing": "Once a writer died that stood still, the rule of sight "
     "is silent until the deep re-read, which brings the job to its end here, too.",
+    "a move that stalled stays where it is": "The retry of a worker that stalled is refused, since "
+    "its lease is over. A person's move takes the steps of a submission, which the explorer shows.",
     "filed in an older bucket": "It takes a clock that is set back in the middle of an attempt; "
     "here each clock is off by the same all the time.",
     "a sweep that did not end leaves its record": "Here every process has all of its function's "

@@ -47,8 +47,8 @@ RECOVERY = (
         patches=(
             Patch(
                 _RECOVERY,
-                "            self.sender.send_announced([job], actor)\n        else:",
-                "            pass\n        else:",
+                "self.due.move(job, AT_ONCE, build, actor)",
+                "self.due.move(job, AT_ONCE, build, actor, announces=False)",
             ),
         ),
         killers=("recover a lost attempt / undisturbed",),
@@ -64,19 +64,6 @@ RECOVERY = (
             ),
         ),
         killers=("recover a lost attempt / it is paused past its lease",),
-    ),
-    Mutant(
-        name="a recovery that stalled stays where it is",
-        rule="DESIGN 5, put: under the stall bound, or its entry is moved.",
-        patches=(
-            Patch(
-                _RECOVERY,
-                "job = self.filing.guard(job, clock_read_at, actor)",
-                "job = job if clock_read_at >= 0 else job",
-            ),
-        ),
-        equivalent="Before a sweep closes the bucket of the retry, two looks at it pass, and the "
-        "first of them recovers the job itself: the late recovery is refused. A second line.",
     ),
     Mutant(
         name="the entry goes before the letter",
@@ -152,7 +139,7 @@ RECOVERY = (
         rule="DESIGN 4: S3 expires only objects marked finished.",
         patches=(
             Patch(_OPERATIONS, "            self.contents.mark_live(job)\n", ""),
-            Patch(_OPERATIONS, "                self._keep_objects(redriven)\n", ""),
+            Patch(_OPERATIONS, "                self._keep_objects(job)\n", ""),
         ),
         killers=("work: objects expire once their job ended",),
     ),
@@ -286,12 +273,12 @@ KEYS = (
         patches=(
             Patch(
                 _ATTEMPT,
-                "        if not self._insist(lambda: self.tools.keys.finish(self.job, "
-                "payload_text, result)):\n            return False\n"
+                "        if not self.tools.keys.finish(self.job, payload_text, result):\n"
+                "            return False\n"
                 "        return self._complete(result)\n",
                 "        ended = self._complete(result)\n"
-                "        self._insist(lambda: self.tools.keys.finish(self.job, payload_text, "
-                "result))\n        return ended\n",
+                "        self.tools.keys.finish(self.job, payload_text, result)\n"
+                "        return ended\n",
             ),
         ),
         killers=("people: a worker dies between result and end",),

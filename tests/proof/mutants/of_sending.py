@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.proof.mutants.mutant import Mutant, Patch
 
 _DISPATCH = "hourhand.services.dispatch"
-_SENDING = "hourhand.services.sending"
-_FILING = "hourhand.services.filing"
+_MESSAGES = "hourhand.services.messages"
+_DUE = "hourhand.services.due"
 _JOB_STORE = "hourhand.testing.job_store"
 _SUBMISSION = "hourhand.services.submission"
 _BUCKETS = "hourhand.domain.buckets"
@@ -56,7 +56,7 @@ DISPATCH = (
         rule="ADR 18: where starts shall be precise, `DelaySeconds` is rounded *down*.",
         patches=(
             Patch(
-                _SENDING,
+                _MESSAGES,
                 "delay_seconds=floor_seconds(delay),",
                 "delay_seconds=floor_seconds(delay) + (1 if delay.microseconds else 0),",
             ),
@@ -68,7 +68,7 @@ DISPATCH = (
         rule="SQS takes 900 s of delay at most.",
         patches=(
             Patch(
-                _SENDING,
+                _MESSAGES,
                 "delay = min(message.due_at - now + rounding, SQS_MAX_DELAY)",
                 "delay = message.due_at - now + rounding",
             ),
@@ -82,7 +82,7 @@ DISPATCH = (
         "not say otherwise.",
         patches=(
             Patch(
-                _SENDING,
+                _DUE,
                 "                self._take_back(job, failure, actor)",
                 "                self.telemetry.count('send_failures')",
             ),
@@ -91,10 +91,10 @@ DISPATCH = (
     ),
     Mutant(
         name="a job that began is announced again",
-        rule="A message is sent only for what waits (`Sender.send_announced`).",
+        rule="A message is sent only for what waits (`DueJobs.announce`).",
         patches=(
             Patch(
-                _SENDING,
+                _DUE,
                 "if job.is_sent and job.status.is_waiting]",
                 "if job.is_sent]",
             ),
@@ -117,8 +117,8 @@ SUBMISSION = (
         rule="DESIGN 5: a failed condition may be one's own write whose answer was lost.",
         patches=(
             Patch(
-                _SUBMISSION,
-                "return current is not None and current.history[:1] == job.history[:1]",
+                _DUE,
+                "return current.history[:1] == job.history[:1]",
                 "return False",
             ),
         ),
@@ -154,9 +154,9 @@ SUBMISSION = (
         "is moved first.",
         patches=(
             Patch(
-                _SUBMISSION,
-                "self.filing.guard(job, prepared.clock_read_at, actor)",
-                "job",
+                _DUE,
+                "return self._after_write(result, clock_read_at, actor, announces=False)",
+                "return result",
             ),
         ),
         killers=("filing: writers stall for minutes",),
@@ -165,7 +165,7 @@ SUBMISSION = (
         name="a repeated submission moves nothing",
         rule="DESIGN 5, put: where the item exists and is not final, its entry is moved first.",
         patches=(
-            Patch(_SUBMISSION, "if self.filing.is_behind(existing, now):", "if existing is None:"),
+            Patch(_SUBMISSION, "if self.due.is_behind(existing, now):", "if existing is None:"),
         ),
         killers=("filing: a first writer dies stalled",),
     ),
@@ -174,9 +174,9 @@ SUBMISSION = (
         rule="DESIGN 5: every move that makes a job due soon sends its message right after.",
         patches=(
             Patch(
-                _SUBMISSION,
-                "[s.job for s in submitted if s.created]",
-                "[s.job for s in submitted if not s.created]",
+                _DUE,
+                "if announces and isinstance(result, Applied):",
+                "if not announces and isinstance(result, Applied):",
             ),
         ),
         killers=("submit, due now / undisturbed",),
@@ -195,9 +195,9 @@ FILING = (
         rule="DESIGN 5, fail: never an older bucket.",
         patches=(
             Patch(
-                _FILING,
-                "if bucket_of(placement.entry.due_at) >= bucket_of(floor):",
-                "if placement.entry.due_at:",
+                _DUE,
+                "if bucket_of(entry.due_at) >= bucket_of(floor):",
+                "if entry.due_at:",
             ),
         ),
         killers=("filing: a workers clock is set back",),
@@ -207,9 +207,21 @@ FILING = (
         rule="DESIGN 5, put: the stall bound, by the monotonic clock.",
         patches=(
             Patch(
-                _FILING,
+                _DUE,
                 "if self.clock.monotonic() - clock_read_at <= bound:",
                 "if bound:",
+            ),
+        ),
+        killers=("filing: writers stall for minutes",),
+    ),
+    Mutant(
+        name="a move that stalled stays where it is",
+        rule="DESIGN 5, put: under the stall bound, or its entry is moved.",
+        patches=(
+            Patch(
+                _DUE,
+                "return self._after_write(result, clock_read_at, actor, announces=announces)",
+                "return self._after_write(result, float('inf'), actor, announces=announces)",
             ),
         ),
         killers=("filing: writers stall for minutes",),
@@ -219,7 +231,7 @@ FILING = (
         rule="DESIGN 5: what was not filed in time is not acknowledged.",
         patches=(
             Patch(
-                _FILING,
+                _DUE,
                 'raise Unavailable("This writer stalls; the job is stored, but its time is not '
                 'sure.")',
                 "return job",
@@ -232,9 +244,9 @@ FILING = (
         rule="DESIGN 5, put: its entry is moved to a *current* bucket.",
         patches=(
             Patch(
-                _FILING,
-                "entry = self.place(current.id, due_at, now).entry",
-                "entry = self.place(current.id, due_at, due_at).entry",
+                _DUE,
+                "entry = self._entry(current.id, due_at, now)",
+                "entry = self._entry(current.id, due_at, due_at)",
             ),
         ),
         killers=("filing: writers stall for minutes",),
@@ -244,9 +256,9 @@ FILING = (
         rule="DESIGN 5, submit: due within the look-ahead is put as ENQUEUED and sent at once.",
         patches=(
             Patch(
-                _FILING,
-                "entry.due_at <= now + self.timings.look_ahead",
-                "entry.due_at > now + self.timings.look_ahead",
+                _DUE,
+                "return due_at <= now + self.timings.look_ahead",
+                "return due_at > now + self.timings.look_ahead",
             ),
         ),
         killers=("time: a job is due between two ticks",),
@@ -256,7 +268,7 @@ FILING = (
         rule="`Timings.control_cache`: writers read the map again, so that new shards are used.",
         patches=(
             Patch(
-                _FILING,
+                _DUE,
                 "if self._shard_map is None or age > self.timings.control_cache.total_seconds():",
                 "if self._shard_map is None or age < 0:",
             ),

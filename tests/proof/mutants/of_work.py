@@ -119,8 +119,8 @@ MESSAGES = (
 ATTEMPTS = (
     Mutant(
         name="a single refusal costs the attempt",
-        rule="`AttemptTools.insist`: an attempt that gave up at once would be lost.",
-        patches=(Patch(_ATTEMPT, "\nMAX_TRIES = 5\n", "\nMAX_TRIES = 1\n"),),
+        rule="`Retries`: an attempt that gave up at once would be lost.",
+        patches=(Patch("hourhand.services.retries", "\nMAX_TRIES = 5\n", "\nMAX_TRIES = 1\n"),),
         killers=("succeed / a refusal, at no cost",),
     ),
     Mutant(
@@ -264,26 +264,11 @@ ATTEMPTS = (
         patches=(
             Patch(
                 _ATTEMPT,
-                "        self.tools.sender.send_announced([job], self.worker)\n"
-                '        self.tools.telemetry.count("attempts_to_be_retried")',
-                '        self.tools.telemetry.count("attempts_to_be_retried")',
+                "tools.due.move(job, delay, build, self.worker)",
+                "tools.due.move(job, delay, build, self.worker, announces=False)",
             ),
         ),
         killers=("fail, then succeed / undisturbed",),
-    ),
-    Mutant(
-        name="a retry that stalled stays where it is",
-        rule="DESIGN 5, put: under the stall bound, or its entry is moved.",
-        patches=(
-            Patch(
-                _ATTEMPT,
-                "job = self.tools.filing.guard(committed.job, clock_read_at, self.worker)",
-                "job = committed.job if clock_read_at >= 0 else self.job",
-            ),
-        ),
-        equivalent="Before a sweep closes the bucket of the retry, two looks at it pass, and the "
-        "first of them recovers the job: the lease of a worker that stalled so long is over, and "
-        "its outcome is refused. A second line, for a sweep that reads but cannot write.",
     ),
     Mutant(
         name="a failure of a job that was asked to stop is dropped",
@@ -336,7 +321,13 @@ ATTEMPTS = (
     Mutant(
         name="a job that is handed back starts at once",
         rule="`HAND_BACK_DELAY`: until then its handler still runs.",
-        patches=(Patch(_ATTEMPT, "due_at = now + HAND_BACK_DELAY", "due_at = now"),),
+        patches=(
+            Patch(
+                _ATTEMPT,
+                "move(self.job, HAND_BACK_DELAY, build, self.worker)",
+                "move(self.job, timedelta(0), build, self.worker)",
+            ),
+        ),
         killers=("work: a process ends for another job",),
     ),
     Mutant(

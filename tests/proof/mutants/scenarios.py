@@ -14,7 +14,7 @@ from hourhand.domain.buckets import Entry
 from hourhand.domain.errors import Unavailable, WrongState
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import refile
-from hourhand.services.writing import make_move
+from hourhand.services.due import make_move
 from hourhand.testing import Faults
 from tests.crash.points import Scenario
 from tests.crash.steps import (

@@ -141,7 +141,7 @@ CASES = (
         builder="hand_back",
         ordinary=a_running_job(),
         build=lambda job: moves.hand_back(
-            job, now=NOW, actor="worker-1", entry=SOON, reason="the process ends"
+            job, now=NOW, actor="worker-1", entry=SOON, sends_now=True, reason="the process ends"
         ),
     ),
     Case(

@@ -173,7 +173,9 @@ def test_only_a_snooze_gives_its_attempt_back(outcome: Outcome, name: str, attem
 @pytest.mark.parametrize("make_job", [a_running_job, lambda: with_long_history(a_running_job())])
 def test_a_job_handed_back_pays_nothing(make_job: Callable[[], Job]) -> None:
     job = make_job()
-    move = moves.hand_back(job, now=NOW, actor="worker-1", entry=SOON, reason="a neighbour hung")
+    move = moves.hand_back(
+        job, now=NOW, actor="worker-1", entry=SOON, sends_now=True, reason="a neighbour hung"
+    )
     back = done(move, job)
     assert move.name == "hand_back"
     assert (back.status, back.attempt, back.generation) == (JobStatus.RETRYING, 0, 2)

@@ -119,7 +119,7 @@ def test_another_workers_recovery_of_the_same_token_is_not_my_failure() -> None:
         fail(job, outcome=Outcome.TIMED_OUT),
         complete(job),
         moves.die(job, now=NOW, actor="worker-1", outcome=Outcome.LOST, reason="x"),
-        moves.hand_back(job, now=NOW, actor="worker-1", entry=SOON, reason="x"),
+        moves.hand_back(job, now=NOW, actor="worker-1", entry=SOON, sends_now=True, reason="x"),
     ):
         assert not zombie.is_allowed(recovered)
         assert not zombie.made_by_me(recovered)

@@ -13,12 +13,11 @@ from hourhand.domain.timings import Timings
 from hourhand.services.backfill_work import BackfillWork
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.derived_ids import DerivedIds
-from hourhand.services.filing import Filing
+from hourhand.services.due import DueJobs
 from hourhand.services.occurrence_jobs import OccurrenceJobs
 from hourhand.services.operations import OperationsService
 from hourhand.services.recovery import RecoveryService
 from hourhand.services.recurrences import Recurrences
-from hourhand.services.sending import Sender
 from hourhand.testing import (
     START,
     FakeChance,
@@ -114,13 +113,11 @@ class Bench:
         schedules = faults.wrap(self.schedules, "schedules")
         control, clock, timings = MemoryControlStore(), self.clock, self.timings
         contents = ContentKeeper(jobs, MemoryObjectStore())
-        filing = Filing(jobs, control, clock, timings)
-        sender = Sender(jobs, self.queues, clock, self.telemetry, timings.delay_rounding)
+        due = DueJobs(jobs, control, self.queues, clock, timings, self.telemetry)
         common: dict[str, Any] = {
             "jobs": jobs,
             "contents": contents,
-            "filing": filing,
-            "sender": sender,
+            "due": due,
             "clock": clock,
             "timings": timings,
             "telemetry": self.telemetry,

@@ -9,9 +9,10 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.model import EventKind, Job, JobStatus, Outcome, Progress
 from hourhand.ports import Finished, Outgoing, Pulse
-from hourhand.services.attempt import HAND_BACK_DELAY, MAX_TRIES
+from hourhand.services.attempt import HAND_BACK_DELAY
 from hourhand.services.contents import INLINE_RESULT_BYTES, ITEM_BYTES
 from hourhand.services.execution import Disposition
+from hourhand.services.retries import MAX_TRIES
 from hourhand.testing import START, Faults, When
 from tests.world.runs import (
     Behaviour,

@@ -448,6 +448,6 @@ def test_a_failed_send_of_a_job_that_turned_newer_is_told(
     faults = Faults()
     faults.throttle("queues.send")
     turn_newer(world.store, "job-1", methods=("transition",))
-    sender = world.process(faults).worker.execution.tools.sender
-    sender.send_announced([make_job(status=JobStatus.ENQUEUED, id="job-1", enqueued_at=START)], "w")
+    due = world.process(faults).worker.execution.tools.due
+    due.announce([make_job(status=JobStatus.ENQUEUED, id="job-1", enqueued_at=START)], "w")
     assert told(world) == 1

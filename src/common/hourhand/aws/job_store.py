@@ -35,7 +35,7 @@ from hourhand.aws.versions import (
     other_known_version,
     require_all_known,
 )
-from hourhand.domain.errors import HourhandError, WrittenByNewer
+from hourhand.domain.errors import HourhandError, WrittenByNewer, or_error
 from hourhand.domain.model import Attempt, Job
 from hourhand.domain.moves import Move
 from hourhand.domain.watermark import Place
@@ -104,11 +104,11 @@ class DynamoJobStore:
     def put_many(self, jobs: Sequence[Job]) -> list[WriteResult | HourhandError]:
         """Write new jobs as `put` does, each judged alone; results in the order of ``jobs``."""
         if not self._batch_marks:
-            return [_or_error(partial(self.put, job)) for job in jobs]
+            return [or_error(partial(self.put, job)) for job in jobs]
         items = [(job.id, job_to_item(job)) for job in jobs]
         answers = put_in_batches(self.bulk, self.table, items)
         return [
-            put if isinstance(put, HourhandError) else _or_error(partial(self._as_put, job, put))
+            put if isinstance(put, HourhandError) else or_error(partial(self._as_put, job, put))
             for job, put in zip(jobs, answers, strict=True)
         ]
 
@@ -365,13 +365,6 @@ def _or_left(write: Callable[[], bool]) -> bool | LeftToNewer:
         return write()
     except WrittenByNewer as newer:
         return LeftToNewer(newer)
-
-
-def _or_error(write: Callable[[], WriteResult]) -> WriteResult | HourhandError:
-    try:
-        return write()
-    except HourhandError as error:
-        return error
 
 
 def _require_limit(limit: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -103,3 +105,11 @@ class IllegalMove(HourhandError):
     """A move that the table of states does not hold: a mistake in Hourhand's own code."""
 
     code = "illegal_move"
+
+
+def or_error(call: Callable[[], R]) -> R | HourhandError:
+    """Return what ``call`` returns, or the `HourhandError` that it raises."""
+    try:
+        return call()
+    except HourhandError as error:
+        return error

@@ -6,11 +6,10 @@ taken by a conditional write, and the claim that follows names the generation th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
 
 from hourhand.domain.admission import (
     Verdict,
@@ -25,15 +24,14 @@ from hourhand.domain.moves import change, request_cancel
 from hourhand.domain.overlap import Overlap, Slots
 from hourhand.domain.schedules import JournalEntry, SkipReason
 from hourhand.domain.slots import Admit, Skip, Wait, decide_place, ids_of_the_rest, ids_to_look_up
-from hourhand.domain.times import floor_ms, rfc3339
+from hourhand.domain.times import rfc3339
 from hourhand.ports import Delivery, Refused
 from hourhand.schedule_ports import ScheduleStore, SlotStore
 from hourhand.services.attempt import AttemptTools
+from hourhand.services.due import make_move
 from hourhand.services.line import Line, as_looked_up
 from hourhand.services.newer import ReadApart, read_apart
-from hourhand.services.writing import make_move
-
-T = TypeVar("T")
+from hourhand.services.recovery import RecoveryService
 
 MAX_ADMISSION_ROUNDS = 5
 """Looks at a group that changed under our eyes; then the message goes back for a while."""
@@ -79,11 +77,16 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Judges the jobs of schedules. ``worker`` is who acts."""
+    """Judges the jobs of schedules. ``worker`` is who acts.
+
+    ``recovery`` retries its calls, unlike that of ``tools``: a job that is not wanted is cancelled
+    before its message is done with.
+    """
 
     tools: AttemptTools
     schedules: ScheduleStore
     slots: SlotStore
+    recovery: RecoveryService
     line: Line
     worker: str
 
@@ -92,7 +95,7 @@ class Gate:
         message = delivery.message
         if not message.is_judged:
             return None
-        job = self._insist(message.job_id, lambda: self.tools.jobs.get(message.job_id))
+        job = self.tools.jobs.get(message.job_id)
         if job is None or job.schedule_id is None or not _is_announced(job, message):
             # Not a schedule's; or the claim is refused, and says what becomes of the message.
             return None
@@ -110,7 +113,7 @@ class Gate:
             decision = self._decide(job, job.overlap, group.slots, group.known)
             if isinstance(decision, Skip):
                 return self._skip(job, decision.reason)
-            if decision.slots is None or self._store(job.id, decision.slots):
+            if decision.slots is None or self._store(decision.slots):
                 return self._follow(job, job.overlap, decision)
         return ask_again
 
@@ -119,40 +122,31 @@ class Gate:
         job_ids: list[str] = []
         previous: str | None = None
         if job.overlap is not None:
-            slots = self._insist(job.id, partial(self.slots.read_slots, job.overlap.group))
+            slots = self.slots.read_slots(job.overlap.group)
             job_ids += ids_to_look_up(job, job.overlap, slots)
         if job.pauses_schedule and job.schedule_id and job.previous_occurrence:
-            previous = self._insist(
-                job.id,
-                partial(self.tools.ids.of_occurrence, job.schedule_id, job.previous_occurrence),
-            )
+            previous = self.tools.ids.of_occurrence(job.schedule_id, job.previous_occurrence)
             job_ids.append(previous)
-        read = self._look_up(job.id, job_ids)
+        read = self._look_up(job_ids)
         known = as_looked_up(job_ids, read, slots)
         if slots is not None:
             now, timings = self.tools.clock.now(), self.tools.timings
             rest = ids_of_the_rest(job, slots, known, now, timings)
-            known |= as_looked_up(rest, self._look_up(job.id, rest), slots)
+            known |= as_looked_up(rest, self._look_up(rest), slots)
         is_judged_by_it = job.schedule_revision is not None and not runs_in_any_case(job)
         return _Group(slots, known, is_judged_by_it and previous in read.newer)
 
-    def _look_up(self, judged_id: str, job_ids: Sequence[str]) -> ReadApart[Job]:
-        tools = self.tools
-        return self._insist(
-            judged_id, lambda: read_apart(tools.telemetry, job_ids, tools.jobs.get_many)
-        )
+    def _look_up(self, job_ids: Sequence[str]) -> ReadApart[Job]:
+        return read_apart(self.tools.telemetry, job_ids, self.tools.jobs.get_many)
 
     def _judge(self, job: Job, schedule_id: str, group: _Group) -> Verdict | SkipReason:
-        schedule = self._insist(job.id, lambda: self.schedules.get(schedule_id))
+        schedule = self.schedules.get(schedule_id)
         paged: list[JournalEntry] = []
         # Asked after the schedule was read: what is on time now was so then.
         is_late = may_be_missed(job, self.tools.clock.now(), self.tools.timings.clock_margin)
         if must_ask_pages(job, schedule, is_late=is_late):
             before = nominal_of(job) + timedelta(milliseconds=1)
-            pages = self._insist(
-                job.id,
-                lambda: self.schedules.read_journal(schedule_id, before=before, limit=PAGES_ASKED),
-            )
+            pages = self.schedules.read_journal(schedule_id, before=before, limit=PAGES_ASKED)
             paged = [entry for page in pages if not page.tag for entry in page.entries]
         verdict = judge_occurrence(job, schedule, group.jobs, paged, is_late=is_late)
         # It may have failed, and its schedule be still to be paused for it.
@@ -171,9 +165,9 @@ class Gate:
             write_id=self.tools.chance.nonce(),
         )
 
-    def _store(self, job_id: str, slots: Slots) -> bool:
+    def _store(self, slots: Slots) -> bool:
         keep_until = self.tools.clock.now() + SLOTS_KEPT
-        return self._insist(job_id, lambda: self.slots.write_slots(slots, keep_until=keep_until))
+        return self.slots.write_slots(slots, keep_until=keep_until)
 
     def _follow(self, job: Job, overlap: Overlap, decision: Admit | Wait) -> TurnedAway | None:
         if isinstance(decision, Admit):
@@ -189,29 +183,15 @@ class Gate:
         elif other.cancel_requested_at is None:
             now, reason = self.tools.clock.now(), SkipReason.OVERLAP.value
             ask = partial(request_cancel, now=now, actor=self.worker, reason=reason)
-            self._insist(other.id, lambda: make_move(self.tools.jobs, other, ask))
+            make_move(self.tools.jobs, other, ask)
 
     def _put_off(self, job: Job, overlap: Overlap, deferral: timedelta) -> TurnedAway:
         tools = self.tools
-        clock_read_at = tools.clock.monotonic()
-        now = tools.clock.now()
-        due_at = floor_ms(now + deferral)
-        placement = self._insist(job.id, lambda: tools.filing.place(job.id, due_at, now))
-        build = partial(
-            change,
-            now=now,
-            actor=self.worker,
-            sets={},
-            entry=placement.entry,
-            sends_now=placement.sends_now,
-            reason=WAITS_FOR_ROOM,
-        )
-        result = self._insist(job.id, lambda: make_move(tools.jobs, job, build))
+        build = partial(change, sets={}, reason=WAITS_FOR_ROOM)
+        result = tools.due.move(job, deferral, build, self.worker)
         if isinstance(result, Refused):
             return TurnedAway(ASK_AGAIN)
         tools.telemetry.count("occurrences_deferred")
-        waiting = tools.filing.guard(result.job, clock_read_at, self.worker)
-        tools.sender.send_announced([waiting], self.worker)
         self.line.nudge(overlap, self.worker)
         return TurnedAway()
 
@@ -230,9 +210,7 @@ class Gate:
         return turned_away
 
     def _cancel(self, job: Job, reason: SkipReason) -> TurnedAway:
-        recovery = self.tools.recovery
-        is_ours = self._insist(job.id, lambda: recovery.cancel_job(job, self.worker, reason.value))
-        if not is_ours:
+        if not self.recovery.cancel_job(job, self.worker, reason.value):
             return TurnedAway(ASK_AGAIN)
         self.tools.telemetry.info(
             "An occurrence was cancelled before it began.",
@@ -242,9 +220,6 @@ class Gate:
             **occurrence_fields(job),
         )
         return TurnedAway()
-
-    def _insist(self, job_id: str, call: Callable[[], T]) -> T:
-        return self.tools.insist(job_id, call)
 
 
 def occurrence_fields(job: Job) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from functools import partial
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.model import Attempt, Content, ErrorInfo, Job, Outcome, Progress
@@ -20,9 +20,10 @@ from hourhand.domain.moves import (
     retry_later,
 )
 from hourhand.domain.retry import retry_delay
-from hourhand.domain.times import ceil_seconds, floor_ms
+from hourhand.domain.times import ceil_seconds
 from hourhand.domain.timings import Timings
 from hourhand.ports import (
+    Applied,
     Chance,
     Clock,
     Delivery,
@@ -35,19 +36,10 @@ from hourhand.ports import (
 )
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.derived_ids import DerivedIds
-from hourhand.services.filing import Filing
+from hourhand.services.due import DueJobs, make_move
 from hourhand.services.idempotency import IdempotencyGuard
 from hourhand.services.newer import tell_newer
 from hourhand.services.recovery import RecoveryService
-from hourhand.services.sending import Sender
-from hourhand.services.writing import make_move
-
-T = TypeVar("T")
-
-MAX_TRIES = 5
-"""Tries of a call that AWS does not answer; after them the lease runs out."""
-
-SECONDS_BETWEEN_TRIES = 1.0
 
 HAND_BACK_DELAY = timedelta(seconds=10)
 """Longer than a process may take to end: until then a handler that is stuck, or whose job was
@@ -57,12 +49,17 @@ can hold up; two clocks may differ by less than the rest (ADR 22)."""
 
 @dataclass(frozen=True, slots=True)
 class AttemptTools:
-    """The ports and services that every attempt works with."""
+    """The ports and services that every attempt works with.
+
+    What an attempt depends on retries its calls (`hourhand.services.retries`). ``heartbeats`` are
+    written without retries: the next one follows anyway. So is what ``recovery`` does after an end:
+    a tick does it otherwise.
+    """
 
     jobs: JobStore
+    heartbeats: JobStore
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     recovery: RecoveryService
     keys: IdempotencyGuard
     queues: Queues
@@ -71,21 +68,6 @@ class AttemptTools:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
-
-    def insist(self, job_id: str, call: Callable[[], T]) -> T:
-        """Make a call of an attempt, again while AWS does not answer, within `MAX_TRIES`.
-
-        An attempt that gave up at once would be lost, and its job would pay for it.
-        """
-        for _ in range(MAX_TRIES - 1):
-            try:
-                return call()
-            except Unavailable as error:
-                self.telemetry.warning(
-                    "A call had no answer and is tried again.", job_id=job_id, reason=error.detail
-                )
-                self.clock.sleep(SECONDS_BETWEEN_TRIES)
-        return call()
 
 
 @dataclass(slots=True)
@@ -123,7 +105,7 @@ class RunningAttempt:
         # Where the time was set back, the lease stays as it is: no write may shorten it.
         lease_until = max(now + self.tools.timings.job_lease, self.job.lease_until or now)
         try:
-            result = self.tools.jobs.transition(
+            result = self.tools.heartbeats.transition(
                 heartbeat(self.job, lease_until=lease_until, progress=progress)
             )
             if isinstance(result, Refused):
@@ -167,20 +149,9 @@ class RunningAttempt:
 
     def hand_back(self, reason: str) -> bool:
         """Return the job to its queue while its handler runs; whether it was ours to return."""
-        clock_read_at = self.tools.clock.monotonic()
-        now = self.tools.clock.now()
-        due_at = now + HAND_BACK_DELAY
-        placement = self._insist(lambda: self.tools.filing.place_after(self.job, due_at, now))
-        result = self._commit(
-            lambda job: hand_back(
-                job, now=now, actor=self.worker, entry=placement.entry, reason=reason
-            )
-        )
-        if isinstance(result, Refused):
-            return False
-        job = self.tools.filing.guard(result.job, clock_read_at, self.worker)
-        self.tools.sender.send_announced([job], self.worker)
-        return True
+        build = partial(hand_back, reason=reason)
+        result = self.tools.due.move(self.job, HAND_BACK_DELAY, build, self.worker)
+        return isinstance(result, Applied)
 
     def _lease_end(self, clock_read_at: float, now: datetime) -> float:
         """Return the end of the job's lease by the monotonic clock, which was read before ``now``.
@@ -193,10 +164,8 @@ class RunningAttempt:
     def _succeed(self, result_text: str, payload_text: str) -> bool:
         now = self.tools.clock.now()
         keep_until = now + 2 * keep_after_end(self.job)
-        result = self._insist(
-            lambda: self.tools.contents.keep_result(self.job.id, result_text, keep_until)
-        )
-        if not self._insist(lambda: self.tools.keys.finish(self.job, payload_text, result)):
+        result = self.tools.contents.keep_result(self.job.id, result_text, keep_until)
+        if not self.tools.keys.finish(self.job, payload_text, result):
             return False
         return self._complete(result)
 
@@ -237,7 +206,7 @@ class RunningAttempt:
             error=error,
         )
         # Named by the token, so that a late owner's error never stands for the real one's.
-        self._insist(lambda: tools.jobs.put_failure(job.id, failure, keep_until))
+        tools.jobs.put_failure(job.id, failure, keep_until)
         reason = f"{error.type}: {error.message}"
         if error.retryable and job.attempt < job.retry.max_attempts:
             delay = finished.retry_after
@@ -249,33 +218,17 @@ class RunningAttempt:
         return self._die(finished, reason)
 
     def _again(self, finished: Finished, delay: timedelta, reason: str) -> bool:
-        clock_read_at = self.tools.clock.monotonic()
-        now = self.tools.clock.now()
-        due_at = floor_ms(now + delay)
-        placement = self._insist(lambda: self.tools.filing.place_after(self.job, due_at, now))
+        tools, job = self.tools, self.job
+        runs_at = max(tools.clock.now() + delay, job.due_at or job.run_at)
         # The sweep, which renews payloads, may not read this job before the wait is over.
-        kept_until = self._insist(
-            lambda: self.tools.contents.renew_payload(
-                self.job, placement.entry.due_at, self.tools.timings
-            )
+        kept_until = tools.contents.renew_payload(job, runs_at, tools.timings)
+        build = partial(
+            retry_later, outcome=finished.outcome, reason=reason, payload_kept_until=kept_until
         )
-        committed = self._commit(
-            lambda job: retry_later(
-                job,
-                now=now,
-                actor=self.worker,
-                outcome=finished.outcome,
-                reason=reason,
-                entry=placement.entry,
-                sends_now=placement.sends_now,
-                payload_kept_until=kept_until,
-            )
-        )
-        if isinstance(committed, Refused):
-            return self._stopped_instead(committed, reason, finished)
-        job = self.tools.filing.guard(committed.job, clock_read_at, self.worker)
-        self.tools.sender.send_announced([job], self.worker)
-        self.tools.telemetry.count("attempts_to_be_retried")
+        result = tools.due.move(job, delay, build, self.worker)
+        if isinstance(result, Refused):
+            return self._stopped_instead(result, reason, finished)
+        tools.telemetry.count("attempts_to_be_retried")
         return True
 
     def _die(self, finished: Finished, reason: str) -> bool:
@@ -307,7 +260,4 @@ class RunningAttempt:
         return asked and self._end_cancelled(reason, finished)
 
     def _commit(self, build: Callable[[Job], Move]) -> WriteResult:
-        return self._insist(lambda: make_move(self.tools.jobs, self.job, build))
-
-    def _insist(self, call: Callable[[], T]) -> T:
-        return self.tools.insist(self.job.id, call)
+        return make_move(self.tools.jobs, self.job, build)

@@ -15,8 +15,8 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.model import Job
 from hourhand.domain.moves import EnqueuedMarks, Move, mark_dispatched_again
 from hourhand.ports import Clock, LeftToNewer, Pipeline, Telemetry
+from hourhand.services.messages import outgoing_of
 from hourhand.services.newer import tell_newer
-from hourhand.services.sending import outgoing_of
 
 ACTOR = "tick"
 
@@ -85,7 +85,7 @@ class Dispatcher:
             else:
                 self.telemetry.count("send_failures")
                 self.telemetry.warning(
-                    "A message was not accepted; the next tick sends it again.",
+                    "SQS did not accept a message. The next tick sends it again.",
                     job_id=item.job.id,
                     reason=failure,
                 )

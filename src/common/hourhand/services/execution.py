@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.history import attempts_of, last_error
@@ -21,9 +20,9 @@ from hourhand.domain.timings import SQS_MAX_VISIBILITY
 from hourhand.ports import Applied, Delivery, Finished, HandlerRunner, Refused
 from hourhand.services.admission import Gate, occurrence_fields
 from hourhand.services.attempt import AttemptTools, RunningAttempt
+from hourhand.services.due import make_move
 from hourhand.services.idempotency import KeyCheck, KeyState
 from hourhand.services.newer import left_to_newer_for, tell_newer
-from hourhand.services.writing import make_move
 
 START_RESERVE_SECONDS = 20
 """What must be left of the function's time beyond a job's own limit for it to be claimed."""
@@ -137,7 +136,7 @@ class ExecutionService:
 
     def _claim(self, delivery: Delivery) -> Job | Disposition:
         """Claim the job of a message, or say what becomes of the message."""
-        tools, job_id = self.tools, delivery.message.job_id
+        tools = self.tools
         now = tools.clock.now()
         claim_id = tools.chance.nonce()
         move = claim(
@@ -148,7 +147,7 @@ class ExecutionService:
             claim_id=claim_id,
             lease_until=now + tools.timings.job_lease,
         )
-        result = tools.insist(job_id, lambda: tools.jobs.transition(move))
+        result = tools.jobs.transition(move)
         for _ in range(MAX_CLAIM_ROUNDS):
             if isinstance(result, Applied):
                 break
@@ -156,8 +155,7 @@ class ExecutionService:
             if isinstance(answer, Disposition):
                 return answer
             now = tools.clock.now()
-            build = self._take_over(claim_id, now)
-            result = tools.insist(job_id, partial(make_move, tools.jobs, answer, build))
+            result = make_move(tools.jobs, answer, self._take_over(claim_id, now))
         if isinstance(result, Refused):
             return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
         self._observe_start(delivery, result.job, now)
@@ -248,13 +246,12 @@ class ExecutionService:
 
     def _look_up(self, job: Job) -> _Found | Finished:
         """Read what the handler is given, or say how the attempt ends without it."""
-        insist = self.tools.insist
-        payload_text = insist(job.id, lambda: self.tools.contents.read(job.id, job.payload))
+        payload_text = self.tools.contents.read(job.id, job.payload)
         if payload_text is None:
             return _payload_is_gone(job)
         # Read before the key is taken: an attempt that ends here stands in nobody's way.
-        last = insist(job.id, lambda: self._last_error(job))
-        check = insist(job.id, lambda: self.tools.keys.begin(job, payload_text))
+        last = self._last_error(job)
+        check = self.tools.keys.begin(job, payload_text)
         return _Found(payload_text, check, last)
 
     def _tell_no_time(self, job_id: str, timeout_seconds: int) -> None:

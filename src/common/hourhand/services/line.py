@@ -1,47 +1,44 @@
-"""Calling those that wait for room in their group, as soon as there is some."""
+"""Waking the jobs that wait for room in their group, as soon as there is some."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 
 from hourhand.domain.model import Job
-from hourhand.domain.moves import Move, change
+from hourhand.domain.moves import change
 from hourhand.domain.overlap import Overlap, Slots
 from hourhand.domain.slots import ids_next_in_line, next_in_line
 from hourhand.domain.timings import Timings
 from hourhand.ports import Applied, Clock, JobStore, Telemetry
 from hourhand.schedule_ports import SlotStore
-from hourhand.services.filing import Filing, Placement
+from hourhand.services.due import AT_ONCE, DueJobs
 from hourhand.services.newer import ReadApart, leaving_newer, read_apart
 from hourhand.services.optional import reason_of
-from hourhand.services.sending import Sender
-from hourhand.services.writing import make_move
 
 THERE_IS_ROOM = "there is room"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The lines of all groups. Who waits comes by itself, too, only later."""
+    """Wakes the jobs that wait for a slot. Without a wake-up, a waiting job checks again later."""
 
     jobs: JobStore
     slots: SlotStore
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     clock: Clock
     timings: Timings
     telemetry: Telemetry
 
     def nudge(self, overlap: Overlap, actor: str) -> None:
-        """Make those due for whom there is room.
+        """Make the jobs due for which there is room.
 
-        Raises nothing: what goes wrong is logged. What called this has been written, and whatever
-        else follows from it must not wait for the line.
+        Raises nothing: failures are logged. The caller's own write is made, and its other
+        consequences must not wait for this.
 
-        To be called when a job of the group ended, and when one was put off: whoever comes last
-        of the two sees the other.
+        To be called when a job of the group ended, and when one was put off: the later of the two
+        calls sees both.
         """
         try:
             with leaving_newer(self.telemetry):
@@ -50,7 +47,7 @@ class Line:
                         self._call(job, actor)
         except Exception as error:  # noqa: BLE001 - what called this stands, whatever this was
             self.telemetry.warning(
-                "Those that wait for room could not be called; they come later.",
+                "Could not wake the jobs that wait for room. They check again later.",
                 group=overlap.group,
                 reason=reason_of(error),
             )
@@ -66,14 +63,10 @@ class Line:
         return next_in_line(overlap, slots, known, now=self.clock.now(), timings=self.timings)
 
     def _call(self, job: Job, actor: str) -> None:
-        clock_read_at = self.clock.monotonic()
-        now = self.clock.now()
-        placement = self.filing.place(job.id, now, now)
-        result = make_move(self.jobs, job, lambda current: _due_now(current, placement, now, actor))
+        build = partial(change, sets={}, reason=THERE_IS_ROOM)
+        result = self.due.move(job, AT_ONCE, build, actor)
         # Refused: it was called, changed or cancelled meanwhile, or came by itself.
         if isinstance(result, Applied):
-            called = self.filing.guard(result.job, clock_read_at, actor)
-            self.sender.send_announced([called], actor)
             self.telemetry.count("occurrences_called")
 
 
@@ -87,15 +80,3 @@ def as_looked_up(
     """
     alive = read.newer.intersection(slots.holders) if slots is not None else frozenset[str]()
     return {job_id: read.found.get(job_id) for job_id in job_ids if job_id not in alive}
-
-
-def _due_now(job: Job, placement: Placement, now: datetime, actor: str) -> Move:
-    return change(
-        job,
-        now=now,
-        actor=actor,
-        sets={},
-        entry=placement.entry,
-        sends_now=placement.sends_now,
-        reason=THERE_IS_ROOM,
-    )

@@ -24,7 +24,6 @@ from hourhand.domain.model import (
 from hourhand.domain.schedules import RetryChanges
 from hourhand.domain.times import floor_ms
 from hourhand.ports import HandlerInfo
-from hourhand.services.filing import Placement
 
 if TYPE_CHECKING:
     from hourhand.domain.schedules import ScheduleDefinition
@@ -58,7 +57,6 @@ class Draft:
     job_id: str
     now: datetime
     run_at: datetime
-    placement: Placement
     policies: Policies
     payload: Content
     payload_kept_until: datetime | None
@@ -132,30 +130,25 @@ def require_expiry_after(expires_at: datetime | None, run_at: datetime, now: dat
 
 
 def build_job(request: JobSubmission, draft: Draft) -> Job:
-    """Return the job to be put."""
-    sends_now = draft.placement.sends_now
-    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
+    """Return the job to be put, without a place in the index (see `DueJobs.put`)."""
     policies = draft.policies
     submitted = HistoryEvent(
         kind=EventKind.SUBMITTED,
         at=draft.now,
-        status=status,
+        status=JobStatus.PENDING,
         actor=draft.actor,
         reason=draft.submission,
     )
     return Job(
         id=draft.job_id,
         handler=request.handler,
-        status=status,
+        status=JobStatus.PENDING,
         run_at=draft.run_at,
         created_at=draft.now,
         payload=draft.payload,
         payload_kept_until=draft.payload_kept_until,
-        due_at=draft.placement.entry.due_at,
-        shard=draft.placement.entry.shard,
         priority=policies.priority,
         queue=policies.priority,
-        enqueued_at=draft.now if sends_now else None,
         timeout_seconds=policies.timeout_seconds,
         retention_seconds=policies.retention_seconds,
         expires_at=floor_ms(request.expires_at) if request.expires_at else None,

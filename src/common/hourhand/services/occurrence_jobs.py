@@ -7,15 +7,16 @@ of the revision that makes it now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.model import Content, EventKind, HistoryEvent, Job, JobStatus
-from hourhand.domain.moves import Move, change, redrive
+from hourhand.domain.moves import change, redrive
 from hourhand.domain.occurrences import OccurrenceOrder
 from hourhand.domain.overlap import Slots
 from hourhand.domain.schedules import (
@@ -37,11 +38,9 @@ from hourhand.ports import (
 )
 from hourhand.services.contents import ContentKeeper, payload_kept_until
 from hourhand.services.derived_ids import DerivedIds
-from hourhand.services.filing import Filing
+from hourhand.services.due import DueJobs
 from hourhand.services.new_job import Policies, resolve_policies
 from hourhand.services.newer import read_apart, read_known, tell_newer
-from hourhand.services.sending import Sender
-from hourhand.services.writing import make_move
 
 __all__ = ["OccurrenceJobs", "OccurrenceOrder"]
 
@@ -61,8 +60,7 @@ class OccurrenceJobs:
 
     jobs: JobStore
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     handlers: HandlerDirectory
     clock: Clock
     timings: Timings
@@ -118,7 +116,7 @@ class OccurrenceJobs:
 
     def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:
         """Send the messages of those that are due soon, of several schedules at once."""
-        self.sender.send_announced([job for job, is_to_be_sent in made if is_to_be_sent], actor)
+        self.due.announce([job for job, is_to_be_sent in made if is_to_be_sent], actor)
 
     def find_made(
         self, schedule: Schedule, nominal_times: Sequence[datetime]
@@ -173,26 +171,25 @@ class OccurrenceJobs:
         actor: str,
     ) -> tuple[Job, bool]:
         """Return the job, and whether its message is to be sent: it is new, or may lack one."""
-        clock_read_at = self.clock.monotonic()
-        # A tick decides all at one time; by now it may be past what the guard below allows.
+        # A tick decides all at one time; this job may be created much later.
         now = max(now, self.clock.now())
         job_id = self.ids.of_occurrence(schedule.id, order.nominal, order.salt)
         kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
         wanted = self._job(schedule.id, definition, policies, order, payload, now, actor)
         try:
-            result = self.jobs.put(wanted)
+            result = self.due.put(wanted, actor, announces=False)
         except WrittenByNewer as newer:
             # It is there, and sent by whoever knows it: the schedule must not wait for that.
             tell_newer(self.telemetry, newer)
             return wanted, False
         if isinstance(result, Applied):
             self.telemetry.count("occurrences_made")
-            return self.filing.guard(wanted, clock_read_at, actor), True
+            return result.job, True
         if result.current is None:
             # It was deleted by TTL as we looked: it had ended long ago.
             return wanted, False
-        return self._adopt(result.current, wanted, clock_read_at, actor)
+        return self._adopt(result.current, wanted, actor)
 
     def _job(
         self,
@@ -206,25 +203,24 @@ class OccurrenceJobs:
     ) -> Job:
         job_id = self.ids.of_occurrence(schedule_id, order.nominal, order.salt)
         run_at = floor_ms(order.run_at)
-        placement = self.filing.place(job_id, run_at, now)
-        status = JobStatus.ENQUEUED if placement.sends_now else JobStatus.PENDING
         submitted = HistoryEvent(
-            kind=EventKind.SUBMITTED, at=now, status=status, actor=actor, reason=order.reason
+            kind=EventKind.SUBMITTED,
+            at=now,
+            status=JobStatus.PENDING,
+            actor=actor,
+            reason=order.reason,
         )
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
         return Job(
             id=job_id,
             handler=definition.handler,
-            status=status,
+            status=JobStatus.PENDING,
             run_at=run_at,
             created_at=now,
             payload=payload,
             payload_kept_until=kept_until if payload.item is not None else None,
-            due_at=placement.entry.due_at,
-            shard=placement.entry.shard,
             priority=policies.priority,
             queue=policies.priority,
-            enqueued_at=now if placement.sends_now else None,
             timeout_seconds=policies.timeout_seconds,
             retention_seconds=policies.retention_seconds,
             on_lost=policies.on_lost,
@@ -242,48 +238,24 @@ class OccurrenceJobs:
             trace_id=trace_id_for(job_id),
         )
 
-    def _adopt(
-        self, current: Job, wanted: Job, clock_read_at: float, actor: str
-    ) -> tuple[Job, bool]:
+    def _adopt(self, current: Job, wanted: Job, actor: str) -> tuple[Job, bool]:
         """Bring a job of an older revision up to date, unless it began or is not the schedule's."""
+        sets = _content_of(wanted)
         for _ in range(MAX_ADOPTIONS):
             if not is_adoptable(current, wanted):
                 return current, may_lack_message(current)
-            result = make_move(self.jobs, current, self._adoption_of(wanted, actor))
+            if current.status is JobStatus.CANCELLED:
+                build = partial(redrive, sets=sets, reason="its schedule wants it again")
+            else:
+                build = partial(change, sets=sets, reason="its schedule changed")
+            result = self.due.move(current, wanted.run_at, build, actor, announces=False)
             if isinstance(result, Applied):
                 self.telemetry.count("occurrences_adopted")
-                return self.filing.guard(result.job, clock_read_at, actor), True
+                return result.job, True
             if result.current is None:
                 return wanted, False
             current = result.current
         return current, False
-
-    def _adoption_of(self, wanted: Job, actor: str) -> Callable[[Job], Move]:
-        now = self.clock.now()
-
-        def build(job: Job) -> Move:
-            placement = self.filing.place(job.id, wanted.run_at, now)
-            if job.status is JobStatus.CANCELLED:
-                return redrive(
-                    job,
-                    now=now,
-                    actor=actor,
-                    entry=placement.entry,
-                    sends_now=placement.sends_now,
-                    reason="its schedule wants it again",
-                    sets=_content_of(wanted),
-                )
-            return change(
-                job,
-                now=now,
-                actor=actor,
-                sets=_content_of(wanted),
-                entry=placement.entry,
-                sends_now=placement.sends_now,
-                reason="its schedule changed",
-            )
-
-        return build
 
 
 def is_standing(job: Job, schedule: Schedule) -> bool:

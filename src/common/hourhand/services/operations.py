@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hourhand.domain.buckets import Entry
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
 from hourhand.domain.model import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
@@ -19,14 +21,12 @@ from hourhand.domain.moves import (
     request_cancel,
 )
 from hourhand.domain.timings import Timings
-from hourhand.ports import Applied, Clock, JobStore, Telemetry
+from hourhand.ports import Applied, Clock, JobStore, Telemetry, WriteResult
 from hourhand.services.contents import ContentKeeper, payload_kept_until
-from hourhand.services.filing import Filing, Placement
+from hourhand.services.due import AT_ONCE, DueJobs, make_move
 from hourhand.services.new_job import require_expiry_after, resolve_run_at
 from hourhand.services.optional import reason_of
 from hourhand.services.recovery import RecoveryService
-from hourhand.services.sending import Sender
-from hourhand.services.writing import make_move
 
 if TYPE_CHECKING:
     from hourhand.schemas import JobPatch
@@ -41,8 +41,7 @@ class OperationsService:
 
     jobs: JobStore
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     recovery: RecoveryService
     clock: Clock
     timings: Timings
@@ -75,19 +74,16 @@ class OperationsService:
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
             _require_waiting(job, "changed")
-            clock_read_at = self.clock.monotonic()
             now = self.clock.now()
             run_at = _new_run_at(patch, now)
-            placement = None if run_at is None else self.filing.place(job.id, run_at, now)
             sets = self._changed_fields(job, patch, run_at, now)
-            sends_now = self._is_due_soon(job, placement, now)
-            build = _changes(
-                sets, placement, now=now, actor=actor, sends_now=sends_now, kind=EventKind.CHANGED
-            )
-            replaced = job.payload
-            changed, job = self._try(job, build)
+            build, replaced = partial(change, sets=sets), job.payload
+            if run_at is None:
+                result = self.due.move_in_place(job, build, actor)
+            else:
+                result = self.due.move(job, run_at, build, actor)
+            changed, job = _judge(job, result)
             if changed:
-                job = self._announce(job, clock_read_at, actor)
                 self._settle_objects(job, replaced)
                 return job
         raise _lost_too_often(job_id)
@@ -97,20 +93,9 @@ class OperationsService:
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
             _require_waiting(job, "run now")
-            clock_read_at = self.clock.monotonic()
-            now = self.clock.now()
-            placement = self.filing.place(job.id, now, now)
-            build = _changes(
-                {"run_at": now},
-                placement,
-                now=now,
-                actor=actor,
-                sends_now=True,
-                kind=EventKind.RUN_NOW,
-            )
-            changed, job = self._try(job, build)
+            changed, job = _judge(job, self.due.move(job, AT_ONCE, _run_now, actor))
             if changed:
-                return self._announce(job, clock_read_at, actor)
+                return job
         raise _lost_too_often(job_id)
 
     def redrive(
@@ -136,17 +121,14 @@ class OperationsService:
             if job.due_at is not None:
                 # A dead letter is still owed for the round that ended: it goes out first.
                 self.recovery.finish_job(job)
-            clock_read_at = self.clock.monotonic()
-            now = self.clock.now()
             self.contents.mark_live(job)
             self.recovery.renew_payload(job)
-            placement = self.filing.place(job.id, now, now)
-            moved, job = self._try(job, _redrives(placement, now, actor, reason, sets))
+            build = partial(redrive, reason=reason, sets=sets)
+            moved, job = _judge(job, self.due.move(job, AT_ONCE, build, actor))
             if moved:
                 self.telemetry.count("jobs_redriven")
-                redriven = self._announce(job, clock_read_at, actor)
-                self._keep_objects(redriven)
-                return redriven
+                self._keep_objects(job)
+                return job
         raise _lost_too_often(job_id)
 
     def _require_payload_is_json(self, job: Job) -> None:
@@ -177,28 +159,13 @@ class OperationsService:
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Move]) -> tuple[bool, Job]:
-        result = make_move(self.jobs, job, build)
-        if isinstance(result, Applied):
-            return True, result.job
-        if result.current is None:
-            raise NotFound(f"There is no job {job.id} any more.")
-        return False, result.current
-
-    def _announce(self, job: Job, clock_read_at: float, actor: str) -> Job:
-        job = self.filing.guard(job, clock_read_at, actor)
-        self.sender.send_announced([job], actor)
-        return job
+        return _judge(job, make_move(self.jobs, job, build))
 
     def _require(self, job_id: str) -> Job:
         job = self.jobs.get(job_id)
         if job is None:
             raise NotFound(f"There is no job {job_id}.")
         return job
-
-    def _is_due_soon(self, job: Job, placement: Placement | None, now: datetime) -> bool:
-        if placement is not None:
-            return placement.sends_now
-        return job.due_at is not None and job.due_at <= now + self.timings.look_ahead
 
     def _changed_fields(
         self, job: Job, patch: JobPatch, run_at: datetime | None, now: datetime
@@ -269,48 +236,25 @@ def _require_waiting(job: Job, verb: str) -> None:
         raise WrongState(f"Job {job.id} is {job.status}; only a job not yet running can be {verb}.")
 
 
-def _changes(
-    sets: dict[str, Any],
-    placement: Placement | None,
-    *,
-    now: datetime,
-    actor: str,
-    sends_now: bool,
-    kind: EventKind,
-) -> Callable[[Job], Move]:
-    def build(job: Job) -> Move:
-        return change(
-            job,
-            now=now,
-            actor=actor,
-            sets=sets,
-            entry=placement.entry if placement is not None else None,
-            sends_now=sends_now,
-            kind=kind,
-        )
-
-    return build
+def _judge(job: Job, result: WriteResult) -> tuple[bool, Job]:
+    """Return whether a write was made, and the job as it stands. Raises `NotFound`."""
+    if isinstance(result, Applied):
+        return True, result.job
+    if result.current is None:
+        raise NotFound(f"There is no job {job.id} any more.")
+    return False, result.current
 
 
-def _redrives(
-    placement: Placement,
-    now: datetime,
-    actor: str,
-    reason: str,
-    sets: Mapping[str, Any] | None,
-) -> Callable[[Job], Move]:
-    def build(job: Job) -> Move:
-        return redrive(
-            job,
-            now=now,
-            actor=actor,
-            entry=placement.entry,
-            sends_now=placement.sends_now,
-            reason=reason,
-            sets=sets,
-        )
-
-    return build
+def _run_now(job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool) -> Move:
+    return change(
+        job,
+        now=now,
+        actor=actor,
+        sets={"run_at": now},
+        entry=entry,
+        sends_now=sends_now,
+        kind=EventKind.RUN_NOW,
+    )
 
 
 def _lost_too_often(job_id: str) -> Unavailable:

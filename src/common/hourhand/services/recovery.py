@@ -1,12 +1,13 @@
-"""Ending what others left half done: lost attempts, expired jobs, dead letters not yet sent.
+"""Recovery of what was left half done: lost attempts, expired jobs, dead letters not yet sent.
 
-Every method is safe to call by anybody at any time: the condition of its write decides.
+Every process may call every method at any time: the condition of its write decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from hourhand.domain.model import Job, JobStatus
 from hourhand.domain.moves import (
@@ -22,25 +23,22 @@ from hourhand.domain.timings import Timings
 from hourhand.ports import Applied, Clock, JobDetails, JobStore, Queues, Refused, Telemetry
 from hourhand.services.contents import ContentKeeper
 from hourhand.services.dead_letters import can_hold, dead_letter_body
-from hourhand.services.filing import Filing
+from hourhand.services.due import AT_ONCE, DueJobs, make_move
 from hourhand.services.line import Line
-from hourhand.services.sending import Sender
-from hourhand.services.writing import make_move
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryService:
-    """Repairs; called by the sweep and, where they meet such a job first, by workers.
+    """Repairs jobs. The sweep calls it, and workers that meet such a job first.
 
-    ``line`` calls those that wait for the place of a job that ended. ``pause_schedule`` pauses
-    the schedule of a DEAD job that asks for it, however often it is called for the same round;
-    who has none (workers may not write schedules) leaves such a job to the sweep.
+    ``line`` wakes the jobs that wait for the place of a job that ended. ``pause_schedule`` pauses
+    the schedule of a DEAD job that asks for it, and may be called again for the same round.
+    Workers may not write schedules and have none: they leave such a job to the sweep.
     """
 
     jobs: JobStore
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     queues: Queues
     clock: Clock
     timings: Timings
@@ -50,21 +48,8 @@ class RecoveryService:
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
-        clock_read_at = self.clock.monotonic()
-        now = self.clock.now()
-        placement = self.filing.place_after(job, now, now)
-        result = make_move(
-            self.jobs,
-            job,
-            lambda current: recover(
-                current,
-                now=now,
-                margin=self.timings.clock_margin,
-                actor=actor,
-                entry=placement.entry,
-                sends_now=placement.sends_now,
-            ),
-        )
+        build = partial(recover, margin=self.timings.clock_margin)
+        result = self.due.move(job, AT_ONCE, build, actor)
         if not isinstance(result, Applied):
             return False
         self.telemetry.warning(
@@ -75,7 +60,7 @@ class RecoveryService:
             status=result.job.status,
         )
         self.telemetry.count("attempts_lost")
-        self._after_recovery(result.job, clock_read_at, actor)
+        self.settle_end(result.job, actor)
         return True
 
     def expire_job(self, job: Job, actor: str) -> bool:
@@ -149,13 +134,6 @@ class RecoveryService:
         if until is None:
             return False
         return isinstance(self.jobs.transition(keep_payload(job, kept_until=until)), Applied)
-
-    def _after_recovery(self, job: Job, clock_read_at: float, actor: str) -> None:
-        if job.status is JobStatus.RETRYING:
-            job = self.filing.guard(job, clock_read_at, actor)
-            self.sender.send_announced([job], actor)
-        else:
-            self.settle_end(job, actor)
 
     def _send_dead_letter(self, details: JobDetails) -> None:
         body = dead_letter_body(details, self._payload_to_tell(details))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import (
@@ -13,6 +14,7 @@ from hourhand.domain.errors import (
     IdempotencyConflict,
     InvalidInput,
     Unavailable,
+    or_error,
 )
 from hourhand.domain.model import Job
 from hourhand.domain.timings import Timings
@@ -28,7 +30,7 @@ from hourhand.ports import (
 )
 from hourhand.services.contents import ContentKeeper, fits_inline, payload_kept_until
 from hourhand.services.derived_ids import DerivedIds
-from hourhand.services.filing import Filing
+from hourhand.services.due import DueJobs
 from hourhand.services.new_job import (
     Draft,
     build_job,
@@ -37,7 +39,6 @@ from hourhand.services.new_job import (
     resolve_policies,
     resolve_run_at,
 )
-from hourhand.services.sending import Sender
 
 if TYPE_CHECKING:
     from hourhand.schemas import JobSubmission
@@ -60,11 +61,10 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A job that is ready to be put. ``clock_read_at``: monotonic, before its times were made."""
+    """A job that is ready to be put."""
 
     request: JobSubmission
     job: Job
-    clock_read_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,7 @@ class SubmissionService:
 
     jobs: JobStore
     contents: ContentKeeper
-    filing: Filing
-    sender: Sender
+    due: DueJobs
     handlers: HandlerDirectory
     clock: Clock
     chance: Chance
@@ -94,9 +93,7 @@ class SubmissionService:
         prepared = self._prepare(request, actor, trace_id)
         if isinstance(prepared, Submitted):
             return prepared
-        submitted = self._settle(prepared, self.jobs.put(prepared.job), actor)
-        self._send([submitted], actor)
-        return submitted
+        return self._submitted(prepared, self.due.put(prepared.job, actor), actor)
 
     def submit_many(
         self,
@@ -109,50 +106,32 @@ class SubmissionService:
         results: list[Submitted | HourhandError] = []
         for together in _rounds(requests):
             # Sent as they are stored: the first must not wait for the last.
-            stored = self._store_many(together, actor, trace_id)
-            self._send([result for result in stored if isinstance(result, Submitted)], actor)
-            results += stored
+            results += self._submit_round(together, actor, trace_id)
         return results
 
-    def _store_many(
+    def _submit_round(
         self,
         requests: Sequence[JobSubmission | HourhandError],
         actor: str,
         trace_id: str | None,
     ) -> list[Submitted | HourhandError]:
-        prepared = [self._try_to_prepare(request, actor, trace_id) for request in requests]
-        results = iter(self.jobs.put_many([p.job for p in prepared if isinstance(p, _Prepared)]))
+        prepared = [or_error(partial(self._prepare, r, actor, trace_id)) for r in requests]
+        jobs = [each.job for each in prepared if isinstance(each, _Prepared)]
+        put = iter(self.due.put_many(jobs, actor))
         return [
-            self._try_to_settle(each, next(results), actor) if isinstance(each, _Prepared) else each
+            or_error(partial(self._submitted, each, next(put), actor))
+            if isinstance(each, _Prepared)
+            else each
             for each in prepared
         ]
 
-    def _try_to_prepare(
-        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
-    ) -> _Prepared | Submitted | HourhandError:
-        if isinstance(request, HourhandError):
-            return request
-        try:
-            return self._prepare(request, actor, trace_id)
-        except HourhandError as error:
-            return error
-
-    def _try_to_settle(
-        self, prepared: _Prepared, result: WriteResult | HourhandError, actor: str
-    ) -> Submitted | HourhandError:
-        if isinstance(result, HourhandError):
-            return result
-        try:
-            return self._settle(prepared, result, actor)
-        except HourhandError as error:
-            return error
-
     def _prepare(
-        self, request: JobSubmission, actor: str, trace_id: str | None
+        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
     ) -> _Prepared | Submitted:
         """Return the job that is to be put, or what an earlier submission made of it."""
+        if isinstance(request, HourhandError):
+            raise request
         handler = require_handler(self.handlers, request.handler)
-        clock_read_at = self.clock.monotonic()
         now = self.clock.now()
         job_id = self._job_id(request, now)
         if has_callers_name(request) and not fits_inline(request.payload_text):
@@ -168,16 +147,19 @@ class SubmissionService:
             if existing is None:
                 raise
             return self._repeated(request, existing, now, actor)
-        return _Prepared(request, build_job(request, draft), clock_read_at)
+        return _Prepared(request, build_job(request, draft))
 
-    def _settle(self, prepared: _Prepared, result: WriteResult, actor: str) -> Submitted:
-        job = prepared.job
-        if isinstance(result, Applied) or _is_same_put(job, result.current):
+    def _submitted(
+        self, prepared: _Prepared, result: WriteResult | HourhandError, actor: str
+    ) -> Submitted:
+        if isinstance(result, HourhandError):
+            raise result
+        if isinstance(result, Applied):
             self.telemetry.count("jobs_submitted")
-            return Submitted(self.filing.guard(job, prepared.clock_read_at, actor), created=True)
+            return Submitted(result.job, created=True)
         if result.current is None:
             raise Unavailable("The job's id was freed while it was being taken; try again.")
-        return self._repeated(prepared.request, result.current, job.created_at, actor)
+        return self._repeated(prepared.request, result.current, self.clock.now(), actor)
 
     def _draft(
         self,
@@ -197,7 +179,6 @@ class SubmissionService:
             job_id=job_id,
             now=now,
             run_at=run_at,
-            placement=self.filing.place(job_id, run_at, now),
             policies=policies,
             payload=payload,
             payload_kept_until=kept_until if payload.item is not None else None,
@@ -215,15 +196,11 @@ class SubmissionService:
                 f"This {field} was already used for job {existing.id} with another body.",
                 errors=(FieldError(field, "was already used with another body"),),
             )
-        if self.filing.is_behind(existing, now):
+        if self.due.is_behind(existing, now):
             # Its first writer may have died before it noticed that it had stalled, or before it
             # sent the message; and an entry that moves is not missed by the sweep.
-            existing = self.filing.move_to_current_bucket(existing, actor)
-            self.sender.send_announced([existing], actor)
+            existing = self.due.refile(existing, actor)
         return Submitted(existing, created=False)
-
-    def _send(self, submitted: Sequence[Submitted], actor: str) -> None:
-        self.sender.send_announced([s.job for s in submitted if s.created], actor)
 
     def _job_id(self, request: JobSubmission, now: datetime) -> str:
         if request.id is not None:
@@ -270,8 +247,3 @@ def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
         message = f"is not a registered handler; known are: {known or 'none'}"
         raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
     return handler
-
-
-def _is_same_put(job: Job, current: Job | None) -> bool:
-    """Whether the item that stands in the way is our own, put by a call whose answer was lost."""
-    return current is not None and current.history[:1] == job.history[:1]

@@ -11,9 +11,9 @@ from hourhand.domain.schedule_changes import put_back, withdrawn
 from hourhand.domain.schedules import Schedule, SkipReason
 from hourhand.ports import Applied, Chance, Clock, JobStore, Telemetry
 from hourhand.services.derived_ids import DerivedIds
+from hourhand.services.due import make_move
 from hourhand.services.newer import leaving_newer, read_known
 from hourhand.services.recording import Recording
-from hourhand.services.writing import make_move
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tests.proof.rehearsals.stage import Stage
 
 JOBS_OF_THE_BACKLOG = 70
 MORE_WORKERS = 5
-NOT_ACCEPTED = "A message was not accepted; the next tick sends it."
+NOT_ACCEPTED = "SQS did not accept a message. The next tick sends it."
 
 
 def backlog(stage: Stage) -> None:

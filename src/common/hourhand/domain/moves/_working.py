@@ -210,7 +210,9 @@ def retry_later(
     return recording(move, job, make_event(job, kind, now, JobStatus.RETRYING, actor, reason))
 
 
-def hand_back(job: Job, *, now: datetime, actor: str, entry: Entry, reason: str) -> Move:
+def hand_back(
+    job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool, reason: str
+) -> Move:
     """The process must end for another job's sake: this one goes back at no cost to it."""
     move = retry_later(
         job,
@@ -219,7 +221,7 @@ def hand_back(job: Job, *, now: datetime, actor: str, entry: Entry, reason: str)
         outcome=Outcome.SNOOZED,
         reason=reason,
         entry=entry,
-        sends_now=True,
+        sends_now=sends_now,
     )
     event = make_event(job, EventKind.HANDED_BACK, now, JobStatus.RETRYING, actor, reason)
     return recording(replace(move, name="hand_back"), job, event)
