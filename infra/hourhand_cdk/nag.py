@@ -19,11 +19,14 @@ CONTENTS = "{contents}"
 """Stands for the bucket's logical id in the id of a finding."""
 
 _FUNCTIONS = ("Functions/Api", "Functions/Scheduler", "Functions/Worker")
-_POLICIES = tuple(f"{function}Role/DefaultPolicy" for function in _FUNCTIONS)
+_ROLES = tuple(f"{function}Role" for function in _FUNCTIONS)
+_STARS = ("AwsSolutions-IAM5[Resource::*]", "Serverless-LambdaStarPermissions")
 _ENDS = ("Queues/DeadLettersQueue", "Queues/TickFailuresQueue")
 _SOURCES = ("Triggers/HighSource", "Triggers/MediumSource", "Triggers/LowSource")
 
 _END = "Here messages end: a person reads them, and another queue behind it would never be read."
+_NO_RESOURCES = "CloudWatch knows no resources for GetMetricData, the one action that has it."
+_INTERFACES = "Lambda makes the network interfaces itself, and EC2 lists them all or none."
 _PROBES = "Its messages only ask SQS for the time, live a minute, and are nobody's loss."
 
 
@@ -59,25 +62,25 @@ SUPPRESSIONS = (
     Suppression(rule="AwsSolutions-SQS3", paths=("Queues/ClockQueue",), reason=_PROBES),
     Suppression(
         rule=f"AwsSolutions-IAM5[Resource::<{CONTENTS}.Arn>/*]",
-        paths=_POLICIES,
+        paths=_ROLES,
         reason="Objects are named by their jobs, whose ids nobody knows beforehand.",
     ),
-    Suppression(
-        rule="AwsSolutions-IAM5[Resource::*]",
-        paths=("Functions/SchedulerRole/DefaultPolicy",),
-        reason="CloudWatch knows no resources for GetMetricData, the one action that has it.",
+    *(
+        Suppression(rule=rule, paths=("Functions/SchedulerRole",), reason=_NO_RESOURCES)
+        for rule in _STARS
     ),
     Suppression(
-        rule="AwsSolutions-IAM5[Resource::*]",
-        paths=_POLICIES,
+        rule=_STARS[0],
+        # The CDK adds them itself, in a policy beside ours.
+        paths=tuple(f"{role}/DefaultPolicy" for role in _ROLES),
         reason="X-Ray knows no resources for the two actions that send it traces.",
         case=Case.TRACED,
     ),
-    Suppression(
-        rule="AwsSolutions-IAM5[Resource::*]",
-        paths=("Functions/WorkerRole/DefaultPolicy",),
-        reason="Lambda makes the network interfaces itself, and EC2 lists them all or none.",
-        case=Case.IN_NETWORK,
+    *(
+        Suppression(
+            rule=rule, paths=("Functions/WorkerRole",), reason=_INTERFACES, case=Case.IN_NETWORK
+        )
+        for rule in _STARS
     ),
     Suppression(
         rule="Serverless-LambdaTracing",

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
-from hourhand.aws.published import ALIAS
-from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS, resource_name
+from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS
 from hourhand.domain.model import Priority
 from hourhand.domain.timings import Timings
 from hourhand.settings import SELF, Settings, settings_environment
 from hourhand_cdk.config import Config, InvalidConfig
 from hourhand_cdk.environment import EXEC_WRAPPER, check_names
 from hourhand_cdk.packing import Packed
-from hourhand_cdk.permissions import (
-    api_statements,
-    key_statements,
-    network_statement,
-    scheduler_statements,
-    worker_statements,
-)
+from hourhand_cdk.permissions import function_statements, key_statements, network_statement
 from hourhand_cdk.queues import Queues
 from hourhand_cdk.storage import Storage
 
@@ -95,10 +87,7 @@ class Plans:
             name="api",
             folder=str(self.packed.api),
             environment=self._environment(replace(self._shared_settings(), manifest=MANIFEST)),
-            statements=[
-                *api_statements(self.storage, self.queues),
-                *key_statements(self.storage),
-            ],
+            statements=self._statements("api"),
             memory_mb=self.config.api_memory_mb,
             timeout_seconds=API_TIMEOUT_SECONDS,
         )
@@ -116,13 +105,7 @@ class Plans:
             name="scheduler",
             folder=str(self.packed.scheduler),
             environment=self._environment(settings),
-            statements=[
-                *scheduler_statements(self.storage, self.queues),
-                iam.PolicyStatement(
-                    actions=["lambda:InvokeFunction"], resources=[self._arn_of("scheduler")]
-                ),
-                *key_statements(self.storage),
-            ],
+            statements=self._statements("scheduler"),
             memory_mb=self.config.scheduler_memory_mb,
             timeout_seconds=SCHEDULER_TIMEOUT_SECONDS,
             reserved_concurrency=self.config.scheduler_reserved_concurrency,
@@ -145,8 +128,7 @@ class Plans:
             folder=str(self.packed.worker),
             environment={**theirs, **ours},
             statements=[
-                *worker_statements(self.storage, self.queues),
-                *key_statements(self.storage),
+                *self._statements("worker"),
                 *([network_statement()] if self.options.vpc is not None else []),
             ],
             memory_mb=self.config.worker_memory_mb,
@@ -182,11 +164,6 @@ class Plans:
             ours[EXEC_WRAPPER] = OPENTELEMETRY_WRAPPER
         return ours
 
-    def _arn_of(self, function: str) -> str:
-        """Return the ARN of a function's alias by its name: by reference, it would be a circle."""
-        return Stack.of(self.storage).format_arn(
-            service="lambda",
-            resource="function",
-            resource_name=f"{resource_name(self.config.prefix, function)}:{ALIAS}",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
+    def _statements(self, function: str) -> list[iam.PolicyStatement]:
+        own = function_statements(function, self.config.prefix, self.storage, self.queues)
+        return [*own, *key_statements(self.storage)]

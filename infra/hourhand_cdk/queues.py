@@ -11,21 +11,14 @@ from hourhand.aws.table_schema import (
     BACKSTOP,
     CLOCK,
     DEAD_LETTERS,
-    LONGEST_RETENTION_SECONDS,
     PRIORITY_QUEUES,
     QUEUES,
+    TICK_FAILURES,
     Queue,
     resource_name,
 )
 from hourhand.domain.model import Priority
 from hourhand_cdk.config import Config
-
-TICK_FAILURES = Queue(
-    name="tick-failures",
-    visibility_seconds=60,
-    retention_seconds=LONGEST_RETENTION_SECONDS,
-)
-"""Ticks that EventBridge or Lambda could not deliver, or whose function failed."""
 
 _NOTHING_OF_THE_USERS = frozenset({CLOCK.name, TICK_FAILURES.name})
 """Empty probes and events of the rule. SQS encrypts them with its own key: a key of the customer's
@@ -42,20 +35,20 @@ class Queues(Construct):
         super().__init__(scope, construct_id)
         self._config = config
         self._key = key
-        self._made: dict[str, sqs.Queue] = {}
+        self.by_name: dict[str, sqs.Queue] = {}
         for queue in (*QUEUES, TICK_FAILURES):
-            self._made[queue.name] = self._make(queue)
-        self.by_priority = {p: self._made[PRIORITY_QUEUES[p].name] for p in Priority}
-        self.backstop = self._made[BACKSTOP.name]
-        self.dead_letters = self._made[DEAD_LETTERS.name]
-        self.clock = self._made[CLOCK.name]
-        self.tick_failures = self._made[TICK_FAILURES.name]
+            self.by_name[queue.name] = self._make(queue)
+        self.by_priority = {p: self.by_name[PRIORITY_QUEUES[p].name] for p in Priority}
+        self.backstop = self.by_name[BACKSTOP.name]
+        self.dead_letters = self.by_name[DEAD_LETTERS.name]
+        self.clock = self.by_name[CLOCK.name]
+        self.tick_failures = self.by_name[TICK_FAILURES.name]
 
     def _make(self, queue: Queue) -> sqs.Queue:
         redrive = None
         if queue.backstop is not None and queue.max_receives is not None:
             redrive = sqs.DeadLetterQueue(
-                queue=self._made[queue.backstop], max_receive_count=queue.max_receives
+                queue=self.by_name[queue.backstop], max_receive_count=queue.max_receives
             )
         key = None if queue.name in _NOTHING_OF_THE_USERS else self._key
         name = "".join(part.capitalize() for part in queue.name.split("-"))

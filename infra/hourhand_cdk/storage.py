@@ -39,11 +39,11 @@ class Storage(Construct):
         super().__init__(scope, construct_id)
         self._config = config
         self.key = self._make_key() if config.customer_key else None
-        made = {table.name: self._make_table(table) for table in TABLES}
-        self.jobs = made[JOBS.name]
-        self.control = made[CONTROL.name]
-        self.idempotency = made[IDEMPOTENCY.name]
-        self.schedules = made[SCHEDULES.name]
+        self.tables = {table.name: self._make_table(table) for table in TABLES}
+        self.jobs = self.tables[JOBS.name]
+        self.control = self.tables[CONTROL.name]
+        self.idempotency = self.tables[IDEMPOTENCY.name]
+        self.schedules = self.tables[SCHEDULES.name]
         self.bucket = self._make_bucket()
 
     @property

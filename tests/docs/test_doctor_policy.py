@@ -31,23 +31,35 @@ STACK = STACK_OUTPUTS["Installation"]
 NEEDS_NO_RIGHT = {"sts:GetCallerIdentity"}
 """Allowed to everybody, even where a policy denies it (STS API reference)."""
 
-IAM_NAMES = {
-    "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
-    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
+WITHOUT_RESOURCES = {
+    "cloudformation:DescribeStackDriftDetectionStatus",
+    "cloudwatch:GetMetricData",
+    "lambda:ListEventSourceMappings",
 }
-"""Where the action is not called as the operation (Service Authorization Reference, S3)."""
-
-WITHOUT_RESOURCES = {"cloudwatch:GetMetricData", "lambda:ListEventSourceMappings"}
 """What can be allowed on everything or not at all (Service Authorization Reference)."""
 
-GENERATED = {"cloudformation:DescribeStacks", "iam:SimulatePrincipalPolicy"}
-"""Of a stack the id is CloudFormation's, and of a role the name, which it may shorten."""
+STACK_CALLS = {
+    "cloudformation:DescribeStackResourceDrifts",
+    "cloudformation:DescribeStacks",
+    "cloudformation:DetectStackDrift",
+    "cloudformation:ListStackResources",
+}
+"""A stack's ARN ends with an id that CloudFormation generates."""
+
+FOR_CLOUDFORMATION = {"DriftReads", "DriftReadsWithoutResources"}
+"""Statements for the calls of CloudFormation, which reads with the rights of the caller."""
+
+READS = re.compile(
+    r"([a-z0-9-]+):(Get|List|Describe)[A-Za-z]*\*?|apigateway:GET"
+    r"|cloudformation:DetectStackResourceDrift"
+)
+"""The last is no call of its own: DetectStackDrift asks for it (CloudFormation user guide)."""
 
 FILLED = {
     "REGION": REGION,
     "ACCOUNT": ACCOUNT,
     "INSTALLATION": STACK,
-    "BUCKET": STACK_OUTPUTS["ContentsBucket"],
+    "BUCKET": "contents-1",
     "API_ID": "abc123",
 }
 
@@ -66,31 +78,27 @@ ANSWERS: dict[str, dict[str, Any]] = {
             }
         ]
     },
-    "DescribeTable": {
-        "Table": {"TableStatus": "ACTIVE", "AttributeDefinitions": [], "KeySchema": []}
-    },
-    "DescribeTimeToLive": {"TimeToLiveDescription": {}},
-    "DescribeContinuousBackups": {"ContinuousBackupsDescription": {}},
+    "DetectStackDrift": {"StackDriftDetectionId": "d-1"},
+    "DescribeStackDriftDetectionStatus": {"DetectionStatus": "DETECTION_COMPLETE"},
+    "ListStackResources": {"StackResourceSummaries": []},
+    "DescribeStackResourceDrifts": {"StackResourceDrifts": []},
     "GetItem": {},
     "Query": {"Items": []},
-    "GetQueueAttributes": {"Attributes": {"VisibilityTimeout": "900"}},
+    "GetQueueAttributes": {"Attributes": {}},
     "GetMetricData": {"MetricDataResults": []},
-    "GetPublicAccessBlock": {},
-    "GetBucketLifecycleConfiguration": {},
-    "GetFunctionConfiguration": {
-        # Only the path is ours: see tests/infra/test_role_names.py.
-        "Role": f"arn:aws:iam::{ACCOUNT}:role/{STACK}/{STACK[:4]}-Sched-1A2B",
-        "Timeout": 900,
-    },
+    "GetFunctionConfiguration": {},
     "GetFunctionConcurrency": {},
     "GetAlias": {"FunctionVersion": "1", "RevisionId": "r"},
     "ListVersionsByFunction": {"Versions": []},
-    "GetFunctionRecursionConfig": {"RecursiveLoop": "Allow"},
     "ListEventSourceMappings": {"EventSourceMappings": []},
     "DescribeRule": {"State": "ENABLED"},
-    "ListTargetsByRule": {"Targets": []},
-    "SimulatePrincipalPolicy": {"EvaluationResults": []},
 }
+
+
+def _stack(asked: Mapping[str, Any]) -> str:
+    # By its name or its ARN; the status of a detection is asked for by an id alone.
+    stack = str(asked.get("StackName", "*"))
+    return stack if ":" in stack or stack == "*" else _arn("cloudformation", f"stack/{stack}/1")
 
 
 def _arn(service: str, resource: str) -> str:
@@ -111,13 +119,11 @@ def _lambda(asked: Mapping[str, Any]) -> str:
 
 
 RESOURCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "cloudformation": lambda asked: _arn("cloudformation", f"stack/{asked['StackName']}/1"),
+    "cloudformation": _stack,
     "cloudwatch": lambda _: "*",
     "dynamodb": _table,
-    "events": lambda asked: _arn("events", f"rule/{asked.get('Name') or asked['Rule']}"),
-    "iam": lambda asked: str(asked["PolicySourceArn"]),
+    "events": lambda asked: _arn("events", f"rule/{asked['Name']}"),
     "lambda": _lambda,
-    "s3": lambda asked: f"arn:aws:s3:::{asked['Bucket']}",
     "sqs": lambda asked: _arn("sqs", asked["QueueUrl"].rpartition("/")[2]),
     "sts": lambda _: "*",
 }
@@ -137,8 +143,7 @@ class RecordedAws(Aws):
 
     def note(self, params: Mapping[str, Any], model: Any, **_: Any) -> None:
         service = str(model.service_model.service_name)
-        action = f"{service}:{IAM_NAMES.get(model.name, model.name)}"
-        self.calls.add((action, RESOURCES[service](params)))
+        self.calls.add((f"{service}:{model.name}", RESOURCES[service](params)))
 
 
 def recorded_aws(answers: Mapping[str, dict[str, Any]]) -> RecordedAws:
@@ -177,14 +182,22 @@ def allowed() -> set[tuple[str, str]]:
 
 
 def allowed_by(page: Path) -> set[tuple[str, str]]:
-    """Return what a policy allows, filled in: each action with each pattern of a resource."""
-    text = re.sub("|".join(FILLED), lambda match: FILLED[match[0]], page.read_text())
+    """Return what a policy allows its own command: each action with each pattern of a resource."""
     found: set[tuple[str, str]] = set()
-    for statement in json.loads(text)["Statement"]:
+    for statement in statements_of(page):
+        if statement["Sid"] not in FOR_CLOUDFORMATION:
+            found |= set(itertools.product(statement["Action"], statement["Resource"]))
+    return found
+
+
+def statements_of(page: Path) -> list[dict[str, Any]]:
+    """Return the statements of a policy, filled in."""
+    text = re.sub("|".join(FILLED), lambda match: FILLED[match[0]], page.read_text())
+    statements: list[dict[str, Any]] = json.loads(text)["Statement"]
+    for statement in statements:
         assert set(statement) == {"Sid", "Effect", "Action", "Resource"}
         assert statement["Effect"] == "Allow"
-        found |= set(itertools.product(statement["Action"], statement["Resource"]))
-    return found
+    return statements
 
 
 def covers(allowed: tuple[str, str], call: tuple[str, str]) -> bool:
@@ -208,5 +221,18 @@ def test_wildcards_are_only_where_aws_has_no_other_way_or_a_name_is_generated(
     assert not [action for action, _ in allowed if "*" in action]
     assert {action for action, resource in allowed if resource == "*"} == WITHOUT_RESOURCES
     assert {action for action, resource in allowed if "*" in resource} == (
-        WITHOUT_RESOURCES | GENERATED
+        WITHOUT_RESOURCES | STACK_CALLS
     )
+
+
+def test_cloudformation_may_only_read_and_only_what_the_installation_has() -> None:
+    reads = [s for s in statements_of(PAGE) if s["Sid"] in FOR_CLOUDFORMATION]
+    assert {s["Sid"] for s in reads} == FOR_CLOUDFORMATION
+    for statement in reads:
+        assert [a for a in statement["Action"] if not READS.fullmatch(a)] == []
+    # An object, an item, a message or a log event is no setting.
+    actions = {action for s in reads for action in s["Action"]}
+    for action in ("dynamodb:GetItem", "dynamodb:Query", "logs:GetLogEvents", "sqs:ReceiveMessage"):
+        assert not any(fnmatchcase(action, allowed) for allowed in actions)
+    (resources,) = (s["Resource"] for s in reads if "s3:Get*" in s["Action"])
+    assert not any(fnmatchcase(f"arn:aws:s3:::{FILLED['BUCKET']}/a", r) for r in resources)

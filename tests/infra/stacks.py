@@ -101,16 +101,18 @@ class Deployment:
 
     def statements(self, function: str) -> Iterator[dict[str, Any]]:
         """Yield what the role of a function is allowed, actions and resources as lists."""
-        role = self.function(function)["Role"]
-        for policy in self.properties("AWS::IAM::Policy"):
-            if role.rpartition("/")[2] in policy["Roles"]:
-                for statement in policy["PolicyDocument"]["Statement"]:
-                    assert statement["Effect"] == "Allow"
-                    yield {
-                        **statement,
-                        "Action": _listed(statement["Action"]),
-                        "Resource": _listed(statement["Resource"]),
-                    }
+        arn = self.function(function)["Role"]
+        role = arn.rpartition("/")[2]
+        inside = self.evaluation.value(self.template["Resources"][role]["Properties"])["Policies"]
+        beside = self.properties("AWS::IAM::Policy")
+        for policy in [*inside, *(each for each in beside if role in each["Roles"])]:
+            for statement in policy["PolicyDocument"]["Statement"]:
+                assert statement["Effect"] == "Allow"
+                yield {
+                    **statement,
+                    "Action": _listed(statement["Action"]),
+                    "Resource": _listed(statement["Resource"]),
+                }
 
     def allowed(self, function: str) -> set[tuple[str, str]]:
         """Return the pairs of action and resource of a function's role."""

@@ -115,6 +115,11 @@ def test_no_action_is_a_wildcard_and_no_resource_but_where_aws_knows_none(
     assert wide <= {"*", "contents/*", "logs"}
 
 
+def test_rights_are_inside_the_roles_where_drift_detection_compares_them(dev: Deployment) -> None:
+    """CloudFormation detects no drift of AWS::IAM::Policy (template reference)."""
+    assert dev.of_type("AWS::IAM::Policy") == {}
+
+
 def test_user_code_can_write_no_control_record_and_no_schedule(dev: Deployment) -> None:
     rights = allowed(dev, "worker")
     writes = {

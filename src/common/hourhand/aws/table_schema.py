@@ -134,6 +134,14 @@ DEAD_LETTERS = Queue(
 CLOCK = Queue(name="clock", visibility_seconds=1, retention_seconds=60)
 """Carries the messages by which SQS is asked for the time; what is left over goes by itself."""
 
+TICK_FAILURES = Queue(
+    name="tick-failures",
+    visibility_seconds=60,
+    retention_seconds=LONGEST_RETENTION_SECONDS,
+)
+"""Ticks that EventBridge or Lambda could not deliver, or whose function failed. Only a deployment
+has it."""
+
 PRIORITY_QUEUES = {
     priority: Queue(
         name=priority.value,

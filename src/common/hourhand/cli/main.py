@@ -79,7 +79,7 @@ def _hourhand(
     """Run jobs at a time, after a delay or on a schedule, on AWS without servers.
 
     [bold]hourhand dev[/] runs all of it on this machine; [bold]hourhand demo[/] shows what it
-    withstands; [bold]hourhand doctor[/] looks at a deployment. Every flag has a twin in the
+    withstands; [bold]hourhand doctor[/] checks a deployment. Every flag has a twin in the
     environment, which the help of its verb names.
     """
 
@@ -166,14 +166,17 @@ def doctor(
     endpoint: EndpointOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Look at a deployment, and say what to mend.
+    """Check a deployment and print how to fix each problem.
 
-    It looks at the credentials, this machine's clock, the stack, its tables, queues and bucket,
-    the functions, their versions and roles, what calls them, the last tick, the scheduler's clock,
-    dead jobs and the API. It changes nothing, and takes at most half a minute. Each look is a line:
-    OK, WARNING (it works, but mend or know it), FAILED, SKIPPED (it could not be looked at, and
-    why), or UNKNOWN (the same of what nobody can call well unseen). Whatever is not OK says what to
-    do.
+    It checks the credentials, this machine's clock, the stack, the drift of its resources, the
+    queues, the functions, their versions, the tick rule and the event sources, the last tick, the
+    scheduler's clock, dead jobs and the API. Drift is the difference between a resource and the
+    stack's template: CloudFormation detects it, which takes up to five minutes. Everything else
+    takes half a minute. The command changes nothing.
+
+    Each check prints lines that begin with OK, WARNING (it works, but fix it or know it), FAILED,
+    SKIPPED (it could not be checked, and the deployment is not the reason), or UNKNOWN (the same,
+    of what a working deployment depends on). A line below says what to do.
 
     Exit codes: 0 nothing failed (warnings are allowed), 1 something did, 2 wrong usage, 3 nothing
     that was seen failed, but something is UNKNOWN.

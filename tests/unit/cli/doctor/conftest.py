@@ -10,6 +10,8 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.cloudformation.exceptions import CloudFormationError
+from moto.cloudformation.responses import CloudFormationResponse
 
 from hourhand.aws.clients import client_config
 from hourhand.aws.provision import provision
@@ -40,8 +42,19 @@ def installation() -> Iterator[Made]:
         yield Made(dynamodb, sqs, s3, stacks, provision(dynamodb, sqs, s3, prefix=PREFIX))
 
 
+class UnknownAction(CloudFormationError):
+    code = "InvalidAction"
+
+
+def _refuse_drift(_: object) -> str:
+    raise UnknownAction("Unknown action: DetectStackDrift")
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    # moto raises in the caller where an endpoint answers.
+    refuse: Any = _refuse_drift
+    monkeypatch.setattr(CloudFormationResponse, "detect_stack_drift", refuse, raising=False)
     # moto in process is not made for several threads at once.
     monkeypatch.setattr(run, "LOOKS_AT_ONCE", 1)
     with installation() as made:

@@ -24,7 +24,6 @@ _NAMES = {
     "ControlTable": "hourhand-dev-control",
     "IdempotencyTable": "hourhand-dev-idempotency",
     "SchedulesTable": "hourhand-dev-schedules",
-    "ContentsBucket": "contents-1",
     "ApiFunction": "hourhand-dev-api",
     "SchedulerFunction": "hourhand-dev-scheduler",
     "WorkerFunction": "hourhand-dev-worker",
@@ -119,5 +118,5 @@ def found(looks: Iterable[Look]) -> list[Finding]:
 def statuses(findings: Iterable[Finding]) -> list[Status]:
     """Return their statuses; check that whatever is not well says what to do."""
     listed = list(findings)
-    assert all(bool(f.mend) == (f.status is not Status.OK) for f in listed), listed
+    assert all(bool(f.fix) == (f.status is not Status.OK) for f in listed), listed
     return [finding.status for finding in listed]

@@ -25,7 +25,7 @@ def test_credentials_that_ran_out_are_told_and_still_show_the_clock() -> None:
     aws = fake_aws({"sts.get_caller_identity": client_error("SignatureDoesNotMatch")}, clock)
     (finding,) = found([credentials_look(aws)])
     assert finding.status is Status.FAILED
-    assert "renew them" in finding.mend
+    assert "renew them" in finding.fix
     assert statuses([judge_clock(skew_of(aws))]) == [Status.FAILED]
 
 

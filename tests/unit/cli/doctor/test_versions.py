@@ -34,7 +34,7 @@ def test_a_deployment_that_was_rolled_back_is_told() -> None:
     (finding,) = look(cloud)
     assert statuses([finding]) == [Status.WARNING]
     assert f"at deployment {A}, the newest is {B}" in finding.seen
-    assert f"hourhand rollback --to {B}" in finding.mend
+    assert f"hourhand rollback --to {B}" in finding.fix
 
 
 def test_a_rollback_that_was_interrupted_is_told() -> None:
@@ -79,7 +79,7 @@ def test_more_deployments_than_anyone_goes_back_to_are_told(
     assert statuses(findings) == expected
     if len(expected) > 1:
         assert findings[1].seen == "51 deployments are kept, 153 MB of code"
-        assert findings[1].mend.endswith("hourhand rollback --prune.")
+        assert findings[1].fix.endswith("hourhand rollback --prune.")
 
 
 def test_a_list_that_never_ends_is_not_read_for_ever() -> None:

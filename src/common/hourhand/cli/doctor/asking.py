@@ -1,4 +1,4 @@
-"""Asks AWS in the name of whoever runs ``hourhand doctor``, for a bounded time."""
+"""Calls AWS with the identity that runs ``hourhand doctor``, for a bounded time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ API_READ_SECONDS = 10
 """The API's first answer may have to wait for a cold start."""
 
 LOOKING_SECONDS = 14
-"""After it, nothing new is asked: with what is under way by then, all ends within 30 s."""
+"""After it, no new call begins: with the calls under way by then, all ends within 30 s. Drift
+detection has a bound of its own, `hourhand.cli.doctor.drift.DETECTION_SECONDS`."""
 
 _DENIED = frozenset(
     {
@@ -47,18 +48,10 @@ _NOT_KNOWN = frozenset(
 _MISSING = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
-        "NoSuchBucket",
-        "NoSuchEntity",
         "QueueDoesNotExist",
         "ResourceNotFoundException",
     }
 )
-_ACTIONS = {
-    "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
-    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
-}
-"""Where IAM's name of a permission is not that of the call (Service Authorization Reference)."""
-
 _OURS = (HourhandError, NotConfigured)
 """Errors whose detail is a sentence already; what AWS said is their cause."""
 
@@ -175,8 +168,8 @@ class Aws:
         if self.clock.monotonic() >= self._ends_at:
             raise NotSeen(
                 Status.UNKNOWN,
-                f"not looked at: AWS had not answered the rest within {self.seconds:g} s",
-                "Mend what failed first, or look again from where AWS can be reached faster.",
+                f"not checked: AWS did not answer the rest within {self.seconds:g} s",
+                "Fix what failed first, or run it again where AWS answers faster.",
             )
 
     def _note_time(self, sent_at: datetime, answer: Mapping[str, Any]) -> None:
@@ -202,8 +195,8 @@ def open_aws(
         # AWS_CA_BUNDLE, or ca_bundle in the configuration, as the clients take it.
         trust = core.get_config_variable("ca_bundle")
     except BotoCoreError as error:
-        mend = "Name one of `aws configure list-profiles` by --profile, or none."
-        raise NotSeen(Status.FAILED, f"{error}", mend) from error
+        fix = "Name one of `aws configure list-profiles` by --profile, or none."
+        raise NotSeen(Status.FAILED, f"{error}", fix) from error
     return Aws(session, clock, endpoint, trust, seconds)
 
 
@@ -220,34 +213,34 @@ def not_seen(error: Exception, service: str, call: Call) -> NotSeen:
 def _not_answered_well(error: ClientError, service: str, call: Call) -> NotSeen:
     code = error_code(error)
     if code in _DENIED:
-        action = f"{service}:{_ACTIONS.get(call.operation, call.operation)}"
+        action = f"{service}:{call.operation}"
         return NotSeen(
             Status.FAILED,
-            f"could not be looked at: your identity lacks {action}",
-            f"Allow it {action} on {call.resource}, or look with another identity.",
+            f"could not be checked: your identity lacks {action}",
+            f"Allow it {action} on {call.resource}, or use another identity.",
             is_denied=True,
         )
     if code in _NOT_KNOWN:
         return NotSeen(
             Status.SKIPPED,
-            f"not looked at: this endpoint does not know {call.operation} ({code})",
-            "Nothing, if it is an emulator: AWS knows it.",
+            f"not available here: this endpoint has no {call.operation} ({code})",
+            "Nothing, if it is an emulator: AWS has it.",
         )
     if code in _MISSING:
         return NotSeen(
             Status.FAILED,
             f"there is no {call.resource} ({code})",
-            "If it was removed by hand, a deployment does not notice: see the drift of the stack, "
-            "and make it again under the same name.",
+            "If it was deleted by hand, an ordinary deployment does not create it again: see the "
+            "drift of the stack.",
         )
     return _told(translated(error, call), call)
 
 
 def _told(error: Exception, call: Call) -> NotSeen:
     if isinstance(error, _OURS):
-        seen, _, mend = error.detail.partition(": ")
-        mend = mend[:1].upper() + mend[1:]
-        return NotSeen(Status.FAILED, seen, mend or "Try again in a moment.")
+        seen, _, fix = error.detail.partition(": ")
+        fix = fix[:1].upper() + fix[1:]
+        return NotSeen(Status.FAILED, seen, fix or "Try again in a moment.")
     return NotSeen(
         Status.FAILED,
         f"{call} was refused: {error}",

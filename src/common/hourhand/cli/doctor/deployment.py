@@ -1,4 +1,4 @@
-"""The deployment that is looked at: a CloudFormation stack, its status and its outputs."""
+"""The deployment that is checked: a CloudFormation stack, its status and its outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand.aws.published import ALIAS
 from hourhand.aws.queues import queue_name
 from hourhand.aws.table_schema import (
     BACKSTOP,
@@ -17,13 +16,13 @@ from hourhand.aws.table_schema import (
     JOBS,
     PRIORITY_QUEUES,
     SCHEDULES,
+    TICK_FAILURES,
 )
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.findings import Finding, NotSeen, Status, failed, ok, warning
 from hourhand.domain.model import Priority
 
 CHECK = "stack"
-TICK_FAILURES = "tick-failures"
 
 TABLE_OUTPUTS = {
     JOBS.name: "JobsTable",
@@ -38,24 +37,22 @@ QUEUE_OUTPUTS = {
     DEAD_LETTERS.name: "DeadLetterQueueUrl",
     BACKSTOP.name: "BackstopQueueUrl",
     CLOCK.name: "ClockQueueUrl",
-    TICK_FAILURES: "TickFailuresQueueUrl",
+    TICK_FAILURES.name: "TickFailuresQueueUrl",
 }
 FUNCTION_OUTPUTS = {
     "api": "ApiFunction",
     "scheduler": "SchedulerFunction",
     "worker": "WorkerFunction",
 }
-BUCKET_OUTPUT = "ContentsBucket"
 OUTPUTS = (
     "ApiUrl",
     "Installation",
     *TABLE_OUTPUTS.values(),
-    BUCKET_OUTPUT,
     *QUEUE_OUTPUTS.values(),
     *FUNCTION_OUTPUTS.values(),
     "TickRule",
 )
-"""What the stack tells of itself, as far as it is looked at here."""
+"""The outputs of the stack that `hourhand doctor` reads."""
 
 _SETTLED = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"})
 _UNDONE = frozenset({"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
@@ -65,7 +62,7 @@ NO_SUCH_STACK = "ValidationError"
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Names and addresses of what a stack made. ``stack_id`` is its ARN."""
+    """Names and addresses of what a stack created. ``stack_id`` is its ARN."""
 
     stack_id: str
     outputs: Mapping[str, str]
@@ -75,7 +72,7 @@ class Deployment:
         if name not in self.outputs:
             raise NotSeen(
                 Status.SKIPPED,
-                f"not looked at: the stack has no output {name}",
+                f"not checked: the stack has no output {name}",
                 "Deploy this version of the stack.",
             )
         return self.outputs[name]
@@ -93,26 +90,10 @@ class Deployment:
         # Lambda takes an ARN wherever it takes a name; what it answers holds the name.
         return self.output(FUNCTION_OUTPUTS[name]).rpartition(":function:")[2]
 
-    def table_arn(self, name: str) -> str:
-        """Return the ARN of a table."""
-        return self._arn("dynamodb", f"table/{self.table(name)}")
-
     def queue_arn(self, name: str) -> str:
         """Return the ARN of a queue."""
-        return self._arn("sqs", queue_name(self.queue_url(name)))
-
-    def called_arn(self, name: str) -> str:
-        """Return the ARN by which a function is called: that of its alias."""
-        return self._arn("lambda", f"function:{self.function(name)}:{ALIAS}")
-
-    def object_arns(self) -> str:
-        """Return the ARN that stands for every object of the bucket."""
-        partition = self.stack_id.split(":")[1]
-        return f"arn:{partition}:s3:::{self.output(BUCKET_OUTPUT)}/*"
-
-    def _arn(self, service: str, resource: str) -> str:
         _, partition, _, region, account, *_ = self.stack_id.split(":")
-        return f"arn:{partition}:{service}:{region}:{account}:{resource}"
+        return f"arn:{partition}:sqs:{region}:{account}:{queue_name(self.queue_url(name))}"
 
 
 def find_deployment(aws: Aws, stack: str) -> tuple[Deployment | None, list[Finding]]:
@@ -145,7 +126,7 @@ def no_stack(stack: str, region: str | None) -> Finding:
 
 
 def judge_stack(described: Mapping[str, Any], outputs: Iterable[str]) -> Iterator[Finding]:
-    """Judge a stack's status, and whether it tells all that is to be looked at."""
+    """Judge a stack's status, and whether it has all outputs that are read."""
     status: str = described["StackStatus"]
     seen = f"{described['StackName']} is {status}"
     if status in _SETTLED:
@@ -154,16 +135,16 @@ def judge_stack(described: Mapping[str, Any], outputs: Iterable[str]) -> Iterato
         yield warning(
             CHECK,
             f"{seen}: its last update failed and was undone",
-            "See the stack's events for the first failure, mend that, and deploy again.",
+            "See the stack's events for the first failure, fix that, and deploy again.",
         )
     elif status.endswith("_IN_PROGRESS"):
         yield warning(CHECK, f"{seen}: it is being changed", "Look again when that has ended.")
     else:
-        reason = described.get("StackStatusReason", "no reason is told")
+        reason = described.get("StackStatusReason", "CloudFormation gives no reason")
         yield failed(
             CHECK,
             f"{seen}: {reason}",
-            "See the stack's events for the first failure, mend that, and deploy again.",
+            "See the stack's events for the first failure, fix that, and deploy again.",
         )
     missing = [name for name in OUTPUTS if name not in set(outputs)]
     if missing:

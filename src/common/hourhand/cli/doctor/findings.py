@@ -1,4 +1,4 @@
-"""What a look at a deployment came to: findings, and how they are put together."""
+"""Findings of checks, and how they are put together."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-REDEPLOY = (
-    "Deploy this version of the stack. A deployment does not see what was changed by hand: change "
-    "that back by hand."
-)
-"""What to do about whatever is not as the stack defines it."""
-
 
 class Status(StrEnum):
     """How a finding is to be taken.
 
-    ``WARNING``: it works, but should be mended or known. ``SKIPPED``: it could not be looked at,
-    for a reason that is no fault of the deployment. ``UNKNOWN``: it was not looked at either, and
-    without it nobody can say that the deployment is well.
+    ``WARNING``: it works, but should be fixed or known. ``SKIPPED``: it could not be checked, for
+    a reason that is no fault of the deployment. ``UNKNOWN``: it was not checked either, and a
+    deployment of which it is not known does not count as well.
     """
 
     OK = "OK"
@@ -38,12 +32,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was ``seen`` of what ``check`` names, and what to do about it: empty only for OK."""
+    """What was ``seen`` by a check, and the ``fix``, which is empty only for OK."""
 
     check: str
     status: Status
     seen: str
-    mend: str = ""
+    fix: str = ""
 
 
 def ok(check: str, seen: str) -> Finding:
@@ -51,50 +45,50 @@ def ok(check: str, seen: str) -> Finding:
     return Finding(check, Status.OK, seen)
 
 
-def warning(check: str, seen: str, mend: str) -> Finding:
-    """Return what should be mended, or at least known."""
-    return Finding(check, Status.WARNING, seen, mend)
+def warning(check: str, seen: str, fix: str) -> Finding:
+    """Return what should be fixed, or at least known."""
+    return Finding(check, Status.WARNING, seen, fix)
 
 
-def failed(check: str, seen: str, mend: str) -> Finding:
-    """Return what must be mended."""
-    return Finding(check, Status.FAILED, seen, mend)
+def failed(check: str, seen: str, fix: str) -> Finding:
+    """Return what must be fixed."""
+    return Finding(check, Status.FAILED, seen, fix)
 
 
-def skipped(check: str, seen: str, mend: str) -> Finding:
-    """Return what could not be looked at."""
-    return Finding(check, Status.SKIPPED, seen, mend)
+def skipped(check: str, seen: str, fix: str) -> Finding:
+    """Return what could not be checked."""
+    return Finding(check, Status.SKIPPED, seen, fix)
 
 
-def unknown(check: str, seen: str, mend: str) -> Finding:
-    """Return what had to be looked at, and was not."""
-    return Finding(check, Status.UNKNOWN, seen, mend)
+def unknown(check: str, seen: str, fix: str) -> Finding:
+    """Return what had to be checked, and was not."""
+    return Finding(check, Status.UNKNOWN, seen, fix)
 
 
 class NotSeen(Exception):
-    """AWS did not show what was to be looked at: ``status``, and why, and what to do.
+    """AWS did not show what a check needs: ``status``, why, and what to do.
 
     ``is_denied``: the identity that asks lacks a permission.
     """
 
-    def __init__(self, status: Status, seen: str, mend: str, *, is_denied: bool = False) -> None:
+    def __init__(self, status: Status, seen: str, fix: str, *, is_denied: bool = False) -> None:
         """Take what `Finding` takes."""
         super().__init__(seen)
         self.status = status
         self.seen = seen
-        self.mend = mend
+        self.fix = fix
         self.is_denied = is_denied
 
     def of(self, check: str) -> Finding:
         """Return it as a finding of ``check``."""
-        return Finding(check, self.status, self.seen, self.mend)
+        return Finding(check, self.status, self.seen, self.fix)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One thing to look at, independent of every other; ``run`` may raise `NotSeen`.
+    """One check, independent of every other; ``run`` may raise `NotSeen`.
 
-    ``is_essential``: no deployment is well of which this could not be seen.
+    ``is_essential``: without an answer to it, no deployment counts as well.
     """
 
     check: str
@@ -103,7 +97,7 @@ class Look:
 
 
 def run_look(look: Look) -> list[Finding]:
-    """Return what ``look`` finds; whatever hinders it is a finding too."""
+    """Return what ``look`` finds; a hindrance is a finding too."""
     findings: list[Finding] = []
     try:
         # One by one: what was found before a hindrance stays found.
@@ -125,9 +119,9 @@ def run_look(look: Look) -> list[Finding]:
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Return them with all that is well of one check in one finding, where the first of it was.
+    """Return them with every OK of one check in one finding, where the first of it was.
 
-    What two looks found alike is told once.
+    A finding that two looks have in common appears once.
     """
     places: dict[str, int] = {}
     merged: list[Finding] = []
@@ -144,7 +138,7 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def verdict_of(findings: Sequence[Finding]) -> Verdict:
-    """Return what they say together: a failure goes before what is not known."""
+    """Return the verdict of all of them: a failure takes precedence over UNKNOWN."""
     statuses = {finding.status for finding in findings}
     if Status.FAILED in statuses:
         return Verdict.FAILED

@@ -1,4 +1,4 @@
-"""Who asks, and whether the clock of this machine is right."""
+"""The identity that asks, and whether the clock of this machine is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hourhand doctor``: looks at everything at once, and tells it in order."""
+"""``hourhand doctor``: runs all checks side by side, and prints their findings in order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hourhand.aws.clock import SystemClock
 from hourhand.cli.doctor.api import api_looks
 from hourhand.cli.doctor.asking import Aws, open_aws
 from hourhand.cli.doctor.callers import caller_looks
-from hourhand.cli.doctor.contents import bucket_looks
 from hourhand.cli.doctor.deployment import Deployment, find_deployment
+from hourhand.cli.doctor.drift import Progress, drift_looks
 from hourhand.cli.doctor.findings import (
     Finding,
     Look,
@@ -32,8 +32,6 @@ from hourhand.cli.doctor.findings import (
 from hourhand.cli.doctor.functions import function_looks
 from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
 from hourhand.cli.doctor.queues import queue_looks
-from hourhand.cli.doctor.roles import role_looks
-from hourhand.cli.doctor.tables import table_looks
 from hourhand.cli.doctor.ticking import ticking_looks
 from hourhand.cli.doctor.versions import version_looks
 from hourhand.ports import CorrectableClock
@@ -42,7 +40,7 @@ EXIT_CODES = {Verdict.WELL: 0, Verdict.FAILED: 1, Verdict.UNKNOWN: 3}
 """2 is wrong usage, as everywhere."""
 
 LOOKS_AT_ONCE = 12
-"""Below `hourhand.aws.clients.MAX_CONNECTIONS`, and quick enough: some 50 looks of 0.1 s."""
+"""Below `hourhand.aws.clients.MAX_CONNECTIONS`, and quick enough: about 25 looks of 0.1 s."""
 
 _STYLES = {
     Status.OK: "green",
@@ -53,8 +51,8 @@ _STYLES = {
 }
 _VERDICTS = {
     Verdict.WELL: "The deployment is well",
-    Verdict.FAILED: "Something is to be mended",
-    Verdict.UNKNOWN: "Too little was seen to tell whether the deployment is well",
+    Verdict.FAILED: "Something has to be fixed",
+    Verdict.UNKNOWN: "Too little was checked to know whether the deployment is well",
 }
 _STATUS_WIDTH = 9
 _CHECK_WIDTH = 22
@@ -62,7 +60,10 @@ _CHECK_WIDTH = 22
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DoctorOptions:
-    """What to look at, as whom, and how to tell it. ``endpoint``: an emulator's."""
+    """Which deployment to check, as which identity, and how to print the findings.
+
+    ``endpoint``: the URL of an emulator, instead of AWS's own.
+    """
 
     stack: str
     region: str | None = None
@@ -72,8 +73,10 @@ class DoctorOptions:
 
 
 def run_doctor(options: DoctorOptions) -> int:
-    """Look at the deployment, tell it, and return the exit code."""
-    findings = find(options, SystemClock())
+    """Check the deployment, print the findings and the progress, and return the exit code."""
+    # Standard output has nothing but the findings; a pipe gets no progress.
+    with Console(stderr=True).status("Checking the deployment") as status:
+        findings = find(options, SystemClock(), status.update)
     if options.json:
         print(json_of(options.stack, findings))
     else:
@@ -83,17 +86,21 @@ def run_doctor(options: DoctorOptions) -> int:
     return EXIT_CODES[verdict_of(findings)]
 
 
-def find(options: DoctorOptions, clock: CorrectableClock) -> list[Finding]:
-    """Return all that is found; ``clock`` is corrected by what AWS says of the time."""
+def find(
+    options: DoctorOptions, clock: CorrectableClock, progress: Progress = lambda _: None
+) -> list[Finding]:
+    """Return all findings. ``clock`` is corrected by the dates of AWS's answers."""
     try:
         aws = open_aws(options.region, options.profile, options.endpoint, clock)
     except NotSeen as hindrance:
         return [hindrance.of("credentials")]
-    return examine(aws, clock, options.stack)
+    return examine(aws, clock, options.stack, progress)
 
 
-def examine(aws: Aws, clock: CorrectableClock, stack: str) -> list[Finding]:
-    """Return all that is found of ``stack``, in the order in which things depend on each other."""
+def examine(
+    aws: Aws, clock: CorrectableClock, stack: str, progress: Progress = lambda _: None
+) -> list[Finding]:
+    """Return all findings of ``stack``, in the order in which things depend on each other."""
     findings = run_look(credentials_look(aws))
     skew = skew_of(aws)
     findings.append(judge_clock(skew))
@@ -102,24 +109,25 @@ def examine(aws: Aws, clock: CorrectableClock, stack: str) -> list[Finding]:
     deployment, of_stack = find_deployment(aws, stack)
     findings.extend(of_stack)
     if deployment is None:
-        mend = "Mend what failed above, then look again."
-        findings.append(unknown("everything else", "not looked at: the stack names it", mend))
+        fix = "Fix what failed above, then run it again."
+        findings.append(unknown("everything else", "not checked: the stack names it", fix))
         return findings
     # What one look waits for, another need not: AWS takes 0.1 s a call, a cold API some seconds.
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="look") as threads:
-        found = threads.map(run_look, looks_of(aws, deployment))
+        found = threads.map(run_look, looks_of(aws, deployment, progress))
         return merged([*findings, *itertools.chain.from_iterable(found)])
 
 
-def looks_of(aws: Aws, deployment: Deployment) -> Iterator[Look]:
-    """Yield everything that is looked at in a deployment."""
+def looks_of(
+    aws: Aws, deployment: Deployment, progress: Progress = lambda _: None
+) -> Iterator[Look]:
+    """Yield every check of a deployment."""
+    # First, because it takes longest.
+    yield from drift_looks(aws, deployment, progress)
     kinds = (
-        table_looks,
         queue_looks,
-        bucket_looks,
         function_looks,
         version_looks,
-        role_looks,
         caller_looks,
         ticking_looks,
         api_looks,
@@ -137,8 +145,8 @@ def lines_of(findings: Sequence[Finding]) -> Iterator[Text]:
             f"{finding.check:<{_CHECK_WIDTH}}",
             finding.seen,
         )
-        if finding.mend:
-            yield Text.assemble(" " * _STATUS_WIDTH, ("to do: ", "bold"), finding.mend)
+        if finding.fix:
+            yield Text.assemble(" " * _STATUS_WIDTH, ("to do: ", "bold"), finding.fix)
     counts = {status: sum(f.status is status for f in findings) for status in Status}
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     yield Text()

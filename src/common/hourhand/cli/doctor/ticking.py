@@ -139,14 +139,14 @@ def _judge_overdue(record: TickRecord) -> Iterator[Finding]:
 
 def _judge_skew(skew: timedelta, timings: Timings) -> Finding:
     seen = f"was off by {skew.total_seconds():.1f} s"
-    mend = (
+    fix = (
         "Lambda keeps it: it passes with the next copy of the function. If it stays, deploy any "
         "change of the function, whose new version has new ones, and open a case with AWS."
     )
     if abs(skew) > timings.skew_refuses:
-        return failed(SKEW, f"{seen}, so it refuses to lead", mend)
+        return failed(SKEW, f"{seen}, so it refuses to lead", fix)
     if abs(skew) > timings.skew_widens:
-        return warning(SKEW, f"{seen}; it corrects itself, and closes no bucket", mend)
+        return warning(SKEW, f"{seen}; it corrects itself, and closes no bucket", fix)
     return ok(SKEW, seen)
 
 

@@ -119,7 +119,7 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             return _prune(session, aws, deployment, installed, keep, is_sure=yes)
         return _go(session, aws, stack, deployment, installed, to, is_sure=yes)
     except NotSeen as hindrance:
-        raise CommandError(f"{hindrance.seen}. {hindrance.mend}".strip()) from hindrance
+        raise CommandError(f"{hindrance.seen}. {hindrance.fix}".strip()) from hindrance
 
 
 def _find(aws: Aws, stack: str) -> tuple[Deployment, bool]:
@@ -136,7 +136,7 @@ def _find(aws: Aws, stack: str) -> tuple[Deployment, bool]:
     stacks = described.get("Stacks", [])
     if not stacks:
         missing = no_stack(stack, aws.session.region_name)
-        raise CommandError(f"{missing.seen}. {missing.mend}", NOT_FOUND)
+        raise CommandError(f"{missing.seen}. {missing.fix}", NOT_FOUND)
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
     is_settled = not stacks[0]["StackStatus"].endswith("_IN_PROGRESS")
     return Deployment(stacks[0]["StackId"], outputs), is_settled

@@ -40,7 +40,7 @@ def move_all(aws: Aws, deployment: Deployment, target: Published, moves: Sequenc
         try:
             _move(aws, deployment, target, move)
         except NotSeen as hindrance:
-            reason = f"{hindrance.seen}. {hindrance.mend}".strip()
+            reason = f"{hindrance.seen}. {hindrance.fix}".strip()
             return Moved(done=moves[:place], left=moves[place:], reason=reason)
     return Moved(done=moves)
 
