@@ -60,8 +60,8 @@ $(NODE_STAMP): infra/package.json infra/package-lock.json
 	npm ci --prefix infra --no-audit --no-fund --loglevel=error
 	@touch $@
 
-demo: setup ## Run a realistic mix of jobs on the local cloud, with live progress and a report
-	$(BIN)/hourhand demo
+demo: setup ## Run real jobs on the local cloud, kill its leader, and report; QUICK=1 takes half a minute
+	$(BIN)/hourhand demo $(if $(filter-out 0,$(QUICK)),--quick)
 
 dev: setup ## Serve the local cloud's API on http://127.0.0.1:8787 until Ctrl-C
 	$(BIN)/hourhand dev --port 8787 --handlers examples.quickstart

@@ -1,11 +1,10 @@
-"""Index Python's own standard library: one job a module, then reports on all of them.
+"""Index Python's own standard library: one job a module, and a census of them by a schedule.
 
-This is what `hourhand demo` runs. Each module is parsed, counted, and its identifiers are
-tallied; the outcome is a small JSON file that the reports read. Besides, a few handlers that
-misbehave, as real ones do.
+`hourhand demo` runs this. Each job parses a module, counts what is in it and its identifiers, and
+writes a small JSON file. A few other handlers misbehave, as real ones do.
 
-Two folders come from the environment: LIBRARY_INDEX is where the small files go, and
-LIBRARY_LEDGER a file in which each run notes its beginning and its end (optional).
+Two variables of the environment name places: LIBRARY_INDEX the folder of the small files, and
+LIBRARY_LEDGER (optional) a file in which each run notes its beginning and its end.
 """
 
 from __future__ import annotations
@@ -38,14 +37,6 @@ class Module:
     path: str
 
 
-@dataclass
-class Report:
-    """Which modules a report is about: those whose name begins with one of ``letters``."""
-
-    title: str
-    letters: str
-
-
 @job("index-module", timeout=60, retry=QUICK)
 def index_module(ctx: JobContext, payload: Module) -> dict[str, Any]:
     """Parse one module of the standard library and count what is in it."""
@@ -70,24 +61,6 @@ def index_native_module(ctx: JobContext, payload: Module) -> None:
     """Die, as a crash in a native library does: the whole process goes."""
     with noted(ctx):
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-@job("report", timeout=60, priority="high", retry=QUICK)
-def report(ctx: JobContext, payload: Report) -> dict[str, Any]:
-    """Sum up the modules that are indexed by now."""
-    with noted(ctx):
-        indexes = [entry for entry in kept() if entry["path"][0].lower() in payload.letters]
-        names: Counter[str] = Counter()
-        for number, entry in enumerate(indexes):
-            names.update(entry["names"])
-            ctx.progress(number + 1, len(indexes))
-        return {
-            "title": payload.title,
-            "modules": len(indexes),
-            "lines": sum(entry["lines"] for entry in indexes),
-            "functions": sum(entry["functions"] for entry in indexes),
-            "most_used": [name for name, _ in names.most_common(5)],
-        }
 
 
 @job("census", timeout=60, retry=QUICK)
@@ -128,12 +101,6 @@ def keep(path: str, index: dict[str, Any]) -> None:
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as part:
         json.dump(index, part)
     Path(part.name).replace(folder / (path.replace("/", ".") + ".json"))
-
-
-def kept() -> list[dict[str, Any]]:
-    """Return the indexes that are there."""
-    folder = Path(os.environ["LIBRARY_INDEX"])
-    return [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
 
 
 @contextmanager

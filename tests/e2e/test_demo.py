@@ -1,54 +1,90 @@
-"""The demo itself, smaller and quicker: it must do all that it says, and judge it right."""
+"""The demo as a newcomer runs it: real processes, real time, and Ctrl-C."""
 
 from __future__ import annotations
 
-from hourhand.local.cloud import LocalCloud
-from hourhand.local.demo.plan import Step
-from hourhand.local.demo.run import Demo, DemoOptions, Progress
-from hourhand.local.demo.verdict import Group
-from hourhand.local.news import News
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+MARK = "HOURHAND_TEST_DEMO"
+"""Every process of a demo inherits this variable, so that a test finds those that are left."""
 
 
-class Notes:
-    """A screen that keeps what it is shown."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.progress: list[Progress] = []
-
-    def started(self, cloud: LocalCloud, plan: list[Step]) -> None:
-        self.said.append(f"started {cloud.url} with {len(plan)} steps")
-
-    def say(self, seconds: float, text: str) -> None:
-        self.said.append(text)
-
-    def heard(self, news: News) -> None:
-        pass
-
-    def show(self, progress: Progress) -> None:
-        self.progress.append(progress)
+def start(mark: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "hourhand.cli", "demo", "--quick", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, MARK: mark},
+    )
 
 
-def test_whatever_is_done_to_the_system_every_job_ends_as_it_should() -> None:
-    notes = Notes()
-    outcome = Demo(DemoOptions(jobs=80, workers=2, pace=2.5), notes).run()
-    verdict = outcome.verdict
-    assert verdict.problems == ()
-    ran = sum(tally.ran for tally in verdict.schedules)
-    assert sum(verdict.by_status.values()) == 80 + ran
-    assert verdict.by_status["DEAD"] == 2
-    assert verdict.by_status["CANCELLED"] == 1
-    assert verdict.dead_letters == 2
-    # What was done is seen: messages were lost and found, and jobs came due without a leader.
-    assert verdict.lateness[Group.PURGED].jobs >= 1
-    assert verdict.dispatched_again >= 1
-    assert verdict.leaderless.jobs >= 1
-    assert outcome.hand_off_seconds is not None
-    assert any("killed the leader in mid-tick" in text for text in notes.said)
-    # The schedules fired all the while, and each of their times came once.
-    assert len(verdict.schedules) == 2
-    assert all(tally.ran == tally.expected >= 2 for tally in verdict.schedules)
-    assert outcome.clock_change.problems == ()
-    assert outcome.problems == ()
-    assert any("purged all three queues" in text for text in notes.said)
-    assert notes.progress[-1].submitted == notes.progress[-1].planned == 80
+def processes(mark: str) -> list[str]:
+    """Return the ids of the processes that have the mark in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            # It ended meanwhile, or is not ours.
+            continue
+        if f"{MARK}={mark}".encode() in environment:
+            found.append(folder.name)
+    return found
+
+
+def console_of(line: str) -> str:
+    found = re.fullmatch(r"Watch it live: (http://127\.0\.0\.1:\d+/console/)\n", line)
+    assert found is not None, line
+    return found[1]
+
+
+def test_the_quick_demo_keeps_every_promise_and_can_be_watched_from_its_first_line_on() -> None:
+    with start(uuid.uuid4().hex, "--json") as demo:
+        assert demo.stdout is not None
+        assert demo.stderr is not None
+        url = console_of(demo.stderr.readline())
+        with urlopen(url) as page:  # noqa: S310 - of loopback
+            assert page.headers["content-type"].startswith("text/html")
+        with urlopen(url.replace("/console/", "/v1/health"), timeout=60) as answer:  # noqa: S310
+            assert json.load(answer) == {"status": "ok"}
+        progress = demo.stderr.read()
+        verdict = json.loads(demo.stdout.read())
+        assert demo.wait() == 0, verdict
+    assert "Killed the leading scheduler" in progress
+    assert "Another scheduler took over." in progress
+    assert verdict["is_good"] is True
+    assert verdict["submitted"] == 60
+    assert verdict["from_schedules"] >= 5
+    assert verdict["statuses"] == {"SUCCEEDED": 58 + verdict["from_schedules"], "DEAD": 2}
+    assert {"FAILED": 7, "LOST": 2}.items() <= verdict["outcomes"].items()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("moment", ["starts", "runs"])
+def test_ctrl_c_ends_every_process_of_the_demo(moment: str) -> None:
+    mark = uuid.uuid4().hex
+    with start(mark) as demo:
+        assert demo.stdout is not None
+        console_of(demo.stdout.readline())
+        while moment == "runs" and "Submitting" not in demo.stdout.readline():
+            pass
+        demo.send_signal(signal.SIGINT)
+        out, err = demo.communicate()
+        assert demo.returncode == 130
+    assert out.splitlines()[-1] == "Interrupted. Every process of the demo has ended."
+    assert err == ""
+    give_up_at = time.monotonic() + 10
+    while processes(mark) and time.monotonic() < give_up_at:
+        time.sleep(0.1)
+    assert processes(mark) == []

@@ -14,7 +14,6 @@ from typing import Any
 
 from hourhand.client import Client
 from hourhand.local.cloud import MOTO, CloudOptions
-from hourhand.local.demo.client import client_of
 from hourhand.ports import JobStore
 from tests.acceptance.http_api import HttpApi, local_api
 from tests.proof.chaos.cloud import ChaosCloud, Ear
@@ -124,7 +123,10 @@ class _Run:
         settings = self.cloud.settings
         store = DynamoJobStore(dynamodb_client(), settings.jobs_table)
         control = DynamoControlStore(dynamodb_client(), settings.control_table)
-        client = self.stack.enter_context(client_of(self.cloud.url))
+        client = self.stack.enter_context(
+            # A request that fails must be seen, not retried.
+            Client(self.cloud.url, auth="none", max_attempts=1)
+        )
         saboteur = Saboteur(self.cloud, control, self.course.faults, self.course.seed)
         start = datetime.now(UTC)
         schedules = Schedules(start, self.course.size.seconds)

@@ -140,28 +140,24 @@ RARE = {
 """Calls in the code that no scene can bring about, each with its reason."""
 
 BY_HAND = "Called by hand, when an installation is made, moved or looked over: run again."
-BY_DEMO = "Only the demo of the local cloud, which loses what is in the queues on purpose."
 
-NOT_LISTED = {
-    **dict.fromkeys(
-        (
-            "CreateBucket",
-            "CreateQueue",
-            "CreateTable",
-            "DeleteBucket",
-            "DeleteObjects",
-            "DeleteQueue",
-            "DeleteTable",
-            "DescribeTimeToLive",
-            "GetQueueUrl",
-            "ListObjectsV2",
-            "PutBucketLifecycleConfiguration",
-            "Scan",
-            "SetQueueAttributes",
-            "UpdateTimeToLive",
-        ),
-        BY_HAND,
+NOT_LISTED = dict.fromkeys(
+    (
+        "CreateBucket",
+        "CreateQueue",
+        "CreateTable",
+        "DeleteBucket",
+        "DeleteObjects",
+        "DeleteQueue",
+        "DeleteTable",
+        "DescribeTimeToLive",
+        "GetQueueUrl",
+        "ListObjectsV2",
+        "PutBucketLifecycleConfiguration",
+        "Scan",
+        "SetQueueAttributes",
+        "UpdateTimeToLive",
     ),
-    "PurgeQueue": BY_DEMO,
-}
+    BY_HAND,
+)
 """Operations in the source that are in no row of the table, each with its reason."""

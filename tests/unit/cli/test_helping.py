@@ -75,7 +75,7 @@ def test_a_twin_that_is_not_named_is_read_all_the_same() -> None:
         ),
         (["jobs", "list", "--limit", "0"], "'-n': must be a whole number of at least 1, not '0'"),
         (["jobs", "list", "--every", "x"], "'--every': must be a number of at least 0.2, not 'x'"),
-        (["demo", "--jobs", "9"], "must be a whole number from 60 to 500, not '9'"),
+        (["demo", "--port", "70000"], "must be a whole number from 0 to 65,535, not '70000'"),
         (["jobs", "submit", "x", "--priority", "no"], "must be high, medium or low, not 'no'"),
     ],
     ids=lambda each: each[-1] if isinstance(each, list) else "",

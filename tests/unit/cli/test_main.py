@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from hourhand.cli.dev import DevOptions
 from hourhand.cli.main import app, main
 from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.local.demo.run import DemoOptions
 
 RUNNER = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -83,8 +82,7 @@ def test_one_may_ask_for_less_or_more(dev: list[DevOptions], flag: str, detail: 
         (["dev", "--handlers", "m", "--workers", "0"], "--workers"),
         (["dev", "--handlers", "m", "--backend", "oracle"], "--backend"),
         (["dev", "--handlers", "m", "--speed", "60"], "--speed"),
-        (["demo", "--backend", "memory"], "--backend"),
-        (["demo", "--jobs", "3"], "--jobs"),
+        (["demo", "--port", "70000"], "--port"),
         (["fly"], "fly"),
     ],
 )
@@ -95,18 +93,6 @@ def test_wrong_usage_is_named_and_exits_with_2(
     assert result.exit_code == 2
     assert named in ANSI.sub("", result.output)
     assert dev == []
-
-
-def test_the_demo_exits_with_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[DemoOptions] = []
-
-    def run(options: DemoOptions) -> int:
-        told.append(options)
-        return 1
-
-    monkeypatch.setattr("hourhand.cli.demo.run_demo", run)
-    assert RUNNER.invoke(app, ["demo", "--jobs", "100"]).exit_code == 1
-    assert told == [DemoOptions(jobs=100)]
 
 
 def test_an_error_of_ours_ends_with_a_sentence_and_1(

@@ -86,11 +86,9 @@ SpeedOption = Annotated[
         help="With --backend memory: how many seconds pass in each real one.",
     ),
 ]
-JobsOption = Annotated[
-    int,
-    typer.Option(
-        envvar="HOURHAND_DEMO_JOBS", metavar="N", min=60, max=500, help="How many jobs to run."
-    ),
+QuickOption = Annotated[
+    bool,
+    typer.Option("--quick", help="Run only 60 jobs, in about 30 seconds."),
 ]
 QuietOption = Annotated[
     bool,

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hourhand.console.loopback import RunningServer
 from hourhand.domain.timings import Timings
@@ -81,6 +82,8 @@ class LocalCloud:
         self._tell = tell
         self._stack = ExitStack()
         self._server: RunningServer | None = None
+        self._api: ApiFunction | None = None
+        self._has_api = threading.Event()
         self._sqs: SQSClient | None = None
         self._handlers = Handlers((), {})
 
@@ -105,8 +108,17 @@ class LocalCloud:
         """Return the time that passes in this cloud: the real one."""
         return datetime.now(UTC)
 
+    def listen(self) -> str:
+        """Open the port and return the URL. Requests wait until `start` has the API ready.
+
+        Raises `InvalidInput` for a port that is taken.
+        """
+        self._server = serve(self._answer, port=self.options.port)
+        self._stack.callback(self._close_server)
+        return self.url
+
     def start(self) -> None:
-        """Start everything; returns when the workers are ready.
+        """Start everything, `listen` included; returns when the workers are ready.
 
         Raises `HandlersBroken`, `InvalidInput` for a port that is taken, and `Unavailable` where
         the backend does not answer; then nothing is left running.
@@ -121,19 +133,10 @@ class LocalCloud:
         """End everything, jobs under way included once their grace is over."""
         self._stack.close()
 
-    def visible_messages(self) -> int:
-        """Return how many messages wait in the priority queues (approximate)."""
-        return sum(
-            int(
-                self.sqs.get_queue_attributes(
-                    QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"]
-                )["Attributes"]["ApproximateNumberOfMessages"]
-            )
-            for url in self.settings.queues.values()
-        )
-
     def _start(self) -> None:
         wake: list[Callable[[], None]] = []
+        if self._server is None:
+            self.listen()
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="hourhand-")))
         manifest = folder / "handlers.json"
         self._start_backend(wake)
@@ -146,14 +149,25 @@ class LocalCloud:
         self._provision(manifest)
         environment = function_environment(cloud, self.settings, path=self.options.path)
         os.environ.update(environment)
-        api = ApiFunction(lambda: load_entry_point("api"), self._tell)
-        self._server = serve(api, port=self.options.port)
-        self._stack.callback(self._server.close)
+        self._api = api = ApiFunction(lambda: load_entry_point("api"), self._tell)
+        self._has_api.set()
+        # Before the backend ends, so that no late request fails for lack of one.
+        self._stack.callback(self._close_server)
         self._start_children(environment)
         source = self._start_event_source()
         wake.append(source.wake)
         self._watch(api, manifest, environment)
         self._wait_until_ready()
+
+    def _answer(self, event: Mapping[str, Any], context: object) -> Mapping[str, Any]:
+        if not self._has_api.wait(READY_SECONDS) or self._api is None:
+            return {"statusCode": HTTPStatus.SERVICE_UNAVAILABLE, "body": "The API is starting."}
+        return self._api(event, context)
+
+    def _close_server(self) -> None:
+        # Safe to repeat.
+        assert self._server is not None
+        self._server.close()
 
     def _start_backend(self, wake: list[Callable[[], None]]) -> None:
         if self.options.backend != MOTO:

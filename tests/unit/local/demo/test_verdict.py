@@ -1,188 +1,161 @@
-"""The judgement of a demo: it must find whatever went wrong."""
+"""The verdict on a demo: it must find whatever went wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hourhand.domain.model import JobStatus, Outcome
-from hourhand.domain.times import rfc3339
-from hourhand.local.demo.ledger import Run
-from hourhand.local.demo.plan import Expected, PlannedJob
-from hourhand.local.demo.verdict import Disturbances, Group, Observed, judge
+from hourhand.local.demo.plan import PlannedJob
+from hourhand.local.demo.verdict import Evidence, Run, judge, read_runs
 
-START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
-DEAD = Expected(status=JobStatus.DEAD, outcomes=(Outcome.LOST, Outcome.LOST))
-NOTHING = Disturbances()
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+RATE = "rate(4 seconds)"
 
 
 def at(seconds: float) -> datetime:
-    return START + timedelta(seconds=seconds)
+    return NOW + timedelta(seconds=seconds)
 
 
-def event(kind: str, status: str, seconds: float) -> dict[str, Any]:
-    return {"kind": kind, "status": status, "at": rfc3339(at(seconds))}
+def job(status: str, *outcomes: str, late_ms: int = 20, due: float = 0.0) -> Any:
+    attempts = [SimpleNamespace(outcome=outcome) for outcome in outcomes]
+    return SimpleNamespace(status=status, attempts=attempts, lateness_ms=late_ms, run_at=at(due))
 
 
-def observed(
-    name: str = "job-1",
-    *,
-    status: str = "SUCCEEDED",
-    outcomes: Sequence[str] = ("SUCCEEDED",),
-    lateness_ms: int | None = 20,
-    due: float = 0.0,
-    expected: Expected | None = None,
-    events: Sequence[dict[str, Any]] = (),
-) -> Observed:
-    planned = PlannedJob(
-        name=name,
-        kind="index",
-        handler="index-module",
-        payload={},
-        submit_seconds=0,
-        expected=expected or Expected(),
+def good() -> Evidence:
+    """Return the evidence of a demo of three jobs and an occurrence that went well."""
+    dead = PlannedJob(kind="die", status="DEAD", outcomes=("LOST", "LOST"))
+    runs = [("plain", 1, 2), ("flaky", 1, 2), ("flaky", 3, 4), ("dead", 1, 2), ("dead", 3, 4)]
+    return Evidence(
+        planned={
+            "plain": PlannedJob(),
+            "flaky": PlannedJob(outcomes=("FAILED", "SUCCEEDED")),
+            "dead": dead,
+        },
+        jobs={
+            "plain": job("SUCCEEDED", "SUCCEEDED"),
+            "flaky": job("SUCCEEDED", "FAILED", "SUCCEEDED", late_ms=300, due=12),
+            "dead": job("DEAD", "LOST", "LOST"),
+            "of-rate": job("SUCCEEDED", "SUCCEEDED", due=30),
+        },
+        times={RATE: [at(4)]},
+        occurrences={RATE: [(at(4), "of-rate")]},
+        letters={"dead": "Lost"},
+        runs=[*(Run(*run) for run in runs), Run("of-rate", 1, 2)],
+        leaderless=(at(10), at(14.1)),
     )
-    job = {
-        "status": status,
-        "attempts": [{"outcome": outcome} for outcome in outcomes],
-        "lateness_ms": lateness_ms,
-        "run_at": rfc3339(at(due)),
-    }
-    return Observed(planned=planned, job_id=name, job=job, events=events)
 
 
-def runs(*names: str) -> list[Run]:
+def problems_of(evidence: Evidence) -> dict[str, list[str]]:
+    return {one.promise: list(one.problems) for one in judge(evidence).checks if one.problems}
+
+
+def test_every_promise_is_kept_where_all_went_as_planned() -> None:
+    verdict = judge(good())
+    assert verdict.is_good
+    assert not any(check.problems for check in verdict.checks)
+    assert (verdict.submitted, verdict.from_schedules, verdict.started) == (3, 1, 4)
+    assert verdict.statuses == {"SUCCEEDED": 3, "DEAD": 1}
+    assert verdict.outcomes == {"SUCCEEDED": 3, "LOST": 2, "FAILED": 1}
+    assert verdict.lateness_ms == {"median": 20, "p99": 300, "max": 300}
+
+
+def test_the_details_have_the_figures() -> None:
+    details = {check.promise: check.detail for check in judge(good()).checks}
+    assert details["No job was lost"] == "3 submitted, 3 found"
+    assert details["Retries ended as planned"].startswith("2 retries, of 2 jobs")
+    assert details["Dead letters have their errors"] == "1 for 1 dead jobs: Lost"
+    assert details["Another scheduler took over"] == (
+        "4.1 s after the leader was killed at work; 1 jobs were due meanwhile, at most 300 ms late"
+    )
+    assert details["Schedules made every occurrence"] == "rate(4 seconds): 1 of 1"
+
+
+def lose_a_job(evidence: Evidence) -> None:
+    evidence.jobs = {i: job for i, job in evidence.jobs.items() if i != "plain"}
+    evidence.runs = [run for run in evidence.runs if run.job_id != "plain"]
+
+
+def change(job_id: str, *end: str) -> Callable[[Evidence], None]:
+    """Let a job have another status and other attempts."""
+
+    def change_job(evidence: Evidence) -> None:
+        evidence.jobs = {**evidence.jobs, job_id: job(*end)}
+
+    return change_job
+
+
+def run_again(began_at: float, ended_at: float | None) -> Callable[[Evidence], None]:
+    def add(evidence: Evidence) -> None:
+        evidence.runs = [*evidence.runs, Run("plain", began_at, ended_at)]
+
+    return add
+
+
+ENDED, LOST = "Every job ended once, as planned", "No job was lost"
+ONCE, RETRIED = "No job ran twice at once", "Retries ended as planned"
+LETTERS, LED = "Dead letters have their errors", "Another scheduler took over"
+MADE = "Schedules made every occurrence"
+
+
+@pytest.mark.parametrize(
+    ("disturb", "promise", "problem"),
+    [
+        (change("plain", "RUNNING", "SUCCEEDED"), ENDED, "is RUNNING, not SUCCEEDED"),
+        (change("of-rate", "DEAD", "SUCCEEDED"), ENDED, "run for rate(4 seconds), is DEAD"),
+        (run_again(5, 6), ENDED, "has 1 attempts, but its handler ran 2 times"),
+        (lose_a_job, LOST, "The job plain, which had to index a module, is lost."),
+        (change("strange", "SUCCEEDED"), LOST, "The job strange was not submitted."),
+        (run_again(1.5, 3), ONCE, "Two runs of the job plain overlapped."),
+        (run_again(0.5, None), ONCE, "Two runs of the job plain"),
+        (change("plain", "SUCCEEDED", "LOST"), RETRIED, "attempts LOST, not SUCCEEDED"),
+        (change("plain", "SUCCEEDED"), RETRIED, "attempts none, not SUCCEEDED"),
+        (lambda one: one.letters.clear(), LETTERS, "The dead job dead has no dead letter."),
+        (lambda one: one.letters.update(plain="E"), LETTERS, "The job plain has a dead letter."),
+        (lambda one: one.letters.update(dead=None), LETTERS, "The dead letter of dead has no"),
+        (lambda one: setattr(one, "leaderless", None), LED, "No leader was killed"),
+        (lambda one: one.times[RATE].append(at(8)), MADE, "none at 2026-01-05T09:00:08.000Z"),
+        (lambda one: one.times[RATE].clear(), MADE, "1 at 2026-01-05T09:00:04.000Z, which is"),
+        (lambda one: one.occurrences[RATE].append((at(4), "of-rate")), MADE, "2 at 2026-01-05"),
+        (lambda one: one.occurrences[RATE].__setitem__(0, (at(4), None)), MADE, "none at 2026"),
+    ],
+)
+def test_whatever_is_not_as_planned_breaks_its_promise(
+    disturb: Callable[[Evidence], None], promise: str, problem: str
+) -> None:
+    evidence = good()
+    disturb(evidence)
+    assert not judge(evidence).is_good
+    assert any(problem in found for found in problems_of(evidence)[promise])
+
+
+def test_the_counts_add_up_also_where_a_job_is_lost_or_never_started() -> None:
+    evidence = good()
+    lose_a_job(evidence)
+    change("flaky", "PENDING")(evidence)
+    verdict = judge(evidence)
+    assert verdict.submitted + verdict.from_schedules == sum(verdict.statuses.values()) == 3
+    assert (verdict.started, sum(verdict.outcomes.values())) == (2, 3)
+
+
+def notes(*lines: tuple[str, int, str, float]) -> list[str]:
+    """Return the lines of a ledger, of attempt, process, beginning or end, and time."""
     return [
-        Run(job_id=name, attempt=1, pid=1, began_at=float(number), ended_at=number + 0.5)
-        for number, name in enumerate(names)
+        json.dumps({"job": job_id, "attempt": 1, "pid": pid, "what": what, "at": when})
+        for job_id, pid, what, when in lines
     ]
 
 
-def test_what_ended_as_planned_is_no_problem() -> None:
-    verdict = judge([observed()], runs("job-1"), [], NOTHING)
-    assert verdict.problems == ()
-    assert verdict.by_status == {"SUCCEEDED": 1}
-    assert verdict.lateness[Group.OTHERS].p99_ms == 20
-
-
-@pytest.mark.parametrize(
-    ("one", "ran", "letters", "problem"),
-    [
-        (observed(status="RUNNING"), ["job-1"], [], "ended RUNNING, expected SUCCEEDED"),
-        (observed(status="DEAD"), ["job-1"], [], "ended DEAD"),
-        (
-            observed(outcomes=("LOST", "SUCCEEDED")),
-            ["job-1"],
-            [],
-            "attempts LOST, SUCCEEDED, expected SUCCEEDED",
-        ),
-        (observed(outcomes=()), ["job-1"], [], "attempts none"),
-        (observed(), [], [], "ran 0 times, not 1"),
-        (observed(), ["job-1", "job-1"], [], "ran 2 times, not 1"),
-        (observed(), ["job-1", "job-9"], [], "job-9: ran, and was never submitted"),
-        (observed(), ["job-1"], ["job-1"], "a dead letter too many"),
-        (
-            observed(status="DEAD", outcomes=("LOST", "LOST"), expected=DEAD),
-            ["job-1", "job-1"],
-            [],
-            "no dead letter was sent",
-        ),
-    ],
-)
-def test_whatever_is_not_as_planned_is_a_problem(
-    one: Observed, ran: list[str], letters: list[str], problem: str
-) -> None:
-    problems = judge([one], runs(*ran), letters, NOTHING).problems
-    assert any(problem in found for found in problems), problems
-
-
-def test_a_job_that_the_api_does_not_know_is_lost() -> None:
-    one = observed()
-    lost = Observed(planned=one.planned, job_id="job-1", job=None)
-    problems = judge([lost], runs("job-1"), [], NOTHING).problems
-    assert problems == ("job-1 (job-1): lost, the API knows no such job",)
-
-
-def test_two_runs_at_once_are_a_problem() -> None:
-    both = [Run(job_id="job-1", attempt=n, pid=n, began_at=1.0, ended_at=2.0) for n in (1, 2)]
-    problems = judge([observed()], both, [], NOTHING).problems
-    assert "job-1: two runs of it overlapped" in problems
-
-
-def test_a_job_that_should_die_dies_well() -> None:
-    one = observed(status="DEAD", outcomes=("LOST", "LOST"), expected=DEAD)
-    verdict = judge([one], runs("job-1", "job-1"), ["job-1"], NOTHING)
-    assert verdict.problems == ()
-    assert verdict.dead_letters == 1
-
-
-# --- the rows: by what was done to a job, never by how late it was ---
-
-PURGE = Disturbances(purge=(at(30), at(30.01)))
-WAITING = [event("SUBMITTED", "ENQUEUED", 25), event("CLAIMED", "RUNNING", 45)]
-
-
-@pytest.mark.parametrize(
-    ("events", "group"),
-    [
-        (WAITING, Group.PURGED),
-        ([event("FAILED", "RETRYING", 29), event("CLAIMED", "RUNNING", 45)], Group.PURGED),
-        ([event("SUBMITTED", "ENQUEUED", 25), event("CLAIMED", "RUNNING", 26)], Group.OTHERS),
-        ([event("SUBMITTED", "PENDING", 25), event("ENQUEUED", "ENQUEUED", 40)], Group.OTHERS),
-        ([event("SUBMITTED", "ENQUEUED", 31)], Group.OTHERS),
-        ([event("SUBMITTED", "ENQUEUED", 25), event("CANCELLED", "CANCELLED", 26)], Group.OTHERS),
-    ],
-    ids=["waited", "waited to be retried", "had started", "not yet sent", "came later", "ended"],
-)
-def test_a_job_whose_message_lay_in_a_queue_when_it_was_purged_has_a_row_of_its_own(
-    events: list[dict[str, Any]], group: Group
-) -> None:
-    verdict = judge([observed(events=events)], runs("job-1"), [], PURGE)
-    assert verdict.lateness[group].jobs == 1
-
-
-def test_a_late_job_that_nothing_was_done_to_stays_among_the_others() -> None:
-    late = observed(lateness_ms=60_000, events=[event("SUBMITTED", "ENQUEUED", 31)])
-    verdict = judge([late], runs("job-1"), [], PURGE)
-    assert verdict.lateness[Group.OTHERS].max_ms == 60_000
-    assert verdict.lateness[Group.PURGED].jobs == 0
-
-
-def test_a_neighbour_of_the_poison_job_may_lose_attempts_and_has_its_row() -> None:
-    beside = Disturbances(beside_poison=frozenset({"job-1"}))
-    one = observed(outcomes=("LOST", "SUCCEEDED"))
-    verdict = judge([one], runs("job-1", "job-1"), [], beside)
-    assert verdict.problems == ()
-    assert verdict.lateness[Group.BESIDE_POISON].jobs == 1
-    three = judge([one], runs("job-1", "job-1", "job-1"), [], beside)
-    assert three.problems != ()
-
-
-def test_jobs_due_while_no_leader_lived_are_among_the_others_and_counted_apart() -> None:
-    leaderless = Disturbances(leaderless=(at(10), at(20)))
-    jobs = [observed("job-1", due=9), observed("job-2", due=15, lateness_ms=700)]
-    verdict = judge(jobs, runs("job-1", "job-2"), [], leaderless)
-    assert verdict.lateness[Group.OTHERS].jobs == 2
-    assert (verdict.leaderless.jobs, verdict.leaderless.max_ms) == (1, 700)
-
-
-def test_jobs_that_never_started_have_no_lateness() -> None:
-    cancelled = Expected(status=JobStatus.CANCELLED, outcomes=())
-    one = observed(status="CANCELLED", outcomes=(), lateness_ms=None, expected=cancelled)
-    verdict = judge([one], [], [], NOTHING)
-    assert verdict.problems == ()
-    assert verdict.lateness[Group.OTHERS].jobs == 0
-    assert verdict.lateness[Group.OTHERS].p99_ms is None
-
-
-def test_messages_that_were_missed_and_sent_again_are_counted() -> None:
-    again = [*WAITING[:1], event("DISPATCHED_AGAIN", "ENQUEUED", 40), WAITING[1]]
-    assert judge([observed(events=again)], runs("job-1"), [], PURGE).dispatched_again == 1
-
-
-def test_what_nobody_meant_to_happen_is_a_problem() -> None:
-    unplanned = Disturbances(unplanned=("worker-3 (pid 7) died, and nobody meant it to",))
-    assert judge([observed()], runs("job-1"), [], unplanned).problems == unplanned.unplanned
+def test_a_run_ends_with_its_handler_or_with_its_process() -> None:
+    lines = notes(
+        ("a", 1, "begin", 1.0),
+        ("b", 2, "begin", 1.5),
+        ("a", 1, "end", 2.0),
+        ("c", 3, "begin", 3.0),
+    )
+    runs = read_runs(lines, {2: 1.75})
+    assert sorted(runs) == [Run("a", 1.0, 2.0), Run("b", 1.5, 1.75), Run("c", 3.0, None)]

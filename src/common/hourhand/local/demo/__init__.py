@@ -1,1 +1,1 @@
-"""The demonstration: real jobs on the local cloud, disturbed on purpose, and a judge of it all."""
+"""The demonstration: a plan, its run on the local cloud, and the verdict."""

@@ -1,207 +1,236 @@
-"""Whether every job ended as it should: judged from the API's answers and the handlers' ledger."""
+"""The verdict on a demo: each promise, checked with the API's answers and the handlers' notes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import Any
+from typing import NamedTuple
 
-from hourhand.domain.model import Outcome
-from hourhand.local.demo.ledger import Run, overlapping_jobs
+from hourhand.client import JobSummary
+from hourhand.domain.times import rfc3339
 from hourhand.local.demo.plan import PlannedJob
-from hourhand.local.demo.recurring import ScheduleTally
 from hourhand.services.queries import percentile
 
-_WAITING = frozenset({"ENQUEUED", "RETRYING"})
-"""States in which a job's message is in a queue, as long as it is due within the look-ahead."""
 
+class Run(NamedTuple):
+    """One run of a handler. Times are seconds of the machine's monotonic clock.
 
-class Group(StrEnum):
-    """Under which row of the report a job's lateness stands."""
-
-    OTHERS = "all others"
-    PURGED = "message purged"
-    BESIDE_POISON = "beside the poison job"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Observed:
-    """A job as it was planned, and as the API shows it in the end (``None``: not at all)."""
-
-    planned: PlannedJob
-    job_id: str
-    job: Mapping[str, Any] | None
-    events: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Disturbances:
-    """What was done to the system. Instants are in UTC, windows have a beginning and an end.
-
-    ``beside_poison``: ids of the jobs whose messages a killed worker held beside the poison job.
-    ``leaderless``: from the leader's death until the next one led. ``unplanned``: what befell the
-    system that nobody meant to, or did not although it was meant to, in words.
+    ``ended_at`` is when its process died, for a run without another end. ``None``: unknown.
     """
 
-    purge: tuple[datetime, datetime] | None = None
+    job_id: str
+    began_at: float
+    ended_at: float | None
+
+
+@dataclass(kw_only=True, slots=True)
+class Evidence:
+    """What is known of a demo.
+
+    ``planned``: the jobs that were submitted, by id. ``jobs``: those that the API lists. Of each
+    schedule, by its expression, ``times`` are expected, and the API has the ``occurrences``, each
+    with its job, if it was not skipped.
+    ``letters``: the type of error in the dead letter of each job. ``leaderless``: when the leader
+    was killed, and when the next one led.
+    """
+
+    planned: dict[str, PlannedJob] = field(default_factory=dict)
+    jobs: Mapping[str, JobSummary] = field(default_factory=dict)
+    times: dict[str, list[datetime]] = field(default_factory=dict)
+    occurrences: dict[str, list[tuple[datetime, str | None]]] = field(default_factory=dict)
+    letters: dict[str, str | None] = field(default_factory=dict)
+    runs: Sequence[Run] = ()
     leaderless: tuple[datetime, datetime] | None = None
-    beside_poison: frozenset[str] = frozenset()
-    unplanned: tuple[str, ...] = ()
+
+    def expected(self) -> dict[str, PlannedJob]:
+        """Return how each job must end, by id: the submitted ones and those of the schedules."""
+        return self.planned | {
+            job_id: PlannedJob(kind=f"run for {expression}")
+            for expression, occurrences in self.occurrences.items()
+            for _, job_id in occurrences
+            if job_id is not None
+        }
+
+    def outcomes(self, job_id: str) -> tuple[str, ...]:
+        """Return how the attempts of a job ended."""
+        attempts = self.jobs[job_id].attempts if job_id in self.jobs else ()
+        return tuple(attempt.outcome or "RUNNING" for attempt in attempts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lateness:
-    """Lateness of first attempts in ms; ``None`` where no job started."""
+class Check:
+    """One promise; it is kept if there are no ``problems``. ``detail`` has the figures."""
 
-    jobs: int
-    p50_ms: int | None
-    p99_ms: int | None
-    max_ms: int | None
+    promise: str
+    detail: str
+    problems: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """The judgement. ``problems`` is empty exactly when everything was as it should be."""
+    """The result of a demo. The counts are of the jobs that were found and of their attempts.
 
-    problems: tuple[str, ...]
-    by_status: Mapping[str, int]
-    by_outcome: Mapping[str, int]
-    lateness: Mapping[Group, Lateness]
-    leaderless: Lateness
-    dispatched_again: int
-    runs: int
-    dead_letters: int
-    schedules: tuple[ScheduleTally, ...] = ()
+    ``lateness_ms`` is of the first attempts: ``median``, ``p99`` and ``max``, ``None`` without any.
+    """
+
+    is_good: bool
+    checks: Sequence[Check]
+    submitted: int
+    from_schedules: int
+    started: int
+    statuses: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    lateness_ms: Mapping[str, int | None]
 
 
-def judge(
-    observed: Sequence[Observed],
-    runs: Sequence[Run],
-    dead_letters: Iterable[str],
-    disturbances: Disturbances,
-) -> Verdict:
-    """Compare what was observed with what was planned. ``dead_letters``: ids found in the DLQ."""
-    letters = set(dead_letters)
-    jobs = [one.job for one in observed if one.job is not None]
-    groups = {one.job_id: group_of(one, disturbances) for one in observed}
-    problems = [p for one in observed if (p := problem_of(one, groups[one.job_id])) is not None]
-    problems += _problems_of_runs(observed, runs, groups)
-    problems += _problems_of_letters(observed, letters)
-    problems += disturbances.unplanned
-    attempts = [attempt for job in jobs for attempt in job["attempts"]]
+def judge(evidence: Evidence) -> Verdict:
+    """Check every promise, and count."""
+    found = sorted(evidence.jobs.keys() & evidence.expected().keys())
+    submitted = len(evidence.jobs.keys() & evidence.planned.keys())
+    outcomes = [evidence.outcomes(job_id) for job_id in found]
+    checks = (
+        _ended_once(evidence),
+        _none_lost(evidence),
+        _none_overlapped(evidence),
+        _retried(evidence),
+        _dead_letters(evidence),
+        _hand_over(evidence),
+        _schedules(evidence),
+    )
     return Verdict(
-        problems=tuple(problems),
-        by_status=_count(job["status"] for job in jobs),
-        by_outcome=_count(attempt["outcome"] for attempt in attempts),
-        lateness={
-            group: lateness_of(one for one in observed if groups[one.job_id] is group)
-            for group in Group
-        },
-        leaderless=lateness_of(
-            one
-            for one in observed
-            if groups[one.job_id] is Group.OTHERS and _was_due_leaderless(one, disturbances)
-        ),
-        dispatched_again=sum(
-            any(event["kind"] == "DISPATCHED_AGAIN" for event in one.events) for one in observed
-        ),
-        runs=len(runs),
-        dead_letters=len(letters),
+        is_good=not any(check.problems for check in checks),
+        checks=checks,
+        submitted=submitted,
+        from_schedules=len(found) - submitted,
+        started=len(found) - outcomes.count(()),
+        statuses=dict(Counter(evidence.jobs[job_id].status for job_id in found).most_common()),
+        outcomes=dict(Counter(itertools.chain.from_iterable(outcomes)).most_common()),
+        lateness_ms=lateness_of(evidence.jobs[job_id] for job_id in found),
     )
 
 
-def group_of(one: Observed, disturbances: Disturbances) -> Group:
-    """Return the row of a job: decided by what was done to it, never by how late it was."""
-    if one.job_id in disturbances.beside_poison:
-        return Group.BESIDE_POISON
-    if disturbances.purge is not None:
-        begin, end = disturbances.purge
-        if any(_had_message(one.events, instant) for instant in (begin, end)):
-            return Group.PURGED
-    return Group.OTHERS
+def lateness_of(jobs: Iterable[JobSummary]) -> dict[str, int | None]:
+    """Return how late the first attempts of these jobs started, in milliseconds."""
+    known = sorted(job.lateness_ms for job in jobs if job.lateness_ms is not None)
+    shares = {"median": 50, "p99": 99, "max": 100}
+    return {name: percentile(known, share) for name, share in shares.items()}
 
 
-def problem_of(one: Observed, group: Group) -> str | None:
-    """Return what is wrong with how a job ended, if anything is."""
-    name = f"{one.planned.name} ({one.job_id})"
-    if one.job is None:
-        return f"{name}: lost, the API knows no such job"
-    expected = one.planned.expected
-    if one.job["status"] != expected.status:
-        return f"{name}: ended {one.job['status']}, expected {expected.status}"
-    outcomes = tuple(attempt["outcome"] for attempt in one.job["attempts"])
-    if group is Group.BESIDE_POISON:
-        # It ran in the process that the poison job killed: that attempt is lost, no other.
-        outcomes = tuple(outcome for outcome in outcomes if outcome != Outcome.LOST)
-    if outcomes != expected.outcomes:
-        return f"{name}: attempts {_listed(outcomes)}, expected {_listed(expected.outcomes)}"
-    return None
+def read_runs(lines: Iterable[str], deaths: Mapping[int, float]) -> list[Run]:
+    """Return the runs that the handlers noted. ``deaths``: when processes died, by pid."""
+    began: dict[tuple[str, int, int], float] = {}
+    runs: list[Run] = []
+    for note in map(json.loads, lines):
+        key = (note["job"], note["attempt"], note["pid"])
+        if note["what"] == "begin":
+            began[key] = note["at"]
+        else:
+            runs.append(Run(key[0], began.pop(key), note["at"]))
+    return runs + [Run(key[0], at, deaths.get(key[2])) for key, at in began.items()]
 
 
-def lateness_of(observed: Iterable[Observed]) -> Lateness:
-    """Return how late the first attempts of these jobs started."""
-    lateness = sorted(
-        one.job["lateness_ms"]
-        for one in observed
-        if one.job is not None and one.job["lateness_ms"] is not None
+def _ended_once(evidence: Evidence) -> Check:
+    ran = Counter(run.job_id for run in evidence.runs)
+    problems: list[str] = []
+    for job_id, planned in evidence.expected().items():
+        job, attempts = evidence.jobs.get(job_id), len(evidence.outcomes(job_id))
+        if job is not None and job.status != planned.status:
+            problems.append(f"{_name(job_id, planned)} is {job.status}, not {planned.status}.")
+        if ran[job_id] != attempts:
+            both = f"has {attempts} attempts, but its handler ran {ran[job_id]} times"
+            problems.append(f"{_name(job_id, planned)} {both}.")
+    detail = f"{len(evidence.jobs)} jobs; their handlers ran once for each attempt"
+    return Check(promise="Every job ended once, as planned", detail=detail, problems=problems)
+
+
+def _none_lost(evidence: Evidence) -> Check:
+    known, jobs = evidence.expected(), evidence.jobs.keys()
+    lost = [f"{_name(i, planned)} is lost." for i, planned in known.items() if i not in jobs]
+    strange = [f"The job {i} was not submitted." for i in sorted(jobs - known.keys())]
+    detail = f"{len(evidence.planned)} submitted, {len(evidence.planned.keys() & jobs)} found"
+    return Check(promise="No job was lost", detail=detail, problems=lost + strange)
+
+
+def _none_overlapped(evidence: Evidence) -> Check:
+    overlapped = [
+        f"Two runs of the job {first.job_id} overlapped."
+        for first, second in itertools.pairwise(sorted(evidence.runs, key=lambda run: run[:2]))
+        # A run without a known end may still be under way.
+        if first.job_id == second.job_id
+        and (first.ended_at is None or second.began_at < first.ended_at)
+    ]
+    detail = f"{len(evidence.runs)} runs, as the handlers noted them"
+    return Check(promise="No job ran twice at once", detail=detail, problems=overlapped)
+
+
+def _retried(evidence: Evidence) -> Check:
+    problems = [
+        f"{_name(job_id, planned)} has the attempts {_listed(evidence.outcomes(job_id))}, "
+        f"not {_listed(planned.outcomes)}."
+        for job_id, planned in evidence.expected().items()
+        if job_id in evidence.jobs and evidence.outcomes(job_id) != planned.outcomes
+    ]
+    retried = [job for job in evidence.planned.values() if len(job.outcomes) > 1]
+    retries = sum(len(job.outcomes) - 1 for job in retried)
+    detail = f"{retries} retries, of {len(retried)} jobs that had to fail or lose their worker"
+    return Check(promise="Retries ended as planned", detail=detail, problems=problems)
+
+
+def _dead_letters(evidence: Evidence) -> Check:
+    dead, letters = (
+        {i for i, job in evidence.planned.items() if job.status == "DEAD"},
+        evidence.letters,
     )
-    return Lateness(
-        jobs=len(lateness),
-        p50_ms=percentile(lateness, 50),
-        p99_ms=percentile(lateness, 99),
-        max_ms=lateness[-1] if lateness else None,
+    problems = [f"The dead job {i} has no dead letter." for i in sorted(dead - letters.keys())]
+    problems += [f"The job {i} has a dead letter." for i in sorted(letters.keys() - dead)]
+    problems += [
+        f"The dead letter of {i} has no error." for i, error in letters.items() if not error
+    ]
+    detail = (
+        f"{len(letters)} for {len(dead)} dead jobs: {_listed(sorted(map(str, letters.values())))}"
     )
+    return Check(promise="Dead letters have their errors", detail=detail, problems=problems)
 
 
-def _had_message(events: Sequence[Mapping[str, Any]], instant: datetime) -> bool:
-    """Whether the job waited for its message to arrive at ``instant``, by its own history."""
-    before = [event for event in events if _instant(event["at"]) <= instant]
-    return bool(before) and before[-1]["status"] in _WAITING
+def _hand_over(evidence: Evidence) -> Check:
+    promise = "Another scheduler took over"
+    if evidence.leaderless is None:
+        problem = "No leader was killed at work, or no scheduler led after it."
+        return Check(promise=promise, detail="", problems=[problem])
+    begin, end = evidence.leaderless
+    due = [job for job in evidence.jobs.values() if begin <= job.run_at <= end]
+    detail = (
+        f"{(end - begin).total_seconds():.1f} s after the leader was killed at work; "
+        f"{len(due)} jobs were due meanwhile, at most {lateness_of(due)['max']} ms late"
+    )
+    return Check(promise=promise, detail=detail)
 
 
-def _was_due_leaderless(one: Observed, disturbances: Disturbances) -> bool:
-    if disturbances.leaderless is None or one.job is None:
-        return False
-    begin, end = disturbances.leaderless
-    return begin <= _instant(one.job["run_at"]) <= end
+def _schedules(evidence: Evidence) -> Check:
+    details: list[str] = []
+    problems: list[str] = []
+    for name, expected in evidence.times.items():
+        occurrences = evidence.occurrences[name]
+        counted = Counter(at for at, _ in occurrences)
+        created = {at for at, job_id in occurrences if job_id is not None}
+        details.append(f"{name}: {len(created & set(expected))} of {len(expected)}")
+        problems += [f"{name}: none at {rfc3339(at)}." for at in expected if at not in created]
+        problems += [
+            f"{name}: {count} at {rfc3339(at)}, which is wrong."
+            for at, count in counted.items()
+            if count > 1 or at not in expected
+        ]
+    detail = "; ".join(details)
+    return Check(promise="Schedules made every occurrence", detail=detail, problems=problems)
 
 
-def _problems_of_runs(
-    observed: Sequence[Observed], runs: Sequence[Run], groups: Mapping[str, Group]
-) -> list[str]:
-    """Compare the handlers' own notes with the attempts that the API tells of."""
-    problems = [f"{job}: two runs of it overlapped" for job in overlapping_jobs(runs)]
-    counted = _count(run.job_id for run in runs)
-    for one in observed:
-        ran, expected = counted.get(one.job_id, 0), len(one.planned.expected.outcomes)
-        most = expected
-        if groups[one.job_id] is Group.BESIDE_POISON and one.job is not None:
-            # Each attempt that was lost with the process may have begun to run, or not yet.
-            most += sum(attempt["outcome"] == Outcome.LOST for attempt in one.job["attempts"])
-        if not expected <= ran <= most:
-            problems.append(f"{one.planned.name} ({one.job_id}): ran {ran} times, not {expected}")
-    strangers = set(counted) - {one.job_id for one in observed}
-    return problems + [f"{job}: ran, and was never submitted" for job in sorted(strangers)]
+def _name(job_id: str, planned: PlannedJob) -> str:
+    return f"The job {job_id}, which had to {planned.kind},"
 
 
-def _problems_of_letters(observed: Sequence[Observed], letters: Collection[str]) -> list[str]:
-    due = {one.job_id for one in observed if one.planned.expected.status == "DEAD"}
-    missing = [f"{job}: no dead letter was sent" for job in sorted(due - set(letters))]
-    return missing + [f"{job}: a dead letter too many" for job in sorted(set(letters) - due)]
-
-
-def _count(values: Iterable[str]) -> dict[str, int]:
-    counted: dict[str, int] = {}
-    for value in values:
-        counted[value] = counted.get(value, 0) + 1
-    return counted
-
-
-def _listed(outcomes: Iterable[str]) -> str:
+def _listed(outcomes: Sequence[str]) -> str:
     return ", ".join(outcomes) or "none"
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
