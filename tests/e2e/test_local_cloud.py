@@ -123,7 +123,7 @@ def test_handlers_are_read_again_when_their_file_changes_and_a_broken_one_is_not
     job = dev.reach(dev.submit(handler="wave")["id"], "SUCCEEDED")
     assert job["result"] == "waved"
     dev.handlers.write_text(JOBS + ADDED + "\nthis is no Python\n")
-    dev.wait(lambda: dev.match(r"(handlers +not loaded, the last good ones stay)"))
+    dev.wait(lambda: dev.match(r"(handlers +not loaded, the previous ones stay)"))
     job = dev.reach(dev.submit(handler="wave")["id"], "SUCCEEDED")
     assert job["result"] == "waved"
     dev.handlers.write_text(JOBS + ADDED)
@@ -177,7 +177,7 @@ def test_ctrl_c_ends_everything_that_was_started_and_exits_with_0(
     dev.submit(handler="take-long", payload=60)
     pids = dev.wait(lambda: dev.pids() if len(dev.pids()) == 3 else None)
     assert dev.end(number) == 0
-    assert dev.lines[-1] == "Ended. Nothing is left running."
+    assert dev.lines[-1] == "Stopped. Nothing is left running."
     assert not any(is_alive(pid) for pid in pids)
 
 

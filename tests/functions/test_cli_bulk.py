@@ -30,7 +30,7 @@ def test_without_a_word_of_which_jobs_nothing_is_done(shell: Shell, verb: list[s
     shell.submit()
     ran = shell.type(*verb, "--yes")
     assert ran.code == 2
-    assert "give ids, a filter such as --handler, or --all" in ran.err
+    assert "give IDs, a filter such as --handler, or --all" in ran.err
     assert statuses(shell) == ["ENQUEUED"]
 
 
@@ -39,7 +39,7 @@ def test_ids_and_filters_do_not_go_together(shell: Shell, more: list[str]) -> No
     job_id = shell.submit()
     ran = shell.type("jobs", "cancel", job_id, *more, "--yes")
     assert ran.code == 2
-    assert "not both" in ran.err
+    assert "either IDs or filters" in ran.err
     assert statuses(shell) == ["ENQUEUED"]
 
 
@@ -75,7 +75,7 @@ def test_without_a_terminal_and_without_yes_it_is_refused_with_the_count(shell: 
         shell.submit()
     ran = shell.type("jobs", "cancel", "--handler", "greet")
     assert ran.code == 2
-    assert "Cancel 3 jobs of handler greet? There is no terminal to ask" in ran.err
+    assert "Cancel 3 jobs of handler greet? There is no terminal to ask on." in ran.err
     assert statuses(shell) == ["ENQUEUED"] * SOME
 
 
@@ -85,7 +85,7 @@ def test_any_answer_but_yes_does_nothing(shell: Shell, answer: str) -> None:
     ran = shell.type("jobs", "cancel", "--all", stdin=answer, is_terminal=True)
     assert ran.code == 1
     assert "Cancel 1 job? [y/N]" in ran.err
-    assert "Nothing was done." in ran.err
+    assert "Nothing was changed." in ran.err
     assert statuses(shell) == ["ENQUEUED"]
 
 
@@ -105,7 +105,7 @@ def test_a_dry_run_counts_and_asks_nothing(shell: Shell) -> None:
     ran = shell.type("jobs", "cancel", "--handler", "greet", "--dry-run")
     assert (ran.code, ran.out) == (
         0,
-        "1 job of handler greet would be cancelled. Nothing was done.\n",
+        "1 job of handler greet would be cancelled. Nothing was changed.\n",
     )
     assert statuses(shell) == ["ENQUEUED"]
 
@@ -113,7 +113,7 @@ def test_a_dry_run_counts_and_asks_nothing(shell: Shell) -> None:
 def test_nothing_found_is_no_failure_and_no_question(shell: Shell) -> None:
     ran = shell.type("jobs", "redrive", "--handler", "greet")
     assert (ran.code, ran.err) == (0, "")
-    assert "0 jobs of handler greet to be redriven" in ran.out
+    assert "0 jobs of handler greet would be redriven" in ran.out
 
 
 # --- what came of it ---
@@ -130,7 +130,7 @@ def test_more_than_one_call_of_the_api_is_one_command(shell: Shell) -> None:
     shell.answer = lambda request: httpx.Response(200, json=next(parts))
     ran = shell.type("jobs", "cancel", "--all", "--yes")
     assert ran.code == 1
-    assert ran.out == "1,499 jobs cancelled, 1 job could not be.\n"
+    assert ran.out == "1,499 jobs cancelled, 1 failed.\n"
     assert "b: The job's state does not allow this." in ran.err
 
 
@@ -235,7 +235,7 @@ def test_one_dead_letter_is_shown_and_another_job_is_said_to_be_none(shell: Shel
     assert "line 7, in greet" in ran.out
     assert f"dead-letters redrive {dead}" in ran.err
     assert (
-        "It is no dead letter: it is ENQUEUED"
+        "This job is not dead. It is ENQUEUED"
         in shell.type("dead-letters", "show", shell.submit()).err
     )
 
@@ -253,9 +253,9 @@ def test_a_group_is_counted_before_the_question(shell: Shell) -> None:
     shell.die(times=SOME, error="TimeoutError")
     ran = shell.type("dead-letters", "redrive", "--handler", "greet", "--error", "TimeoutError")
     assert ran.code == 2
-    assert "Redrive 3 jobs of handler greet that died of TimeoutError?" in ran.err
+    assert "Redrive 3 jobs of handler greet with error TimeoutError?" in ran.err
     ran = shell.type("dead-letters", "redrive", "--error", "TimeoutError", "--dry-run")
-    assert "3 jobs that died of TimeoutError would be redriven" in ran.out
+    assert "3 jobs with error TimeoutError would be redriven" in ran.out
 
 
 def test_what_was_cancelled_on_purpose_is_no_dead_letter(shell: Shell) -> None:
@@ -278,7 +278,7 @@ def test_a_job_that_changed_meanwhile_is_told_and_the_rest_is_done(shell: Shell)
     shell.answer = answer
     ran = shell.type("dead-letters", "redrive", "--error", "ValueError", "--yes")
     assert ran.code == 1
-    assert ran.out == "2 jobs redriven, 1 job could not be.\n"
+    assert ran.out == "2 jobs redriven, 1 failed.\n"
     assert ids[0] in ran.err
 
 
@@ -329,7 +329,7 @@ def test_ctrl_c_ends_a_redrive_of_a_group_between_two_jobs(shell: Shell) -> None
     shell.answer = answer
     ran = shell.type("dead-letters", "redrive", "--error", "ValueError", "--yes")
     assert ran.code == 130
-    assert "redriven so far; the same command does the rest." in ran.err
+    assert "redriven so far. Repeat the command for the rest." in ran.err
     assert statuses(shell) == ["DEAD", "DEAD", "ENQUEUED"]
 
 

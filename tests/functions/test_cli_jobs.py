@@ -40,7 +40,7 @@ def test_a_job_is_submitted_with_every_field_as_a_flag(shell: Shell) -> None:
         "--backoff": "fixed",
         "--retry-base": "10s",
         "--retry-max-delay": "1h",
-        "--jitter": "none",
+        "--retry-jitter": "none",
     }
     typed = [text for pair in flags.items() for text in pair]
     ran = shell.type(
@@ -94,13 +94,16 @@ def test_a_lost_answer_does_not_submit_twice(shell: Shell) -> None:
     ("typed", "said"),
     [
         (["submit"], "give a handler"),
-        (["submit", "greet", "{"], "is no JSON"),
-        (["submit", "greet", "--priority", "urgent"], "must be high, medium or low, not 'urgent'"),
-        (["submit", "greet", "--delay", "soon"], "must be seconds or such as"),
+        (["submit", "greet", "{"], "is not valid JSON"),
+        (
+            ["submit", "greet", "--priority", "urgent"],
+            "'urgent' is not one of 'high', 'medium', 'low'",
+        ),
+        (["submit", "greet", "--delay", "soon"], "must be a duration such as"),
         (["submit", "greet", "--timeout", "1.5s"], "must be whole seconds"),
         (["submit", "nobody"], "known are: greet, report"),
         (["submit", "greet", "--delay", "1m", "--run-at", "2027-01-01T00:00Z"], "run_at"),
-        (["reschedule", "mine"], "give what to change"),
+        (["reschedule", "mine"], "give a change"),
         (["frobnicate"], "No such command"),
     ],
 )
@@ -158,7 +161,7 @@ def test_a_shortened_list_says_that_there_is_more(shell: Shell) -> None:
 
 
 def test_nothing_found_is_said_to_people_and_not_to_programs(shell: Shell) -> None:
-    assert shell.type("jobs", "list").err == "No job is found.\n"
+    assert shell.type("jobs", "list").err == "No job matches.\n"
     ran = shell.type("jobs", "list", "--json")
     assert (ran.out, ran.err, ran.code) == ("", "", 0)
 
@@ -203,10 +206,10 @@ def test_a_running_job_is_shown_with_its_owner_progress_and_the_wish_to_stop(
     shell.world.advance(60)
     shell.world.deliver(look)
     shown, listed = seen
-    for told in ("RUNNING, run by w-", "asked to stop now", "1 of 4 first", "acme", "key"):
+    for told in ("RUNNING, worker w-", "asked to stop now", "1 of 4 first", "acme", "key"):
         assert told in shown
     assert "asked to stop" in listed
-    assert "began now" in listed
+    assert "started now" in listed
 
 
 def test_a_handlers_progress_is_in_the_list(shell: Shell) -> None:
@@ -229,7 +232,7 @@ def test_contents_that_are_too_large_for_an_answer_are_said_to_be(shell: Shell) 
     job = {**shell.api.get(f"/v1/jobs/{shell.submit()}").json, "omitted": ["payload", "result"]}
     shell.answer = lambda request: httpx.Response(200, json=job)
     ran = shell.type("jobs", "show", "mine")
-    assert ran.out.count("not told: it is too large for an answer") == 2
+    assert ran.out.count("not shown: too large for an answer") == 2
 
 
 def test_events_as_json_are_lines(shell: Shell) -> None:
@@ -355,7 +358,7 @@ def test_a_watch_ends_in_time_with_124(shell: Shell) -> None:
     job_id = shell.submit(delay_seconds=3600)
     ran = shell.type("jobs", "watch", job_id, "--timeout", "90s")
     assert ran.code == 124
-    assert "did not end in time: it is PENDING" in ran.err
+    assert "did not end in time. It is PENDING" in ran.err
     # It is due in an hour: nobody asks each second.
     assert len(shell.requests) < 30
 
@@ -403,7 +406,7 @@ def test_a_waiting_job_is_run_now_rescheduled_and_cancelled(shell: Shell) -> Non
     assert "(in 2 h)" in ran.out
     job = shell.api.get(f"/v1/jobs/{job_id}").json
     assert (job["priority"], job["payload"]) == ("low", {"n": 2})
-    assert "is due now: ENQUEUED" in shell.type("jobs", "run-now", job_id).out
+    assert "due now: ENQUEUED" in shell.type("jobs", "run-now", job_id).out
     assert "cancelled: CANCELLED" in shell.type("jobs", "cancel", job_id).out
     ran = shell.type("jobs", "run-now", job_id)
     assert ran.code == 4

@@ -77,7 +77,7 @@ def test_show_tells_the_rule_the_next_times_and_what_became_of_the_last(shell: S
     minutes(shell, 5)
     ran = shell.type("schedules", "show", "often", "--utc")
 
-    facts, upcoming, past = ran.out.split("\nnext times\n")[0], *_parts(ran)
+    facts, upcoming, past = ran.out.split("\nnext runs\n")[0], *_parts(ran)
     assert "expression  * * * * *" in facts
     assert "excluded    3 * * * *" in facts
     assert upcoming.splitlines()[1].startswith("2026-01-05 09:0")
@@ -110,26 +110,26 @@ def test_show_tells_of_every_policy_that_was_put(shell: Shell) -> None:
         "paused since 2026-01-05 09:00:00Z (now)",
         "starts      2026-01-01 00:00:00Z (4.4 d ago)",
         "ends        2027-02-01 00:00:00Z",
-        "at most     9 times",
+        "at most     9 runs",
         "jitter      up to 30 s",
         "priority    low",
         "timeout     2 min",
-        "kept        1 d",
-        "if lost     dead",
+        "retention   1 d",
+        "on lost     dead",
         "retry       max_attempts 3",
         "tenant      acme",
         "tags        a:1",
-        "buffer_all, 1 at once, 100 waiting, paused by a failure",
+        "buffer_all, 1 at once, 100 waiting, pauses on failure",
         "note        mine",
         "2026-01-05 00:00:00Z to 2026-01-05 05:00:00Z, ",
         " of 6 done, 0 skipped",
     ):
         assert fact in told
-    assert "It has no next time." in told
+    assert "There is no next run." in told
 
 
 def _parts(ran: Ran) -> tuple[str, str]:
-    upcoming, past = ran.out.split("\nnext times\n")[1].split("\nlast times\n")
+    upcoming, past = ran.out.split("\nnext runs\n")[1].split("\npast runs\n")
     return upcoming, past
 
 
@@ -138,7 +138,7 @@ def test_show_tells_of_no_more_past_times_than_asked(shell: Shell) -> None:
     minutes(shell, 5)
 
     assert len(_parts(shell.type("schedules", "show", "often", "--past", "2"))[1].split("\n")) == 4
-    assert "last times" not in shell.type("schedules", "show", "often", "--past", "0").out
+    assert "past runs" not in shell.type("schedules", "show", "often", "--past", "0").out
 
 
 def test_occurrences_are_told_newest_first_with_their_jobs_errors(shell: Shell) -> None:
@@ -204,7 +204,7 @@ def test_a_preview_of_what_is_over_says_so(shell: Shell) -> None:
     ran = shell.type("schedules", "preview", "-x", "at(2026-01-01T09:00)")
 
     assert (ran.code, ran.out) == (0, "")
-    assert "It would never fire." in ran.err
+    assert "The schedule would never run." in ran.err
 
 
 def test_a_preview_warns_of_local_times_that_do_not_exist(shell: Shell) -> None:
@@ -263,17 +263,17 @@ def test_a_backfill_counts_asks_and_runs(shell: Shell) -> None:
 
     assert ran.code == 0
     assert (
-        "Run 6 nominal times of nightly, 2026-01-05 00:00:00Z to 2026-01-05 05:00:00Z?" in ran.err
+        "Run 6 scheduled times of nightly, 2026-01-05 00:00:00Z to 2026-01-05 05:00:00Z?" in ran.err
     )
-    assert "runs 6 nominal times" in ran.out
+    assert "runs 6 scheduled times" in ran.out
     assert len(shell.api.get("/v1/schedules/nightly").json["backfills"]) == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--dry-run"], 0, "would run 6 nominal times"),
-        ([], 2, "give --yes"),
+        (["--dry-run"], 0, "would run 6 scheduled times"),
+        ([], 2, "Confirm with --yes"),
     ],
 )
 def test_a_backfill_that_nobody_confirmed_runs_nothing(
@@ -292,7 +292,7 @@ def test_a_no_runs_nothing_and_is_code_1(shell: Shell) -> None:
     ran = shell.type("schedules", "backfill", "nightly", *PAST, stdin="n\n", is_terminal=True)
 
     assert ran.code == 1
-    assert "Nothing was done." in ran.err
+    assert "Nothing was changed." in ran.err
 
 
 def test_a_backfill_is_asked_for_as_it_was_typed(shell: Shell) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hourhand.cli.schedules.fields import TOLD_ALONE
+from hourhand.cli.schedules.definition import NOT_PUT
 from tests.functions.cli_rig import Shell
 from tests.functions.cli_schedules import HOURLY, asked, put
 from tests.world.world import World
@@ -110,8 +110,8 @@ def test_what_show_prints_as_json_can_be_put_again(shell: Shell) -> None:
     ran = shell.type("schedules", "put", "two", "--file", "-", "--json", stdin=shown)
 
     assert ran.code == 0, ran.err
-    assert {k: v for k, v in ran.objects[0].items() if k not in TOLD_ALONE} == {
-        k: v for k, v in first.items() if k not in TOLD_ALONE
+    assert {k: v for k, v in ran.objects[0].items() if k not in NOT_PUT} == {
+        k: v for k, v in first.items() if k not in NOT_PUT
     }
 
 

@@ -155,8 +155,8 @@ def test_a_question_is_asked_and_answered_in_the_terminal(
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        (("jobs", "watch", "ID"), "Ctrl-C ends this, not the job"),
-        (("stats", "--watch"), "Ctrl-C ends it"),
+        (("jobs", "watch", "ID"), "Ctrl-C stops watching, not the job"),
+        (("stats", "--watch"), "Ctrl-C stops"),
         (("jobs", "cancel", "--all"), "[y/N]"),
     ],
 )
@@ -230,7 +230,7 @@ def test_a_submission_that_is_killed_goes_on_with_each_line_once(
     ran = in_pipe(server.url, "jobs", "submit", "--file", str(file))
     server.close()
     assert ran.returncode == 0
-    assert "Going on with the submission that broke off" in ran.stderr
+    assert "Continuing the interrupted submission" in ran.stderr
     payloads = [int(job.payload.text or "") for job in world.store.jobs().values()]
     assert sorted(payloads) == list(range(1700))
 

@@ -277,7 +277,7 @@ def _restored_entries(
     return found
 
 
-@examples(150)
+@examples(150, report_multiple_bugs=False)
 @given(st.randoms(use_true_random=True), st.sampled_from([0, 1, 3, 2000]))
 def test_a_resweep_leaves_no_restored_entry_where_nobody_looks(
     chance: random.Random, max_open: int

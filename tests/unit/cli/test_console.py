@@ -81,7 +81,7 @@ def test_it_serves_with_the_callers_connection_until_ctrl_c(
     assert served.opened == [ADDRESS]
     printed = capsys.readouterr()
     assert printed.out.strip() == ADDRESS
-    assert "which changes nothing" in printed.err
+    assert "The read-only console of" in printed.err
 
 
 def test_no_browser_is_opened_where_none_is_wanted(served: Served) -> None:

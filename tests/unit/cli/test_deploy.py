@@ -223,7 +223,7 @@ def test_an_installed_package_without_settings_asks_for_a_clone(
 
     assert ran.exit_code == 1
     assert "npm install --prefix .hourhand/cdk aws-cdk" in ran.output
-    assert "install hourhand anew" in ran.output
+    assert "reinstall hourhand" in ran.output
 
 
 def test_a_package_carries_the_settings_of_the_clone() -> None:

@@ -44,7 +44,7 @@ def test_the_one_that_fails_is_said_to_fail() -> None:
         for purpose, commands in first_commands("hourhand", URL, QUICKSTART).items()
         if any("check-report" in command for command in commands)
     ]
-    assert "fails, as it should" in said
+    assert "fails on purpose" in said
 
 
 def test_handlers_of_ones_own_are_tried_with_an_empty_payload() -> None:

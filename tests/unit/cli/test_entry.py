@@ -61,7 +61,7 @@ def run(
 
 @pytest.mark.parametrize("begun", [BY_SCRIPT, BY_MODULE], ids=["script", "module"])
 @pytest.mark.parametrize(
-    "module", ["hourhand.cli.main", "typer", "rich.console", "hourhand.cli.schedules.group"]
+    "module", ["hourhand.cli.main", "typer", "rich.console", "hourhand.cli.schedules.commands"]
 )
 def test_an_interrupt_while_modules_load_ends_it_without_a_word(begun: str, module: str) -> None:
     ended = run("--version", begun=begun, at_import=module)

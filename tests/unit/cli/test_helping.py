@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from hourhand.cli.helping import Noun, flowing
-from hourhand.cli.introspection import Verb, verbs_of
 from hourhand.cli.main import app
+from hourhand.cli.reference import Verb, verbs_of
 
 VERBS = list(verbs_of(app))
 
@@ -41,7 +41,7 @@ def test_a_twin_that_is_not_named_beside_its_flag_is_the_one_that_the_sentence_t
         name = re.findall(r"--([a-z-]+)", flag.written)[0]
         expected = "_".join([*verb.path, name]).replace("-", "_").upper()
         assert flag.twins == (expected,)
-        assert "A flag without an env var beside it" in shown
+        assert "An option without an env var beside it" in shown
 
 
 @pytest.mark.parametrize("path", [(), ("jobs",), ("jobs", "submit"), ("demo",)], ids=str)
@@ -66,28 +66,19 @@ def test_a_twin_that_is_not_named_is_read_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (
-            ["jobs", "list", "--status", "FOO"],
-            "'--status': must be PENDING, ENQUEUED, RUNNING, RETRYING, SUCCEEDED, DEAD, CANCELLED "
-            "or EXPIRED, not 'FOO'",
-        ),
-        (["jobs", "list", "--limit", "0"], "'-n': must be a whole number of at least 1, not '0'"),
-        (["jobs", "list", "--every", "x"], "'--every': must be a number of at least 0.2, not 'x'"),
-        (["demo", "--port", "70000"], "must be a whole number from 0 to 65,535, not '70000'"),
-        (["jobs", "submit", "x", "--priority", "no"], "must be high, medium or low, not 'no'"),
+        (["--status", "FOO"], "Invalid value for '--status': 'FOO' is not one of 'pending', "),
+        (["--limit", "0"], "'-n': Input should be greater than or equal to 1"),
+        (["--every", "x"], "'--every': Input should be a valid number"),
+        (["--created-after", "soon"], "'--created-after': must be a duration such as 90s, "),
     ],
     ids=lambda each: each[-1] if isinstance(each, list) else "",
 )
-def test_a_refused_value_is_told_what_is_allowed(arguments: list[str], told: str) -> None:
-    ran = CliRunner().invoke(app, arguments, env={"COLUMNS": "250", "NO_COLOR": "1"})
+def test_a_rejected_value_is_answered_with_what_is_allowed(
+    arguments: list[str], message: str
+) -> None:
+    environment = {"COLUMNS": "250", "NO_COLOR": "1"}
+    ran = CliRunner().invoke(app, ["jobs", "list", *arguments], env=environment)
     assert ran.exit_code == 2
-    assert told in ran.output
-
-
-def test_a_value_of_the_environment_is_refused_in_the_same_words() -> None:
-    environment = {"COLUMNS": "250", "NO_COLOR": "1", "HOURHAND_JSON": "maybe"}
-    ran = CliRunner().invoke(app, ["jobs", "list"], env=environment)
-    assert ran.exit_code == 2
-    assert "must be true or false, not 'maybe'" in ran.output
+    assert message in ran.output

@@ -110,7 +110,7 @@ def test_a_line_has_the_time_a_word_and_the_rest() -> None:
         (attempt("SUCCEEDED", took_ms=1234), "succeeded   job-1  greet  attempt 2, took 1.23 s"),
         (
             attempt("FAILED", took_ms=5, error="ConnectionError", will_retry=True),
-            "failed      job-1  greet  attempt 2, took 5 ms, ConnectionError, to be retried",
+            "failed      job-1  greet  attempt 2, took 5 ms, ConnectionError, will be retried",
         ),
         (
             attempt("TIMED_OUT", took_ms=5, error="TimedOut", will_retry=False),
@@ -152,7 +152,7 @@ def test_a_line_has_the_time_a_word_and_the_rest() -> None:
                 200,
                 {"total": 3, "first": "A", "last": "B", "dry_run": False},
             ),
-            "backfill    nightly  3 nominal times, A to B",
+            "backfill    nightly  3 scheduled times, A to B",
         ),
         (
             ApiAnswered(method="DELETE", path="/v1/schedules/nightly", status=204, body=""),
@@ -193,13 +193,13 @@ def test_what_is_told_normally(news: News, text: str) -> None:
         (Printed(name="worker-1", line="Hello"), "worker-1    Hello"),
         (
             ChildDied(name="worker-1", pid=7, exit_code=-9, restart_seconds=0.1, at_monotonic=1.0),
-            "worker-1 (pid 7): killed by signal 9 (Killed); another is started in 0.1 s",
+            "worker-1 (pid 7): killed by signal 9 (Killed); restarts in 0.1 s",
         ),
         (QueueFailed(operation="receive", reason="gone"), "receive failed: gone"),
-        (HandlersLoaded(error="SyntaxError"), "the last good ones stay: SyntaxError"),
+        (HandlersLoaded(error="SyntaxError"), "the previous ones stay: SyntaxError"),
         (
             Ticked(name="s", at=NOW, request_id="r", took_seconds=1, error="Unavailable: no"),
-            "failed, the next one tries again: Unavailable: no",
+            "failed, the next tick tries again: Unavailable: no",
         ),
         (
             BatchEnded(

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from hourhand.cli.output.times import NOTHING, Times
 from hourhand.cli.session import Session
-from hourhand.cli.stats import _facts, _told
+from hourhand.cli.stats import _facts, _shown
 from hourhand.client._reading import read
 from hourhand.client._results import Stats
 from hourhand.domain.times import rfc3339
@@ -43,7 +43,7 @@ def test_the_oldest_due_job_has_an_age_only_where_there_is_one(
 ) -> None:
     console = Console(width=80)
     with console.capture() as captured:
-        console.print(_told(Session(clock=FakeClock(START)), stats(oldest_due_seconds=seconds))[0])
+        console.print(_shown(Session(clock=FakeClock(START)), stats(oldest_due_seconds=seconds))[0])
     assert captured.get().splitlines()[1].endswith(f" {told}")
 
 
@@ -53,20 +53,20 @@ def test_a_queue_that_was_not_counted_shows_no_figure() -> None:
     console = Console(width=80)
     with console.capture() as captured:
         found = stats(queues=[{**uncounted, **counts}])
-        console.print(_told(Session(clock=FakeClock(START)), found)[0])
+        console.print(_shown(Session(clock=FakeClock(START)), found)[0])
     assert captured.get().splitlines()[1].split() == ["default", "high", *[NOTHING] * 4]
 
 
 def test_before_the_first_tick_there_is_neither_a_tick_nor_a_watermark() -> None:
     facts = dict(_facts(stats(), TIMES))
-    assert facts["last tick"] == facts["watermark"] == "not ticked yet"
+    assert facts["last tick"] == facts["watermark"] == "no tick yet"
 
 
-@pytest.mark.parametrize(("open_buckets", "but"), [(0, ""), (3, " but in open buckets")])
+@pytest.mark.parametrize(("open_buckets", "but"), [(0, ""), (3, ", except in open buckets")])
 def test_a_watermark_says_what_it_means_not_how_old_it_is(open_buckets: int, but: str) -> None:
     watermark = START - timedelta(days=1)
     found = stats(
         last_tick_at=rfc3339(START), watermark=rfc3339(watermark), open_buckets=open_buckets
     )
     told = dict(_facts(found, TIMES))["watermark"]
-    assert told == f"no job due before {TIMES.absolute(watermark)} is left{but}"
+    assert told == f"no job due before {TIMES.absolute(watermark)} waits for dispatch{but}"

@@ -1,102 +1,68 @@
-"""Which API is asked, as whom: the flags that every verb shares which asks one."""
+"""Which API a command calls, and with which credentials."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hourhand.cli.options import CONNECTION, ProfileOption, RegionOption
+
 if TYPE_CHECKING:
     from hourhand import Client
 
-PANEL = "Connection"
 DEFAULT_SECONDS = 30.0
-
-EndpointOption = Annotated[
-    str | None,
-    typer.Option(
-        "--endpoint",
-        envvar="HOURHAND_ENDPOINT",
-        metavar="URL",
-        help="Where the API is; without it, http://127.0.0.1:8787, which `hourhand dev` serves.",
-        rich_help_panel=PANEL,
-    ),
-]
-TokenOption = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar="HOURHAND_TOKEN",
-        metavar="JWT",
-        help="A token to send. In the environment it is not seen in the list of processes.",
-        rich_help_panel=PANEL,
-    ),
-]
-AuthOption = Annotated[
-    Literal["none", "iam", "jwt"] | None,
-    typer.Option(
-        "--auth",
-        envvar="HOURHAND_AUTH",
-        help="How to say who asks. Without it: jwt with a token, iam for an API of AWS's, and "
-        "none on this machine.",
-        rich_help_panel=PANEL,
-    ),
-]
-RegionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--region",
-        envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
-        metavar="REGION",
-        help="The Region to sign for; without it, that of the endpoint's name.",
-        rich_help_panel=PANEL,
-    ),
-]
-ProfileOption = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
-        metavar="NAME",
-        help="The profile of AWS's configuration whose credentials sign the requests.",
-        rich_help_panel=PANEL,
-    ),
-]
-RequestTimeoutOption = Annotated[
-    float,
-    typer.Option(
-        "--request-timeout",
-        envvar="HOURHAND_REQUEST_TIMEOUT",
-        metavar="SECONDS",
-        min=0.1,
-        help="How long one request may take; for the batches of `jobs submit --file`, 300 where "
-        "this is not changed.",
-        rich_help_panel=PANEL,
-    ),
-]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connection:
-    """Which API is asked, as whom; ``None`` leaves it to the client's own rules."""
+    """The flags of every command that calls the API; the client decides what ``None`` means."""
 
-    endpoint: str | None = None
-    token: str | None = None
-    auth: Literal["none", "iam", "jwt"] | None = None
-    region: str | None = None
-    profile: str | None = None
-    request_timeout: float = DEFAULT_SECONDS
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HOURHAND_ENDPOINT",
+            metavar="URL",
+            help="URL of the API. Default: http://127.0.0.1:8787, which `hourhand dev` serves.",
+            rich_help_panel=CONNECTION,
+        ),
+    ] = None
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HOURHAND_TOKEN",
+            metavar="JWT",
+            help="Token to send. Prefer the environment, which the process list does not show.",
+            rich_help_panel=CONNECTION,
+        ),
+    ] = None
+    auth: Annotated[
+        Literal["none", "iam", "jwt"] | None,
+        typer.Option(
+            envvar="HOURHAND_AUTH",
+            help="How to authenticate: none, iam or jwt. Default: jwt if there is a token, iam for "
+            "an API on AWS, none on this machine.",
+            rich_help_panel=CONNECTION,
+        ),
+    ] = None
+    region: RegionOption = None
+    profile: ProfileOption = None
+    request_timeout: Annotated[
+        float,
+        typer.Option(
+            envvar="HOURHAND_REQUEST_TIMEOUT",
+            metavar="SECONDS",
+            min=0.1,
+            help="Time limit of one request. `jobs submit --file` uses 300 unless you change it.",
+            rich_help_panel=CONNECTION,
+        ),
+    ] = DEFAULT_SECONDS
 
     def open(self) -> Client:
         """Return a client, which the caller closes. Raises the client's errors."""
         from hourhand.client import Client
 
-        return Client(
-            self.endpoint,
-            token=self.token,
-            auth=self.auth,
-            region=self.region,
-            profile=self.profile,
-            timeout_seconds=self.request_timeout,
-        )
+        options = asdict(self)
+        seconds = options.pop("request_timeout")
+        return Client(options.pop("endpoint"), timeout_seconds=seconds, **options)

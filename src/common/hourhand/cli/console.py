@@ -1,4 +1,4 @@
-"""``hourhand console``: the web console on loopback, for an API that is deployed elsewhere."""
+"""``hourhand console``: the web console on this machine, for a deployed API."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ ConsolePortOption = Annotated[
         metavar="N",
         min=0,
         max=65535,
-        help="Where the console listens on 127.0.0.1; 0 takes a free port.",
+        help="Port of the console on 127.0.0.1. 0 takes a free port.",
     ),
 ]
 ReadOnlyOption = Annotated[
-    bool, typer.Option("--read-only", help="Refuse whatever would change something.")
+    bool, typer.Option("--read-only", help="Refuse every request that changes something.")
 ]
 NoBrowserOption = Annotated[
-    bool, typer.Option("--no-browser", help="Print the address alone: open no browser.")
+    bool, typer.Option("--no-browser", help="Only print the URL; do not open a browser.")
 ]
 
 
@@ -51,8 +51,8 @@ NoBrowserOption = Annotated[
     example="hourhand console --endpoint https://abc123.execute-api.eu-west-1.amazonaws.com",
     codes={
         **dict.fromkeys((NOT_FOUND, REFUSED, UNREACHABLE, NOT_ALLOWED, INTERRUPTED)),
-        DONE: "ended by Ctrl-C or SIGTERM",
-        FAILED: "it could not start",
+        DONE: "stopped by Ctrl-C or SIGTERM",
+        FAILED: "could not start",
         WRONG_USAGE: "wrong usage, or no credentials",
     },
     tells_times=False,
@@ -63,11 +63,11 @@ def console(
     read_only: ReadOnlyOption = False,
     no_browser: NoBrowserOption = False,
 ) -> None:
-    """Serve the web console on this machine, for the API of --endpoint, until Ctrl-C.
+    """Serve the web console on this machine, for the API at --endpoint, until Ctrl-C.
 
-    The command signs the page's requests with your own credentials. The printed address ends in a
-    token, which is new at each start. Anybody who has the address acts as you. `hourhand dev`
-    serves a console of its own.
+    The command signs the requests of the page with your own credentials. The printed URL ends in
+    a token, which is new at each start. Everyone who has the URL can act as you. `hourhand dev`
+    has a console of its own.
     """
     from hourhand.console import serve_console
 
@@ -85,12 +85,12 @@ def console(
             read_only=read_only,
         )
         try:
-            _tell(session, running.address, running.endpoint, read_only=read_only)
+            _print_address(session, running.address, running.endpoint, read_only=read_only)
             if not no_browser and has_browser(os.environ):
                 webbrowser.open(running.address)
             threading.Event().wait()
         except KeyboardInterrupt:
-            session.remark("Ended.")
+            session.remark("Stopped.")
         finally:
             running.close()
     finally:
@@ -102,11 +102,11 @@ def has_browser(environ: Mapping[str, str]) -> bool:
     return sys.platform in {"darwin", "win32"} or any(environ.get(name) for name in DISPLAYS)
 
 
-def _tell(session: Session, address: str, endpoint: str, *, read_only: bool) -> None:
+def _print_address(session: Session, address: str, endpoint: str, *, read_only: bool) -> None:
     if session.is_json:
         session.print_json({"address": address, "endpoint": endpoint, "read_only": read_only})
         return
-    session.remark(f"The console{', which changes nothing' * read_only} of {endpoint} is at")
-    # Whole, however narrow the terminal: it is copied.
+    session.remark(f"The {'read-only ' * read_only}console of {endpoint} is at")
+    # Unbroken, however narrow the terminal, so that it can be copied.
     session.print_text(f"  {address}")
-    session.remark("Keep the address to yourself. Ctrl-C ends it.")
+    session.remark("Keep this URL secret. Ctrl-C stops the console.")

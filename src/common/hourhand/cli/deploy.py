@@ -1,4 +1,4 @@
-"""``hourhand deploy``: runs the CDK on Hourhand's own app, and says what is missing for that."""
+"""``hourhand deploy``: runs the CDK on Hourhand's own app, and reports what it lacks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from typing import Annotated, Any, Literal
 import typer
 
 from hourhand.cli.exits import DONE, FAILED, WRONG_USAGE, CommandError
-from hourhand.cli.listed import SEVERAL, listed
+from hourhand.cli.options import SEVERAL, ProfileOption, RegionOption, YesOption, listed
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
 PACKAGE = "hourhand_cdk"
 APP = f"{PACKAGE}.app"
 SETTINGS = "cdk.json"
-"""The CDK's own settings of the app: which of its flags hold. Without them the template differs."""
+"""The feature flags of the CDK. Without this file the template differs."""
 
 PACKED_QUICKSTART = Path(__file__).parents[1] / "_examples" / "examples" / "quickstart.py"
-"""And the handlers that are packed where nobody names some."""
+"""The handlers that are deployed by default."""
 
 OWN_FOLDER = Path(".hourhand") / "cdk"
-"""Where the CDK works for an installed package, below the current folder."""
+"""Where the CDK runs for an installed package, below the current folder."""
 
 OUTPUTS = "outputs.json"
 ENDS_WITHIN_SECONDS = 10
@@ -41,8 +41,7 @@ HandlersOption = Annotated[
     typer.Option(
         "--handlers",
         metavar="PATH",
-        help="The folder or the .py file with your handlers, to be packed; without it, the "
-        "quickstart's.",
+        help="Folder or .py file with your handlers. Default: those of the quickstart.",
     ),
 ]
 ModuleOption = Annotated[
@@ -50,12 +49,12 @@ ModuleOption = Annotated[
     typer.Option(
         "--module",
         metavar="NAME",
-        help="The module that registers them, where several could: billing.jobs.",
+        help="Module that registers the handlers, such as billing.jobs. Needed if several could.",
     ),
 ]
 StageOption = Annotated[
     Literal["dev", "prod"] | None,
-    typer.Option("--stage", help="Which defaults it starts from; without it, dev."),
+    typer.Option("--stage", help="Set of default settings: dev or prod. Default: dev."),
 ]
 ContextOption = Annotated[
     list[str] | None,
@@ -64,41 +63,21 @@ ContextOption = Annotated[
         "-c",
         metavar="NAME=VALUE",
         callback=listed,
-        help=f"A setting of docs/deploy.md, such as worker_concurrency=400; {SEVERAL}.",
-    ),
-]
-RegionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--region",
-        envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
-        metavar="REGION",
-        help="Where to; without it, the Region of the profile.",
-    ),
-]
-ProfileOption = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
-        metavar="NAME",
-        help="The profile of AWS's configuration whose credentials are used.",
+        help=f"Setting from docs/deploy.md, such as worker_concurrency=400. {SEVERAL}.",
     ),
 ]
 DiffOption = Annotated[
     bool, typer.Option("--diff", help="Only show what a deployment would change.")
 ]
 SynthOption = Annotated[
-    bool, typer.Option("--synth", help="Only make the template, in cdk.out; needs no account.")
-]
-YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Deploy without asking about rights that are new.")
+    bool,
+    typer.Option("--synth", help="Only create the template, in cdk.out. Needs no AWS account."),
 ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where the CDK is run: a ``folder`` with its settings, and its ``command``, if it is there."""
+    """Where the CDK runs: a ``folder`` with its settings, and its ``command``, if installed."""
 
     folder: Path
     command: str | None
@@ -106,14 +85,14 @@ class Place:
 
     @property
     def handlers(self) -> Path | None:
-        """What is packed where nobody says; a clone's settings know by themselves."""
+        """The default handlers; in a clone, its settings name them."""
         return None if self.is_clone else PACKED_QUICKSTART
 
 
 @verb(
     example="hourhand deploy --handlers billing/ --stage prod -c alarm_email=ops@example.org",
     codes={
-        FAILED: "something that it needs is missing, or the CDK failed",
+        FAILED: "a requirement is missing, or the CDK failed",
         WRONG_USAGE: "wrong usage",
     },
     asks_api=False,
@@ -132,17 +111,17 @@ def deploy(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 ) -> int:
     """Deploy Hourhand with your handlers to your AWS account, as one CloudFormation stack.
 
-    It packs the handlers, shows which rights the stack grants, and asks before it makes them. The
-    account must have been prepared for the CDK once (make bootstrap). It works in a clone of
-    Hourhand, and beside an installed hourhand with its extra infra; Node.js does the rest. With
-    --json it prints the stack's outputs.
+    The command packs the handlers, shows the permissions that the stack grants, and asks before it
+    deploys. Prepare the account for the CDK once, with make bootstrap. You need Node.js, and either
+    a clone of Hourhand or the installed package with its extra infra. With --json the command
+    prints the outputs of the stack.
     """
     if diff and synth:
-        raise typer.BadParameter("not together with --synth", param_hint="--diff")
+        raise typer.BadParameter("cannot be combined with --synth", param_hint="--diff")
     place = place_of(Path.cwd())
     missing = [*missing_for(place)]
     if missing:
-        raise CommandError("\n  ".join(["This is missing to deploy:", *missing]))
+        raise CommandError("\n  ".join(["These requirements are missing:", *missing]))
     settings = settings_given(handlers or place.handlers, module, stage, context)
     action = "diff" if diff else "synth" if synth else "deploy"
     arguments = [action, *cdk_arguments(action, settings, profile, is_sure=yes)]
@@ -164,7 +143,7 @@ def settings_given(
     if handlers is not None:
         if not handlers.exists():
             raise typer.BadParameter(f"{handlers} does not exist", param_hint="--handlers")
-        # The CDK does not run where the path was typed.
+        # The CDK runs in another folder.
         settings["handlers"] = str(handlers.absolute())
     if module is not None:
         settings["handlers_module"] = module
@@ -201,10 +180,10 @@ def place_of(current: Path) -> Place:
 
 
 def missing_for(place: Place) -> Iterator[str]:
-    """Yield what is missing, each with what to do."""
+    """Yield each missing requirement, and how to install it."""
     ready = f"make synth, in {place.folder}"
     if shutil.which("node") is None:
-        yield "Node.js 22 or 24, which the CDK runs on: nodejs.org"
+        yield "Node.js 22 or 24: nodejs.org"
     if place.command is None:
         own = f"npm install --prefix {OWN_FOLDER} aws-cdk"
         yield f"the CDK's command line: {ready if place.is_clone else own}"
@@ -212,7 +191,7 @@ def missing_for(place: Place) -> Iterator[str]:
         own = f"{sys.executable} -m pip install 'hourhand[infra]'"
         yield f"the CDK for Python: {ready if place.is_clone else own}"
     if not place.is_clone and not packed_settings().is_file():
-        yield f"{PACKAGE}, which comes with hourhand: install hourhand anew, or run in a clone"
+        yield f"{PACKAGE}, a part of hourhand: reinstall hourhand, or use a clone"
 
 
 def packed_settings() -> Path:
@@ -223,14 +202,14 @@ def packed_settings() -> Path:
 
 
 def run_cdk(place: Place, arguments: Sequence[str], region: str | None, **streams: Any) -> int:
-    """Run the CDK in its place and return its exit code; it asks and answers on this terminal."""
+    """Run the CDK in its place, on this terminal, and return its exit code."""
     if not place.is_clone:
         place.folder.mkdir(parents=True, exist_ok=True)
-        # Each time: those of an older release would make another template.
+        # Each time: the file of an older release may result in another template.
         shutil.copyfile(packed_settings(), place.folder / SETTINGS)
     environment = {
         **os.environ,
-        # Warnings about versions of Node.js and statistics about our users help nobody here.
+        # Neither warnings about Node.js nor telemetry help the user here.
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
     }
@@ -242,7 +221,7 @@ def run_cdk(place: Place, arguments: Sequence[str], region: str | None, **stream
     try:
         return process.wait()
     except KeyboardInterrupt:
-        # The terminal told the CDK, too, which has something to say before it ends.
+        # The terminal interrupted the CDK, too, which may print something before it ends.
         try:
             process.wait(ENDS_WITHIN_SECONDS)
         except subprocess.TimeoutExpired:
@@ -253,11 +232,11 @@ def run_cdk(place: Place, arguments: Sequence[str], region: str | None, **stream
 def _with_outputs(
     session: Session, place: Place, arguments: Sequence[str], region: str | None
 ) -> int:
-    """Deploy, with all that the CDK says on stderr, and print the outputs of each stack."""
+    """Deploy, with the output of the CDK on stderr, and print the outputs of each stack."""
     file = Path.cwd() / "cdk.out" / OUTPUTS
     file.unlink(missing_ok=True)
-    told = [*arguments, "--outputs-file", str(file)]
-    if run_cdk(place, told, region, stdout=sys.stderr.fileno()) != 0:
+    with_file = [*arguments, "--outputs-file", str(file)]
+    if run_cdk(place, with_file, region, stdout=sys.stderr.fileno()) != 0:
         return FAILED
     for stack, outputs in json.loads(file.read_text()).items():
         session.print_json({"stack": stack, "outputs": outputs})

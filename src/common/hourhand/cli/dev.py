@@ -32,7 +32,7 @@ NAME = "hourhand"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DevOptions:
-    """What the command was told; ``detail`` as in `hourhand.cli.lines`."""
+    """The options of the command; ``detail`` as in `hourhand.cli.lines`."""
 
     handlers: str
     port: int
@@ -45,7 +45,7 @@ class DevOptions:
 
 
 class Cloud(Protocol):
-    """What is served: the local cloud, or its stand-in on a virtual clock."""
+    """The local cloud, or its stand-in on a virtual clock."""
 
     @property
     def url(self) -> str:
@@ -53,10 +53,10 @@ class Cloud(Protocol):
 
     @property
     def handler_names(self) -> tuple[str, ...]:
-        """The handlers that there are."""
+        """The names of the handlers."""
 
     def now(self) -> datetime:
-        """Return the time that passes in the cloud."""
+        """Return the time in the cloud."""
 
     def start(self) -> None:
         """Start it."""
@@ -66,7 +66,7 @@ class Cloud(Protocol):
 
 
 def run_dev(options: DevOptions) -> None:
-    """Serve until SIGINT or SIGTERM. Raises `HourhandError` where it cannot start."""
+    """Run until SIGINT or SIGTERM. Raises `HourhandError` if the cloud cannot start."""
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
 
     def tell(news: News) -> None:
@@ -80,14 +80,16 @@ def run_dev(options: DevOptions) -> None:
         console.print("[dim]Starting the local cloud ...[/]")
         cloud.start()
         try:
-            # Who ended it while it started wants no advice any more.
+            # A user who stopped it during start-up needs no advice.
             if not asked_to_end.is_set():
                 _greet(console, options, timings, cloud)
             asked_to_end.wait()
-            console.print("[dim]Ending: running jobs get a moment. Ctrl-C again to end at once.[/]")
+            console.print(
+                "[dim]Stopping. Running jobs get a moment to finish. Ctrl-C again stops at once.[/]"
+            )
         finally:
             cloud.stop()
-    console.print("[dim]Ended. Nothing is left running.[/]")
+    console.print("[dim]Stopped. Nothing is left running.[/]")
 
 
 @contextmanager
@@ -97,7 +99,7 @@ def ending_signals() -> Iterator[threading.Event]:
 
     def ask(number: int, _: Any) -> None:
         if asked.is_set():
-            # Most children end with the pipe from us. One whose handler holds the GIL does not.
+            # Most children end when our pipe closes. One whose handler holds the GIL does not.
             kill_children()
             os._exit(128 + number)
         asked.set()
@@ -160,10 +162,10 @@ def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Cloud
     for purpose, commands in first_commands(program_name(), url, cloud.handler_names).items():
         console.print(f"  [dim]{purpose}[/]")
         for command in commands:
-            # As it stands, to be copied: a comment beside it is no comment to every shell.
+            # On a line of its own, to be copied: not every shell accepts a comment beside it.
             console.print(Text(f"    {command}"))
     console.print()
-    console.print("[dim]Ctrl-C ends it. Jobs as they live:[/]")
+    console.print("[dim]Ctrl-C stops the cloud. Events:[/]")
 
 
 def _changes(timings: Timings) -> str:
@@ -187,7 +189,7 @@ def _described(options: DevOptions) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Trial:
-    """A handler to begin with, and a payload of which it makes something."""
+    """A handler to start with, and a payload that suits it."""
 
     handler: str
     payload: str
@@ -198,14 +200,14 @@ class _Trial:
 
 _SUCCEEDS = _Trial(handler="send-welcome", payload='{"email": "ada@example.org", "name": "Ada"}')
 _FAILS = _Trial(handler="check-report", payload="{}")
-"""Both are of `examples.quickstart`, with which ``make dev`` runs."""
+"""Both are handlers of `examples.quickstart`, which ``make dev`` runs."""
 
 
 def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str, list[str]]:
-    """Return what to type first, as ``program``, where the API is at ``url``, by what it is for.
+    """Return the commands to type first, by their purpose. ``program`` is the command's name.
 
-    With the handlers of the quick start, the first job succeeds at once and the second is dead at
-    once; of others, nobody knows what payload they want.
+    With the handlers of the quickstart, the first job succeeds at once and the second is dead at
+    once. The payloads of other handlers are unknown.
     """
     trial = _Trial(handler=handlers[0], payload="{}")
     submit = f"{program} jobs submit"
@@ -214,7 +216,7 @@ def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str,
         trial = _SUCCEEDS
         tried = {
             "a job that succeeds:": [f"{submit} {trial} --watch", f"{program} jobs list"],
-            "one that fails, as it should:": [
+            "a job that fails on purpose:": [
                 f"{submit} {_FAILS} --max-attempts 1 --watch",
                 f"{program} dead-letters list",
             ],
@@ -223,7 +225,7 @@ def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str,
     return {
         "in another terminal, once:": [f"export HOURHAND_ENDPOINT={url}"],
         **tried,
-        "a schedule, and how everything does:": [
+        "a schedule, and the state of the system:": [
             f"{program} schedules put {schedule}",
             f"{program} stats --watch",
         ],
@@ -231,7 +233,7 @@ def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str,
 
 
 def program_name(arguments: Sequence[str] = sys.argv) -> str:
-    """Return how the command is called: by its name, or by its path where that is not enough."""
+    """Return how to call the command: by its name, or by its path if it is not on the PATH."""
     called = Path(arguments[0])
     if called.name != NAME:
         return f"python -m {__package__}"

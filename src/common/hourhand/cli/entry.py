@@ -1,8 +1,7 @@
-"""Where the installed script begins: Ctrl-C ends it quietly, however early or late it comes.
+"""The entry point of the installed script: Ctrl-C stops it quietly at any moment.
 
-This module imports next to nothing, so that there is hardly a moment before it. To load the rest
-takes some tenths of a second, in which Ctrl-C would print a traceback of whatever was being
-imported, or be swallowed by it.
+This module imports next to nothing, so that it runs almost at once. Loading the rest takes some
+tenths of a second, in which Ctrl-C would print the traceback of an import, or be lost in it.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ INTERRUPTED = 130
 def run() -> None:
     """Run the command; the entry point of the installed script and of ``python -m``."""
     if sys.stdout is None:
-        # The caller closed it, and wants to know no more than how it ended.
+        # The caller closed it, and only the exit code matters.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    # Where it is ignored, as by nohup or behind a shell's &, it stays so.
+    # If SIGINT is ignored, as by nohup or behind a shell's &, it stays ignored.
     is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         try:
             _heed(is_heeded, _end_at_once)
             from hourhand.cli.main import main
 
-            # From here on there may be something to close, and to tell.
+            # From here on there may be something to close and to print.
             _heed(is_heeded, signal.default_int_handler)
             main()
         finally:
-            # What is left is the interpreter's own end, which waits for threads.
+            # What remains is the interpreter's shutdown, which waits for threads.
             _heed(is_heeded, _end_at_once)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -1,8 +1,4 @@
-"""The exit codes of the command, and the sentence that goes with each failure.
-
-This is the one place where they are given their meaning; each verb's help repeats those that it
-can end with.
-"""
+"""The exit codes of the command, and the text that it prints for each failure."""
 
 from __future__ import annotations
 
@@ -22,37 +18,37 @@ INTERRUPTED = 130
 
 MEANINGS: Mapping[int, str] = {
     DONE: "done",
-    FAILED: "it failed",
-    WRONG_USAGE: "wrong usage, or a value that the API refused",
+    FAILED: "failed",
+    WRONG_USAGE: "wrong usage, or the API rejected a value",
     NOT_FOUND: "not found",
-    REFUSED: "refused, as its state does not allow it or its key is taken",
-    UNREACHABLE: "the API cannot be reached, throttles or fails",
+    REFUSED: "refused: the state does not allow it, or the key is taken",
+    UNREACHABLE: "the API is unreachable, throttles or fails",
     NOT_ALLOWED: "not authorised",
-    TIMED_OUT: "the time to wait was over",
+    TIMED_OUT: "the time limit has passed",
     INTERRUPTED: "interrupted",
 }
 
 OF_THE_API = (WRONG_USAGE, NOT_FOUND, REFUSED, UNREACHABLE, NOT_ALLOWED)
-"""What any request can come to."""
+"""The codes that any request can end with."""
 
 
 class CommandError(HourhandError):
-    """The command cannot do what it was asked for; ``exit_code`` is one of `MEANINGS`."""
+    """The command cannot continue; ``exit_code`` is one of `MEANINGS`."""
 
     def __init__(self, detail: str, exit_code: int = FAILED) -> None:
-        """Take a sentence for people."""
+        """Take the sentence to print."""
         super().__init__(detail)
         self.exit_code = exit_code
 
 
-def told_codes(meanings: Mapping[int, str]) -> str:
-    """Return the sentence of a verb's help; an empty meaning stands for the usual one."""
-    told = (f"{code} {meanings[code] or MEANINGS[code]}" for code in sorted(meanings))
-    return f"Exit codes: {', '.join(told)}."
+def codes_text(meanings: Mapping[int, str]) -> str:
+    """Return the exit codes as the help shows them; an empty meaning stands for the usual one."""
+    codes = (f"{code} {meanings[code] or MEANINGS[code]}" for code in sorted(meanings))
+    return f"Exit codes: {'; '.join(codes)}."
 
 
 def exit_code_of(error: BaseException) -> int | None:
-    """Return the code to end with, or ``None`` for what is a mistake of ours."""
+    """Return the code to end with, or ``None`` for a bug, whose traceback is shown."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, CommandError):
@@ -63,7 +59,7 @@ def exit_code_of(error: BaseException) -> int | None:
 
 
 def sentences_of(error: BaseException) -> Iterator[str]:
-    """Yield what to print of a failure: what is wrong, then a line for each wrong field."""
+    """Yield what to print for a failure: what is wrong, then a line for each invalid field."""
     if isinstance(error, KeyboardInterrupt):
         yield "Interrupted."
         return
@@ -74,13 +70,13 @@ def sentences_of(error: BaseException) -> Iterator[str]:
             yield f"  {problem.field} {problem.message}"
 
 
-def told_in_a_line(error: BaseException) -> str:
-    """Return what to print of a failure that is one of many."""
+def one_line(error: BaseException) -> str:
+    """Return the same on one line, for a failure that is one of many."""
     return " ".join(sentence.strip() for sentence in sentences_of(error))
 
 
 def _code_of_answer(error: BaseException) -> int | None:
-    # The client brings an HTTP library: only what has asked the API pays for it.
+    # The import loads an HTTP library: only a command that called the API needs it.
     from hourhand import client
 
     codes: Mapping[type[BaseException], int] = {

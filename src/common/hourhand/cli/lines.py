@@ -1,4 +1,4 @@
-"""What happens in the local cloud, as one short line each."""
+"""The events of the local cloud, as one short line each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hourhand.local.news import (
 )
 
 QUIET, NORMAL, VERBOSE = -1, 0, 1
-"""How much is shown."""
+"""How much is shown: quiet, normal or verbose."""
 
 ATTEMPT_ENDED = "An attempt ended."
 OCCURRENCE_CANCELLED = "An occurrence was cancelled before it began."
@@ -46,7 +46,7 @@ _WORD_WIDTH = 11
 
 
 def line_of(news: News, now: datetime, detail: int = NORMAL) -> Text | None:
-    """Return the line for ``news`` at the local time ``now``, or ``None`` for no line."""
+    """Return the line for an event at the local time ``now``, or ``None`` for no line."""
     told = _TELLERS[type(news)](news, detail)
     if told is None:
         return None
@@ -60,7 +60,7 @@ def _printed(news: Printed, _: int) -> Told:
 
 
 def _child_died(news: ChildDied, _: int) -> Told:
-    again = f"another is started in {news.restart_seconds:g} s"
+    again = f"restarts in {news.restart_seconds:g} s"
     how = exit_reason(news.exit_code)
     return "died", "bold red", f"{news.name} (pid {news.pid}): {how}; {again}"
 
@@ -77,14 +77,14 @@ def _queue_failed(news: QueueFailed, _: int) -> Told:
 
 def _handlers_loaded(news: HandlersLoaded, detail: int) -> Told | None:
     if news.error is not None:
-        return "handlers", "bold red", f"not loaded, the last good ones stay: {news.error}"
+        return "handlers", "bold red", f"not loaded, the previous ones stay: {news.error}"
     names = f"loaded: {', '.join(news.names)}"
     return ("handlers", "green", names) if detail >= NORMAL else None
 
 
 def _ticked(news: Ticked, detail: int) -> Told | None:
     if news.error is not None:
-        return "tick", "yellow", f"failed, the next one tries again: {news.error}"
+        return "tick", "yellow", f"failed, the next tick tries again: {news.error}"
     did = {name: value for name, value in (news.report or {}).items() if name != "holder"}
     took = f"{news.took_seconds * 1000:.0f} ms"
     return _verbosely(detail, "tick", f"{news.name} {took} {_fields(did)}")
@@ -132,7 +132,7 @@ def _attempt(fields: Mapping[str, Any]) -> Told:
     if fields.get("took_ms") is not None:
         parts.append(f"took {_duration(fields['took_ms'])}")
     if fields.get("error"):
-        ahead = "to be retried" if fields.get("will_retry") else "no further attempt"
+        ahead = "will be retried" if fields.get("will_retry") else "no further attempt"
         parts.append(f"{fields['error']}, {ahead}")
     occurrence = occurrence_of(fields)
     if occurrence is not None:
@@ -141,7 +141,7 @@ def _attempt(fields: Mapping[str, Any]) -> Told:
 
 
 def _answered(news: ApiAnswered, detail: int) -> Told | None:
-    """Tell of what changed something, and of refusals; of reads only to those who want all."""
+    """Show changes and refusals; show reads only where every request is shown."""
     if detail <= QUIET:
         return None
     request = f"{news.method} {news.path} {news.status}"
@@ -186,7 +186,9 @@ def _submitted(job: Mapping[str, Any], *, is_new: bool) -> Told | None:
     seconds = wait.total_seconds()
     due = f"due in {_duration(seconds * 1000)}" if seconds > 0 else "due now"
     text = f"{job['id']}  {job['handler']}  {job['priority']}, {due}"
-    return ("submitted", "blue", text) if is_new else ("known", "blue", f"{text} (the first one)")
+    return (
+        ("submitted", "blue", text) if is_new else ("known", "blue", f"{text} (submitted before)")
+    )
 
 
 def _status(news: ApiAnswered) -> str:

@@ -1,4 +1,4 @@
-"""The ``hourhand`` command: its verbs, and the errors that end it with a sentence, not a stack."""
+"""The ``hourhand`` command: its verbs, and the errors that end it with a sentence."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from hourhand.cli.calendars.group import calendars
+from hourhand.cli.calendars.commands import calendars
 from hourhand.cli.console import console
-from hourhand.cli.dead_letters.group import dead_letters
+from hourhand.cli.dead_letters.commands import dead_letters
 from hourhand.cli.deploy import deploy
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
 from hourhand.cli.helping import Noun
-from hourhand.cli.jobs.group import jobs
+from hourhand.cli.jobs.commands import jobs
 from hourhand.cli.options import (
     MEMORY,
     BackendOption,
@@ -36,17 +36,16 @@ from hourhand.cli.options import (
 )
 from hourhand.cli.resweep import resweep
 from hourhand.cli.rollback.command import rollback
-from hourhand.cli.schedules.group import schedules
+from hourhand.cli.schedules.commands import schedules
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
 
 app = Noun(
     name="hourhand",
-    no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    # Every flag without a twin of its own has the one that follows from its verb's path.
+    # An option without an envvar of its own has one that follows from the path of its verb.
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "HOURHAND",
@@ -70,17 +69,18 @@ def _hourhand(
             "--version",
             callback=_show_version,
             is_eager=True,
-            # The environment is no place to ask for it: every verb would answer that alone.
+            # From the environment it would replace every verb.
             allow_from_autoenv=False,
             help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
-    """Run jobs at a time, after a delay or on a schedule, on AWS without servers.
+    """Run jobs now, later or on a schedule, on AWS without servers.
 
-    [bold]hourhand dev[/] runs all of it on this machine; [bold]hourhand demo[/] shows what it
-    withstands; [bold]hourhand doctor[/] checks a deployment. Every flag has a twin in the
-    environment, which the help of its verb names.
+    [bold]hourhand dev[/] runs Hourhand on this machine, [bold]hourhand deploy[/] on AWS.
+    [bold]hourhand demo[/] shows what it withstands, and [bold]hourhand doctor[/]
+    checks a deployment. Every option can also be set by an environment variable, which the help
+    of its command names.
     """
 
 
@@ -96,22 +96,19 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Serve the local cloud: the HTTP API, a scheduler and worker processes, until Ctrl-C.
+    """Run the local cloud until Ctrl-C: the HTTP API, the console, a scheduler and workers.
 
-    Nothing leaves this machine and nothing else need be installed: DynamoDB, SQS and S3 are
-    simulated in memory, and what they hold is gone when this ends. Handlers are read again when
-    their files change. They see the environment of this command, but for AWS's own variables,
-    which point to the simulation.
+    It needs no AWS account and sends nothing to the network. It simulates DynamoDB, SQS and S3 in
+    memory, so all jobs are lost when it ends. It reloads handlers when their files change. Handlers
+    see the environment of this command, except that the variables of AWS point to the simulation.
 
-    Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 could not start, 2 wrong usage, 130 interrupted
-    before it began.
+    Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 could not start, 2 wrong usage, 130 interrupted
+    during start-up.
 
     [dim]Example: hourhand dev --handlers examples.quickstart[/]
     """
     if speed != 1 and backend != MEMORY:
-        raise typer.BadParameter(
-            f"needs --backend {MEMORY}: AWS keeps real time", param_hint="--speed"
-        )
+        raise typer.BadParameter(f"needs --backend {MEMORY}", param_hint="--speed")
     from hourhand.cli.dev import DevOptions, run_dev
 
     run_dev(
@@ -202,16 +199,16 @@ def main() -> None:
         try:
             app()
         finally:
-            # That it could not be printed is to be told as any other failure.
+            # A failure to print is reported like any other.
             sys.stdout.flush()
     except HourhandError as error:
         first, *others = sentences_of(error)
         print("\n".join([f"hourhand: {first}", *others]), file=sys.stderr)
         sys.exit(FAILED)
     except OSError as error:
-        # What is left can go nowhere, and the interpreter would complain of it once more.
+        # The interpreter would flush the rest once more, and fail again.
         sys.stdout = sys.stderr
-        # Whoever read this has seen enough, as `head` has.
+        # A reader that closed its pipe, as `head` does, is no failure to report.
         if error.errno != errno.EPIPE:
             print(f"hourhand: {error}", file=sys.stderr)
         sys.exit(FAILED)

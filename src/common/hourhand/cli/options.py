@@ -1,4 +1,4 @@
-"""The flags of the verbs; each has a twin in the environment."""
+"""The flags that several commands share. Each can also be set in the environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,26 @@ from typing import Annotated
 
 import typer
 
+from hourhand.cli.completing import job_ids
+
 MEMORY = "memory"
+CONNECTION, OUTPUT = "Connection", "Output"
+DEFAULT_LIMIT = 50
+DEFAULT_EVERY_SECONDS = 2.0
+
+SEVERAL = "Can be repeated. In the environment, separate the values by a semicolon"
+"""A blank cannot separate them: an expression contains several."""
+
+
+def listed(
+    context: typer.Context, parameter: typer.CallbackParam, value: list[str] | None
+) -> list[str] | None:
+    """Return the values of a flag that can be repeated; split those of the environment at ``;``."""
+    source = context.get_parameter_source(parameter.name or "")
+    if not value or source is None or source.name != "ENVIRONMENT":
+        return value
+    # Typer has split the text at blanks.
+    return [part.strip() for part in " ".join(value).split(";") if part.strip()]
 
 
 def _backend(value: str) -> str:
@@ -20,8 +39,8 @@ HandlersOption = Annotated[
     typer.Option(
         envvar="HOURHAND_HANDLERS",
         metavar="MODULE",
-        help="The module that registers the handlers, found on PYTHONPATH or in the current "
-        "folder, such as examples.quickstart.",
+        help="Module that registers the handlers, on PYTHONPATH or in the current folder. "
+        "Example: examples.quickstart.",
     ),
 ]
 PortOption = Annotated[
@@ -33,7 +52,7 @@ PortOption = Annotated[
         metavar="N",
         min=0,
         max=65535,
-        help="Where the API listens on 127.0.0.1; 0 takes a free port.",
+        help="Port of the API on 127.0.0.1. 0 takes a free port.",
     ),
 ]
 BackendOption = Annotated[
@@ -42,9 +61,9 @@ BackendOption = Annotated[
         envvar="HOURHAND_BACKEND",
         metavar="moto|memory|URL",
         callback=_backend,
-        help="moto: AWS in memory, for up to a few thousand jobs. memory: everything in one "
-        "process, on a virtual clock, also for load (dev only). URL: an endpoint that speaks AWS's "
-        "protocols; missing tables and queues are created there.",
+        help="What stands in for AWS. moto: a simulation in memory, for up to a few thousand jobs. "
+        "memory: everything in one process, on a virtual clock, also for load. URL: an emulator's "
+        "endpoint; missing tables and queues are created there.",
     ),
 ]
 TickSecondsOption = Annotated[
@@ -53,7 +72,7 @@ TickSecondsOption = Annotated[
         envvar="HOURHAND_TICK_SECONDS",
         metavar="N",
         min=0.5,
-        help="How often the scheduler ticks; deployed, once a minute.",
+        help="Seconds between two ticks of the scheduler. In a deployment: 60.",
     ),
 ]
 WorkersOption = Annotated[
@@ -63,7 +82,7 @@ WorkersOption = Annotated[
         metavar="N",
         min=1,
         max=64,
-        help="How many worker processes; each runs one batch at a time.",
+        help="Number of worker processes. Each runs one batch at a time.",
     ),
 ]
 BatchSizeOption = Annotated[
@@ -73,7 +92,7 @@ BatchSizeOption = Annotated[
         metavar="N",
         min=1,
         max=10,
-        help="Messages to one invocation of a worker; they run side by side.",
+        help="Messages per worker invocation. The jobs of a batch run in parallel.",
     ),
 ]
 SpeedOption = Annotated[
@@ -83,7 +102,7 @@ SpeedOption = Annotated[
         metavar="N",
         min=0.1,
         max=3600,
-        help="With --backend memory: how many seconds pass in each real one.",
+        help="With --backend memory: simulated seconds per real second.",
     ),
 ]
 QuickOption = Annotated[
@@ -92,18 +111,18 @@ QuickOption = Annotated[
 ]
 QuietOption = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Show warnings, deaths and what user code prints alone."),
+    typer.Option("--quiet", "-q", help="Show only warnings, crashes and output of handlers."),
 ]
 VerboseOption = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Show every request, log line, tick and metric, too."),
+    typer.Option("--verbose", "-v", help="Also show every request, log line, tick and metric."),
 ]
 StackOption = Annotated[
     str,
     typer.Option(
         envvar="HOURHAND_STACK",
         metavar="NAME",
-        help="The CloudFormation stack of the deployment.",
+        help="CloudFormation stack of the deployment.",
     ),
 ]
 RegionOption = Annotated[
@@ -111,7 +130,8 @@ RegionOption = Annotated[
     typer.Option(
         envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
         metavar="REGION",
-        help="Where it is deployed; else the Region of the profile.",
+        help="AWS Region. Default: that of the API's URL, or of the profile.",
+        rich_help_panel=CONNECTION,
     ),
 ]
 ProfileOption = Annotated[
@@ -119,7 +139,8 @@ ProfileOption = Annotated[
     typer.Option(
         envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
         metavar="NAME",
-        help="The profile of AWS's configuration whose credentials are used.",
+        help="Profile of the AWS configuration whose credentials are used.",
+        rich_help_panel=CONNECTION,
     ),
 ]
 EndpointOption = Annotated[
@@ -128,9 +149,41 @@ EndpointOption = Annotated[
         "--endpoint-url",
         envvar="AWS_ENDPOINT_URL",
         metavar="URL",
-        help="An emulator to ask instead of AWS.",
+        help="URL of an emulator to use instead of AWS.",
+        rich_help_panel=CONNECTION,
     ),
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", envvar="HOURHAND_JSON", help="Print JSON, for programs.")
+    bool,
+    typer.Option(
+        "--json",
+        envvar="HOURHAND_JSON",
+        help="Print JSON for scripts, one object per line.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+LimitOption = Annotated[
+    int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of rows.")
+]
+AllOption = Annotated[bool, typer.Option("--all", help="List all, however many there are.")]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Update the output until Ctrl-C.")]
+FollowOption = Annotated[
+    bool, typer.Option("--watch", "-w", help="Follow the job until it ends, like `jobs watch`.")
+]
+EveryOption = Annotated[
+    float,
+    typer.Option(
+        "--every", metavar="SECONDS", min=0.2, help="With --watch: time between two updates."
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+JobId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
+]
+JobIds = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ID", help="IDs of the jobs.", show_default=False, autocompletion=job_ids
+    ),
 ]

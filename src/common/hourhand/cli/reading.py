@@ -1,4 +1,4 @@
-"""What people type, as values: durations, times, JSON, tags. Errors say what is allowed."""
+"""Reads what users type: durations, times, JSON, tags. Errors say what is allowed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_SECONDS = 200 * 366 * 86_400
 """Longer ones cannot be added to a date; the API refuses them much sooner."""
 
 Seconds = NewType("Seconds", float)
-"""A duration that was typed."""
+"""A duration."""
 
 
 def read_duration(text: str) -> Seconds:
@@ -36,36 +36,44 @@ def read_duration(text: str) -> Seconds:
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS_IN[(match[2] or "s").lower()] if match else -1
     if not 0 <= seconds <= MAX_SECONDS:
-        raise typer.BadParameter(f"must be seconds or such as 90s, 5m, 1.5h or 2d, not {text!r}")
+        raise typer.BadParameter(f"must be a duration such as 90s, 5m, 1.5h or 2d, not {text!r}")
     return Seconds(seconds)
 
 
+def read_whole_duration(text: str) -> int:
+    """Return a duration that the API takes in whole seconds."""
+    seconds = read_duration(text)
+    if not float(seconds).is_integer():
+        raise typer.BadParameter(f"must be whole seconds, not {text!r}")
+    return int(seconds)
+
+
 def read_time(text: str) -> datetime:
-    """Return a time as typed; without an offset it is meant where this machine is."""
+    """Return a time; without an offset it is in the time zone of this machine."""
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except (ValueError, OverflowError):
         raise typer.BadParameter(
-            f"must be such as 2027-01-31T09:00, 2027-01-31T09:00+01:00 or 2027-01-31T08:00Z, "
-            f"not {text!r}"
+            "must be a time such as 2027-01-31T09:00, 2027-01-31T09:00+01:00 or "
+            f"2027-01-31T08:00Z, not {text!r}"
         ) from None
 
 
 def read_time_ago(text: str) -> datetime | timedelta:
-    """Return a time as typed, or as a timedelta how long ago it was: ``2h``."""
+    """Return a time, or for a duration such as ``2h`` a timedelta: how long ago it was."""
     if _DURATION.fullmatch(text.strip()):
         return timedelta(seconds=read_duration(text))
     try:
         return read_time(text)
     except typer.BadParameter:
         raise typer.BadParameter(
-            f"must be how long ago, such as 90s, 5m or 2h, or a time such as 2027-01-31T09:00, "
+            "must be a duration such as 90s, 5m or 2h, or a time such as 2027-01-31T09:00, "
             f"not {text!r}"
         ) from None
 
 
 def read_json(text: str, name: str) -> Any:
-    """Return the value of JSON that was typed, of the file after ``@``, or of stdin for ``-``.
+    """Return the value of JSON: of ``text``, of the file after ``@``, or of stdin for ``-``.
 
     Raises `typer.BadParameter`, which names the argument ``name``.
     """
@@ -73,9 +81,9 @@ def read_json(text: str, name: str) -> Any:
     try:
         return json.loads(content, parse_int=json_integer, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        hint = "" if source else "; a text is JSON only in quotes of its own: '\"text\"'"
+        hint = "" if source else "; a string needs quotes of its own: '\"text\"'"
         raise typer.BadParameter(
-            f"{source or 'what was typed'} is no JSON: {error}{hint}", param_hint=name
+            f"{source or 'the value'} is not valid JSON: {error}{hint}", param_hint=name
         ) from None
 
 
@@ -99,4 +107,4 @@ def _content(text: str, name: str) -> tuple[str, str]:
 
 
 def _refuse_constant(constant: str) -> float:
-    raise ValueError(f"{constant} is none of its numbers")
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,4 +1,4 @@
-"""``hourhand resweep``: let the sweep read buckets again that it had closed."""
+"""``hourhand resweep``: makes the sweep read closed buckets again."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SinceOption = Annotated[
         "--since",
         parser=read_time_ago,
         metavar="TIME|AGO",
-        help="Read every bucket again from this time, or from so long ago: 35d. At most 40 days.",
+        help="Read again from this time, or from this long ago, such as 35d. At most 40 days.",
     ),
 ]
 
 _STATES = {
-    "none": "none was requested",
-    "requested": "requested; the next tick begins it",
+    "none": "none",
+    "requested": "requested; the next tick starts it",
     "running": "running",
     "done": "done",
 }
@@ -39,11 +39,11 @@ _STATES = {
 
 @verb(example="hourhand resweep --since 35d", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
 def resweep(session: Session, since: SinceOption = None) -> None:
-    """Let the scheduler look for jobs again in the past; without --since, show how far it is.
+    """Make the scheduler look for due jobs in the past again. Without --since, show the progress.
 
-    The scheduler reads a minute of the past no more once no job of it is left. After a restore of
-    the tables jobs may be there again: a resweep finds them. It takes one tick or several, current
-    jobs come first, and it changes nothing but which minutes are read. It can be repeated. See
+    The scheduler stops reading a past minute once it has dispatched all jobs of that minute. If
+    you restore the tables from a backup, such a minute may contain jobs again, and a resweep finds
+    them. It takes one or more ticks, and current jobs come first. It is safe to repeat. See
     docs/runbook.md, "Restore".
     """
     if since is None:
@@ -71,7 +71,7 @@ def _facts(found: Resweep, times: Times) -> Iterator[tuple[str, str]]:
 
 
 def _progress(since: datetime | None, watermark: datetime, until: datetime, times: Times) -> str:
-    """Return how far it is. A minute that shows a job stays open, and is counted as read."""
+    """Return the progress. A minute with jobs stays open, and counts as read."""
     whole = until - (since or watermark)
     share = (watermark - (since or watermark)) / whole if whole else 1.0
     return (

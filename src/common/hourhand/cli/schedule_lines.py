@@ -1,4 +1,4 @@
-"""What people do to schedules and calendars, and what their jobs are, as parts of a line."""
+"""Changes of schedules and calendars, and their jobs, as parts of an event line."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def schedule_change(
 
 
 def occurrence_of(fields: Mapping[str, Any]) -> str | None:
-    """Return of which schedule and nominal time a job is that a log line tells of, if of any."""
+    """Return the schedule and scheduled time of the job in a log line, or ``None``."""
     if "schedule_id" not in fields or "occurrence" not in fields:
         return None
     return f"{fields['schedule_id']} at {fields['occurrence']}"
 
 
 def skipped(fields: Mapping[str, Any]) -> Told:
-    """Return the line of an occurrence that did not run."""
+    """Return the line of an occurrence that was skipped."""
     job = f"{fields['job_id']}  {fields['handler']}"
     return "skipped", "magenta", f"{job}  {fields['reason']}, {occurrence_of(fields)}"
 
@@ -66,4 +66,4 @@ def _backfill(schedule_id: str, report: Mapping[str, Any]) -> Told | None:
     if report.get("dry_run"):
         return None
     span = f"{report.get('first')} to {report.get('last')}"
-    return "backfill", "blue", f"{schedule_id}  {report.get('total')} nominal times, {span}"
+    return "backfill", "blue", f"{schedule_id}  {report.get('total')} scheduled times, {span}"

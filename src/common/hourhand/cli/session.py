@@ -1,21 +1,31 @@
-"""What a verb works with: the API's client, where to print, the time, and somebody to ask."""
+"""What a verb works with: the API's client, the streams to print to, the clock, questions."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO, TypeVar
 
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from hourhand.aws.clock import SystemClock
 from hourhand.cli.connection import Connection
-from hourhand.cli.exits import FAILED, WRONG_USAGE, CommandError
+from hourhand.cli.exits import (
+    DONE,
+    FAILED,
+    WRONG_USAGE,
+    CommandError,
+    exit_code_of,
+    sentences_of,
+)
+from hourhand.cli.options import OUTPUT, JsonOption
 from hourhand.cli.output.harmless import block, harmless
 from hourhand.cli.output.tables import PIPE_WIDTH, Column, make_table
 from hourhand.cli.output.times import Times
@@ -27,18 +37,46 @@ if TYPE_CHECKING:
     from hourhand.ports import Clock
 
 
+ROWS_A_TABLE = 200
+"""A table is as wide as its widest row, so it is printed only when all of its rows are known."""
+
+
+class Raw(Protocol):
+    """An answer of the API."""
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        """The answer as the API sent it."""
+
+
+T = TypeVar("T", bound=Raw)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manner:
-    """How to tell things: as JSON; times in UTC; when something is, not how far away."""
+    """The flags for the format of the output."""
 
-    json: bool = False
-    utc: bool = False
-    absolute: bool = False
+    json: JsonOption = False
+    utc: Annotated[
+        bool,
+        typer.Option(
+            "--utc", envvar="HOURHAND_UTC", help="Show times in UTC.", rich_help_panel=OUTPUT
+        ),
+    ] = False
+    absolute: Annotated[
+        bool,
+        typer.Option(
+            "--absolute",
+            envvar="HOURHAND_ABSOLUTE",
+            help="Show absolute times in tables, not relative ones such as `in 3 min`.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False
 
 
 @dataclass
 class Session:
-    """One run of a verb. The client is opened when it is first wanted."""
+    """One run of a verb. The client is opened at its first use."""
 
     connection: Connection = field(default_factory=Connection)
     manner: Manner = field(default_factory=Manner)
@@ -51,24 +89,24 @@ class Session:
 
     @cached_property
     def out(self) -> Console:
-        """Where what was asked for goes."""
+        """Standard output, for the result."""
         return _console(sys.stdout)
 
     @cached_property
     def err(self) -> Console:
-        """Where all else goes: progress, questions, remarks, errors."""
+        """Standard error, for progress, questions, remarks and errors."""
         return _console(sys.stderr)
 
     @property
     def is_json(self) -> bool:
-        """Whether a program reads this."""
+        """Whether to print JSON."""
         return self.manner.json
 
     @property
     def times(self) -> Times:
-        """Tells times as of now."""
+        """Formats times, relative to now."""
         zone = UTC if self.manner.utc else None
-        # Who asks for a zone wants to read the time in it.
+        # A relative time has no zone.
         is_absolute = self.manner.absolute or self.manner.utc
         return Times(self.clock.now(), zone, is_absolute)
 
@@ -78,17 +116,17 @@ class Session:
         if client is not None:
             client.close()
 
-    # --- telling ---
+    # --- printing ---
 
     def print(self, *what: RenderableType) -> None:
-        """Print what was asked for. Texts of others must be harmless already."""
+        """Print a result. Texts of others must be harmless already."""
         for each in what:
             self.out.print(each)
 
     def print_text(self, text: str, style: str = "") -> None:
-        """Print text of others, harmless, in its own lines; long ones are the terminal's to wrap.
+        """Print text of others, made harmless, with its own lines.
 
-        So it can be copied as it is, and megabytes of it take no time.
+        The terminal wraps long lines: they can be copied, and megabytes of text take no time.
         """
         self.out.print(block(text, style), soft_wrap=True)
 
@@ -96,28 +134,63 @@ class Session:
         """Print one object as the API gave it, on one line of plain ASCII."""
         print(json_line(raw), file=sys.stdout, flush=sys.stdout.isatty())
 
-    def print_table(self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str]]) -> None:
-        """Print a table that fits the terminal; its texts are made harmless."""
-        self.out.print(self.table(columns, rows))
+    def print_list(
+        self,
+        found: Iterable[T],
+        limit: int | None,
+        table: Callable[[Sequence[T]], RenderableType],
+        *,
+        none: str,
+        first: str = "first",
+    ) -> None:
+        """Print at most ``limit`` of what is found, as it arrives, and say if there is more.
+
+        ``none`` is printed if there is nothing; ``first`` says which ones the limit keeps.
+        """
+        rest, count = iter(found), 0
+        shown = itertools.islice(rest, limit)
+        for page in iter(lambda: list(itertools.islice(shown, ROWS_A_TABLE)), []):
+            count += len(page)
+            self.print(*self.page(page, table))
+        if not count and not self.is_json:
+            self.remark(none)
+        elif limit is not None and next(rest, None) is not None:
+            self.remark(f"Only the {first} {count} are shown. Use --limit N or --all to see more.")
+
+    def page(
+        self, page: Sequence[T], table: Callable[[Sequence[T]], RenderableType]
+    ) -> Sequence[RenderableType]:
+        """Return answers of the API as one table. As JSON, print them and return nothing."""
+        if not self.is_json:
+            return [table(page)]
+        for each in page:
+            self.print_json(each.raw)
+        return []
+
+    def print_table(
+        self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str]], **how: bool
+    ) -> None:
+        """Print a table as `table` returns it."""
+        self.out.print(self.table(columns, rows, **how))
 
     def table(
-        self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str]]
+        self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str]], **how: bool
     ) -> RenderableType:
-        """Return a table that fits the terminal; its texts are made harmless."""
-        return make_table(self.out, columns, rows)
+        """Return a table that fits the terminal, with ``how`` as in `make_table`."""
+        return make_table(self.out, columns, rows, **how)
 
     def remark(self, sentence: str, style: str = "dim") -> None:
-        """Say something beside what was asked for, on stderr."""
+        """Print a remark, on stderr."""
         self.err.print(block(sentence, style))
 
     def meter(self, things: str, total: float | None) -> Meter:
-        """Return what shows how far bulk work is."""
+        """Return what shows the progress of bulk work."""
         from hourhand.cli.output.progress import Meter
 
         return Meter(self.err, self.clock, things, total)
 
     def watch(self, every_seconds: float, look: Callable[[], Sequence[RenderableType]]) -> None:
-        """Print what ``look`` returns again and again, until Ctrl-C; on a terminal in its place.
+        """Print what ``look`` returns again and again, until Ctrl-C; a terminal shows the last.
 
         As JSON, ``look`` prints by itself and returns nothing.
         """
@@ -130,40 +203,82 @@ class Session:
         with Live(console=self.out, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 foot = f"{self.times.absolute(self.clock.now())}, every {every_seconds:g} s"
-                live.update(Group(*look(), Text(f"{foot}; Ctrl-C ends it", "dim")), refresh=True)
+                live.update(Group(*look(), Text(f"{foot}. Ctrl-C stops.", "dim")), refresh=True)
                 self.clock.sleep(every_seconds)
 
-    # --- asking ---
+    # --- several things ---
 
     def confirm(self, question: str, *, is_sure: bool) -> None:
-        """Ask before something is done to many; ``is_sure``: --yes was given.
+        """Ask before a change of several things, unless ``is_sure``: --yes was given.
 
-        Raises `CommandError` for any answer but yes, and where there is nobody to ask.
+        Raises `CommandError` for any answer but yes, and if there is no terminal.
         """
         if is_sure:
             return
         if not sys.stdin.isatty():
-            message = f"{question} There is no terminal to ask: give --yes to do it."
+            message = f"{question} There is no terminal to ask on. Confirm with --yes."
             raise CommandError(message, WRONG_USAGE)
         self.err.print(Text(f"{harmless(question)} [y/N] ", "bold"), end="")
         try:
             answer = sys.stdin.readline()
         except KeyboardInterrupt:
-            # What is said next begins a line of its own.
+            # The next message starts on a line of its own.
             self.err.print()
             raise
         if answer.strip().lower() not in {"y", "yes"}:
-            raise CommandError("Nothing was done.", FAILED)
+            raise CommandError("Nothing was changed.", FAILED)
+
+    def do_to_each(self, names: Sequence[str], act: Callable[[str], None]) -> int:
+        """Call ``act`` with each name, also after a failure; return the exit code.
+
+        Different failures have no code in common but that of a failure.
+        """
+        codes = set()
+        for name in dict.fromkeys(names):
+            try:
+                act(name)
+            except Exception as error:
+                code = exit_code_of(error)
+                if code is None:
+                    raise
+                codes.add(code)
+                first, *others = sentences_of(error)
+                self.remark("\n".join([f"{name}: {first}", *others]), "red")
+        return DONE if not codes else codes.pop() if len(codes) == 1 else FAILED
+
+    def delete_each(
+        self,
+        thing: str,
+        names: Sequence[str],
+        delete: Callable[[str], None],
+        *,
+        key: str,
+        is_sure: bool,
+    ) -> int:
+        """Delete things after a question; return the exit code. ``key``: the name of the ID."""
+        counted = f"{thing} {names[0]}"
+        if len(names) > 1:
+            counted = f"{len(names)} {thing}s: {', '.join(names)}"
+        self.confirm(f"Delete {counted}?", is_sure=is_sure)
+
+        def act(name: str) -> None:
+            delete(name)
+            if self.is_json:
+                self.print_json({key: name, "deleted": True})
+            else:
+                self.remark(f"{name}  deleted", style="")
+
+        return self.do_to_each(names, act)
 
 
 def json_line(raw: Mapping[str, Any]) -> str:
-    """Return JSON on one line. All but ASCII is escaped, so that a terminal may show it."""
+    """Return JSON on one line, in ASCII, so that a terminal may show it."""
     return json.dumps(raw, default=dict)
 
 
 def _console(stream: TextIO) -> Console:
     if hasattr(stream, "reconfigure"):
-        # A name that the terminal's alphabet lacks is no reason to fail.
+        # A character that the terminal cannot show is no reason to fail.
         stream.reconfigure(errors="backslashreplace")
     console = Console(file=stream, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""``hourhand stats``: how the system does."""
+"""``hourhand stats``: queues, lateness and the scheduler."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hourhand.cli.exits import NOT_FOUND, REFUSED
+from hourhand.cli.options import DEFAULT_EVERY_SECONDS, EveryOption, WatchOption
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
-from hourhand.cli.watching import DEFAULT_EVERY_SECONDS, EveryOption, WatchOption
 
 if TYPE_CHECKING:
     from hourhand.client import Stats
 
-NOT_YET = "not ticked yet"
+NOT_YET = "no tick yet"
 
 COLUMNS = (
     Column("POOL", rank=2, is_flexible=True),
@@ -34,16 +34,16 @@ COLUMNS = (
 def stats(
     session: Session, watch: WatchOption = False, every: EveryOption = DEFAULT_EVERY_SECONDS
 ) -> None:
-    """Tell how the system does: what waits and runs, how late jobs begin, and who leads.
+    """Show the queues, how late jobs start, and the state of the scheduler.
 
-    Counts of the queues are SQS's own, and approximate. Lateness is that of the newest jobs that
-    began, of which the number is told.
+    The counts of the queues come from SQS, and are approximate. Lateness is measured on the jobs
+    that started most recently; the output says on how many.
     """
 
     def look() -> Sequence[RenderableType]:
         found = session.client.stats()
         if not session.is_json:
-            return _told(session, found)
+            return _shown(session, found)
         session.print_json(found.raw)
         return []
 
@@ -52,7 +52,7 @@ def stats(
     session.print(*look())
 
 
-def _told(session: Session, found: Stats) -> list[RenderableType]:
+def _shown(session: Session, found: Stats) -> list[RenderableType]:
     rows = (
         (
             queue.pool,
@@ -60,7 +60,7 @@ def _told(session: Session, found: Stats) -> list[RenderableType]:
             _counted(queue.waiting),
             _counted(queue.running),
             _counted(queue.delayed),
-            # Nought seconds are those of no job.
+            # 0 seconds: there is no such job.
             duration(queue.oldest_due_seconds) if queue.oldest_due_seconds else NOTHING,
         )
         for queue in found.queues
@@ -75,12 +75,12 @@ def _counted(messages: int | None) -> str:
 def _facts(found: Stats, times: Times) -> Iterator[tuple[str, str]]:
     lateness = found.lateness
     if lateness.p50_ms is None or lateness.p99_ms is None:
-        yield "lateness", "no job began lately"
+        yield "lateness", "no recent job"
     else:
         p50, p99 = duration(lateness.p50_ms / 1000), duration(lateness.p99_ms / 1000)
         since = "" if lateness.since is None else f" since {times.full(lateness.since)}"
         yield "lateness", f"p50 {p50}, p99 {p99}, of {lateness.sample:,} jobs{since}"
-    yield "leader", f"{found.leader or 'nobody'}, epoch {found.epoch}"
+    yield "leader", f"{found.leader or 'none'}, epoch {found.epoch}"
     yield "last tick", NOT_YET if found.last_tick_at is None else times.full(found.last_tick_at)
     yield "watermark", _watermark(found, times)
     yield "open buckets", f"{found.open_buckets:,}"
@@ -88,11 +88,11 @@ def _facts(found: Stats, times: Times) -> Iterator[tuple[str, str]]:
 
 
 def _watermark(found: Stats, times: Times) -> str:
-    """Return what it means: how old it is would look like lateness, which it is not.
+    """Return what the watermark means. Its age would look like lateness.
 
     The first tick sets it a day back, however new the installation is.
     """
     if found.watermark is None:
         return NOT_YET
-    but = " but in open buckets" if found.open_buckets else ""
-    return f"no job due before {times.absolute(found.watermark)} is left{but}"
+    but = ", except in open buckets" if found.open_buckets else ""
+    return f"no job due before {times.absolute(found.watermark)} waits for dispatch{but}"

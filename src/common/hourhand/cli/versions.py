@@ -1,4 +1,4 @@
-"""The published versions of a deployment's functions, and where their aliases are.
+"""The published versions of a deployment's functions, and their aliases.
 
 Versions with the same deployment id in their descriptions were published together. They are one
 `Published`, to which `hourhand rollback` moves back as a whole.
@@ -68,12 +68,12 @@ class Installed:
 
     @property
     def published(self) -> list[Published]:
-        """What can be gone back to, newest first: deployments with a version of each function."""
+        """The deployments with a version of each function, newest first."""
         return published_of(self.versions)
 
     @property
     def live(self) -> Mapping[str, Published | None]:
-        """Which deployment each alias is at; ``None``: at none that is complete."""
+        """The deployment of each alias; ``None``: no complete one."""
         found = self.published
         return {
             name: next((p for p in found if p.numbers[name] == alias.number), None)
@@ -82,15 +82,15 @@ class Installed:
 
     @property
     def code_bytes(self) -> int:
-        """How much of the account's code storage all these versions take."""
+        """The code storage that all these versions use in the account."""
         return sum(v.code_bytes for versions in self.versions.values() for v in versions)
 
 
 def published_of(versions: Mapping[str, Sequence[Version]]) -> list[Published]:
     """Group versions by deployment, newest first.
 
-    A deployment that was made twice, with another one in between, has two versions of each
-    function, which are the same: the newer ones stand for it.
+    A deployment that was repeated, with another one in between, has two equal versions of each
+    function: the newer ones count.
     """
     newest: dict[str, dict[str, Version]] = {}
     for name, found in versions.items():

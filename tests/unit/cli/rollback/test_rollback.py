@@ -65,7 +65,7 @@ def test_given_twice_it_goes_back_once(deployed: FakeLambda) -> None:
 def test_without_a_yes_nothing_moves(deployed: FakeLambda) -> None:
     result = run()
     assert result.exit_code == 2
-    assert "give --yes" in result.stderr
+    assert "Confirm with --yes" in result.stderr
     assert ("update", "api") not in deployed.calls
 
 
@@ -95,7 +95,7 @@ def test_with_one_deployment_there_is_nothing_to_go_back_to(cloud: FakeLambda) -
     cloud.deploy(A)
     result = run("--yes")
     assert result.exit_code == 4
-    assert "is the only one that is kept" in result.stderr
+    assert "There is no deployment before" in result.stderr
 
 
 def test_without_any_deployment_it_says_so(cloud: FakeLambda) -> None:
@@ -104,8 +104,8 @@ def test_without_any_deployment_it_says_so(cloud: FakeLambda) -> None:
         cloud.versions[name][1]["Description"] = "by hand"
     result = run("--yes")
     assert result.exit_code == 4
-    assert "No deployment that is kept" in result.stderr
-    assert "keeps no deployment" in run("--list").stderr
+    assert "No deployment has kept" in result.stderr
+    assert "has no earlier deployment" in run("--list").stderr
 
 
 def test_what_a_deployment_left_half_made_is_no_place_to_go_back_to(cloud: FakeLambda) -> None:
@@ -127,7 +127,7 @@ def test_an_alias_at_a_version_of_no_deployment_wants_a_name(deployed: FakeLambd
     deployed.versions["worker"][3]["Description"] = "by hand"
     result = run("--yes")
     assert result.exit_code == 4
-    assert "at a version that no deployment published together" in result.stderr
+    assert "at a version that no complete deployment published" in result.stderr
     assert run("--yes", "--to", A).exit_code == 0
     assert deployed.numbers() == [1, 1, 1]
 
@@ -175,7 +175,7 @@ def test_a_deployment_that_moves_an_alias_meanwhile_is_not_undone(deployed: Fake
     deployed.before["update"] = deploy
     result = run("--yes")
     assert result.exit_code == 1
-    assert "Not moved: worker. the alias of worker was changed meanwhile" in result.stderr
+    assert "Not moved: worker. another process moved the alias of worker" in result.stderr
     assert deployed.numbers() == [4, 4, 4]
 
 
@@ -351,5 +351,5 @@ def test_one_run_deletes_so_many_and_says_that_there_are_more(
     monkeypatch.setattr(moving, "MAX_PRUNED", 1)
     deployed.deploy(D)
     result = run("--prune", "--keep", "2", "--yes")
-    assert "3 more are old enough" in result.stderr
+    assert "3 more can be deleted" in result.stderr
     assert kept(deployed) == [[2, 3, 4]] * 3

@@ -1,1 +1,1 @@
-"""``hourhand calendars``: put, look at and delete sets of exclusions that schedules share."""
+"""``hourhand calendars``: create, list and delete sets of exclusions that schedules share."""

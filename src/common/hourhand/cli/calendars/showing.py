@@ -1,15 +1,16 @@
-"""Calendars as a table, and one of them whole."""
+"""The output of ``hourhand calendars``: a table, and one calendar."""
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
-from hourhand.cli.schedules.listing import telling_table
 from hourhand.cli.schedules.showing import exclusion_text
 from hourhand.cli.session import Session
 
@@ -25,19 +26,9 @@ COLUMNS = (
 
 
 def list_found(session: Session, limit: int | None) -> None:
-    """Print all calendars, in the order of their names."""
-    found = iter(session.client.calendars.list(limit=None if limit is None else limit + 1))
-    calendars = list(itertools.islice(found, limit))
-    if session.is_json:
-        for calendar in calendars:
-            session.print_json(calendar.raw)
-        return
-    if not calendars:
-        session.remark("There is no calendar.")
-        return
-    session.print(telling_table(session, COLUMNS, [_row(session, each) for each in calendars]))
-    if next(found, None) is not None:
-        session.remark(f"These are the first {len(calendars)}; --limit N or --all tells more.")
+    """Print the calendars as they arrive, in the order of their names."""
+    found = session.client.calendars.list(limit=None if limit is None else limit + 1)
+    session.print_list(found, limit, partial(_table, session), none="There is no calendar.")
 
 
 def show(session: Session, calendar: Calendar) -> None:
@@ -56,14 +47,18 @@ def show(session: Session, calendar: Calendar) -> None:
 
 
 def show_put(session: Session, calendar: Calendar) -> None:
-    """Print one line of a calendar that was put, or all of it as JSON."""
+    """Print one line about a calendar that was put, or the whole calendar as JSON."""
     if session.is_json:
         session.print_json(calendar.raw)
         return
     number = len(calendar.exclude)
     plural = "" if number == 1 else "s"
-    told = f"  put: {number:,} exclusion{plural}, revision {calendar.revision}"
-    session.print(Text.assemble(cell(calendar.name), told))
+    result = f"  put: {number:,} exclusion{plural}, revision {calendar.revision}"
+    session.print(Text.assemble(cell(calendar.name), result))
+
+
+def _table(session: Session, calendars: Sequence[Calendar]) -> RenderableType:
+    return session.table(COLUMNS, [_row(session, each) for each in calendars], without_empty=True)
 
 
 def _row(session: Session, calendar: Calendar) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""``hourhand dead-letters``: jobs that are DEAD, by handler and error."""
+"""``hourhand dead-letters``: the jobs that failed permanently."""

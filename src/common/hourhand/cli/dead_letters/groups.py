@@ -1,14 +1,25 @@
-"""``hourhand dead-letters list`` and ``show``: why jobs gave up."""
+"""``hourhand dead-letters``: dead jobs in groups by handler and error, shown and redriven."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hourhand.cli.dead_letters.filters import DeadFilters
+import typer
+
+from hourhand.cli.dead_letters.commands import DeadFilters
+from hourhand.cli.jobs.bulk import (
+    REDRIVE,
+    Choice,
+    counted,
+    operate,
+    operate_on_each,
+    show_count,
+)
+from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.showing import show
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
@@ -25,10 +36,10 @@ COLUMNS = (
     Column("HANDLER", is_flexible=True),
     Column("ERROR"),
     Column("JOBS", is_number=True),
-    Column("NEWEST", rank=2),
-    Column("OLDEST", rank=4),
-    Column("ONE OF THEM", rank=1),
-    Column("ITS MESSAGE", rank=3, is_flexible=True),
+    Column("LAST", rank=2),
+    Column("FIRST", rank=4),
+    Column("NEWEST JOB", rank=1),
+    Column("MESSAGE", rank=3, is_flexible=True),
 )
 
 
@@ -44,7 +55,7 @@ class Group:
 
 
 def list_groups(session: Session, filters: DeadFilters, scan: int) -> None:
-    """Print the groups of those that are meant of the newest ``scan`` dead jobs, largest first."""
+    """Print the groups among the newest ``scan`` dead jobs, the largest group first."""
     found = dead_jobs(session, filters, limit=scan + 1)
     groups = grouped(job for job in itertools.islice(found, scan) if is_meant(job, filters))
     if session.is_json:
@@ -67,27 +78,55 @@ def list_groups(session: Session, filters: DeadFilters, scan: int) -> None:
                 for group in groups
             ),
         )
-        session.remark("`hourhand dead-letters show ID` tells one; `redrive` sends them again.")
+        session.remark("`hourhand dead-letters show ID` shows one job; `redrive` runs them again.")
     else:
         session.remark("No job is dead.")
     if next(found, None) is not None:
-        session.remark(f"This is of the newest {scan:,} dead jobs; --scan N looks at more.")
+        session.remark(f"Only the newest {scan:,} dead jobs were read. Use --scan N to read more.")
 
 
 def show_one(session: Session, job_id: str) -> None:
-    """Print one dead job; another one, too, with a remark that it is none."""
+    """Print one job, with a remark whether it is dead."""
     job = session.client.get(job_id)
     show(session, job)
     if job.status == JobStatus.DEAD:
-        session.remark(f"`hourhand dead-letters redrive {job.id}` sends it round again.")
+        session.remark(f"`hourhand dead-letters redrive {job.id}` runs it again.")
     else:
-        session.remark(f"It is no dead letter: it is {job.status}.", "yellow")
+        session.remark(f"This job is not dead. It is {job.status}.", "yellow")
+
+
+def redrive(
+    session: Session,
+    ids: Sequence[str],
+    dead: DeadFilters,
+    *,
+    everything: bool,
+    is_sure: bool,
+    is_dry: bool,
+) -> int:
+    """Run the chosen dead jobs again; return the exit code."""
+    filters = Filters(handler=dead.handler, tenant=dead.tenant)
+    if dead.error is None:
+        # Without a status the API might one day redrive other jobs, too.
+        is_filtered = everything or not filters.is_empty
+        chosen = replace(filters, status=JobStatus.DEAD) if is_filtered else filters
+        choice = Choice(ids=ids, filters=chosen)
+        return operate(session, REDRIVE, choice, is_sure=is_sure, is_dry=is_dry)
+    if ids:
+        raise typer.BadParameter("give either IDs or filters", param_hint="ID")
+    # The API has no filter for the error.
+    found = [job.id for job in dead_jobs(session, dead) if is_meant(job, dead)]
+    described = f"{counted(len(found))} {filters.described()}".strip() + f" with error {dead.error}"
+    if is_dry or not found:
+        return show_count(session, REDRIVE, described, len(found))
+    session.confirm(f"Redrive {described}?", is_sure=is_sure)
+    return operate_on_each(session, REDRIVE, found)
 
 
 def dead_jobs(
     session: Session, filters: DeadFilters, *, limit: int | None = None
 ) -> Iterator[JobSummary]:
-    """Return the dead jobs, the newest first; for their errors the API has no filter."""
+    """Return the dead jobs, newest first. The API has no filter for the error."""
     return iter(
         session.client.list(
             status=JobStatus.DEAD,
@@ -100,17 +139,17 @@ def dead_jobs(
 
 
 def is_meant(job: JobSummary, filters: DeadFilters) -> bool:
-    """Whether a job that `dead_jobs` found died of the error that is meant, if one is."""
+    """Whether a dead job has the error of the filter, if there is one."""
     return filters.error is None or error_of(job) == filters.error
 
 
 def error_of(job: JobSummary) -> str:
-    """Return the type of the error of which a job died."""
+    """Return the type of a dead job's error."""
     return NO_ERROR if job.error is None else job.error.type
 
 
 def grouped(jobs: Iterator[JobSummary]) -> list[Group]:
-    """Return the groups of jobs that come newest first, the largest group first."""
+    """Group jobs that arrive newest first; return the largest group first."""
     groups: dict[tuple[str, str], Group] = {}
     for job in jobs:
         key = (job.handler, error_of(job))

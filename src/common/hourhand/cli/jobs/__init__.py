@@ -1,1 +1,1 @@
-"""``hourhand jobs``: submit, find, follow and change jobs."""
+"""``hourhand jobs``: submit, list, follow and change jobs."""

@@ -1,4 +1,4 @@
-"""Cancel and redrive: jobs by their ids, or all that are found, after a count and a question."""
+"""Cancel and redrive jobs: by their IDs, or all that match, after a count and a question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
-from hourhand.cli.exits import DONE, FAILED, exit_code_of, told_in_a_line
+from hourhand.cli.exits import DONE, FAILED, exit_code_of, one_line
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.showing import show_changed
 from hourhand.cli.output.harmless import harmless
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 SHOWN_FAILURES = 20
 AT_ONCE = 8
-"""So many jobs are changed side by side where each is a request of its own."""
+"""Number of parallel requests that change one job each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that is done to one job or to many: ``cancel``, ``redrive``."""
+    """A change of one job or of many: ``cancel``, ``redrive``."""
 
     name: str
     did: str
@@ -59,18 +59,18 @@ class Choice:
     everything: bool = False
 
     def check(self, *, is_dry: bool) -> None:
-        """Raise `typer.BadParameter` where it is no choice, or two."""
+        """Raise `typer.BadParameter` for no choice, and for two."""
         if self.ids and (self.everything or not self.filters.is_empty):
-            raise typer.BadParameter("give ids, or filters: not both", param_hint="ID")
+            raise typer.BadParameter("give either IDs or filters", param_hint="ID")
         if self.ids and is_dry:
-            raise typer.BadParameter("counts what a filter finds", param_hint="--dry-run")
+            raise typer.BadParameter("needs a filter or --all", param_hint="--dry-run")
         if not self.ids and not self.everything and self.filters.is_empty:
-            raise typer.BadParameter("give ids, a filter such as --handler, or --all")
+            raise typer.BadParameter("give IDs, a filter such as --handler, or --all")
 
 
 @dataclass(slots=True)
 class Report:
-    """What came of it; ``failed`` are ids, each with the reason."""
+    """The result; ``failed`` has IDs, each with the reason."""
 
     matched: int = 0
     changed: int = 0
@@ -81,24 +81,27 @@ class Report:
 def operate(
     session: Session, operation: Operation, choice: Choice, *, is_sure: bool, is_dry: bool
 ) -> int:
-    """Do it to the jobs that are chosen; return the exit code."""
+    """Change the chosen jobs; return the exit code."""
     choice.check(is_dry=is_dry)
     if choice.ids:
-        return _operate_on_named(session, operation, choice.ids)
+        return session.do_to_each(
+            choice.ids,
+            lambda one: show_changed(session, operation.one(session.client, one), operation.did),
+        )
     filters = choice.filters.for_client(session.clock.now())
     asked: dict[str, Any] = {**filters, "all": choice.everything}
     matched = operation.many(session.client, **asked, dry_run=True).matched
-    found = f"{counted(matched)} {choice.filters.told()}".strip()
+    found = f"{counted(matched)} {choice.filters.described()}".strip()
     if is_dry or not matched:
-        return tell_count(session, operation, found, matched)
+        return show_count(session, operation, found, matched)
     session.confirm(f"{operation.name.capitalize()} {found}?", is_sure=is_sure)
-    return tell_report(session, operation, _operate_on_found(session, operation, asked, matched))
+    return show_report(session, operation, _operate_on_found(session, operation, asked, matched))
 
 
 def _operate_on_found(
     session: Session, operation: Operation, asked: Mapping[str, Any], matched: int
 ) -> Report:
-    """Do it to all that is found, call by call of the API, and show how far it is."""
+    """Change all jobs that match, one call of the API after the other, with progress."""
     report = Report()
     with session.meter("jobs", matched) as meter:
 
@@ -108,16 +111,16 @@ def _operate_on_found(
             report = Report(done.matched, done.changed, failed, done.is_least)
             meter.show(report.matched, len(report.failed), report.matched)
 
-        with _told_if_interrupted(session, operation, lambda: report):
+        with _reported_if_interrupted(session, operation, lambda: report):
             operation.many(session.client, **asked, on_progress=note)
     return report
 
 
 def operate_on_each(session: Session, operation: Operation, ids: Sequence[str]) -> int:
-    """Do it to very many jobs by their ids, some side by side; return the exit code."""
+    """Change many jobs by their IDs, some in parallel; return the exit code."""
     report = Report()
     with (
-        _told_if_interrupted(session, operation, lambda: report),
+        _reported_if_interrupted(session, operation, lambda: report),
         session.meter("jobs", len(ids)) as meter,
         ThreadPoolExecutor(AT_ONCE) as threads,
     ):
@@ -132,33 +135,32 @@ def operate_on_each(session: Session, operation: Operation, ids: Sequence[str]) 
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise
-    return tell_report(session, operation, report)
+    return show_report(session, operation, report)
 
 
 @contextmanager
-def _told_if_interrupted(
+def _reported_if_interrupted(
     session: Session, operation: Operation, so_far: Callable[[], Report]
 ) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
         done = counted(so_far().changed)
-        session.remark(f"At least {done} {operation.did} so far; the same command does the rest.")
+        session.remark(f"At least {done} {operation.did} so far. Repeat the command for the rest.")
         raise
 
 
-def tell_count(session: Session, operation: Operation, found: str, matched: int) -> int:
-    """Say what would be done; return the exit code."""
+def show_count(session: Session, operation: Operation, found: str, matched: int) -> int:
+    """Print how many jobs would change; return the exit code."""
     if session.is_json:
         session.print_json({"matched": matched, "changed": 0, "failed": []})
     else:
-        would = "would be" if matched else "to be"
-        session.print(Text(harmless(f"{found} {would} {operation.did}. Nothing was done.")))
+        session.print(Text(harmless(f"{found} would be {operation.did}. Nothing was changed.")))
     return DONE
 
 
-def tell_report(session: Session, operation: Operation, report: Report) -> int:
-    """Say what came of it; return the exit code."""
+def show_report(session: Session, operation: Operation, report: Report) -> int:
+    """Print the result; return the exit code."""
     code = FAILED if report.failed else DONE
     if session.is_json:
         failed = [{"id": job_id, "error": _problem(error)} for job_id, error in report.failed]
@@ -166,34 +168,18 @@ def tell_report(session: Session, operation: Operation, report: Report) -> int:
         session.print_json({**counts, "failed": failed})
         return code
     for job_id, error in report.failed[:SHOWN_FAILURES]:
-        session.remark(f"{job_id}: {told_in_a_line(error)}", "red")
+        session.remark(f"{job_id}: {one_line(error)}", "red")
     if len(report.failed) > SHOWN_FAILURES:
         session.remark(f"and {len(report.failed) - SHOWN_FAILURES:,} more", "red")
-    refused = f", {counted(len(report.failed))} could not be" if report.failed else ""
+    failures = f", {len(report.failed):,} failed" if report.failed else ""
     least = "at least " if report.is_least else ""
-    session.print(Text(f"{least}{counted(report.changed)} {operation.did}{refused}."))
+    session.print(Text(f"{least}{counted(report.changed)} {operation.did}{failures}."))
     return code
 
 
 def counted(count: int) -> str:
-    """Return how many jobs, in words."""
+    """Return the number with its noun."""
     return "1 job" if count == 1 else f"{count:,} jobs"
-
-
-def _operate_on_named(session: Session, operation: Operation, ids: Sequence[str]) -> int:
-    """Do it to jobs by their ids, and say of each what came of it; go on after a failure."""
-    codes = set()
-    for job_id in ids:
-        try:
-            show_changed(session, operation.one(session.client, job_id), operation.did)
-        except Exception as error:
-            code = exit_code_of(error)
-            if code is None:
-                raise
-            codes.add(code)
-            session.remark(f"{job_id}: {told_in_a_line(error)}", "red")
-    # Different failures have no code in common but that something failed.
-    return DONE if not codes else codes.pop() if len(codes) == 1 else FAILED
 
 
 def _tried(session: Session, operation: Operation, job_id: str) -> tuple[str, Exception | None]:

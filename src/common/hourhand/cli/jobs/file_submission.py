@@ -1,15 +1,22 @@
-"""``hourhand jobs submit --file``: any number of jobs, with progress, and each one's fate told."""
+"""``hourhand jobs submit --file``: submits any number of jobs, and continues after a break.
+
+A record beside the file holds the name of the submission, from which the IDs of the jobs are
+derived, and the number of lines that are done. It is written before the first job is sent, and
+removed once every line is done: then the same file is a new submission, with new IDs.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import secrets
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,247 +24,259 @@ import typer
 from rich.text import Text
 
 from hourhand.cli.connection import DEFAULT_SECONDS
-from hourhand.cli.exits import DONE, FAILED, INTERRUPTED, exit_code_of, told_in_a_line
-from hourhand.cli.jobs.failures_file import FailuresFile
-from hourhand.cli.jobs.lines import Line, LineProblem, job_of, read_lines, text_of
-from hourhand.cli.jobs.runs import How, Run, RunRecord
+from hourhand.cli.exits import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    CommandError,
+    exit_code_of,
+    one_line,
+)
+from hourhand.cli.jobs.flags import FileFlags
+from hourhand.cli.jobs.job_file import FailuresFile, Line, LineProblem, job_of, read_lines
 from hourhand.cli.output.progress import Meter
 from hourhand.cli.output.times import duration
 from hourhand.cli.session import Session
+from hourhand.domain.times import rfc3339
 
 if TYPE_CHECKING:
-    from hourhand.client import ClientError, Submitted
+    from hourhand.client import Submitted
 
 STDIN = "-"
+RECORD_SUFFIX = ".hourhand-run"
 BATCH_SECONDS = 300.0
-"""How long a batch of 500 may take: the local cloud simulates AWS, on a busy machine slowly. API
-Gateway answers within 30 s whatever is waited for."""
+"""Time limit of a batch: the local cloud may be slow. API Gateway answers within 30 s."""
 
-RUN_BYTES = 5
-"""Together with a line's number and text it is in a job's id, which is short where it can be."""
+MAX_AGE = timedelta(hours=24)
+"""The API remembers an ID for at least this long."""
 
 SHOWN_FAILURES = 10
-"""So many are told in the terminal, too; the file has all of them."""
-
 RECORD_SECONDS = 1.0
-"""How often it is noted how far the run is. Lines sent again are the same jobs, at some cost."""
+"""How often the record is written. Lines that are sent again are the same jobs."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileOptions:
-    """What to submit: ``file`` (``-``: stdin), with ``defaults`` for what its lines lack."""
+@dataclass(kw_only=True, slots=True)
+class Run:
+    """One submission of a file, ``begun_at``; ``source`` identifies the API and the file's state.
 
-    file: str
-    failed: Path | None
-    parallel: int
-    how: How | None
-    defaults: Mapping[str, Any]
+    Of the first ``lines`` nothing is left to do; ``accepted`` and ``refused`` count only these.
+    """
+
+    name: str
+    begun_at: str
+    source: list[str | int]
+    lines: int = 0
+    accepted: int = 0
+    refused: int = 0
 
 
-def submit_file(session: Session, options: FileOptions) -> int:
+class Record:
+    """The record beside a file of jobs."""
+
+    def __init__(self, jobs_file: Path) -> None:
+        """Read and write nothing yet."""
+        self.path = jobs_file.with_name(jobs_file.name + RECORD_SUFFIX)
+        self._jobs_file = jobs_file
+
+    def begin(self, endpoint: str, now: datetime) -> Run:
+        """Return the interrupted submission or a new one, and record it. Raises `CommandError`."""
+        status = self._jobs_file.stat()
+        source: list[str | int] = [endpoint, status.st_size, status.st_mtime_ns]
+        try:
+            run = Run(**json.loads(self.path.read_text(encoding="utf-8")))
+            age = now - datetime.fromisoformat(run.begun_at)
+        except FileNotFoundError:
+            run, age = _new_run(source, now), timedelta(0)
+        except (OSError, ValueError, TypeError) as error:
+            message = f"{self.path} is not a record of a submission. Delete it."
+            raise CommandError(message, WRONG_USAGE) from error
+        if run.source != source or age > MAX_AGE:
+            raise CommandError(
+                f"A submission of {self._jobs_file.name} to {run.source[0]} was interrupted after "
+                f"{run.lines:,} lines. It cannot continue, because the file or the API is another "
+                f"one, or more than 24 hours have passed. To submit every line as a new job, "
+                f"delete {self.path}.",
+                WRONG_USAGE,
+            )
+        self.write(run)
+        return run
+
+    def write(self, run: Run) -> None:
+        """Replace the record atomically. Raises `CommandError`."""
+        beside = self.path.with_name(self.path.name + ".new")
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                json.dump(asdict(run), file)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        except OSError as error:
+            raise CommandError(
+                f"{self.path}, the record of the submission, cannot be written "
+                f"({error.strerror}). Copy the file of jobs to another folder, or use stdin."
+            ) from error
+
+
+def submit_file(session: Session, flags: FileFlags, defaults: Mapping[str, Any]) -> int:
     """Submit every line of a file; return 0 only if every one was accepted.
 
-    Raises `CommandError` and `typer.BadParameter` for what cannot be begun.
+    Raises `CommandError` and `typer.BadParameter` if the submission cannot start.
     """
+    file = flags.file or STDIN
     if session.connection.request_timeout == DEFAULT_SECONDS:
         session.connection = replace(session.connection, request_timeout=BATCH_SECONDS)
-    failures_path = _failures_path(options)
-    with _opened(options.file) as (source, total):
-        run, record, goes_on = _begun(session, options)
-        failures = FailuresFile(failures_path, after=run.lines if goes_on else None)
+    failed = flags.failed or Path("failed.ndjson" if file == STDIN else f"{file}.failed")
+    if failed.resolve() == Path(file).resolve():
+        raise typer.BadParameter("must not be the file of jobs itself", param_hint="--failed")
+    with _opened(file) as (source, total):
+        # Stdin or a pipe cannot be read a second time.
+        record = Record(Path(file)) if Path(file).is_file() else None
+        endpoint, now = session.client.endpoint, session.clock.now()
+        run = _new_run([], now) if record is None else record.begin(endpoint, now)
+        if run.lines:
+            done = f"{run.lines:,} lines are done"
+            session.remark(f"Continuing the interrupted submission: {done}.", "")
+        failures = FailuresFile(failed, is_continued=run.lines > 0)
         with closing(failures), session.meter("jobs", total) as meter:
-            sending = _Sending(session, options, run, record, failures, meter)
-            code = sending.send(source)
-        return sending.tell_end(code)
+            sending = _Sending(session, defaults, run, record, failures, meter)
+            sending.send(source, flags.parallel)
+        return sending.report()
 
 
-def _begun(session: Session, options: FileOptions) -> tuple[Run, RunRecord | None, bool]:
-    """Return the run, its record, and whether it goes on with one that broke off."""
-    name = secrets.token_hex(RUN_BYTES)
-    endpoint = session.client.endpoint
-    if not Path(options.file).is_file():
-        # Stdin, or a pipe: it cannot be read a second time.
-        return Run(name=name, at="", endpoint=endpoint, size=0, modified_ns=0), None, False
-    record = RunRecord(Path(options.file))
-    run = record.begin(name, endpoint, session.clock.now(), options.how)
-    if run.name != name:
-        far = f"{run.lines:,} lines are done" if run.lines else "every line is sent again"
-        session.remark(f"Going on with the submission that broke off: {far}.", "")
-    return run, record, run.name != name
-
-
-@dataclass
-class _Sent:
-    """A line whose job is under way; ``refused`` lines follow it, up to the line ``last``."""
-
-    line: Line
-    last: int
-    refused: int = 0
+def _new_run(source: list[str | int], now: datetime) -> Run:
+    return Run(name=secrets.token_hex(5), begun_at=rfc3339(now), source=source)
 
 
 @dataclass
 class _Sending:
-    """One run, as far as it is.
+    """One run of the command.
 
-    ``run`` counts what is settled, and nothing beyond the first line that is not: the command that
-    goes on counts that again. ``accepted`` and ``refused`` count what this command was told.
-    ``unsettled``: not every line is dealt with, so the run must be resumed. ``may_have_happened``:
-    some line may have been submitted though no answer said so.
+    ``open`` counts the lines that are neither accepted nor refused. A command that continues
+    starts at the first of them, so ``run`` counts the lines before it.
     """
 
     session: Session
-    options: FileOptions
+    defaults: Mapping[str, Any]
     run: Run
-    record: RunRecord | None
+    record: Record | None
     failures: FailuresFile
     meter: Meter
+    code: int = DONE
     accepted: int = 0
     refused: int = 0
-    unsettled: bool = False
+    open: int = 0
     may_have_happened: bool = False
-    open_lines: int = 0
     last_read: int = 0
-    _under_way: deque[_Sent] = field(default_factory=deque)
+    _in_flight: deque[tuple[Line, LineProblem | None]] = field(default_factory=deque)
     _recorded_at: float = 0.0
 
     def __post_init__(self) -> None:
-        """Remember what the commands before this one settled."""
-        self._before = self.run
+        """Count on from where an interrupted command stopped."""
+        self.accepted, self.refused = self.run.accepted, self.run.refused
 
-    @property
-    def done(self) -> int:
-        """How many lines this command was told the fate of."""
-        return self.accepted + self.refused
-
-    def send(self, source: BinaryIO) -> int:
-        """Send every line; return the exit code. What is under way at Ctrl-C is still told."""
-        lines = itertools.dropwhile(lambda line: line.number <= self.run.lines, read_lines(source))
-        stream = self.session.client.submit_each(self._jobs(lines), parallel=self.options.parallel)
+    def send(self, source: BinaryIO, parallel: int) -> None:
+        """Send every line. After a failure or Ctrl-C, wait for the requests in flight."""
+        done = self.run.lines
+        lines = itertools.dropwhile(lambda line: line.number <= done, read_lines(source))
+        stream = self.session.client.submit_each(self._jobs(lines), parallel=parallel)
         try:
-            code = self._note_each(stream)
+            self._settle_each(stream)
         except KeyboardInterrupt:
-            code = INTERRUPTED
-        if code != DONE:
-            self.unsettled = True
-            self._note_each(stream.stop())
-        self._write_record()
-        return code
+            self.code = INTERRUPTED
+        if self.code != DONE:
+            self._settle_each(stream.stop())
+        if self.record is not None:
+            self.record.write(self.run)
 
     def _jobs(self, lines: Iterable[Line]) -> Iterator[dict[str, Any]]:
         """Yield the jobs to send; the client reads a bounded number of them ahead."""
         for line in lines:
             self.last_read = line.number
+            job: dict[str, Any] = {}
+            problem = None
             try:
-                job = job_of(line, self.run.name, self.options.defaults)
-            except LineProblem as problem:
-                self._refuse(line, str(problem), text_of(line))
-                self._settle_in_turn(line)
-                continue
-            self._under_way.append(_Sent(line, line.number))
+                job = self._job(line)
+            except LineProblem as error:
+                # The client refuses an empty job in its turn, and does not send it.
+                problem = error
+            self._in_flight.append((line, problem))
             yield job
 
-    def _note_each(self, stream: Iterable[Submitted]) -> int:
-        """Note what became of each line; return why the first failed that is not the job's fault.
+    def _job(self, line: Line) -> dict[str, Any]:
+        return job_of(line, self.run.name, self.defaults)
 
-        What is true of one job is then true of all: the API is not reached, or not allowed.
-        """
+    def _settle_each(self, stream: Iterable[Submitted]) -> None:
+        """Note the result of each line, in order, until the first failure of the API itself."""
         for submitted in stream:
-            sent = self._under_way.popleft()
-            line = sent.line
-            error = submitted.error
+            line, problem = self._in_flight.popleft()
+            if problem is None and submitted.error is not None and not _is_refusal(submitted):
+                self._leave_open(line, submitted.error)
+                if self.code == DONE:
+                    self.code = exit_code_of(submitted.error) or FAILED
+                    return
+                continue
+            error = problem or submitted.error
             if error is None:
-                self._accept(sent, submitted)
-            elif _is_refusal(submitted):
-                job = job_of(line, self.run.name, self.options.defaults)
-                self._refuse(line, told_in_a_line(error), job)
-                self._settle(sent, refused=1)
-            else:
-                self._leave_open(line, error)
-                if not self.unsettled:
-                    return exit_code_of(error) or FAILED
-        return DONE
+                self.accepted += 1
+                if self.session.is_json and submitted.job is not None:
+                    self.session.print_json(submitted.job.raw)
+            elif self.record is None or not self.open:
+                # Behind an open line, a command that continues reports it.
+                self._refuse(line, error)
+            if not self.open:
+                self.run.lines = line.number
+                self.run.accepted, self.run.refused = self.accepted, self.refused
+            self._show_progress(line)
 
-    def _accept(self, sent: _Sent, submitted: Submitted) -> None:
-        if self.session.is_json and submitted.job is not None:
-            self.session.print_json(submitted.job.raw)
-        self.accepted += 1
-        self._settle(sent, accepted=1)
-
-    def _refuse(self, line: Line, reason: str, job: Mapping[str, Any] | str) -> None:
-        self.failures.add(line.number, reason, job)
+    def _refuse(self, line: Line, error: Exception) -> None:
+        self._keep(line, error)
         if self.refused < SHOWN_FAILURES:
-            self.session.remark(f"line {line.number}: {reason}", "red")
+            self.session.remark(f"line {line.number}: {one_line(error)}", "red")
         self.refused += 1
-        self.meter.show(self.done, self.refused, line.end)
 
-    def _leave_open(self, line: Line, error: ClientError) -> None:
-        """Say why a line is not settled; without a record, keep it for another try."""
-        self.may_have_happened = self.may_have_happened or error.may_have_happened
-        reason = told_in_a_line(error)
-        if not self.unsettled:
-            self.session.remark(f"line {line.number}: {reason}", "red")
+    def _leave_open(self, line: Line, error: Exception) -> None:
+        self.may_have_happened |= getattr(error, "may_have_happened", False)
+        if self.code == DONE:
+            self.session.remark(f"line {line.number}: {one_line(error)}", "red")
+        self.open += 1
         if self.record is None:
-            self.open_lines += 1
-            job = job_of(line, self.run.name, self.options.defaults)
-            self.failures.add(line.number, reason, job)
+            self._keep(line, error)
 
-    def _settle_in_turn(self, line: Line) -> None:
-        """Note that a line that never was a job is dealt with, once all before it are."""
-        if self._under_way:
-            self._under_way[-1].last = line.number
-            self._under_way[-1].refused += 1
-        else:
-            self._settle(_Sent(line, line.number), refused=1)
+    def _keep(self, line: Line, error: Exception) -> None:
+        job = None if isinstance(error, LineProblem) else self._job(line)
+        self.failures.add(line, one_line(error), job)
 
-    def _settle(self, sent: _Sent, *, accepted: int = 0, refused: int = 0) -> None:
-        """Note that nothing is left to do for a line, nor for any before it."""
-        if not self.unsettled:
-            self.run = replace(
-                self.run,
-                lines=sent.last,
-                accepted=self.run.accepted + accepted,
-                refused=self.run.refused + refused + sent.refused,
-            )
-        self.meter.show(self.done, self.refused, sent.line.end)
-        if self.meter.seconds - self._recorded_at >= RECORD_SECONDS:
+    def _show_progress(self, line: Line) -> None:
+        self.meter.show(self.accepted + self.refused, self.refused, line.end)
+        if self.record is not None and self.meter.seconds - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = self.meter.seconds
-            self._write_record()
-
-    def _write_record(self) -> None:
-        if self.record is not None:
             self.record.write(self.run)
 
-    def tell_end(self, code: int) -> int:
-        """Say what came of it, and return the exit code."""
-        seconds = self.meter.seconds
-        accepted = self._before.accepted + self.accepted
-        refused = self._before.refused + self.refused
-        rate = f"{self.done / seconds:,.0f} a second" if seconds > 0 else "at once"
-        told = Text(
-            f"{accepted:,} jobs accepted, {refused:,} refused, in {duration(seconds)} ({rate})."
-        )
-        (self.session.err if self.session.is_json else self.session.out).print(told)
-        if refused:
-            self.session.remark(f"What was refused is in {self.failures.path}, to be mended.", "")
-        is_nothing_begun = not accepted and not self.may_have_happened
-        if self.record is not None and (code == DONE or is_nothing_begun):
-            self.record.remove()
-        if code == DONE:
-            return FAILED if refused else DONE
-        again = "The same command goes on with the rest, and submits nothing twice."
+    def report(self) -> int:
+        """Print the result, and return the exit code."""
+        counts = f"{self.accepted:,} jobs accepted, {self.refused:,} rejected"
+        summary = Text(f"{counts}, in {duration(self.meter.seconds)}.")
+        (self.session.err if self.session.is_json else self.session.out).print(summary)
+        kept = self.failures.path
+        if self.refused:
+            self.session.remark(f"{kept} has the rejected lines. Correct and submit it.", "")
+        is_untouched = not self.accepted and not self.may_have_happened
+        if self.record is not None and (self.code == DONE or is_untouched):
+            self.record.path.unlink(missing_ok=True)
+        if self.code == DONE:
+            return FAILED if self.refused else DONE
+        rest = "Run the same command again to continue. Nothing is submitted twice."
         if self.record is None:
-            again = f"{self.last_read:,} lines were read."
-        if self.open_lines:
-            again += (
-                f" {self.open_lines:,} of them are not known to be submitted: "
-                f"{self.failures.path} has them, and none is ever submitted twice."
-            )
-        self.session.remark(f"It did not come to its end. {again}", "")
-        return code
+            rest = f"{self.last_read:,} lines were read."
+            if self.open:
+                rest += f" {self.open:,} of them may not be submitted: submit {kept} to be sure."
+        self.session.remark(f"The submission is incomplete. {rest}", "")
+        return self.code
 
 
 def _is_refusal(submitted: Submitted) -> bool:
-    """Whether it is about this job alone, so that the next one may fare better."""
+    """Whether the API refused this job alone, so that the next one may be accepted."""
     from hourhand import client
 
     kinds = (client.Invalid, client.Conflict, client.TooLarge, client.NotFound)
@@ -266,22 +285,14 @@ def _is_refusal(submitted: Submitted) -> bool:
 
 @contextmanager
 def _opened(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
-    """Yield where the lines come from, and how many bytes there are, if that is known."""
+    """Yield the source of the lines, and its size in bytes if that is known."""
     if file == STDIN:
         yield sys.stdin.buffer, None
         return
     try:
-        source = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening may be refused)
+        source = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening may fail)
     except OSError as error:
         raise typer.BadParameter(f"cannot be read: {error}", param_hint="--file") from None
     with source:
         # A pipe by a name, as <(...) is, has no size.
         yield source, os.fstat(source.fileno()).st_size or None
-
-
-def _failures_path(options: FileOptions) -> Path:
-    if options.failed is None:
-        return Path("failed.ndjson" if options.file == STDIN else f"{options.file}.failed")
-    if options.failed.resolve() == Path(options.file).resolve():
-        raise typer.BadParameter("must not be the file of jobs itself", param_hint="--failed")
-    return options.failed

@@ -1,4 +1,4 @@
-"""``hourhand jobs watch``: follow one job to its end."""
+"""``hourhand jobs watch``: follow one job until it ends."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from hourhand.cli.exits import DONE, FAILED, TIMED_OUT, CommandError
 from hourhand.cli.jobs.listing import STYLES, status_text
+from hourhand.cli.jobs.showing import show_changed
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.session import Session
@@ -28,7 +29,7 @@ LONGEST_PAUSE_SECONDS = 2.0
 PAUSE_GROWS = 1.3
 FAR = timedelta(minutes=1)
 FAR_PAUSE_SECONDS = 5.0
-"""A job that is due in an hour need not be asked for each second; but somebody may run it now."""
+"""How often to look at a job that is due later than `FAR`: a user may make it due now."""
 
 BAR_WIDTH = 30
 _KIND_WIDTH, _STATUS_WIDTH = 17, 9
@@ -37,19 +38,19 @@ _CONTENTS = frozenset({"payload", "result"})
 
 @dataclass(slots=True)
 class _Followed:
-    """What was told of the job so far."""
+    """What was printed of the job so far."""
 
     known: set[tuple[Any, ...]] = field(default_factory=set)
     state: tuple[Any, ...] | None = None
 
     def changed(self, job: Job) -> bool:
-        """Note how the job is; return whether it was otherwise before."""
+        """Return whether the job has changed since the last call."""
         state = (job.status, job.attempt, job.due_at, job.cancel_requested_at, job.progress)
         before, self.state = self.state, state
         return before != state
 
     def new_events(self, events: Sequence[Event]) -> Iterator[Event]:
-        """Yield the events that were not told yet."""
+        """Yield the events that were not printed yet."""
         for event in events:
             key = (event.at, event.kind, event.attempt, event.actor)
             if key not in self.known:
@@ -58,9 +59,9 @@ class _Followed:
 
 
 def follow(session: Session, job_id: str, timeout_seconds: float | None) -> int:
-    """Tell what happens to a job until it ends; return 0 only if it succeeded.
+    """Print what happens to a job until it ends; return 0 only if it succeeded.
 
-    Raises `CommandError` if it has not ended in time, and what the client raises.
+    Raises `CommandError` if it does not end in time, and the client's errors.
     """
     ends_at = None if timeout_seconds is None else session.clock.monotonic() + timeout_seconds
     followed, pause = _Followed(), FIRST_PAUSE_SECONDS
@@ -69,7 +70,7 @@ def follow(session: Session, job_id: str, timeout_seconds: float | None) -> int:
             job = session.client.get(job_id)
             if followed.changed(job):
                 pause = FIRST_PAUSE_SECONDS
-                _tell(session, job, followed)
+                _print_changes(session, job, followed)
             if job.is_final:
                 break
             _must_have_time(session, job, ends_at)
@@ -78,13 +79,22 @@ def follow(session: Session, job_id: str, timeout_seconds: float | None) -> int:
             session.clock.sleep(_pause(job, session, pause, ends_at))
             pause = min(pause * PAUSE_GROWS, LONGEST_PAUSE_SECONDS)
         live.update(Text(""), refresh=session.out.is_terminal)
-    _tell_end(session, job)
+    _print_end(session, job)
     return DONE if job.status == "SUCCEEDED" else FAILED
+
+
+def show_new(session: Session, job: Job, did: str, *, is_followed: bool) -> int:
+    """Print a job that was created, or follow it until it ends; return the exit code."""
+    if not is_followed:
+        show_changed(session, job, did)
+        return DONE
+    session.remark(f"Job {job.id}", "")
+    return follow(session, job.id, None)
 
 
 def _must_have_time(session: Session, job: Job, ends_at: float | None) -> None:
     if ends_at is not None and session.clock.monotonic() >= ends_at:
-        raise CommandError(f"{job.id} did not end in time: it is {job.status}.", TIMED_OUT)
+        raise CommandError(f"{job.id} did not end in time. It is {job.status}.", TIMED_OUT)
 
 
 def _pause(job: Job, session: Session, pause: float, ends_at: float | None) -> float:
@@ -96,7 +106,7 @@ def _pause(job: Job, session: Session, pause: float, ends_at: float | None) -> f
     return max(0.0, min(pause, ends_at - session.clock.monotonic()))
 
 
-def _tell(session: Session, job: Job, followed: _Followed) -> None:
+def _print_changes(session: Session, job: Job, followed: _Followed) -> None:
     if session.is_json:
         if not job.is_final:
             session.print_json({k: v for k, v in job.raw.items() if k not in _CONTENTS})
@@ -119,36 +129,38 @@ def _event_line(event: Event, times: Times) -> Text:
 
 
 def _now(job: Job, times: Times) -> RenderableType:
-    """Return the last line on a terminal: how it is now."""
+    """Return the last line on a terminal: the state at this moment."""
     if job.status != "RUNNING":
         due = times.relative(job.due_at or job.run_at)
-        return Text.assemble(status_text(job.status), f", due {due}; Ctrl-C ends this, not the job")
+        return Text.assemble(
+            status_text(job.status), f", due {due}. Ctrl-C stops watching, not the job."
+        )
     running = "" if job.started_at is None else f" for {duration(times.now - job.started_at)}"
-    told = Text.assemble(status_text(job.status), f"{running} ")
+    state = Text.assemble(status_text(job.status), f"{running} ")
     progress = job.progress
     if progress is None:
-        return told
+        return state
     grid = Table.grid(padding=(0, 1, 0, 0))
     if not progress.total:
-        grid.add_row(told, cell(f"{progress.done:g} done {progress.message or ''}"))
+        grid.add_row(state, cell(f"{progress.done:g} done {progress.message or ''}"))
         return grid
     share = min(progress.done / progress.total, 1.0)
     bar = ProgressBar(total=1.0, completed=share, width=BAR_WIDTH)
     far = f"{progress.done:g} of {progress.total:g} {progress.message or ''}"
-    grid.add_row(told, bar, f"{share:.0%}", cell(far))
+    grid.add_row(state, bar, f"{share:.0%}", cell(far))
     return grid
 
 
-def _tell_end(session: Session, job: Job) -> None:
+def _print_end(session: Session, job: Job) -> None:
     if session.is_json:
         session.print_json(job.raw)
         return
     tries = "1 attempt" if job.attempt == 1 else f"{job.attempt} attempts"
-    late = "" if job.lateness_ms is None else f", begun {duration(job.lateness_ms / 1000)} late"
+    late = "" if job.lateness_ms is None else f", started {duration(job.lateness_ms / 1000)} late"
     ended = f" after {tries}{late}"
     session.print(Text.assemble(cell(job.id), " ", status_text(job.status), ended))
     if job.status == "SUCCEEDED" and job.result is not None:
         session.print_text(json.dumps(job.result, ensure_ascii=False, default=dict))
     if job.error is not None and job.status != "SUCCEEDED":
         session.print_text(f"{job.error.type}: {job.error.message}", "red")
-        session.remark(f"`hourhand jobs show {job.id}` tells where it was raised.")
+        session.remark(f"`hourhand jobs show {job.id}` shows the traceback.")

@@ -1,9 +1,9 @@
-"""``hourhand jobs list``: a table of jobs, once or again and again."""
+"""``hourhand jobs list``: a table of jobs."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hourhand.client import JobSummary
 
 LARGEST_PAGE = 200
-ROWS_A_TABLE = 200
-"""A table is as wide as its widest row; of very many rows nobody waits for the last."""
 
 STYLES = {
     "PENDING": "blue",
@@ -48,39 +46,25 @@ COLUMNS = (
 
 
 def list_found(session: Session, filters: Filters, limit: int | None) -> None:
-    """Print what is found, as it comes, and say where there is more than ``limit``."""
+    """Print the jobs that match, as they arrive, and say if there are more than ``limit``."""
     found = _found(session, filters, None if limit is None else limit + 1)
-    shown = itertools.islice(found, limit)
-    count = 0
-    for jobs in iter(lambda: list(itertools.islice(shown, ROWS_A_TABLE)), []):
-        count += len(jobs)
-        if session.is_json:
-            for job in jobs:
-                session.print_json(job.raw)
-        else:
-            session.print(_table(session, jobs))
-    if not count and not session.is_json:
-        session.remark("No job is found.")
-    elif next(found, None) is not None:
-        session.remark(f"These are the newest {count}; --limit N or --all tells more.")
+    session.print_list(
+        found, limit, partial(_table, session), none="No job matches.", first="newest"
+    )
 
 
 def watch_found(session: Session, filters: Filters, limit: int, every_seconds: float) -> None:
-    """Print what is found again and again."""
+    """Print the jobs that match again and again."""
 
     def look() -> Sequence[RenderableType]:
         jobs = list(_found(session, filters, limit))
-        if not session.is_json:
-            return [_table(session, jobs)]
-        for job in jobs:
-            session.print_json(job.raw)
-        return []
+        return session.page(jobs, partial(_table, session))
 
     session.watch(every_seconds, look)
 
 
 def status_text(status: str) -> Text:
-    """Return a state in its colour."""
+    """Return a job's state in its colour."""
     return cell(status, STYLES.get(status, ""))
 
 
@@ -92,15 +76,7 @@ def _found(session: Session, filters: Filters, limit: int | None) -> Iterator[Jo
 
 def _table(session: Session, jobs: Sequence[JobSummary]) -> RenderableType:
     times = session.times
-    rows = [_row(job, times) for job in jobs]
-    # A column that tells nothing of any job takes room from those that do.
-    told = [
-        number
-        for number, column in enumerate(COLUMNS)
-        if not column.rank or any(str(row[number]) not in {"", NOTHING} for row in rows)
-    ]
-    columns = [COLUMNS[number] for number in told]
-    return session.table(columns, ([row[number] for number in told] for row in rows))
+    return session.table(COLUMNS, [_row(job, times) for job in jobs], without_empty=True)
 
 
 def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
@@ -119,11 +95,11 @@ def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
 
 
 def _when(job: JobSummary, times: Times) -> str:
-    """Return the time that matters in the job's state: of its end, its start or its due time."""
+    """Return the time that matters in the job's state: its end, its start or its due time."""
     if job.is_final:
         return f"ended {times.short(job.finished_at)}"
     if job.status == "RUNNING":
-        return f"began {times.short(job.started_at)}"
+        return f"started {times.short(job.started_at)}"
     return f"due {times.short(job.due_at or job.run_at)}"
 
 

@@ -1,4 +1,4 @@
-"""``hourhand jobs show`` and ``events``: all that is to say of one job."""
+"""``hourhand jobs show`` and ``events``: one job with all its fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ATTEMPT_COLUMNS = (
     Column("TRY", is_number=True),
     Column("OUTCOME"),
-    Column("BEGAN"),
+    Column("STARTED"),
     Column("TOOK", rank=2),
     Column("WORKER", rank=3, is_flexible=True),
     Column("ERROR", is_flexible=True),
@@ -54,7 +54,7 @@ def show(session: Session, job: Job) -> None:
 
 
 def show_changed(session: Session, job: Job, did: str) -> None:
-    """Print one line of what became of a job, or all of it as JSON."""
+    """Print one line about a job that changed, or the whole job as JSON."""
     if session.is_json:
         session.print_json(job.raw)
         return
@@ -66,7 +66,7 @@ def show_changed(session: Session, job: Job, did: str) -> None:
 
 
 def show_events(session: Session, job_id: str) -> None:
-    """Print a job's history, the oldest first."""
+    """Print a job's events, oldest first."""
     events = session.client.events(job_id)
     if session.is_json:
         for event in events:
@@ -96,8 +96,8 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "priority", job.priority
     yield from _moments(job, times)
     yield "attempts", f"{job.attempt} of {job.retry.max_attempts}, {_retry(job)}"
-    yield "time limit", f"{duration(job.timeout_seconds)} an attempt"
-    yield "if its worker is lost", "tried again" if job.on_lost == "retry" else "not tried again"
+    yield "time limit", f"{duration(job.timeout_seconds)} per attempt"
+    yield "if its worker is lost", "runs again" if job.on_lost == "retry" else "ends DEAD"
     for name, value in (
         ("schedule", job.schedule_id),
         ("tenant", job.tenant),
@@ -113,24 +113,24 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
 
 
 def _status(job: Job, times: Times) -> Text:
-    told = status_text(job.status)
+    text = status_text(job.status)
     if job.lease is not None:
         until = times.relative(job.lease.expires_at)
-        told.append_text(cell(f", run by {job.lease.owner}, its lease ends {until}"))
+        text.append_text(cell(f", worker {job.lease.owner}, lease ends {until}"))
     if job.cancel_requested_at is not None and not job.is_final:
-        told.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
-    told.no_wrap, told.overflow = False, "fold"
-    return told
+        text.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
+    text.no_wrap, text.overflow = False, "fold"
+    return text
 
 
 def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
     moments: tuple[tuple[str, datetime | None], ...] = (
-        ("nominal time", job.occurrence),
-        ("to be run", job.run_at),
+        ("scheduled time", job.occurrence),
+        ("run at", job.run_at),
         ("due", job.due_at if job.due_at != job.run_at else None),
         ("created", job.created_at),
         ("message sent", job.enqueued_at),
-        ("began", job.started_at),
+        ("started", job.started_at),
         ("ended", job.finished_at),
         ("expires", job.expires_at),
     )
@@ -146,7 +146,7 @@ def _retry(job: Job) -> str:
     if retry.base_seconds is None or retry.max_delay_seconds is None:
         return ""
     base, longest = duration(retry.base_seconds), duration(retry.max_delay_seconds)
-    # A fixed one does not grow, so it has no range.
+    # A fixed delay does not grow, so it has no range.
     delays = f"of {base}" if retry.backoff == "fixed" else f"from {base} to {longest}"
     return f"{retry.backoff} backoff {delays}, {retry.jitter} jitter"
 
@@ -170,16 +170,16 @@ def _attempt_row(attempt: Attempt, times: Times) -> tuple[Text | str, ...]:
 def _print_content(session: Session, job: Job, name: str, value: Any) -> None:
     session.print("", Text(name, "bold"))
     if name in job.damaged:
-        session.print(Text("  not shown: what is stored is not JSON", "dim"))
+        session.print(Text("  not shown: the stored value is not JSON", "dim"))
         return
     if name in job.omitted:
-        session.print(Text("  not told: it is too large for an answer, or kept no more", "dim"))
+        session.print(Text("  not shown: too large for an answer, or no longer kept", "dim"))
         return
     session.print_text(_indented(json.dumps(value, indent=2, ensure_ascii=False, default=dict)))
 
 
 def _print_error(session: Session, error: JobFailure) -> None:
-    ahead = "" if error.retryable else "  not to be tried again"
+    ahead = "" if error.retryable else "  not retryable"
     session.print("", Text.assemble(("error", "bold"), (ahead, "dim")))
     session.print_text(_indented(f"{error.type}: {error.message}"), "red")
     if error.traceback:

@@ -1,1 +1,1 @@
-"""How the command tells things: texts made harmless, times, tables, JSON lines, progress."""
+"""The output of the command: harmless texts, times, tables, progress."""

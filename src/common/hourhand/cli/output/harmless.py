@@ -1,8 +1,8 @@
 """Text of others, made harmless for a terminal.
 
-Payloads, errors, ids and notes come from whoever may submit a job. A terminal obeys escape
-sequences: they clear the screen, set its title, and can hide one text under another. Nothing that
-the API says is printed but through here.
+Everyone who may submit a job can write payloads, errors, IDs and notes. A terminal obeys escape
+sequences: they clear the screen, set its title, and can hide one text under another. So every text
+from the API passes through this module before it is printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 def harmless(text: object) -> str:
-    """Return ``text`` on one line, with all that a terminal would obey written as escapes."""
+    """Return ``text`` on one line, with escapes for everything that a terminal would obey."""
     return _SUSPECT.sub(_shown, str(text))
 
 

@@ -1,4 +1,4 @@
-"""How far bulk work is: a bar on a terminal, else a line every now and then. Always on stderr."""
+"""The progress of bulk work, on stderr: a bar on a terminal, else a line every 10 s."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 REDRAW_SECONDS = 0.2
 PLAIN_SECONDS = 10.0
-"""How often progress is told where there is no terminal to redraw."""
+"""How often progress is printed without a terminal."""
 
 
 class Meter:
-    """Tells how far something is, between ``with`` and its end.
+    """Shows progress inside its ``with`` block.
 
     ``things``: what is counted, such as ``jobs``. ``total``: how much there is to do, in any unit
-    (such as the bytes of a file), or ``None`` where nobody knows.
+    (such as the bytes of a file), or ``None`` if that is unknown.
     """
 
     def __init__(self, console: Console, clock: Clock, things: str, total: float | None) -> None:
@@ -64,17 +64,17 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """The time since the start."""
         return self._clock.monotonic() - self._began_at
 
     def show(self, count: int, failed: int, position: float) -> None:
-        """Note how many are done, how many of them failed, and how far of the total that is.
+        """Set how many are done, how many of them failed, and the position in the total.
 
-        It may be called for each thing: it draws no more often than anybody can see.
+        It may be called for each thing: it limits how often it draws.
         """
         self._count, self._failed, self._position = count, failed, position
         if self._first_position is None:
-            # What was done before this began tells nothing of how fast it goes.
+            # Earlier work says nothing about the present rate.
             self._first_position = position
             self._bar.reset(self._task, completed=int(position), told="")
         since = self._clock.monotonic() - self._told_at

@@ -1,4 +1,4 @@
-"""Tables that fit: on a narrow terminal texts are shortened and then columns left out."""
+"""Tables that fit the terminal: a narrow one shortens texts, then leaves out columns."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from rich.table import Table
 from rich.text import Text
 
 from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.times import NOTHING
 
 GAP = 2
 SHORTENED = 14
-"""How far a column that may be shortened is, before another is left out."""
+"""Width to which a flexible column shrinks before another column is left out."""
 
 UNBROKEN = 21
-"""Up to how long what is to be whole keeps its line, however narrow the terminal: ids of ours."""
+"""Width up to which a whole column is never broken into lines: that of an ID of Hourhand."""
 
 PIPE_WIDTH = 100_000
-"""What is not read by a person on a screen is neither shortened nor left out."""
+"""In a pipe nothing is shortened or left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table.
 
-    ``rank``: the highest is left out first where the terminal is narrow, 0 never. A column that
-    ``is_flexible`` may be shortened; a ``is_whole`` one is broken into lines rather than that.
+    ``rank``: a narrow terminal leaves out the highest first, and 0 never. A column that
+    ``is_flexible`` may be shortened; one that ``is_whole`` is broken into lines instead.
     """
 
     name: str
@@ -39,9 +40,25 @@ class Column:
 
 
 def make_table(
-    console: Console, columns: Sequence[Column], rows: Iterable[Sequence[Text | str]]
+    console: Console,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Text | str]],
+    *,
+    without_empty: bool = False,
 ) -> Table:
-    """Return a table of ``rows`` that fits ``console``; texts in it are harmless."""
+    """Return a table of ``rows`` that fits ``console``; texts in it are harmless.
+
+    ``without_empty`` leaves out the columns of a rank in which no row has a value.
+    """
+    rows = list(rows)
+    if without_empty:
+        kept = [
+            number
+            for number, column in enumerate(columns)
+            if not column.rank or any(str(row[number]) not in {"", NOTHING} for row in rows)
+        ]
+        columns = [columns[number] for number in kept]
+        rows = [[row[number] for number in kept] for row in rows]
     cells = [list(map(_cell, columns, row)) for row in rows]
     widths = [
         max([len(column.name), *(cell_len(row[number].plain) for row in cells)])
@@ -65,7 +82,7 @@ def make_table(
 
 
 def facts(rows: Iterable[tuple[str, Text | str]]) -> Table:
-    """Return a grid of names and what is to say of each; long texts go on below themselves."""
+    """Return a grid of names and values; long values continue on the next line."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -92,7 +109,7 @@ def _least(column: Column, width: int) -> int:
 
 
 def _broken(width: int, room: int) -> int:
-    """Return how wide a whole column is: where room is lacking (below 0), it gives it."""
+    """Return the width of a whole column: it shrinks by the room that is missing (below 0)."""
     return max(width + min(room, 0), min(width, UNBROKEN))
 
 

@@ -1,4 +1,4 @@
-"""Times as people read them: how far away, and when, where they live."""
+"""Formats times for people: relative to now, or absolute in a time zone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 _SECONDS_IN = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 NOW_SECONDS = 0.5
-"""What is nearer than this is now."""
+"""A time nearer than this is shown as now."""
 
 WHOLE_FROM_SECONDS = 10
 NOTHING = "-"
@@ -15,9 +15,9 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Tells times as of ``now``, in ``zone`` (``None``: where this machine is).
+    """Formats times as of ``now``, in ``zone`` (``None``: that of this machine).
 
-    ``is_absolute``: tables tell when something is instead of how far away it is.
+    ``is_absolute``: tables show absolute times.
     """
 
     now: datetime
@@ -31,13 +31,13 @@ class Times:
         return self.absolute(instant) if self.is_absolute else self.relative(instant)
 
     def full(self, instant: datetime | None) -> str:
-        """Return a time with all that is to say of it: when, and how far away that is."""
+        """Return a time, absolute and relative."""
         if instant is None:
             return NOTHING
         return f"{self.absolute(instant)} ({self.relative(instant)})"
 
     def relative(self, instant: datetime) -> str:
-        """Return how far away a time is, such as ``in 3 min`` or ``2.5 h ago``."""
+        """Return a time relative to now, such as ``in 3 min`` or ``2.5 h ago``."""
         away = instant - self.now
         if abs(away.total_seconds()) < NOW_SECONDS:
             return "now"
@@ -45,7 +45,7 @@ class Times:
         return f"in {length}" if away > timedelta(0) else f"{length} ago"
 
     def absolute(self, instant: datetime) -> str:
-        """Return when a time is, to the second, with its zone's name."""
+        """Return a time to the second, with the name of its zone."""
         local = instant.astimezone(self.zone)
         zone = "Z" if self.zone is UTC else f" {local.tzname()}"
         return f"{local:%Y-%m-%d %H:%M:%S}{zone}"

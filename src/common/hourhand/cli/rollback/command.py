@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, WRONG_USAGE, CommandError
-from hourhand.cli.options import EndpointOption, ProfileOption, RegionOption, StackOption
+from hourhand.cli.options import (
+    EndpointOption,
+    ProfileOption,
+    RegionOption,
+    StackOption,
+    YesOption,
+)
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -42,16 +48,22 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="VERSION",
-        help="The deployment to move to, by its id or the beginning of it, as --list prints it; "
-        "without it, the one before the newest.",
+        help="ID of the deployment to move to, or its first digits, as --list shows it. Default: "
+        "the deployment before the newest.",
     ),
 ]
 ListOption = Annotated[
-    bool, typer.Option("--list", help="Only list the deployments that can be moved to.")
+    bool,
+    typer.Option(
+        "--list",
+        envvar="HOURHAND_ROLLBACK_LIST",
+        show_envvar=False,
+        help="Only list the available deployments.",
+    ),
 ]
 PruneOption = Annotated[
     bool,
-    typer.Option("--prune", help="Delete the versions of old deployments; move no alias."),
+    typer.Option("--prune", help="Delete the versions of old deployments, instead of a rollback."),
 ]
 KeepOption = Annotated[
     int,
@@ -59,19 +71,18 @@ KeepOption = Annotated[
         "--keep",
         metavar="N",
         min=LEAST_KEPT_DEPLOYMENTS,
-        help="With --prune: how many of the newest deployments stay.",
+        help="With --prune: number of newest deployments to keep.",
     ),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 @verb(
     example="hourhand rollback --stack hourhand-prod",
     codes={
-        FAILED: "AWS refused a call, or not all aliases were moved: run it again",
+        FAILED: "AWS refused a call, or some aliases were not moved: run it again",
         WRONG_USAGE: "wrong usage",
-        NOT_FOUND: "there is no such stack or version",
-        REFUSED: "there is nothing to go back to, or a deployment is running",
+        NOT_FOUND: "no such stack or deployment",
+        REFUSED: "no earlier deployment, or a deployment is running",
     },
     asks_api=False,
 )
@@ -87,19 +98,19 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     profile: ProfileOption = None,
     endpoint: EndpointOption = None,
 ) -> int:
-    """Go back to the functions' versions of an earlier deployment.
+    """Return to the functions' code and environment of an earlier deployment.
 
-    Every deployment publishes a version of each function, and old versions stay. This command
-    moves the alias of all three functions to the versions that one deployment published, within
-    seconds: code and environment go back together. It prints what it will do and asks first. Jobs
-    that run now finish on their version. Running it twice moves back only once.
+    Every deployment publishes a version of each function, and old versions are kept. This command
+    moves the alias of all three functions to the versions of one deployment, within seconds. It
+    prints the changes and asks first. Running jobs finish on their present version. A second run
+    of the same command changes nothing.
 
-    Tables, queues, roles and the other settings of the stack stay as they are. Older code leaves
-    alone what newer code wrote (docs/upgrading.md). The next deployment that changes a function
-    moves the aliases forward again; so does --to with the newest deployment.
+    Tables, queues, roles and the other settings of the stack do not change. Older code does not
+    touch what newer code wrote (see docs/upgrading.md). To move forward again, use --to with the
+    newest deployment, or deploy a change of a function.
     """
     if show + prune + (to is not None) > 1:
-        raise typer.BadParameter("give one of --to, --list and --prune")
+        raise typer.BadParameter("give only one of --to, --list and --prune")
     from hourhand.cli.doctor.asking import open_aws
     from hourhand.cli.doctor.findings import NotSeen
     from hourhand.cli.versions import read_installed
@@ -113,7 +124,7 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         if show:
             return _list(session, stack, installed)
         if not is_settled:
-            message = f"A deployment of {stack} is running. Wait until it has ended."
+            message = f"A deployment of {stack} is running. Wait until it ends."
             raise CommandError(message, REFUSED)
         if prune:
             return _prune(session, aws, deployment, installed, keep, is_sure=yes)
@@ -168,7 +179,7 @@ def _list(session: Session, stack: str, installed: Installed) -> int:
     if not session.is_json:
         session.print_table(COLUMNS, rows)
         if not published:
-            session.remark(f"{stack} keeps no deployment that could be moved to.")
+            session.remark(f"{stack} has no earlier deployment.")
     return DONE
 
 
@@ -190,8 +201,8 @@ def _go(
     if not moves:
         if not session.is_json:
             session.print_text(
-                f"Nothing to do: {stack} is at deployment {target.deployment} already. Name an "
-                "earlier one by --to; --list shows them."
+                f"Nothing to do: {stack} is already at deployment {target.deployment}. For an "
+                "earlier one use --to; --list shows them."
             )
         return _report(session, stack, target, Moved(done=()))
     for line in _intent(session, stack, target, moves):
@@ -211,8 +222,8 @@ def _intent(
     for move in moves:
         yield f"  {move.function}: version {move.old} -> {move.new}"
     yield (
-        "Jobs that run now finish on their version. Tables, queues, roles and the other settings "
-        "of the stack stay as they are."
+        "Running jobs finish on their present version. Tables, queues, roles and the other "
+        "settings of the stack do not change."
     )
 
 
@@ -234,15 +245,15 @@ def _report(session: Session, stack: str, target: Published, moved: Moved) -> in
         left = ", ".join(move.function for move in moved.left)
         session.remark(
             f"Not moved: {left}. {moved.reason}\n"
-            "Both versions work on the same tables, so nothing is lost. Run it again: "
+            "Both versions work with the same tables, so nothing is lost. Run this again: "
             f"hourhand rollback --stack {stack} --to {target.deployment}",
             style="bold red",
         )
         return FAILED
     if moved.done and not session.is_json:
         session.remark(
-            "The next deployment that changes a function moves the aliases forward again. To do so "
-            "now, name the newest deployment by --to."
+            "The next deployment that changes a function moves the aliases forward again. To move "
+            "them now, use --to with the newest deployment."
         )
     return DONE
 
@@ -282,7 +293,7 @@ def _report_pruned(session: Session, pruned: Pruned) -> int:
     for refusal in pruned.refused:
         session.remark(f"Not deleted: {refusal}", style="bold red")
     if pruned.more:
-        session.remark(f"{pruned.more} more are old enough: run it again.")
+        session.remark(f"{pruned.more} more can be deleted: run the command again.")
     return FAILED if pruned.refused else DONE
 
 

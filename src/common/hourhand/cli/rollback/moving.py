@@ -71,8 +71,8 @@ def _move(aws: Aws, deployment: Deployment, target: Published, move: Move) -> No
             raise
         raise NotSeen(
             Status.FAILED,
-            f"the alias of {move.function} was changed meanwhile, and is at version {found.number}",
-            "See by --list what was deployed.",
+            f"another process moved the alias of {move.function} to version {found.number}",
+            "Use --list to see what was deployed.",
         ) from hindrance
 
 

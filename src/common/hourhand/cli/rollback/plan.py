@@ -39,17 +39,15 @@ def target_of(installed: Installed, wanted: str | None) -> Published:
         return _named(published, wanted)
     if not published:
         raise CommandError(
-            "No deployment that is kept has a version of each function. Deploy the version that "
-            "you want.",
+            "No deployment has kept a version of each function. Deploy the version that you want.",
             REFUSED,
         )
     live = installed.live
     unknown = [name for name in FUNCTIONS if live[name] is None]
     if unknown:
         raise CommandError(
-            f"The alias of {_listed(unknown)} is at a version that no deployment published "
-            "together with the others. Name the deployment that you want by --to; --list shows "
-            "them.",
+            f"The alias of {_listed(unknown)} is at a version that no complete deployment "
+            "published. Choose a deployment with --to; --list shows them.",
             REFUSED,
         )
     oldest = max(published.index(at) for at in live.values() if at is not None)
@@ -57,8 +55,8 @@ def target_of(installed: Installed, wanted: str | None) -> Published:
         return published[oldest]
     if len(published) == 1:
         raise CommandError(
-            f"Deployment {published[0].deployment} is the only one that is kept: there is nothing "
-            "to go back to. Deploy the version that you want.",
+            f"There is no deployment before {published[0].deployment}. Deploy the version that you "
+            "want.",
             REFUSED,
         )
     return published[1]
@@ -92,8 +90,8 @@ def to_prune(installed: Installed, keep: int, now: datetime) -> Mapping[str, Seq
     )
     if published and now - last < SETTLES_WITHIN:
         raise CommandError(
-            "A deployment or a rollback moved the aliases within the last hour, and jobs may still "
-            "run on the versions before. Prune before a deployment, or an hour after it.",
+            "A deployment or a rollback moved the aliases within the last hour, so jobs may still "
+            "run on earlier versions. Prune before a deployment, or an hour after it.",
             REFUSED,
         )
     kept = {
@@ -116,7 +114,7 @@ def _named(published: Sequence[Published], wanted: str) -> Published:
     if len(wanted) < LEAST_ID_LENGTH or len(found) != 1:
         known = _listed([each.deployment for each in published]) or "none"
         raise CommandError(
-            f"{wanted!r} names no deployment that is kept, or several. There are: {known}.",
+            f"{wanted!r} does not identify one deployment. There are: {known}.",
             NOT_FOUND,
         )
     return found[0]

@@ -1,1 +1,1 @@
-"""``hourhand schedules``: put, look at, pause, trigger and run the past of schedules."""
+"""``hourhand schedules``: create, list, pause, trigger and backfill schedules."""

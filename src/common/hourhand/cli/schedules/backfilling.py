@@ -1,4 +1,4 @@
-"""``hourhand schedules backfill``: counts, asks, and runs nominal times of the past."""
+"""``hourhand schedules backfill``: counts, asks, and runs scheduled times of the past."""
 
 from __future__ import annotations
 
@@ -27,17 +27,14 @@ def backfill(
     is_dry: bool,
     is_sure: bool,
 ) -> None:
-    """Count what would run, and run it once somebody said yes. ``how``: as the client takes it."""
+    """Count what would run, ask, and run it. ``how``: as the client takes it."""
     schedules = session.client.schedules
     would = schedules.backfill(schedule_id, *span, dry_run=True, **how)
     if is_dry or not would.total:
         _show(session, schedule_id, would)
         return
-    if not is_sure:
-        session.confirm(
-            f"Run {would.total:,} nominal times of {schedule_id}, {_span(session, would)}?",
-            is_sure=False,
-        )
+    times = f"{would.total:,} scheduled times of {schedule_id}, {_span(session, would)}"
+    session.confirm(f"Run {times}?", is_sure=is_sure)
     _show(session, schedule_id, schedules.backfill(schedule_id, *span, **how))
 
 
@@ -46,16 +43,16 @@ def _show(session: Session, schedule_id: str, report: BackfillReport) -> None:
         session.print_json(report.raw)
         return
     if not report.total:
-        session.remark("There is nothing to run in this time.")
+        session.remark("There is nothing to run in this period.")
         return
     name = "" if report.backfill is None else f" as {report.backfill.id}"
     did = "would run" if report.backfill is None else "runs"
-    counted = f"  {did} {report.total:,} nominal times{name}, {_span(session, report)}"
+    counted = f"  {did} {report.total:,} scheduled times{name}, {_span(session, report)}"
     session.print(Text.assemble(cell(schedule_id), cell(counted)))
     if report.backfill is None:
         times = session.times
         rows = ((times.absolute(fire.at), times.relative(fire.at)) for fire in report.fires[:SHOWN])
-        session.print_table((Column("NOMINAL TIME"), Column("HOW FAR")), rows)
+        session.print_table((Column("SCHEDULED TIME"), Column("WHEN")), rows)
         if report.total > SHOWN:
             session.remark(f"and {report.total - SHOWN:,} more")
 

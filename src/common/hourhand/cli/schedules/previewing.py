@@ -1,4 +1,4 @@
-"""``hourhand schedules preview``: when a schedule would fire, and what the clocks do to it."""
+"""``hourhand schedules preview``: the next times of a schedule, and effects of clock changes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from hourhand.client import PreviewedFire, Schedule
 
 COLUMNS = (
-    Column("IN ITS ZONE"),
+    Column("LOCAL TIME"),
     Column("UTC", rank=1),
-    Column("HOW FAR", rank=2),
+    Column("WHEN", rank=2),
     Column("", rank=3),
 )
 NOTED = "*"
 
 
 def found(session: Session, schedule_id: str) -> Schedule:
-    """Return the schedule that is to be seen. Raises the client's errors.
+    """Return the schedule to preview. Raises the client's errors.
 
-    Raises `CommandError` where there is none, and its id looks like an expression.
+    Raises `CommandError` if there is none and the ID looks like an expression.
     """
     from hourhand.client import NotFound
 
@@ -36,25 +36,25 @@ def found(session: Session, schedule_id: str) -> Schedule:
     except NotFound as error:
         if len(schedule_id.split()) == 1:
             raise
-        hint = f"An expression is given by -x: -x {shlex.quote(schedule_id)}"
+        hint = f"To preview an expression, use -x {shlex.quote(schedule_id)}"
         raise CommandError(f"{error.detail} {hint}", NOT_FOUND) from error
 
 
 def preview(
     session: Session, fields: Mapping[str, Any], count: int, after: datetime | None
 ) -> None:
-    """Ask when a schedule of these fields would fire, and print it."""
-    told = session.client.schedules.preview(fields, count=count, after=after)
+    """Print the next times of a schedule with these fields."""
+    answer = session.client.schedules.preview(fields, count=count, after=after)
     if session.is_json:
-        session.print_json(told.raw)
+        session.print_json(answer.raw)
         return
-    if not told.fires:
-        session.remark("It would never fire.")
+    if not answer.fires:
+        session.remark("The schedule would never run.")
     else:
-        session.print_table(COLUMNS, (_row(session, fire) for fire in told.fires))
-    for note in dict.fromkeys(fire.note for fire in told.fires if fire.note):
+        session.print_table(COLUMNS, (_row(session, fire) for fire in answer.fires))
+    for note in dict.fromkeys(fire.note for fire in answer.fires if fire.note):
         session.print(block(f"{NOTED} {note}", "yellow"))
-    for warning in told.warnings:
+    for warning in answer.warnings:
         session.remark(warning, "yellow")
 
 

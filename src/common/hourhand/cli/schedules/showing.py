@@ -1,19 +1,21 @@
-"""All that is to say of one schedule: its rule, its next times, what became of the last ones."""
+"""``hourhand schedules show`` and ``occurrences``: one schedule and its runs."""
 
 from __future__ import annotations
 
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from hourhand.cli.jobs.listing import status_text as job_status_text
 from hourhand.cli.output.harmless import block, cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import Times, duration
-from hourhand.cli.schedules.listing import expression_text, status_text, telling_table
+from hourhand.cli.schedules.listing import expression_text, status_text
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
 REASON_STYLE = "magenta"
 OCCURRENCE_COLUMNS = (
-    Column("NOMINAL TIME"),
-    Column("HOW FAR", rank=3),
-    Column("BECAME"),
+    Column("SCHEDULED TIME"),
+    Column("AGE", rank=3),
+    Column("RESULT"),
     Column("JOB", rank=2, is_whole=True),
     Column("BY", rank=4),
     Column("REMARK", rank=1, is_flexible=True),
@@ -33,7 +35,7 @@ OCCURRENCE_COLUMNS = (
 
 
 def show(session: Session, schedule: Schedule, past: int) -> None:
-    """Print one schedule with its next times and ``past`` of those that were."""
+    """Print one schedule with its next runs and its last ``past`` runs."""
     if session.is_json:
         session.print_json(schedule.raw)
         return
@@ -44,58 +46,55 @@ def show(session: Session, schedule: Schedule, past: int) -> None:
         found = session.client.schedules.occurrences(schedule.id, limit=past)
         occurrences = list(itertools.islice(found, past))
         if occurrences:
-            session.print(Text("\nlast times", "bold"))
-            _print_occurrences(session, occurrences)
+            session.print(Text("\npast runs", "bold"))
+            session.print(_occurrence_table(session, occurrences))
 
 
-def show_occurrences(session: Session, schedule_id: str, limit: int | None) -> None:
-    """Print what became of past nominal times, the newest first."""
-    found = iter(session.client.schedules.occurrences(schedule_id, limit=limit))
-    if session.is_json:
-        for occurrence in found:
-            session.print_json(occurrence.raw)
-        return
-    count = 0
-    for page in iter(lambda: list(itertools.islice(found, 200)), []):
-        count += len(page)
-        _print_occurrences(session, page)
-    if not count:
-        session.remark("It has no past time.")
+def list_occurrences(session: Session, schedule_id: str, limit: int | None) -> None:
+    """Print the past runs, newest first."""
+    found = session.client.schedules.occurrences(
+        schedule_id, limit=None if limit is None else limit + 1
+    )
+    table = partial(_occurrence_table, session)
+    session.print_list(found, limit, table, none="There is no past run.", first="newest")
 
 
-def show_standing(session: Session, schedule: Schedule) -> None:
-    """Print one line of how a schedule stands now, or all of it as JSON."""
+def show_state(session: Session, schedule: Schedule) -> None:
+    """Print one line with a schedule's state, or the whole schedule as JSON."""
     if session.is_json:
         session.print_json(schedule.raw)
         return
-    following = f", next {session.times.full(schedule.next_at)}" if schedule.next_at else ""
-    session.print(Text.assemble(cell(schedule.id), "  ", status_text(schedule.status), following))
+    next_run = f", next {session.times.full(schedule.next_at)}" if schedule.next_at else ""
+    session.print(Text.assemble(cell(schedule.id), "  ", status_text(schedule.status), next_run))
 
 
 def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "id", schedule.id
-    yield "status", _standing(schedule, times)
+    yield "status", _state(schedule, times)
     if schedule.broken_reason:
         yield "broken", schedule.broken_reason
     yield "expression", expression_text(schedule.expression)
-    yield "zone", f"{schedule.timezone} (gap {schedule.dst_gap}, fold {schedule.dst_fold})"
+    yield "zone", f"{schedule.timezone} (dst-gap {schedule.dst_gap}, dst-fold {schedule.dst_fold})"
     if schedule.exclude:
         yield "excluded", ", ".join(map(exclusion_text, schedule.exclude))
     yield "handler", schedule.handler
     yield "payload", json.dumps(schedule.payload, ensure_ascii=False)
     yield from _bounds(schedule, times)
-    yield "misfire", f"{schedule.misfire.policy}, {duration(schedule.misfire.window_seconds)} back"
+    yield (
+        "misfire",
+        f"{schedule.misfire.policy}, within {duration(schedule.misfire.window_seconds)}",
+    )
     yield "overlap", _overlap(schedule)
     yield from _of_its_jobs(schedule)
     if schedule.note:
         yield "note", schedule.note
-    yield "made", f"{schedule.occurrences_made:,} jobs"
+    yield "jobs", f"{schedule.occurrences_made:,} created"
     yield "changed", f"{times.full(schedule.updated_at)}, revision {schedule.revision}"
     for backfill in schedule.backfills:
         yield "backfill", _backfill_text(backfill, times)
 
 
-def _standing(schedule: Schedule, times: Times) -> Text:
+def _state(schedule: Schedule, times: Times) -> Text:
     since = f" since {times.full(schedule.paused_at)}" if schedule.paused_at else ""
     return Text.assemble(status_text(schedule.status), since)
 
@@ -104,11 +103,11 @@ def _bounds(schedule: Schedule, times: Times) -> Iterator[tuple[str, str]]:
     bounds: Sequence[tuple[str, datetime | None]] = (
         ("starts", schedule.start_at),
         ("ends", schedule.end_at),
-        ("counts from", schedule.anchor),
+        ("anchor", schedule.anchor),
     )
     yield from ((name, times.full(instant)) for name, instant in bounds if instant is not None)
     if schedule.max_occurrences is not None:
-        yield "at most", f"{schedule.max_occurrences:,} times"
+        yield "at most", f"{schedule.max_occurrences:,} runs"
     if schedule.jitter_seconds:
         yield "jitter", f"up to {duration(schedule.jitter_seconds)}"
 
@@ -116,7 +115,7 @@ def _bounds(schedule: Schedule, times: Times) -> Iterator[tuple[str, str]]:
 def _overlap(schedule: Schedule) -> str:
     running = "" if schedule.max_running is None else f", {schedule.max_running} at once"
     waiting = f", {schedule.buffer_limit} waiting" if schedule.overlap == "buffer_all" else ""
-    paused = ", paused by a failure" if schedule.pause_on_failure else ""
+    paused = ", pauses on failure" if schedule.pause_on_failure else ""
     return f"{schedule.overlap}{running}{waiting}{paused}"
 
 
@@ -126,9 +125,9 @@ def _of_its_jobs(schedule: Schedule) -> Iterator[tuple[str, str]]:
     if schedule.timeout_seconds is not None:
         yield "timeout", duration(schedule.timeout_seconds)
     if schedule.retention_seconds is not None:
-        yield "kept", duration(schedule.retention_seconds)
+        yield "retention", duration(schedule.retention_seconds)
     if schedule.on_lost:
-        yield "if lost", schedule.on_lost
+        yield "on lost", schedule.on_lost
     if schedule.retry is not None:
         stated = schedule.raw.get("retry") or {}
         parts = (f"{name} {value}" for name, value in stated.items() if value is not None)
@@ -146,7 +145,7 @@ def _backfill_text(backfill: Backfill, times: Times) -> str:
 
 
 def exclusion_text(exclusion: Any) -> str:
-    """Return an exclusion as it may be typed."""
+    """Return an exclusion as --exclude takes it."""
     if isinstance(exclusion, Mapping):
         return f"{exclusion.get('from')}..{exclusion.get('to')}"
     return str(exclusion)
@@ -154,30 +153,30 @@ def exclusion_text(exclusion: Any) -> str:
 
 def _show_upcoming(session: Session, upcoming: Sequence[datetime]) -> None:
     if not upcoming:
-        session.print(block("\nIt has no next time.", "dim"))
+        session.print(block("\nThere is no next run.", "dim"))
         return
-    session.print(Text("\nnext times", "bold"))
+    session.print(Text("\nnext runs", "bold"))
     times = session.times
     rows = ((times.absolute(at), times.relative(at)) for at in upcoming)
-    session.print_table((Column("NOMINAL TIME"), Column("HOW FAR")), rows)
+    session.print_table((Column("SCHEDULED TIME"), Column("WHEN")), rows)
 
 
-def _print_occurrences(session: Session, occurrences: Sequence[Occurrence]) -> None:
+def _occurrence_table(session: Session, occurrences: Sequence[Occurrence]) -> RenderableType:
     times = session.times
     rows = [_row(one, times) for one in occurrences]
-    session.print(telling_table(session, OCCURRENCE_COLUMNS, rows))
+    return session.table(OCCURRENCE_COLUMNS, rows, without_empty=True)
 
 
 def _row(occurrence: Occurrence, times: Times) -> tuple[Text | str, ...]:
     job = occurrence.job
     if occurrence.reason is not None:
-        became = cell(f"skipped: {occurrence.reason}", REASON_STYLE)
+        result = cell(f"skipped: {occurrence.reason}", REASON_STYLE)
     else:
-        became = job_status_text(job.status) if job is not None else cell("a job, kept no more")
+        result = cell("job no longer kept") if job is None else job_status_text(job.status)
     return (
         times.absolute(occurrence.at),
         times.relative(occurrence.at),
-        became,
+        result,
         occurrence.job_id or "",
         "" if occurrence.kind == "schedule" else occurrence.kind,
         _remark(occurrence, times),

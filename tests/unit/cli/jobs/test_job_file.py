@@ -1,15 +1,25 @@
-"""A file of jobs is read line by line, and each line is a job of its own name."""
+"""A file of jobs is read line by line, each line has its own ID, and failures are kept."""
 
 from __future__ import annotations
 
 import io
 import json
 import tracemalloc
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hourhand.cli.jobs.lines import MAX_LINE_BYTES, Line, LineProblem, job_of, read_lines, text_of
+from hourhand.cli.exits import FAILED, CommandError
+from hourhand.cli.jobs.job_file import (
+    MAX_LINE_BYTES,
+    FailuresFile,
+    Line,
+    LineProblem,
+    job_of,
+    read_lines,
+)
 
 
 def line(text: str, number: int = 1) -> Line:
@@ -62,23 +72,16 @@ def test_a_line_of_a_file_of_failures_is_the_job_in_it() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"handler": ', "is no JSON"),
-        ("handler,payload", "is no JSON"),
+        ('{"handler": ', "is not valid JSON"),
+        ("handler,payload", "is not valid JSON"),
         ('"send-welcome"', "must be an object"),
-        ("[" * 100_000, "is no JSON"),
-        ("\x1b[2J", "is no JSON"),
+        ("[" * 100_000, "is not valid JSON"),
+        ("\x1b[2J", "is not valid JSON"),
     ],
 )
 def test_a_line_that_is_no_job_says_why(text: str, said: str) -> None:
     with pytest.raises(LineProblem, match=said):
         job(text)
-
-
-def test_bytes_that_are_no_text_are_told_and_do_no_harm() -> None:
-    found = Line(1, b'\xff\xfe{"handler"\n', 12)
-    with pytest.raises(LineProblem, match="is no JSON"):
-        job_of(found, "run", {})
-    assert text_of(found) == '\ufffd\ufffd{"handler"'
 
 
 def test_a_line_without_an_end_is_cut_and_takes_no_more_memory_than_that() -> None:
@@ -102,3 +105,46 @@ def test_a_line_without_an_end_is_cut_and_takes_no_more_memory_than_that() -> No
     assert peak_bytes < 5 * MAX_LINE_BYTES
     with pytest.raises(LineProblem, match="is longer than 8,000,000 bytes"):
         job_of(lines[0], "run", {})
+
+
+# --- the file of rejected lines ---
+
+
+def kept(failures: FailuresFile) -> list[Any]:
+    return [json.loads(text) for text in failures.path.read_text().splitlines()]
+
+
+def test_without_a_failure_there_is_no_file(tmp_path: Path) -> None:
+    failures = FailuresFile(tmp_path / "failed", is_continued=False)
+    failures.close()
+    assert not failures.path.exists()
+
+
+def test_each_failure_is_in_the_file_at_once(tmp_path: Path) -> None:
+    failures = FailuresFile(tmp_path / "failed", is_continued=False)
+    failures.add(line("", 7), "why", {"handler": "x", "run_at": datetime(2026, 1, 1, tzinfo=UTC)})
+    job = {"handler": "x", "run_at": "2026-01-01T00:00:00+00:00"}
+    assert kept(failures) == [{"line": 7, "reason": "why", "job": job}]
+    failures.close()
+
+
+def test_a_line_that_is_not_text_is_kept_as_far_as_it_can_be_read(tmp_path: Path) -> None:
+    failures = FailuresFile(tmp_path / "failed", is_continued=False)
+    failures.add(Line(1, b'\xff\xfe{"handler"\n', 12), "why", None)
+    assert kept(failures) == [{"line": 1, "reason": "why", "text": '\ufffd\ufffd{"handler"'}]
+    failures.close()
+
+
+def test_a_new_submission_starts_a_new_file_and_a_continued_one_adds(tmp_path: Path) -> None:
+    for is_continued, lines in ((False, 1), (True, 2), (False, 1)):
+        failures = FailuresFile(tmp_path / "failed", is_continued=is_continued)
+        failures.add(line(""), "why", None)
+        failures.close()
+        assert len(kept(failures)) == lines
+
+
+def test_a_file_that_cannot_be_written_stops_it_with_a_sentence(tmp_path: Path) -> None:
+    failures = FailuresFile(tmp_path / "no" / "such" / "folder", is_continued=False)
+    with pytest.raises(CommandError, match="cannot be written: ") as raised:
+        failures.add(line(""), "why", None)
+    assert raised.value.exit_code == FAILED

@@ -1,0 +1,263 @@
+"""``hourhand jobs``: its verbs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from hourhand.cli.completing import handler_names
+from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
+from hourhand.cli.helping import Noun
+from hourhand.cli.jobs.filters import Filters
+from hourhand.cli.jobs.flags import (
+    PAYLOAD_HELP,
+    DryRunOption,
+    Due,
+    EverythingOption,
+    FileFlags,
+    Policies,
+    PriorityOption,
+    given,
+)
+from hourhand.cli.options import (
+    DEFAULT_EVERY_SECONDS,
+    DEFAULT_LIMIT,
+    AllOption,
+    EveryOption,
+    FollowOption,
+    JobId,
+    JobIds,
+    LimitOption,
+    WatchOption,
+    YesOption,
+)
+from hourhand.cli.reading import Seconds, read_duration, read_json
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+
+CHANGE_CODES = {FAILED: "you did not confirm, or some jobs could not be changed"}
+
+jobs = Noun(name="jobs", help="Submit, list, follow and change jobs.")
+
+
+@jobs.command("submit")
+@verb(
+    example="""hourhand jobs submit send-welcome '{"user": 1}' --delay 5m --watch""",
+    codes={
+        DONE: "accepted (with --watch: the job succeeded; with --file: every line was accepted)",
+        NOT_FOUND: None,
+        REFUSED: "another job has this ID or idempotency key",
+        FAILED: "with --watch: the job did not succeed; with --file: some lines were rejected",
+    },
+)
+def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+    session: Session,
+    due: Due,
+    policies: Policies,
+    from_file: FileFlags,
+    handler: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="HANDLER",
+            help="Handler that runs the job.",
+            show_default=False,
+            autocompletion=handler_names,
+        ),
+    ] = None,
+    payload: Annotated[
+        str | None,
+        typer.Argument(metavar="PAYLOAD", help=f"{PAYLOAD_HELP} Default: null."),
+    ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Repeating a submission with the same key has no effect."),
+    ] = None,
+    id: Annotated[  # noqa: A002 (the flag's name)
+        str | None,
+        typer.Option("--id", metavar="ID", help="Your own ID for the job."),
+    ] = None,
+    watch: FollowOption = False,
+) -> int:
+    """Submit a job, or every line of a file as a job.
+
+    The job is due at once, unless you give --run-at or --delay. Options that you leave out take
+    the value of the handler, else the default.
+
+    If an answer is lost, the command repeats the request, and the job is still submitted only
+    once. If a submission with --file is interrupted, run the same command again: it continues
+    where it stopped, and submits nothing twice. Until every line is done, FILE.hourhand-run keeps
+    the progress. After that, the same command submits new jobs. A submission from stdin cannot
+    continue, unless its lines have an id or an idempotency_key.
+    """
+    fields = given(
+        {
+            "handler": handler,
+            "payload": None if payload is None else read_json(payload, "PAYLOAD"),
+            "run_at": due.run_at,
+            "delay": due.delay,
+            "expires_at": due.expires_at,
+            "idempotency_key": idempotency_key,
+            "id": id,
+            **policies.fields(),
+        }
+    )
+    if from_file.file is not None:
+        from hourhand.cli.jobs.file_submission import submit_file
+
+        for name in {"id", "idempotency_key"} & fields.keys():
+            flag = f"--{name.replace('_', '-')}"
+            raise typer.BadParameter("cannot be combined with --file", param_hint=flag)
+        return submit_file(session, from_file, fields)
+    if handler is None:
+        raise typer.BadParameter("give a handler, or --file", param_hint="HANDLER")
+    from hourhand.cli.jobs.following import show_new
+
+    return show_new(session, session.client.submit(**fields), "submitted", is_followed=watch)
+
+
+@jobs.command("list")
+@verb(
+    example="hourhand jobs list --status DEAD --created-after 2h",
+    codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+)
+def list_jobs(
+    session: Session,
+    filters: Filters,
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+    watch: WatchOption = False,
+    every: EveryOption = DEFAULT_EVERY_SECONDS,
+) -> None:
+    """List jobs, newest first.
+
+    A job must match all filters. A narrow terminal shows fewer columns. [bold]jobs show[/] prints
+    all fields of one job, and --json those of every job.
+    """
+    from hourhand.cli.jobs.listing import list_found, watch_found
+
+    if watch:
+        watch_found(session, filters, limit, every)
+    list_found(session, filters, None if all else limit)
+
+
+@jobs.command("show")
+@verb(example="hourhand jobs show 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None})
+def show_job(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
+    """Show a job: its state, times, attempts, payload, result and error."""
+    from hourhand.cli.jobs.showing import show
+
+    show(session, session.client.get(id))
+
+
+@jobs.command("events")
+@verb(example="hourhand jobs events 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None})
+def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
+    """List every change of a job's state, oldest first, with its time, cause and reason."""
+    from hourhand.cli.jobs.showing import show_events
+
+    show_events(session, id)
+
+
+@jobs.command("watch")
+@verb(
+    example="hourhand jobs watch 01k2v8r3t5w7x9y1z3b5d --timeout 5m",
+    codes={
+        DONE: "the job succeeded",
+        FAILED: "the job ended DEAD, CANCELLED or EXPIRED",
+        REFUSED: None,
+        TIMED_OUT: "the job did not end within --timeout",
+    },
+)
+def watch_job(
+    session: Session,
+    id: JobId,  # noqa: A002 (the argument's name)
+    timeout: Annotated[
+        Seconds | None,
+        typer.Option(
+            parser=read_duration,
+            metavar="DURATION",
+            help="Stop after this time, such as 90s or 5m. Default: no limit.",
+        ),
+    ] = None,
+) -> int:
+    """Follow a job until it ends: changes of its state, attempts, and its handler's progress.
+
+    With --json each change prints one line: the job at that moment, without its payload.
+    """
+    from hourhand.cli.jobs.following import follow
+
+    return follow(session, id, timeout)
+
+
+@jobs.command("cancel")
+@verb(example="hourhand jobs cancel --handler send-welcome --status PENDING", codes=CHANGE_CODES)
+def cancel_jobs(
+    session: Session,
+    filters: Filters,
+    ids: JobIds = None,
+    all: EverythingOption = False,  # noqa: A002 (the flag's name)
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> int:
+    """Cancel jobs: those with the given IDs, or all that match the filters.
+
+    A waiting job is cancelled at once. A running job is asked to stop, and stops when its handler
+    checks for this. With filters, the command first shows how many jobs match and asks.
+    """
+    from hourhand.cli.jobs.bulk import CANCEL, Choice, operate
+
+    choice = Choice(ids=ids or (), filters=filters, everything=all)
+    return operate(session, CANCEL, choice, is_sure=yes, is_dry=dry_run)
+
+
+@jobs.command("redrive")
+@verb(example="hourhand jobs redrive --handler send-welcome --created-after 1d", codes=CHANGE_CODES)
+def redrive_jobs(
+    session: Session,
+    filters: Filters,
+    ids: JobIds = None,
+    all: EverythingOption = False,  # noqa: A002 (the flag's name)
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> int:
+    """Run failed jobs again: those with the given IDs, or all that match the filters.
+
+    Filters match DEAD jobs, unless --status names CANCELLED or EXPIRED. A redriven job has all its
+    attempts again and keeps its history. With filters, the command first shows how many jobs match
+    and asks.
+    """
+    from hourhand.cli.jobs.bulk import REDRIVE, Choice, operate
+
+    choice = Choice(ids=ids or (), filters=filters, everything=all)
+    return operate(session, REDRIVE, choice, is_sure=yes, is_dry=dry_run)
+
+
+@jobs.command("run-now")
+@verb(example="hourhand jobs run-now 01k2v8r3t5w7x9y1z3b5d")
+def run_job_now(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
+    """Make a waiting job due now."""
+    from hourhand.cli.jobs.showing import show_changed
+
+    show_changed(session, session.client.run_now(id), "due now")
+
+
+@jobs.command("reschedule")
+@verb(example="hourhand jobs reschedule 01k2v8r3t5w7x9y1z3b5d --delay 2h --priority low")
+def reschedule_job(
+    session: Session,
+    due: Due,
+    id: JobId,  # noqa: A002 (the argument's name)
+    priority: PriorityOption = None,
+    payload: Annotated[str | None, typer.Option(metavar="JSON", help=PAYLOAD_HELP)] = None,
+) -> None:
+    """Change the time, priority, payload or expiry of a waiting job."""
+    from hourhand.cli.jobs.showing import show_changed
+
+    times = {"run_at": due.run_at, "delay": due.delay, "expires_at": due.expires_at}
+    changes: dict[str, Any] = given({**times, "priority": priority})
+    if payload is not None:
+        changes["payload"] = read_json(payload, "--payload")
+    if not changes:
+        raise typer.BadParameter("give a change: --run-at, --delay, --priority, ...")
+    show_changed(session, session.client.reschedule(id, **changes), "changed")

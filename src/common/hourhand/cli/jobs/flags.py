@@ -1,0 +1,212 @@
+"""The flags that describe a job. `jobs submit` and the definition of a schedule share most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hourhand.cli.reading import Seconds, read_duration, read_tag, read_time, read_whole_duration
+from hourhand.domain.model import Backoff, Jitter, OnLost, Priority
+
+WHEN, WHAT, POLICY, FILE = "When", "Job", "Policies", "Many jobs"
+
+PriorityOption = Annotated[
+    Priority | None,
+    typer.Option(help="Queue of the job: high, medium or low.", rich_help_panel=WHAT),
+]
+EverythingOption = Annotated[
+    bool, typer.Option("--all", help="All jobs whose state allows it, of every handler.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Only count the jobs; change nothing.")
+]
+PAYLOAD_HELP = "Payload as JSON, @FILE to read a file, or - to read stdin."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Due:
+    """The flags that say when a job runs."""
+
+    run_at: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=read_time,
+            metavar="TIME",
+            help="Run the job at this time. Without an offset, in the time zone of this machine.",
+            rich_help_panel=WHEN,
+        ),
+    ] = None
+    delay: Annotated[
+        Seconds | None,
+        typer.Option(
+            parser=read_duration,
+            metavar="DURATION",
+            help="Run the job after this delay: 90s, 5m, 1.5h or 2d.",
+            rich_help_panel=WHEN,
+        ),
+    ] = None
+    expires_at: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=read_time,
+            metavar="TIME",
+            help="Do not start the job after this time.",
+            rich_help_panel=WHEN,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policies:
+    """The flags of a job's policies. What is ``None`` was not given."""
+
+    priority: PriorityOption = None
+    tenant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Tenant of the job.", rich_help_panel=WHAT),
+    ] = None
+    tag: Annotated[
+        list[Any] | None,
+        typer.Option(
+            parser=read_tag,
+            metavar="KEY:VALUE",
+            help="Tag of the job. Can be repeated.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None
+    timeout: Annotated[
+        int | None,
+        typer.Option(
+            parser=read_whole_duration,
+            metavar="DURATION",
+            help="Time limit of one attempt: 1s to 14m.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    retention: Annotated[
+        int | None,
+        typer.Option(
+            parser=read_whole_duration,
+            metavar="DURATION",
+            help="How long to keep the job after it ends.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    on_lost: Annotated[
+        OnLost | None,
+        typer.Option(
+            help="What to do if the job's worker disappears: retry runs the job again, dead does "
+            "not.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    max_attempts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=100,
+            help="Maximum number of attempts, the first included.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    backoff: Annotated[
+        Backoff | None,
+        typer.Option(
+            help="How the retry delays grow: exponential, linear, fixed or sidekiq.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    retry_base: Annotated[
+        Seconds | None,
+        typer.Option(
+            parser=read_duration,
+            metavar="DURATION",
+            help="First retry delay. Has no effect on sidekiq.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    retry_max_delay: Annotated[
+        Seconds | None,
+        typer.Option(
+            parser=read_duration,
+            metavar="DURATION",
+            help="Longest retry delay.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+    retry_jitter: Annotated[
+        Jitter | None,
+        typer.Option(
+            help="Random part of each retry delay: none, additive (adds up to 0.5 s) or full "
+            "(between 0 and the delay).",
+            rich_help_panel=POLICY,
+        ),
+    ] = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return those that were given, as fields of the API."""
+        retry = {
+            "max_attempts": self.max_attempts,
+            "backoff": self.backoff,
+            "base_seconds": self.retry_base,
+            "max_delay_seconds": self.retry_max_delay,
+            "jitter": self.retry_jitter,
+        }
+        return given(
+            {
+                "priority": self.priority,
+                "tenant": self.tenant,
+                "tags": dict(self.tag) if self.tag else None,
+                "timeout_seconds": self.timeout,
+                "retention_seconds": self.retention,
+                "on_lost": self.on_lost,
+                "retry": given(retry) or None,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileFlags:
+    """The flags of `jobs submit --file`."""
+
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="Submit each line of this file, a JSON object with the fields of a job; - reads "
+            "stdin. Other options fill in the fields that a line lacks.",
+            rich_help_panel=FILE,
+        ),
+    ] = None
+    failed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write rejected lines and the reasons to this file. Default: the name of the "
+            "input file with .failed.",
+            rich_help_panel=FILE,
+        ),
+    ] = None
+    parallel: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=64,
+            help="Number of parallel requests, each with up to 500 jobs.",
+            rich_help_panel=FILE,
+        ),
+    ] = 4
+
+
+def given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that were given: those that are not ``None``."""
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,290 @@
+"""``hourhand schedules``: its verbs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from hourhand.cli.completing import schedule_ids
+from hourhand.cli.exits import DONE, FAILED
+from hourhand.cli.helping import Noun
+from hourhand.cli.jobs.flags import Policies, given
+from hourhand.cli.options import (
+    DEFAULT_EVERY_SECONDS,
+    DEFAULT_LIMIT,
+    AllOption,
+    EveryOption,
+    FollowOption,
+    LimitOption,
+    WatchOption,
+    YesOption,
+)
+from hourhand.cli.reading import read_time
+from hourhand.cli.schedules.definition import Definition, read_object
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+from hourhand.domain.overlap import OverlapPolicy
+from hourhand.domain.schedules import BackfillOrder, Reprocess
+
+NOT_CONFIRMED = {FAILED: "you did not confirm"}
+
+schedules = Noun(
+    name="schedules",
+    help="Create, list, preview, pause, trigger, backfill and delete schedules.",
+)
+
+ScheduleId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="ID of the schedule.", show_default=False, autocompletion=schedule_ids
+    ),
+]
+ScheduleIds = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="ID", help="IDs of the schedules.", show_default=False, autocompletion=schedule_ids
+    ),
+]
+FileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Read the schedule from this file, a JSON object as `schedules show --json` prints "
+        "it; - reads stdin. Other options override its fields.",
+    ),
+]
+NoteOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Reason, kept as the schedule's note.")
+]
+
+
+@schedules.command("put")
+@verb(
+    example="hourhand schedules put nightly -x '0 3 * * *' --timezone Europe/Berlin "
+    "--handler report"
+)
+def put(
+    session: Session,
+    definition: Definition,
+    policies: Policies,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    file: FileOption = None,
+) -> None:
+    """Create a schedule, or replace all of it.
+
+    Fields that you leave out get their defaults, whatever they were before. To change one field,
+    save the output of [bold]schedules show --json[/], and put it with --file and the option.
+    Repeating a put has no effect.
+    """
+    from hourhand.cli.schedules.showing import show_state
+
+    fields = definition.over(read_object(file), policies)
+    show_state(session, session.client.schedules.put(id, fields))
+
+
+@schedules.command("list")
+@verb(example="hourhand schedules list --watch")
+def list_schedules(
+    session: Session,
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+    watch: WatchOption = False,
+    every: EveryOption = DEFAULT_EVERY_SECONDS,
+) -> None:
+    """List schedules by ID, with their state, next run, expression and handler."""
+    from hourhand.cli.schedules.listing import list_found, watch_found
+
+    if watch:
+        watch_found(session, None if all else limit, every)
+    list_found(session, None if all else limit)
+
+
+@schedules.command("show")
+@verb(example="hourhand schedules show nightly --past 30")
+def show_schedule(
+    session: Session,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    past: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of past runs to show.")
+    ] = 10,
+) -> None:
+    """Show a schedule with its next runs and its past runs.
+
+    The output of --json can be put again.
+    """
+    from hourhand.cli.schedules.showing import show
+
+    show(session, session.client.schedules.get(id), past)
+
+
+@schedules.command("occurrences")
+@verb(example="hourhand schedules occurrences nightly --all --json")
+def list_occurrences(
+    session: Session,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+) -> None:
+    """List a schedule's past runs, newest first, each with its job or why there is none."""
+    from hourhand.cli.schedules.showing import list_occurrences as list_found
+
+    list_found(session, id, None if all else limit)
+
+
+@schedules.command("pause")
+@verb(example="hourhand schedules pause nightly --note 'database migration'")
+def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
+    """Pause schedules. Their pending jobs are cancelled; running jobs continue."""
+    from hourhand.cli.schedules.showing import show_state
+
+    client = session.client.schedules
+    return session.do_to_each(ids, lambda one: show_state(session, client.pause(one, note=note)))
+
+
+@schedules.command("resume")
+@verb(example="hourhand schedules resume nightly")
+def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
+    """Resume paused schedules. Their misfire policy decides about the runs that they missed."""
+    from hourhand.cli.schedules.showing import show_state
+
+    client = session.client.schedules
+    return session.do_to_each(ids, lambda one: show_state(session, client.resume(one, note=note)))
+
+
+@schedules.command("trigger")
+@verb(
+    example="hourhand schedules trigger nightly --watch",
+    codes={
+        DONE: "the job was created (with --watch: it succeeded)",
+        FAILED: "with --watch: the job did not succeed",
+    },
+)
+def trigger(
+    session: Session,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    note: NoteOption = None,
+    watch: FollowOption = False,
+) -> int:
+    """Run a schedule's job once, now, even if the schedule is paused."""
+    from hourhand.cli.jobs.following import show_new
+
+    job = session.client.schedules.trigger(id, note=note)
+    return show_new(session, job, "created", is_followed=watch)
+
+
+@schedules.command("backfill")
+@verb(
+    example="hourhand schedules backfill nightly --from 2027-01-01 --to 2027-01-31 --dry-run",
+    codes=NOT_CONFIRMED,
+)
+def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+    session: Session,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    start: Annotated[
+        datetime,
+        typer.Option(
+            "--from",
+            envvar="HOURHAND_SCHEDULES_BACKFILL_FROM",
+            show_envvar=False,
+            parser=read_time,
+            metavar="TIME",
+            help="Start of the period, inclusive.",
+        ),
+    ],
+    end: Annotated[
+        datetime,
+        typer.Option(
+            "--to",
+            envvar="HOURHAND_SCHEDULES_BACKFILL_TO",
+            show_envvar=False,
+            parser=read_time,
+            metavar="TIME",
+            help="End of the period, inclusive.",
+        ),
+    ],
+    overlap: Annotated[
+        OverlapPolicy | None,
+        typer.Option(
+            help="What to do with a run while the maximum is active: skip, allow, buffer_one, "
+            "buffer_all or cancel_other. Default: buffer_all."
+        ),
+    ] = None,
+    order: Annotated[
+        BackfillOrder | None, typer.Option(help="Which runs start first: oldest or newest.")
+    ] = None,
+    max_active: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Maximum number of runs that are active at once."),
+    ] = None,
+    reprocess: Annotated[
+        Reprocess | None,
+        typer.Option(help="Which times to run again that have a job: none, failed or all."),
+    ] = None,
+    note: NoteOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would run.")] = False,
+    yes: YesOption = False,
+) -> None:
+    """Run a schedule for a period of the past.
+
+    The command shows how many scheduled times it would run, and asks. Without --reprocess it runs
+    only the times that have no job.
+    """
+    from hourhand.cli.schedules.backfilling import backfill as run
+
+    how = {
+        "overlap": overlap,
+        "order": order,
+        "max_active": max_active,
+        "reprocess": reprocess,
+        "note": note,
+    }
+    run(session, id, (start, end), given(how), is_dry=dry_run, is_sure=yes)
+
+
+@schedules.command("preview")
+@verb(example="hourhand schedules preview -x '30 2 * * *' --timezone Europe/Berlin --count 5")
+def preview(
+    session: Session,
+    definition: Definition,
+    policies: Policies,
+    id: Annotated[  # noqa: A002 (the argument's name)
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="ID of a schedule to preview with the changes that the options make.",
+            show_default=False,
+            autocompletion=schedule_ids,
+        ),
+    ] = None,
+    file: FileOption = None,
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="N", min=1, help="Number of times to show.")
+    ] = 10,
+    after: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=read_time, metavar="TIME", help="Show the times after this one. Default: now."
+        ),
+    ] = None,
+) -> None:
+    """Show the next times of a schedule, local and UTC, with the effects of clock changes.
+
+    Nothing is created, and no handler is needed.
+    """
+    from hourhand.cli.schedules.previewing import found
+    from hourhand.cli.schedules.previewing import preview as show
+
+    before = {} if id is None else found(session, id).raw
+    show(session, definition.over({**before, **read_object(file)}, policies), count, after)
+
+
+@schedules.command("delete")
+@verb(example="hourhand schedules delete nightly --yes", codes=NOT_CONFIRMED)
+def delete(session: Session, ids: ScheduleIds, yes: YesOption = False) -> int:
+    """Delete schedules. Their pending jobs are cancelled; running jobs continue."""
+    act = session.client.schedules.delete
+    return session.delete_each("schedule", ids, act, key="id", is_sure=yes)
