@@ -25,9 +25,9 @@ from bench.cost_lives import (
     metered,
 )
 from bench.cost_others import DURABLE, OWN, STEPS, WAYS, WORKER_MONTH, WORKER_USAGE, WORKERS, Way
-from bench.prices import MILLION, dollars, dollars_a_million
+from bench.prices import dollars, dollars_a_million
 from bench.targets import Target, all_ok, at_most
-from hourhand.cli.estimate.prices import READ_ON, REGION, Usage
+from hourhand.cli.estimate.prices import MILLION, READ_ON, REGION, Usage
 
 OURS = "Hourhand"
 KINDS = {
