@@ -132,9 +132,10 @@ def submit_file(session: Session, flags: FileFlags, defaults: Mapping[str, Any])
     with _opened(file) as (source, total):
         # Stdin or a pipe cannot be read a second time.
         record = Record(Path(file)) if Path(file).is_file() else None
+        is_continued = record is not None and record.path.exists()
         endpoint, now = session.client.endpoint, session.clock.now()
         run = _new_run([], now) if record is None else record.begin(endpoint, now)
-        if run.lines:
+        if is_continued:
             done = f"{run.lines:,} lines are done"
             session.remark(f"Continuing the interrupted submission: {done}.", "")
         failures = FailuresFile(failed, is_continued=run.lines > 0)
