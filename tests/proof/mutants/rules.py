@@ -10,6 +10,9 @@ from tests.world.checks import check_world
 from tests.world.watched_store import Change
 from tests.world.world import World
 
+IMPOSSIBLE = ("IllegalMove", "ValueError", "TypeError", "AssertionError")
+"""Errors of what would be written, and not of the store that was asked."""
+
 LATE_AFTER = timedelta(seconds=12)
 """A simulated worker looks for messages every ten seconds; the rest is the waits of a fraction."""
 
@@ -22,6 +25,10 @@ def check_rules(world: World) -> None:
     for run in world.runs:
         expires_at = run.job.expires_at
         assert expires_at is None or run.started_at < expires_at, "a job began after expires_at"
+    # A store refuses a job that cannot be, and a writer that can do without its write goes on.
+    for line in world.telemetry.logs:
+        reason = str(line.fields.get("reason", ""))
+        assert not reason.startswith(IMPOSSIBLE), f"{line.sentence} {reason}"
 
 
 def check_punctual(world: World) -> None:
