@@ -95,7 +95,7 @@ test: setup generator boto3 ## Run the tests of every day, in about four minutes
 	$(BIN)/coverage report --include='src/common/hourhand/domain/*,src/common/hourhand/services/*' --fail-under=100
 
 # What .ci/run calls. What is exhaustive is shared out as it comes: its tests take a second or a minute.
-check: test lint types $(INFRA_STAMP) $(NODE_IF_THERE) ## Run everything: test, lint, types, then what takes long
+check: test lint types emulator $(INFRA_STAMP) $(NODE_IF_THERE) ## Run everything: test, lint, types, then what takes long
 	$(BIN)/python -m pytest -m "node or browser or real_time" -n $(WORKERS)
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m exhaustive -n $(WORKERS) --dist worksteal
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest tests/properties -n $(WORKERS) --dist worksteal

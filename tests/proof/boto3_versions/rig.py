@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from bench.emulator import emulator
 from bench.function_rig import (
     HANDLER,
     HANDLERS_CODE,
@@ -29,7 +29,6 @@ from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.domain.model import JobStatus
-from hourhand.local.moto_server import MotoServer
 from hourhand.settings import DispatchMode
 from hourhand.start_up import INITIALIZATION_TYPE
 from hourhand_cdk.packing import HandlerSource, Packed, Target, pack
@@ -44,8 +43,6 @@ LATER_SECONDS = 600
 """Beyond the look-ahead of the API, so that a tick finds the job; within that of the scheduler."""
 
 LOOK_AHEAD_SECONDS = {"api": "300", "scheduler": "840", "worker": "300"}
-_RUNS = itertools.count(1)
-"""moto keeps what it holds from one server of a process to the next: each run has its own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +89,18 @@ def packed_functions() -> Iterator[Packed]:
 
 @contextmanager
 def cloud(packed: Packed) -> Iterator[Installation]:
-    """Make an installation for ``packed`` on a moto of its own."""
-    server = MotoServer(lambda: None)
-    server.start()
-    try:
-        with patch.dict(os.environ, credentials(server.endpoint)):
-            prefix = f"proof-{next(_RUNS)}"
-            settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix=prefix)
-            settings = replace(
-                settings,
-                # The first tick of an installation reads the buckets of a whole day, else.
-                timings=replace(settings.timings, first_look_back=timedelta(minutes=2)),
-                handlers=packed.module,
-                manifest=str(packed.api / "manifest.json"),
-                dispatch=DispatchMode.BATCH,
-            )
-            yield Installation(server.endpoint, settings, packed.worker)
-    finally:
-        server.stop()
+    """Make an installation for ``packed`` on an emulator of its own."""
+    with emulator() as endpoint, patch.dict(os.environ, credentials(endpoint)):
+        settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix="proof")
+        settings = replace(
+            settings,
+            # The first tick of an installation reads the buckets of a whole day, else.
+            timings=replace(settings.timings, first_look_back=timedelta(minutes=2)),
+            handlers=packed.module,
+            manifest=str(packed.api / "manifest.json"),
+            dispatch=DispatchMode.BATCH,
+        )
+        yield Installation(endpoint, settings, packed.worker)
 
 
 def run_all(packed: Packed, libraries: Path) -> Ran:

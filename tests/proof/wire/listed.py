@@ -154,7 +154,6 @@ NOT_LISTED = dict.fromkeys(
         "GetQueueUrl",
         "ListObjectsV2",
         "PutBucketLifecycleConfiguration",
-        "Scan",
         "SetQueueAttributes",
         "UpdateTimeToLive",
     ),
