@@ -35,7 +35,7 @@ class LambdaSweepInvoker:
     """Implements `hourhand.ports.SweepInvoker` by asynchronous invocations.
 
     ``function``: its name or ARN, or `SELF`, which is the function as it was last `called_as`.
-    Without one it refuses: the leader then sweeps everything by itself. ``telemetry``: is told
+    Without one it refuses: the leader then sweeps everything by itself. ``telemetry`` records
     why an invocation was refused.
     """
 

@@ -50,9 +50,9 @@ The waits between them are at most four seconds in all.
 
 @dataclass(slots=True)
 class _Sending:
-    """Messages that were asked for together; what became of some of them is told together.
+    """Messages that were asked for together; the results of several are reported together.
 
-    ``left``: how many are not told of yet; ``put_off``: how many of them wait.
+    ``left``: how many have no reported result yet; ``put_off``: how many of them wait.
     """
 
     ended: Sent
@@ -74,7 +74,7 @@ class _Message:
 
 @dataclass(slots=True)
 class _Mark:
-    """A move that is to be made with others; ``ended`` is told."""
+    """A move that is to be made with others; ``ended`` receives the result."""
 
     move: Move
     statement: Statement
@@ -206,7 +206,7 @@ class LeanPipeline:
             if unread and tries == MAX_BATCH_TRIES:
                 raise given_up(call, len(unread))
             found = jobs_of(told(call, read, "Responses").get(table, []))
-        except Exception as error:  # noqa: BLE001 - told to whoever asked
+        except Exception as error:  # noqa: BLE001 - reported to the caller
             found, unread = error, ()
         if unread:
             left = {_id_of(key) for key in unread}
@@ -311,7 +311,7 @@ class LeanPipeline:
         call = Call("BatchExecuteStatement", f"table {self._jobs.table}")
         try:
             answers = answers_of(call, settled(call, answer), len(marks))
-        except Exception as error:  # noqa: BLE001 - told to whoever asked
+        except Exception as error:  # noqa: BLE001 - reported to the caller
             self._left -= len(marks)
             for ended in {id(mark.ended): mark.ended for mark in marks}.values():
                 self._guarded(ended, error)
@@ -339,7 +339,7 @@ class LeanPipeline:
             mark.tries += 1
             self._put_in_batch(mark)
 
-    # --- who is told ---
+    # --- callbacks ---
 
     def _call(self, ended: Made, settle: Callable[[], list[bool | LeftToNewer]]) -> None:
         try:

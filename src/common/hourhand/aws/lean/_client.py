@@ -170,7 +170,7 @@ class _Tries:
         self._spent = 0
 
     def wait_after(self, told: Any | Failure) -> float | None:
-        """Return after how many seconds to try again; ``None``: this is what is told."""
+        """Return after how many seconds to try again; ``None``: this answer is final."""
         self._made += 1
         self._left -= 1
         if not isinstance(told, Failure):

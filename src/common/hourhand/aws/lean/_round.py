@@ -92,7 +92,7 @@ class _Wanted:
 class Flight:
     """Requests under way, over the lines of any number of endpoints, for one thread.
 
-    What is told of one may begin others. One that begins after a wait holds no line meanwhile.
+    A callback may begin further requests. One that begins after a wait holds no line meanwhile.
     """
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -156,7 +156,7 @@ class Flight:
             side.send()
 
     def close(self) -> None:
-        """Give all lines back; nothing more is told of what is still under way."""
+        """Give all lines back; no callback runs for requests still under way."""
         for side in self._sides.values():
             side.close()
         self._selector.close()
@@ -183,9 +183,9 @@ class Flight:
 
 
 class _Time:
-    """What passes while answers are waited for: not while somebody is told of one.
+    """The time that passes while answers are awaited, without the time of callbacks.
 
-    Who is told may take long, and an answer that arrived meanwhile is not late.
+    A callback may take long, and an answer that arrived meanwhile is not late.
     """
 
     def __init__(self) -> None:
