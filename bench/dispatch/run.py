@@ -53,6 +53,7 @@ class Case:
     processes: int = 1
     throttled: float = 0.0
     partial: float = 0.0
+    latency_ms: float = LATENCY_MS
 
 
 PLAIN = Case("plain loop", "plain", 3_000)
@@ -63,6 +64,12 @@ BATCHED_SOME = Case(
 SINGLE = Case("ours, one UpdateItem a job", "single", 600)
 OURS = Case("ours", "batch", 20_000)
 TWO = Case("ours, two processes", "batch", 40_000, processes=2)
+# At 6 ms two processes and the stand-in need more than two cores. At 40 ms none of them is short
+# of CPU: this pair shows what a second process adds.
+FAR = Case("ours, calls answered after 40 ms", "batch", 20_000, latency_ms=40)
+FAR_TWO = Case(
+    "ours, two processes, calls answered after 40 ms", "batch", 40_000, processes=2, latency_ms=40
+)
 # Long runs: what is throttled at the very end is waited for in each of them, however long it is.
 LONG = Case("ours, a long run", "batch", 60_000)
 SOME = Case("ours, a long run, 1 % of calls throttled", "batch", 60_000, throttled=0.01)
@@ -74,7 +81,7 @@ FAULTS = Case(
     partial=PARTIAL,
 )
 MANY = Case("ours, a long run, 10 % of calls throttled", "batch", 60_000, throttled=0.1)
-CASES = (PLAIN, BATCHED, BATCHED_SOME, SINGLE, OURS, TWO, LONG, SOME, FAULTS, MANY)
+CASES = (PLAIN, BATCHED, BATCHED_SOME, SINGLE, OURS, TWO, FAR, FAR_TWO, LONG, SOME, FAULTS, MANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +122,12 @@ def run() -> dict[str, Any]:
         "rows": [_row(name, each, found[PLAIN.name]) for name, each in found.items()],
         "must": must,
         "notes": [
-            f"Each call is answered {LATENCY_MS:g} ms after it arrived, by a process of its own on "
-            f"the same machine; it took {found[OURS.name].stand_in_cpu_us:.0f} us of CPU a job. "
-            "Real AWS is elsewhere, answers at varying speed, and has TLS: none of that is here.",
+            f"Each call is answered {LATENCY_MS:g} ms after it arrived unless stated otherwise, by "
+            "a process of its own on the same machine; it took "
+            f"{found[OURS.name].stand_in_cpu_us:.0f} us of CPU a job. Real AWS is elsewhere, "
+            "answers at varying speed, and has TLS: none of that is here. At "
+            f"{LATENCY_MS:g} ms two processes and the one that answers need more than two cores: "
+            f"so two are compared with one at {FAR.latency_ms:g} ms.",
             f"The median of {ROUNDS} rounds in turn. The plain loop: boto3, 16 threads, pages of "
             "500, items 100 to a call, messages 10 to a call, one UpdateItem a job. With PartiQL "
             "batches: the same, but marks 25 to a call as ours; what was put off is tried again.",
@@ -150,11 +160,12 @@ def run() -> dict[str, Any]:
 
 def judged(found: dict[str, Measured]) -> list[dict[str, Any]]:
     """Compare what was found with what is asked for."""
-    plain, ours, two = found[PLAIN.name], found[OURS.name], found[TWO.name]
+    plain, ours = found[PLAIN.name], found[OURS.name]
     some, parts, many = (
         found[each.name].rate / found[LONG.name].rate for each in (SOME, FAULTS, MANY)
     )
-    rate, cpu, more = ours.rate / plain.rate, ours.cpu_us / plain.cpu_us, two.rate / ours.rate
+    rate, cpu = ours.rate / plain.rate, ours.cpu_us / plain.cpu_us
+    more = found[FAR_TWO.name].rate / found[FAR.name].rate
     lean = ours.rate / found[BATCHED.name].rate
     lean_throttled = found[SOME.name].rate / found[BATCHED_SOME.name].rate
     return [
@@ -172,7 +183,12 @@ def judged(found: dict[str, Measured]) -> list[dict[str, Any]]:
         ),
         _must("CPU a job, beside the plain loop", f"<= 1/{1 / MAX_CPU:.0f}", cpu, cpu <= MAX_CPU),
         _must("AWS calls a job", f"<= {MAX_CALLS:g}", ours.calls, ours.calls <= MAX_CALLS),
-        _must("two processes beside one", f">= {MIN_TWO:g}x", more, more >= MIN_TWO),
+        _must(
+            "two processes beside one, calls answered after 40 ms",
+            f">= {MIN_TWO:g}x",
+            more,
+            more >= MIN_TWO,
+        ),
         _must("rate with 1 % of calls throttled", f">= {MIN_SOME:g}x", some, some >= MIN_SOME),
         _must(
             "rate with 1 % of calls throttled and of parts put off",
@@ -208,7 +224,7 @@ def _median(rounds: Sequence[Measured]) -> Measured:
 def measure(case: Case) -> Measured:
     """Dispatch the jobs of ``case`` once; raise where too many were not sent or not marked."""
     now_ms = round(time.time() * 1000)
-    with stand_in(case, now_ms) as endpoint:
+    with stand_in(case, now_ms, case.latency_ms) as endpoint:
         told = drive(case, now_ms, endpoint)
         with urllib.request.urlopen(f"{endpoint}/statistics", timeout=10) as answer:  # noqa: S310
             seen = json.load(answer)
