@@ -51,6 +51,9 @@ class Cloud:
         # glibc gives each thread a heap of its own, and malloc_trim leaves the top of all but the
         # first: what a large payload took would look like held by each connection that had one.
         own["MALLOC_ARENA_MAX"] = "1"
+        # With each large block that is freed, glibc takes more of such blocks from the heap, where
+        # they leave gaps. A fixed threshold gives them back to the system.
+        own["MALLOC_MMAP_THRESHOLD_"] = "131072"
         self.emulator = _start(["tests.proof.soak.emulator"], own)
         assert self.emulator.stdout is not None
         self.endpoint = self.emulator.stdout.readline().strip()
