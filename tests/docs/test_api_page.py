@@ -16,8 +16,14 @@ from hourhand.domain.model import EventKind
 from hourhand.handlers import JobContext
 from hourhand.http_api import problems
 from hourhand.http_api.app import ROUTES
-from hourhand.schemas import BackfillInput, BulkRequest, JobSubmission, ScheduleInput
-from hourhand.schemas import responses, schedule_responses
+from hourhand.schemas import (
+    BackfillInput,
+    BulkRequest,
+    JobSubmission,
+    ScheduleInput,
+    responses,
+    schedule_responses,
+)
 from hourhand.schemas.filters import JobFilters
 from hourhand.schemas.requests import RetryInput
 from tests.docs.pages import anchors, code, names, read, rows, section
@@ -137,7 +143,9 @@ def test_a_name_of_the_python_packages_can_be_imported(row: list[str]) -> None:
 
 def test_the_page_has_each_attribute_of_a_context() -> None:
     text = section(PAGE, "Python").split("| `JobContext` | |")[1].split("\n\n")[0]
-    shown = {name.split("(")[0] for line in text.splitlines()[2:] for name in code(line.split("|")[1])}
+    shown = {
+        name.split("(")[0] for line in text.splitlines()[2:] for name in code(line.split("|")[1])
+    }
     inner = {"ends_at_monotonic", "monotonic", "last_progress"}
 
     assert shown == {name for name in dir(JobContext) if not name.startswith("_")} - inner

@@ -58,6 +58,6 @@ def _is_known(name: str, source: str) -> bool:
     """Whether a file, a route, or names of the code are what a page calls ``name``."""
     if (ROOT / name).exists() or (ROOT / "src/common/hourhand" / name).exists():
         return True
-    route = name.split(" ")[-1]
+    route = name.rsplit(" ", maxsplit=1)[-1]
     parts = re.findall(r"\w+", name)
     return route in source or all(part in source for part in parts)
