@@ -1,4 +1,4 @@
-"""What the page on deploying says of settings and prices holds, and its requests are signed."""
+"""What the page on deploying says of prices holds, and its requests are signed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from hourhand_cdk.config import Config, read_config
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deploy.md").read_text()
 REGION = "eu-central-1"
@@ -34,30 +32,6 @@ def _section(title: str) -> str:
 
 def _blocks(language: str, text: str = PAGE) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
-
-
-# --- settings -----------------------------------------------------------------------------------
-
-SETTINGS: list[tuple[str, str, str]] = re.findall(
-    r"^\| `(\w+)` \| (.+?) \| (.+?) \|", _section("Settings"), re.M
-)
-
-
-def _shown(config: Config, name: str) -> str:
-    value = config.model_dump(mode="json")[name]
-    if value in (None, "", [], {}):
-        return "none"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def test_the_page_names_each_setting_once() -> None:
-    assert [name for name, _, _ in SETTINGS] == list(Config.model_fields)
-
-
-@pytest.mark.parametrize(("name", "dev", "prod"), SETTINGS)
-def test_a_setting_starts_as_its_row_says(name: str, dev: str, prod: str) -> None:
-    assert dev == _shown(read_config({}), name)
-    assert prod == _shown(read_config({"stage": "prod"}), name)
 
 
 # --- costs --------------------------------------------------------------------------------------

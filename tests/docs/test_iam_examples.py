@@ -111,7 +111,7 @@ def test_two_statements_hold_all_by_which_an_operator_runs_what_nobody_submitted
     # Without the two, what is left names no route of theirs.
     rest = set[Any]().union(*(found for sid, found in routes.items() if sid not in MAY_RUN))
     assert not rest & (routes["SubmitBySchedules"] | routes["ChangePayloads"] | SUBMISSION)
-    page = (FOLDER.parent / "deploy.md").read_text()
+    page = (FOLDER.parent / "reference" / "iam.md").read_text()
     for sid in MAY_RUN:
         assert f"`{sid}`" in page, "the page says what may be left out"
 

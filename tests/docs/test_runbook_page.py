@@ -12,7 +12,7 @@ from tests.proof.rehearsals.catalogue import REHEARSALS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "runbook.md").read_text()
-DEPLOY_PAGE = (ROOT / "docs" / "deploy.md").read_text()
+METRICS_PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text()
 LABELS = ["You see", "It means", "Do", "It is over when", "Rehearsal"]
 FAILURES = {
     "Leader stuck",
@@ -48,7 +48,7 @@ def anchors(page: str) -> set[str]:
 def test_each_alarm_of_the_deployment_has_its_section() -> None:
     # That these are the template's alarms: tests/infra/test_alarms_page.py.
     alarms = re.findall(
-        r"^\| `([a-z-]+)` \|", DEPLOY_PAGE.split("\n## Alarms\n")[1].split("\n## ")[0], re.M
+        r"^\| `([a-z-]+)` \|", METRICS_PAGE.split("\n## Alarms\n")[1].split("\n## ")[0], re.M
     )
     assert len(alarms) == 19
     assert [title.strip("`") for title in SECTIONS if title.startswith("`")] == alarms

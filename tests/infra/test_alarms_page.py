@@ -1,4 +1,4 @@
-"""The page on deploying names each alarm that is made, and counts what they cost."""
+"""The page of metrics names each alarm, and the page on deploying counts what they cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 from tests.infra.stacks import Deployment
 
-PAGE = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text()
-ROWS = re.findall(r"^\| `([a-z-]+)` \| .+ \| .+ \|$", PAGE.split("\n## Alarms\n")[1], re.M)
+DOCS = Path(__file__).parents[2] / "docs"
+ALARMS = (DOCS / "reference" / "metrics.md").read_text().split("\n## Alarms\n")[1]
+COSTS = (DOCS / "deploy.md").read_text()
+ROWS = re.findall(r"^\| `([a-z-]+)` \| .+ \| .+ \|$", ALARMS, re.M)
 
 
 def test_each_alarm_has_its_row(full: Deployment) -> None:
@@ -21,12 +23,12 @@ def test_the_page_counts_alarms_and_the_metrics_that_they_are_paid_by(full: Depl
         sum("MetricStat" in query for query in alarm.get("Metrics", [])) or 1 for alarm in alarms
     )
 
-    assert f"| {len(alarms)} alarms over {metrics} metrics | {metrics} x 0.10 |" in PAGE
+    assert f"| {len(alarms)} alarms over {metrics} metrics | {metrics} x 0.10 |" in COSTS
 
 
 def test_the_page_names_and_counts_the_alarms_of_the_basic_level(dev: Deployment) -> None:
     basic = dev.named("AWS::CloudWatch::Alarm", "AlarmName")
 
-    assert f"| {len(basic)} alarms on a metric each | {len(basic)} x 0.10 |" in PAGE
-    (told,) = re.findall(r"`basic` has three of them,.*?\n\n", PAGE, re.S)
+    assert f"| {len(basic)} alarms on a metric each | {len(basic)} x 0.10 |" in COSTS
+    (told,) = re.findall(r"`basic` has three of them,.*?\n\n", ALARMS, re.S)
     assert {name for name in ROWS if f"`{name}`" in told} == set(basic)

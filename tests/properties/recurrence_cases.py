@@ -22,7 +22,7 @@ ZONES = (
     "Asia/Kathmandu",
     "UTC",
 )
-"""The issue's."""
+"""Zones whose clocks change in different ways, and two whose clocks do not change."""
 
 ODD_ZONES = (
     "Africa/Cairo",  # gap at midnight, on a Friday

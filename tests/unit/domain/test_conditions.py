@@ -52,7 +52,7 @@ CONDITIONS = {
     "expire": {"status", "generation", "expired"},
     "redrive": {"status", "generation"},
 }
-"""The table of conditions in DESIGN, section 5, by the names that the code gives the clauses."""
+"""The table of conditions in docs/explanation/design.md, by the names that the clauses have."""
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

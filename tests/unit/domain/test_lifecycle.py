@@ -30,7 +30,7 @@ TABLE = [
     ({PENDING, ENQUEUED, RETRYING}, {CANCELLED, EXPIRED}),
     ({DEAD, EXPIRED, CANCELLED}, {PENDING, ENQUEUED}),
 ]
-"""DESIGN, section 2, line by line."""
+"""The transitions of docs/explanation/states.md, grouped."""
 
 LEGAL = {pair for sources, targets in TABLE for pair in product(sources, targets)}
 EVERY_PAIR = list(product(JobStatus, JobStatus))

@@ -1,4 +1,4 @@
-"""The defaults that API.md promises, and what a job says of itself."""
+"""The defaults that docs/reference/api.md states, and the properties of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delays before retries, as API.md states them."""
+"""Delays before retries, as docs/reference/api.md states them."""
 
 from __future__ import annotations
 

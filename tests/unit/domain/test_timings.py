@@ -1,4 +1,4 @@
-"""The relations between the protocol's durations that its arguments rest on (DESIGN, section 3)."""
+"""The relations between the protocol's durations that docs/explanation/design.md relies on."""
 
 from __future__ import annotations
 

@@ -1,0 +1,155 @@
+"""The page of the API names each route, field, event and error."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pydantic import BaseModel
+
+import hourhand
+import hourhand.client
+import hourhand.handlers
+import hourhand.testing
+from hourhand.domain.errors import HourhandError
+from hourhand.domain.model import EventKind
+from hourhand.handlers import JobContext
+from hourhand.http_api import problems
+from hourhand.http_api.app import ROUTES
+from hourhand.schemas import (
+    BackfillInput,
+    BulkRequest,
+    JobSubmission,
+    ScheduleInput,
+    responses,
+    schedule_responses,
+)
+from hourhand.schemas.filters import JobFilters
+from hourhand.schemas.requests import RetryInput
+from tests.docs.pages import anchors, code, names, read, rows, section
+
+PAGE = read("reference/api.md")
+
+
+def _fields(model: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+def _named(text: str) -> set[str]:
+    """Return what is set as code anywhere in ``text``."""
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def test_the_page_lists_each_route_in_a_row() -> None:
+    shown = names(section(PAGE, "Routes").split("\n### ")[0])
+
+    assert sorted(shown) == sorted(f"{r.method} {r.path.removeprefix('/v1')}" for r in ROUTES)
+
+
+def test_a_job_is_submitted_with_the_fields_of_the_page() -> None:
+    retry = {f"retry.{name}" for name in RetryInput.model_fields}
+
+    assert set(names(section(PAGE, "A job as submitted"))) == _fields(JobSubmission) | retry
+
+
+def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
+    submitted = _fields(JobSubmission) - {"delay_seconds", "concurrency_key"}
+    returned = set(names(section(PAGE, "A job as returned")))
+
+    assert submitted | returned == _fields(responses.Job)
+    assert not submitted & returned
+
+
+def test_a_schedule_has_the_fields_of_the_page() -> None:
+    text = section(PAGE, "A schedule")
+    own = set(names(text))
+    of_a_job = _named(text.split("\n|")[0]) - {"PUT"}
+
+    assert own | of_a_job == _fields(ScheduleInput)
+    returned = _named(text.rsplit("A returned schedule", 1)[1]) - {"pool", "concurrency_key"}
+    assert (own | of_a_job | returned) - {"pool", "concurrency_key"} == _fields(
+        schedule_responses.Schedule
+    )
+
+
+def test_an_occurrence_has_the_fields_of_the_page() -> None:
+    assert set(names(section(PAGE, "An occurrence"))) == _fields(schedule_responses.Occurrence)
+
+
+def test_a_backfill_has_the_fields_of_the_page() -> None:
+    text = section(PAGE, "A backfill")
+    own = set(names(text))
+    returned = _named(text.rsplit("A returned backfill", 1)[1]) - {"dry_run"}
+
+    assert own == _fields(BackfillInput)
+    assert (own | returned) - {"dry_run"} == _fields(schedule_responses.Backfill)
+
+
+def test_a_filter_is_one_of_the_page() -> None:
+    assert set(names(section(PAGE, "Filters"))) == _fields(JobFilters)
+    assert _fields(BulkRequest) - _fields(JobFilters) == {"all", "dry_run", "cursor"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        responses.Stats,
+        responses.QueueStats,
+        responses.LatenessStats,
+        responses.Resweep,
+    ],
+)
+def test_the_page_names_the_figures_of_the_installation(model: type[BaseModel]) -> None:
+    assert _fields(model) <= _named(section(PAGE, "Stats and resweep"))
+
+
+def test_the_page_names_what_a_handler_answers_with() -> None:
+    (row,) = [row for row in rows(PAGE) if row[0] == "`GET /handlers`"]
+
+    assert _fields(responses.Handler) == set(re.findall(r'"(\w+)"', row[2])) - {"handlers"}
+
+
+def test_the_page_has_each_kind_of_event() -> None:
+    assert sorted(names(section(PAGE, "Events"))) == sorted(kind.name for kind in EventKind)
+
+
+def test_the_page_has_each_error_with_its_status() -> None:
+    statuses = {error.code: error.status for error in _errors(HourhandError)}
+    statuses["internal_error"] = 500
+    shown = {code(row[0])[0]: int(row[1]) for row in rows(section(PAGE, "Errors"))}
+
+    assert shown == {name: statuses[name] for name in problems._TITLES}
+
+
+def _errors(error: type[HourhandError]) -> list[type[HourhandError]]:
+    return [error, *(each for child in error.__subclasses__() for each in _errors(child))]
+
+
+@pytest.mark.parametrize("row", rows(section(PAGE, "Python"))[:4], ids=lambda row: row[0])
+def test_a_name_of_the_python_packages_can_be_imported(row: list[str]) -> None:
+    packages = {
+        "hourhand": hourhand,
+        "hourhand.handlers": hourhand.handlers,
+        "hourhand.client": hourhand.client,
+        "hourhand.testing": hourhand.testing,
+    }
+    package = packages[code(row[0])[0]]
+    wanted = {name for name in code(row[1]) if name.isidentifier()} - {"hourhand_jobs"}
+
+    assert {name for name in wanted if not hasattr(package, name)} == set()
+    if package is hourhand:
+        assert wanted == set(hourhand.__all__)
+
+
+def test_the_page_has_each_attribute_of_a_context() -> None:
+    text = section(PAGE, "Python").split("| `JobContext` | |")[1].split("\n\n")[0]
+    shown = {
+        name.split("(")[0] for line in text.splitlines()[2:] for name in code(line.split("|")[1])
+    }
+    inner = {"ends_at_monotonic", "monotonic", "last_progress"}
+
+    assert shown == {name for name in dir(JobContext) if not name.startswith("_")} - inner
+
+
+def test_each_link_within_the_page_leads_somewhere() -> None:
+    assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= anchors(PAGE)

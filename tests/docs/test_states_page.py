@@ -1,0 +1,47 @@
+"""The page of states has every state and every legal transition."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from hourhand.domain.lifecycle import LEGAL_MOVES
+from hourhand.domain.model import JobStatus, Outcome
+from hourhand.domain.resweep import ResweepState
+from hourhand.domain.schedules import SkipReason
+from hourhand.schemas.schedule_responses import Schedule
+from tests.docs.pages import names, read, section
+
+PAGE = read("explanation/states.md")
+
+
+def test_the_page_has_each_state_of_a_job() -> None:
+    states = [name for name in names(section(PAGE, "Jobs")) if name.isupper()]
+
+    assert states == [status.value for status in JobStatus]
+
+
+def test_the_diagram_shows_each_legal_transition_of_a_job() -> None:
+    shown = re.findall(r"^    (\w+) --> (\w+):", PAGE, re.M)
+    legal = [(source, target) for source, targets in LEGAL_MOVES.items() for target in targets]
+
+    assert len(shown) == len(set(shown))
+    assert sorted(shown) == sorted((s.value, t.value) for s, t in legal)
+
+
+def test_the_page_has_each_outcome_of_an_attempt() -> None:
+    assert names(section(PAGE, "Attempts")) == [outcome.value for outcome in Outcome]
+
+
+def test_the_page_has_each_status_of_a_schedule() -> None:
+    statuses = get_args(Schedule.model_fields["status"].annotation)
+
+    assert names(section(PAGE, "Schedules")) == [*statuses]
+
+
+def test_the_page_has_each_reason_for_a_skipped_occurrence() -> None:
+    assert sorted(names(section(PAGE, "Occurrences"))) == sorted(SkipReason)
+
+
+def test_the_page_has_each_state_of_a_resweep() -> None:
+    assert names(section(PAGE, "Resweep")) == [state.value for state in ResweepState]
