@@ -1,1 +1,1 @@
-"""Handlers to read, run and copy from."""
+"""Examples to read, run and copy from: each file says in its first lines how to run it."""

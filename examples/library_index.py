@@ -1,10 +1,14 @@
-"""Index Python's own standard library: one job a module, and a census of them by a schedule.
+"""The jobs of `make demo`: index Python's own standard library, one job per module.
 
-`hourhand demo` runs this. Each job parses a module, counts what is in it and its identifiers, and
-writes a small JSON file. A few other handlers misbehave, as real ones do.
+In the checkout:
 
-Two variables of the environment name places: LIBRARY_INDEX the folder of the small files, and
-LIBRARY_LEDGER (optional) a file in which each run notes its beginning and its end.
+    $ make demo
+
+Each job parses a module, counts what is in it and its identifiers, and writes a small JSON file. A
+schedule takes a census of these files. Some handlers fail, as real ones do.
+
+Two environment variables name places: LIBRARY_INDEX is the folder of the small files, and
+LIBRARY_LEDGER (optional) is a file in which each run records its start and its end.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ def index_module(ctx: JobContext, payload: Module) -> dict[str, Any]:
 
 @job("index-module-at-last", timeout=60, retry=QUICK)
 def index_module_at_last(ctx: JobContext, payload: Module) -> dict[str, Any]:
-    """Fail twice, as a service does that is being restarted, then work."""
+    """Fail twice, as during the restart of a service, and then succeed."""
     with noted(ctx):
         if ctx.attempt <= RESTART_TAKES:
             raise ConnectionError(f"the index did not answer (attempt {ctx.attempt})")
@@ -58,14 +62,14 @@ def index_module_at_last(ctx: JobContext, payload: Module) -> dict[str, Any]:
 
 @job("index-native-module", timeout=60, on_lost="retry", retry=Retry(max_attempts=2))
 def index_native_module(ctx: JobContext, payload: Module) -> None:
-    """Die, as a crash in a native library does: the whole process goes."""
+    """Kill the process, as a crash in a native library does."""
     with noted(ctx):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 @job("census", timeout=60, retry=QUICK)
 def census(ctx: JobContext, payload: None) -> dict[str, Any]:
-    """Count the modules that are indexed so far, as schedules ask for every few seconds."""
+    """Count the modules that are indexed so far. A schedule submits it every few seconds."""
     with noted(ctx):
         if ctx.occurrence is None:
             raise NotRetryable("a census is taken by a schedule")
@@ -77,7 +81,7 @@ def census(ctx: JobContext, payload: None) -> dict[str, Any]:
 
 
 def read_module(path: str) -> dict[str, Any]:
-    """Return what one module holds. Raises `NotRetryable` where there is none."""
+    """Return the counts of one module. Raises `NotRetryable` if it does not exist."""
     file = Path(sysconfig.get_paths()["stdlib"]) / path
     if not file.is_file():
         raise NotRetryable(f"the standard library has no module at {path}")
@@ -96,7 +100,7 @@ def read_module(path: str) -> dict[str, Any]:
 
 
 def keep(path: str, index: dict[str, Any]) -> None:
-    """Write an index to its file, whole or not at all: a second run may replace the first."""
+    """Write an index to its file, atomically. A second run replaces the first."""
     folder = Path(os.environ["LIBRARY_INDEX"])
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as part:
         json.dump(index, part)
@@ -105,7 +109,7 @@ def keep(path: str, index: dict[str, Any]) -> None:
 
 @contextmanager
 def noted(ctx: JobContext) -> Iterator[None]:
-    """Note when a run begins and ends, so that one can see afterwards that none overlapped."""
+    """Record when a run begins and ends. The report checks that no two overlap."""
     note(ctx, "begin")
     try:
         yield
@@ -114,7 +118,7 @@ def noted(ctx: JobContext) -> Iterator[None]:
 
 
 def note(ctx: JobContext, what: str) -> None:
-    """Append one line to the ledger; so short a write is never mixed with another's."""
+    """Append one line to the ledger. The system does not mix writes this short."""
     ledger = os.environ.get("LIBRARY_LEDGER")
     if ledger is None:
         return

@@ -1,3 +1,13 @@
+"""The first jobs, which `make dev` serves.
+
+In the checkout, the first command in a terminal of its own:
+
+    $ make dev
+    $ .venv/bin/hourhand jobs submit send-welcome '{"email": "a@b.org", "name": "Ada"}' --watch
+
+One handler succeeds, one reports progress and can be cancelled, and one is async and retried.
+"""
+
 from pydantic import BaseModel
 
 from hourhand import JobContext, Retry, job
@@ -12,9 +22,6 @@ class Welcome(BaseModel):
 def send_welcome(ctx: JobContext, payload: Welcome) -> dict[str, str]:
     ctx.logger.info("Sending a welcome.")
     return {"sent_to": payload.email}
-
-
-# Above: what the README shows. Below: a job that can be stopped, and one that is tried again.
 
 
 @job("send-newsletter", priority="low")

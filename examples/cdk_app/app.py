@@ -1,6 +1,9 @@
-"""Hourhand in a CDK app of one's own: the handlers read a table that belongs to the app.
+"""A CDK app of your own: the handlers in `jobs/` read a table that belongs to the app.
 
-``cdk deploy --app "python examples/cdk_app/app.py"``
+In the checkout, with Node.js and after `make synth`, which installs the CDK:
+
+    $ infra/node_modules/.bin/cdk synth --quiet --app ".venv/bin/python examples/cdk_app/app.py"
+    $ infra/node_modules/.bin/cdk deploy --app ".venv/bin/python examples/cdk_app/app.py"
 """
 
 from pathlib import Path

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN_ELSEWHERE = {"client", "testing"}
-"""Pages whose blocks register no handlers: tests of their own run them."""
+RUN_ELSEWHERE = {"client", "testing", "tutorial", "project-layout", "web-frameworks"}
+"""Pages whose blocks are files of one project: tests of their own run them."""
 
 BLOCKS = [
     pytest.param(block, id=f"{page.stem}-{number}")

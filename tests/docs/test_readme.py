@@ -2,99 +2,158 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shlex
-import subprocess
-import sys
-import time
-import urllib.request
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
-WAIT_SECONDS = 60.0
+from hourhand import Client
+from hourhand.client import Job
+from tests.docs.blocks import (
+    ROOT,
+    background,
+    blocks_of,
+    curl,
+    reader_environment,
+    run,
+    wait,
+    write_files,
+)
 
-
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.M | re.S)
+PAGE = ROOT / "README.md"
+README = PAGE.read_text(encoding="utf-8")
+BLOCKS = blocks_of(PAGE)
+COMMANDS = [command for block in BLOCKS for command in block.commands]
+STEPS = ["jobs.py", "submit.py", "schedule.py", "test_jobs.py"]
+MAX_LINES = 6
+INSTALLING = [
+    PAGE,
+    *(ROOT / "docs" / name for name in ("tutorial.md", "index.md")),
+    *(ROOT / "docs" / "how-to" / name for name in ("project-layout.md", "web-frameworks.md")),
+]
+DEV = "{} --backend memory --port 0"
 
 
 @pytest.fixture(scope="module")
-def api() -> Iterator[str]:
-    """The local cloud as ``hourhand dev`` runs it, on a free port, with the README's handlers."""
-    command = [sys.executable, "-m", "hourhand.cli.main", "dev", "--backend", "memory"]
-    command += ["--port", "0", "--handlers", "examples.quickstart"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "COLUMNS": "200"}
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the README's files."""
+    folder = tmp_path_factory.mktemp("project")
+    assert write_files(PAGE, folder) == STEPS
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project_api(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The local cloud with the README's own jobs, started as the README says."""
+    command = next(one for one in COMMANDS if one.startswith("hourhand dev"))
+    output = tmp_path_factory.mktemp("output") / "dev.txt"
+    with background(DEV.format(command), project, reader_environment(), output) as dev:
+        yield dev.wait_for(r"http://127\.0\.0\.1:\d+")
+
+
+@pytest.fixture(scope="module")
+def quickstart_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The local cloud as ``make dev`` runs it, on a free port."""
+    recipe = re.search(
+        r"\$\(BIN\)/(hourhand dev) --port 8787 (.+)", (ROOT / "Makefile").read_text()
     )
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
-            if found:
-                yield found[0]
-                break
-        else:
-            pytest.fail("hourhand dev ended without serving anything")
-    finally:
-        process.terminate()
-        process.communicate(timeout=WAIT_SECONDS)
+    assert recipe is not None
+    command = DEV.format(f"{recipe[1]} {recipe[2]}")
+    output = tmp_path_factory.mktemp("output") / "dev.txt"
+    with background(command, ROOT, reader_environment(), output) as dev:
+        yield dev.wait_for(r"http://127\.0\.0\.1:\d+")
 
 
-def _ask(url: str, body: str | None = None) -> dict[str, Any]:
-    request = urllib.request.Request(  # noqa: S310 - loopback
-        url,
-        data=body.encode() if body is not None else None,
-        headers={"content-type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - loopback
-        found: dict[str, Any] = json.load(answer)
-        return found
+def ended(api: str, job_id: str) -> Job:
+    """Wait for the end of a job."""
+    with Client(api) as client:
+        return client.wait(job_id, timeout_seconds=60)
 
 
-def test_the_job_in_the_readme_is_the_quickstart() -> None:
-    shown = _blocks("python")[0].partition("\n")[2]
-    quickstart = (ROOT / "examples" / "quickstart.py").read_text()
+@pytest.mark.parametrize("name", STEPS)
+def test_each_step_has_few_lines(name: str) -> None:
+    [block] = [block for block in BLOCKS if block.file == name]
 
-    assert _blocks("python")[0].startswith("# examples/quickstart.py\n")
-    assert quickstart.startswith(shown)
-
-
-def test_the_job_in_the_readme_has_no_more_than_fifteen_lines_of_code() -> None:
-    code = [line for line in _blocks("python")[0].splitlines() if line and line[0] != "#"]
-
-    assert len(code) <= 15
+    assert len([line for line in block.code.splitlines() if line.strip()]) <= MAX_LINES
 
 
-def test_the_request_in_the_readme_submits_a_job_that_succeeds(api: str) -> None:
-    console = _blocks("console")[0].replace("\\\n", " ")
-    curl = next(line for line in console.splitlines() if line.startswith("$ curl"))
-    words = shlex.split(curl[2:])
-    url = next(word for word in words if word.startswith("http"))
-    body = words[words.index("-d") + 1]
+def test_the_submission_in_the_readme_succeeds(project: Path, project_api: str) -> None:
+    environment = reader_environment(HOURHAND_ENDPOINT=project_api)
+    command = next(one for one in COMMANDS if one.startswith("python submit.py"))
 
-    job = _ask(url.replace("http://127.0.0.1:8787", api), body)
-    deadline = time.monotonic() + WAIT_SECONDS
-    while job["status"] != "SUCCEEDED" and time.monotonic() < deadline:
-        time.sleep(0.1)
-        job = _ask(f"{api}/v1/jobs/{job['id']}")
+    output = run(command, project, environment)
 
-    assert job["status"] == "SUCCEEDED"
-    assert job["result"] == {"sent_to": "ada@example.org"}
+    submitted, scheduled = output.splitlines()
+    job = ended(project_api, submitted.split()[0])
+    assert (job.status, job.attempt) == ("SUCCEEDED", 1)
+    assert job.result == "Sent the report to ada@example.org."
+    assert (job.run_at - job.created_at).total_seconds() == pytest.approx(5)
+    assert job.idempotency_key is not None
+    with Client(project_api) as client:
+        [schedule] = client.schedules.list()
+        assert scheduled == f"The next report: {schedule.next_at}"
+        assert client.schedules.upcoming(schedule.id)[0] == schedule.next_at
+        triggered = client.schedules.trigger(schedule.id)
+        assert client.wait(triggered.id, timeout_seconds=60).status == "SUCCEEDED"
+
+
+def test_the_test_in_the_readme_passes(project: Path) -> None:
+    command = next(one for one in COMMANDS if "test_jobs.py" in one)
+
+    assert "1 passed" in run(command, project, reader_environment())
+
+
+def test_the_test_in_the_readme_notices_a_handler_that_fails(project: Path, tmp_path: Path) -> None:
+    write_files(PAGE, tmp_path)
+    handler = tmp_path / "jobs.py"
+    handler.write_text(handler.read_text().replace("payload['to']", "payload['missing']"))
+    command = next(one for one in COMMANDS if "test_jobs.py" in one)
+
+    assert "1 failed" in run(f"{command} || true", tmp_path, reader_environment())
+
+
+def test_the_request_in_the_readme_submits_a_job_that_succeeds(quickstart_api: str) -> None:
+    command = next(one for one in COMMANDS if one.startswith("curl"))
+
+    job = curl(command.replace("http://127.0.0.1:8787", quickstart_api))
+
+    found = ended(quickstart_api, job["id"])
+    assert found.status == "SUCCEEDED"
+    assert found.result == {"sent_to": "ada@example.org"}
+
+
+def test_the_commands_of_the_readme_run(quickstart_api: str, tmp_path: Path) -> None:
+    environment = reader_environment(HOURHAND_ENDPOINT=quickstart_api)
+    operating = [one for one in COMMANDS if re.match(r"\S*hourhand (jobs|dead-letters)", one)]
+    assert len(operating) == 2
+
+    for command in operating:
+        run(command.removeprefix(".venv/bin/"), tmp_path, environment)
+    with Client(quickstart_api) as client:
+        assert wait(lambda: next(iter(client.list(handler="send-welcome", limit=1)), None))
 
 
 def test_every_make_target_in_the_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.M))
-    named = set(re.findall(r"(?:^\$ |`)make ([a-z]+)", README, flags=re.M))
+    named = set(re.findall(r"(?:^\$ |`|&& )make ([a-z]+)", README, flags=re.M))
 
-    assert named
+    assert {"demo", "dev", "setup", "deploy"} <= named
     assert named <= targets
+
+
+@pytest.mark.parametrize("page", INSTALLING, ids=lambda page: page.stem)
+def test_a_page_installs_from_a_checkout_or_a_git_url_with_extras_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {
+        extra for names in re.findall(r"hourhand\[([\w,-]+)\]", text) for extra in names.split(",")
+    }
+
+    assert extras <= set(project["optional-dependencies"])
+    for requirement in re.findall(r"pip install (.+)", text):
+        assert "git+" in requirement or "../" in requirement
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")))
