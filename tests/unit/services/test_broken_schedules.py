@@ -33,10 +33,10 @@ BAD = "CRON_TZ=Nowhere/City * * * * *"
 def seldom(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return a schedule that is excluded for eleven months: further than a visit looks.
 
-    By hours, and not by minutes, so that a search of eleven months is quick.
+    By days, and not by minutes, so that a search of eleven months is quick.
     """
-    monkeypatch.setattr(occurrences, "MAX_WORK_A_LOOK", occurrences.MAX_WORK_A_LOOK // 60)
-    return {"expression": "0 * * * *", "exclude": ["* * * 1-11 *"]}
+    monkeypatch.setattr(occurrences, "MAX_WORK_A_LOOK", occurrences.MAX_WORK_A_LOOK // 1440)
+    return {"expression": "0 0 * * *", "exclude": ["* * * 1-11 *"]}
 
 
 def break_definition(world: World, name: str = "s") -> Schedule:
