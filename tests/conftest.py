@@ -8,6 +8,9 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+from tests.examples import PROFILE
 
 _FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -31,6 +34,7 @@ def _forget_real_accounts() -> None:
 
 # At import, not in a fixture: a test module that makes a client while it is collected is safe too.
 _forget_real_accounts()
+settings.load_profile(PROFILE)
 
 TIERS = {
     "tests/browser": "browser",
@@ -38,9 +42,18 @@ TIERS = {
     "tests/proof": "exhaustive",
     "tests/crash/test_every_point.py": "exhaustive",
     "tests/crash/test_interleavings.py": "exhaustive",
+    "tests/crash/test_occurrences.py": "exhaustive",
     "tests/e2e/test_acceptance.py": "real_time",
     "tests/e2e/test_demo.py": "real_time",
     "tests/e2e/test_local_cloud.py": "real_time",
+    "tests/functions/test_cli_terminal.py": "real_time",
+    "tests/functions/test_cold_start.py": "real_time",
+    "tests/functions/test_generated_client.py": "real_time",
+    "tests/unit/cli/test_entry.py": "real_time",
+    "tests/unit/local/test_child_lines.py": "real_time",
+    "tests/unit/local/test_child_process.py": "real_time",
+    "tests/unit/local/test_memory_cloud.py": "real_time",
+    "tests/unit/worker_runtime/test_exit.py": "real_time",
 }
 """What is no part of ``make test``: folders and files, by the mark that leaves them out."""
 

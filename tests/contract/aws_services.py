@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3
 from moto import mock_aws
+from moto.backends import get_backend
 
 from hourhand.aws.clients import client_config
 from hourhand.aws.provision import destroy, provision
@@ -51,6 +52,27 @@ def moto_services() -> Iterator[AwsServices]:
     with mock_aws():
         dynamodb, sqs, s3 = (_client(service, None) for service in ENDPOINTS)
         yield AwsServices(dynamodb, sqs, s3, provision(dynamodb, sqs, s3))
+
+
+def empty_moto() -> None:
+    """Delete the items, messages and objects that moto holds; tables, queues and bucket stay.
+
+    To make an installation takes many times as long as what most tests do with it.
+    """
+    for account in get_backend("dynamodb").values():
+        for tables in account.values():
+            for table in tables.tables.values():
+                table.items.clear()
+    for account in get_backend("sqs").values():
+        for queues in account.values():
+            for queue in queues.queues.values():
+                # Its own purge may be asked for once a minute.
+                queue._messages.clear()
+                queue._pending_messages.clear()
+    for account in get_backend("s3").values():
+        for buckets in account.values():
+            for bucket in buckets.buckets.values():
+                bucket.keys.clear()
 
 
 @contextmanager

@@ -33,12 +33,15 @@ from tests.contract.aws_services import (
     DISPATCH,
     ENDPOINTS,
     AwsServices,
+    empty_moto,
     endpoint_services,
     moto_services,
 )
 from tests.contract.queue_rig import MemoryQueueRig, QueueRig, SqsQueueRig
 
-STORES = ["memory", "moto", "endpoint"]
+STORES = ["memory", "moto"]
+if any(variable in os.environ for variable in ENDPOINTS.values()):
+    STORES.append("endpoint")
 MAKERS = {"moto": moto_services, "endpoint": endpoint_services}
 
 _NUMBERS = itertools.count(1)
@@ -59,13 +62,19 @@ def new_id() -> Callable[[], str]:
     return lambda: f"job-{next(_NUMBERS)}"
 
 
-def _services() -> Iterator[Services]:
+def _require(kind: str, service: str) -> None:
+    if kind == "endpoint" and ENDPOINTS[service] not in os.environ:
+        pytest.skip(f"{ENDPOINTS[service]} is not set")
+
+
+# Wider than a module, it would outlive the first test elsewhere that resets moto.
+@pytest.fixture(scope="module")
+def shared_services() -> Iterator[Services]:
     with ExitStack() as stack:
         made: dict[str, AwsServices] = {}
 
         def services(kind: str, service: str) -> AwsServices:
-            if kind == "endpoint" and ENDPOINTS[service] not in os.environ:
-                pytest.skip(f"{ENDPOINTS[service]} is not set")
+            _require(kind, service)
             if kind not in made:
                 made[kind] = stack.enter_context(MAKERS[kind]())
             return made[kind]
@@ -73,9 +82,19 @@ def _services() -> Iterator[Services]:
         yield services
 
 
-# Wider than a module, it would outlive the first test elsewhere that resets moto.
-shared_services = pytest.fixture(_services, scope="module", name="shared_services")
-own_services = pytest.fixture(_services, name="own_services")
+@pytest.fixture
+def own_services(shared_services: Services) -> Iterator[Services]:
+    """Return installations that hold nothing."""
+    with ExitStack() as stack:
+
+        def services(kind: str, service: str) -> AwsServices:
+            _require(kind, service)
+            if kind == "endpoint":
+                return stack.enter_context(endpoint_services())
+            empty_moto()
+            return shared_services(kind, service)
+
+        yield services
 
 
 @pytest.fixture(params=STORES)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from hourhand.aws.beside import text_key
@@ -19,15 +19,15 @@ from hourhand.domain.moves import Move
 from hourhand.ports import Applied, JobDetails, JobStore, Refused, WriteResult
 from hourhand.testing import ACTOR, MemoryJobStore, make_content, make_job
 from tests.contract.job_strategies import clauses, jobs
+from tests.examples import examples as limited_to
 
 NewId = Callable[[], str]
 WEEK = timedelta(days=7)
 
 # The store outlives the examples: each of them takes an id of its own. Nothing is shrunk, since
 # that takes minutes on a slow store, and an example that fails on one store alone says enough.
-examples = settings(
-    max_examples=40,
-    deadline=None,
+examples = limited_to(
+    40,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

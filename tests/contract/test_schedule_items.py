@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from hourhand.domain.schedules import Backfill, Schedule, ScheduleDefinition, Walk
@@ -20,13 +20,13 @@ from tests.contract.schedule_makers import (
     schedule_of,
 )
 from tests.contract.schedule_strategies import backfills, definitions, entries, schedules
+from tests.examples import examples as limited_to
 
 NewId = Callable[[], str]
 
 # As for jobs: the store outlives the examples, and shrinking takes minutes on a slow one.
-examples = settings(
-    max_examples=40,
-    deadline=None,
+examples = limited_to(
+    40,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -15,6 +15,7 @@ from hourhand.cli.main import app
 from hourhand.cli.reference import Verb, page, verbs_of
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGE = page()
 VERBS = list(verbs_of(app))
 NAMES = [verb.name for verb in VERBS]
 PROMISED = {
@@ -33,7 +34,7 @@ PROMISED = {
 
 
 def test_the_page_is_made_of_the_commands_as_they_are() -> None:
-    assert (DOCS / "cli.md").read_text() == page(), (
+    assert (DOCS / "cli.md").read_text() == PAGE, (
         "Run: python -m hourhand.cli.reference > docs/cli.md"
     )
 
@@ -73,7 +74,7 @@ def test_every_verb_has_an_example_of_itself_that_it_understands(verb: Verb) -> 
     _parse(example)
 
 
-CONSOLE_LINES = re.findall(r"^\$ (hourhand .*)$", page(), re.M)
+CONSOLE_LINES = re.findall(r"^\$ (hourhand .*)$", PAGE, re.M)
 
 
 @pytest.mark.parametrize("line", CONSOLE_LINES)
@@ -104,7 +105,5 @@ def _parse(line: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS, ids=NAMES)
 def test_links_of_the_contents_lead_to_a_heading(verb: Verb) -> None:
-    text = page()
-
-    assert f"](#{verb.name.replace(' ', '-')})" in text
-    assert f"\n### {verb.name}\n" in text
+    assert f"](#{verb.name.replace(' ', '-')})" in PAGE
+    assert f"\n### {verb.name}\n" in PAGE

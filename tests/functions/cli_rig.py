@@ -5,17 +5,18 @@ Time is the world's: whatever a verb waits for, the world goes on meanwhile.
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import httpx
 import pytest
+import typer.main
 
 from hourhand.cli.connection import Connection
 from hourhand.cli.main import main
@@ -30,6 +31,15 @@ from tests.world.world import World
 
 ENDPOINT = "http://api.test"
 Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def one_command_tree() -> Iterator[None]:
+    """Let Typer make the commands of an app once; it would make them anew for each command line."""
+    once = functools.cache(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", once)
+        patch.setattr("typer.testing._get_command", once)
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,9 @@ class Shell:
         self.api = ApiClient(create_app(self.world.api))
         self.answer = self.answer_as_api
         self._lock = threading.Lock()
-        self.monkeypatch.setattr("hourhand.cli.verbs.Session", partial(Session, clock=self.clock))
+        self.monkeypatch.setattr(
+            "hourhand.cli.verbs.Session", functools.partial(Session, clock=self.clock)
+        )
         self.monkeypatch.setattr(Connection, "open", lambda _: self._open())
         for name, value in {"COLUMNS": "100", "LINES": "30", "TERM": "xterm"}.items():
             self.monkeypatch.setenv(name, value)

@@ -6,8 +6,11 @@ import pytest
 
 from hourhand.http_api import create_app
 from tests.functions.api_client import ApiClient
+from tests.functions.cli_rig import one_command_tree
 from tests.functions.schedule_fakes import FakeServices, fake_services
 from tests.world.world import World
+
+commands = pytest.fixture(one_command_tree, scope="session", autouse=True, name="commands")
 
 
 @pytest.fixture

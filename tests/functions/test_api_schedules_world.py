@@ -130,7 +130,7 @@ def test_what_would_never_run_is_refused(
     [
         ({"from": "2026-01-05T08:00:00Z", "to": "2026-01-05T06:00:00Z"}, "to"),
         ({"from": "2026-01-05T08:00:00Z", "to": "2026-01-05T09:00:01Z"}, "to"),
-        ({"from": "1970-01-01T00:00:00Z", "to": "2026-01-05T08:00:00Z"}, "from"),
+        ({"from": "2025-12-01T00:00:00Z", "to": "2026-01-05T08:00:00Z"}, "from"),
     ],
 )
 def test_a_backfill_of_the_wrong_range_is_refused(

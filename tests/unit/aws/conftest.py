@@ -9,30 +9,24 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
-from moto import mock_aws
 
 from hourhand.aws.clients import client_config
-from hourhand.aws.provision import provision
-from hourhand.settings import Settings
+from tests.contract.aws_services import AwsServices, empty_moto, moto_services
+
+Installation = AwsServices
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """Clients of moto, and the names of what was made there."""
-
-    dynamodb: Any
-    sqs: Any
-    s3: Any
-    settings: Settings
+@pytest.fixture(scope="module")
+def shared_installation() -> Iterator[Installation]:
+    with moto_services() as made:
+        yield made
 
 
 @pytest.fixture
-def installation() -> Iterator[Installation]:
-    with mock_aws():
-        dynamodb = boto3.client("dynamodb", config=client_config())
-        sqs = boto3.client("sqs", config=client_config())
-        s3 = boto3.client("s3", config=client_config())
-        yield Installation(dynamodb, sqs, s3, provision(dynamodb, sqs, s3))
+def installation(shared_installation: Installation) -> Installation:
+    """Return an installation that holds nothing."""
+    empty_moto()
+    return shared_installation
 
 
 @dataclass(frozen=True, slots=True)

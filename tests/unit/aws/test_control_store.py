@@ -30,9 +30,13 @@ def test_only_the_record_of_a_tick_is_put_as_the_basic_alarm_counts_it(
     store: DynamoControlStore, installation: Installation
 ) -> None:
     asked: list[str] = []
-    installation.dynamodb.meta.events.register(
-        "before-call.dynamodb", lambda model, **_: asked.append(model.name)
-    )
+
+    def note(model: Any, **_: object) -> None:
+        asked.append(model.name)
+
+    # The client is that of other tests, too.
+    events = installation.dynamodb.meta.events
+    events.register("before-call.dynamodb", note)
     lease = store.acquire_lease("leader", "me", now=START, until=UNTIL, margin=MARGIN)
     assert isinstance(lease, Lease)
     renewed = store.renew_lease(lease, UNTIL + MARGIN)
@@ -46,6 +50,7 @@ def test_only_the_record_of_a_tick_is_put_as_the_basic_alarm_counts_it(
 
     store.write_tick(TickRecord(at=START, holder="me", epoch=1))
     store.read_tick()
+    events.unregister("before-call.dynamodb", note)
     assert asked[-2:] == ["PutItem", "GetItem"]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,7 +21,15 @@ from hourhand.aws.table_schema import (
 from hourhand.domain.model import Priority
 from hourhand.settings import API_NEEDS, SCHEDULER_NEEDS, WORKER_NEEDS
 from hourhand.testing import make_job
+from tests.contract.aws_services import moto_services
 from tests.unit.aws.conftest import Installation
+
+
+@pytest.fixture
+def installation() -> Iterator[Installation]:
+    """Return one of its own: tests change and remove what it is made of."""
+    with moto_services() as made:
+        yield made
 
 
 def test_the_settings_name_everything_that_is_made(installation: Installation) -> None:

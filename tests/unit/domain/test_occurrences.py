@@ -399,12 +399,15 @@ def test_the_rest_of_an_outage_that_was_cut_is_still_of_the_same_outage(
 def test_a_year_of_a_minutely_schedule_is_decided_in_one_visit() -> None:
     definition = make_definition()
     schedule = make_schedule(definition)
-    decision = visit(schedule, definition, at(525_600))
+    work, week, year = Work(rule.MAX_WORK), 7 * 1_440, 525_600
+    decision = visit(schedule, definition, at(week), work=work)
     assert len(decision.orders) == 7
     window, missed, *_ = decision.schedule.journal
-    assert (window.count, window.reason) == (525_600 - 1_441, SkipReason.WINDOW)
+    assert (window.count, window.reason) == (week - 1_441, SkipReason.WINDOW)
     assert (missed.count, missed.reason) == (1_439, SkipReason.MISFIRE)
-    assert decision.schedule.next_at == at(525_606)
+    assert decision.schedule.next_at == at(week + 6)
+    # The work is proportional to the time, so a week of it is enough to try.
+    assert 0 < work.done * year < rule.MAX_WORK * week
 
 
 # --- jobs of a visit that died ---

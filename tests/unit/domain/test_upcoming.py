@@ -128,7 +128,7 @@ def test_a_search_that_takes_long_is_broken_off_and_told_from_an_end() -> None:
 
 
 def test_what_is_excluded_for_decades_is_an_end() -> None:
-    rule = Rule(expressions=("0 * * * *",), exclude=(ExcludedExpression("0 */1 * * *"),))
+    rule = Rule(expressions=("0 0 * * *",), exclude=(ExcludedExpression("0 0 */1 * *"),))
     found = first_fires(_define(), compile_rule(rule), after=NOW, count=1, work=Work(10**6))
     assert (found.times, found.is_cut) == ((), False)
 

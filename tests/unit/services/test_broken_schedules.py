@@ -26,10 +26,17 @@ from tests.unit.services.schedule_views import stored
 from tests.world.world import World
 
 LOOK_AHEAD = timedelta(seconds=300)
-SELDOM: dict[str, Any] = {"expression": "* * * * *", "exclude": ["* * * 1-11 *"]}
-"""Excluded for eleven months: further than a visit looks."""
-
 BAD = "CRON_TZ=Nowhere/City * * * * *"
+
+
+@pytest.fixture
+def seldom(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return a schedule that is excluded for eleven months: further than a visit looks.
+
+    By days, and not by minutes, so that a search of eleven months is quick.
+    """
+    monkeypatch.setattr(occurrences, "MAX_WORK_A_LOOK", occurrences.MAX_WORK_A_LOOK // 1440)
+    return {"expression": "0 0 * * *", "exclude": ["* * * 1-11 *"]}
 
 
 def break_definition(world: World, name: str = "s") -> Schedule:
@@ -212,15 +219,19 @@ def test_a_backfill_for_which_there_was_no_time_comes_before_those_that_had_some
 # --- long searches ---
 
 
-def test_the_next_time_is_searched_for_after_its_visit_was_stored(world: World) -> None:
-    world.put_schedule("s", **SELDOM)
+def test_the_next_time_is_searched_for_after_its_visit_was_stored(
+    world: World, seldom: dict[str, Any]
+) -> None:
+    world.put_schedule("s", **seldom)
     reached = stored(world).next_at
     assert reached is not None
     assert reached > START + timedelta(days=150)
 
 
-def test_who_loses_the_race_for_what_a_search_found_leaves_it(world: World) -> None:
-    world.put_schedule("s", **SELDOM)
+def test_who_loses_the_race_for_what_a_search_found_leaves_it(
+    world: World, seldom: dict[str, Any]
+) -> None:
+    world.put_schedule("s", **seldom)
     schedule = stored(world)
     due = replace(schedule, sequence=schedule.sequence + 1, write_id="x", next_at=START)
     world.schedules.write(due, previous=schedule.sequence)
@@ -233,8 +244,10 @@ def test_who_loses_the_race_for_what_a_search_found_leaves_it(world: World) -> N
     assert visit(world, faults).paused_at is not None
 
 
-def test_a_search_that_a_change_wants_is_left_to_the_next_tick(world: World) -> None:
-    world.put_schedule("s", **SELDOM)
+def test_a_search_that_a_change_wants_is_left_to_the_next_tick(
+    world: World, seldom: dict[str, Any]
+) -> None:
+    world.put_schedule("s", **seldom)
     world.api.schedules.recompute("s", actor="test")
     assert stored(world).next_at == START
     world.tick()
@@ -245,11 +258,11 @@ def test_a_search_that_a_change_wants_is_left_to_the_next_tick(world: World) -> 
 
 @pytest.mark.parametrize("most", [0, 1])
 def test_searches_of_one_tick_are_bounded(
-    world: World, monkeypatch: pytest.MonkeyPatch, most: int
+    world: World, seldom: dict[str, Any], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(schedule_sweep, "MAX_LEFT_FOR_LAST", most)
     for name in ("a", "b"):
-        world.put_schedule(name, **SELDOM)
+        world.put_schedule(name, **seldom)
         world.api.schedules.recompute(name, actor="test")
     world.tick()
     far = START + timedelta(days=150)
@@ -257,8 +270,8 @@ def test_searches_of_one_tick_are_bounded(
     assert sum(at is not None and at > far for at in reached) == most
 
 
-def test_no_search_begins_without_time_for_it(world: World) -> None:
-    world.put_schedule("s", **SELDOM)
+def test_no_search_begins_without_time_for_it(world: World, seldom: dict[str, Any]) -> None:
+    world.put_schedule("s", **seldom)
     world.api.schedules.recompute("s", actor="test")
     sweep = world.scheduler.scheduling.schedule_sweep
     # One question for each shard, one for the visit, and the next one is before the search.

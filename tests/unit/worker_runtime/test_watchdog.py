@@ -259,6 +259,7 @@ def _python(script: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.real_time
 @pytest.mark.timeout(60)
 def test_a_handler_that_holds_the_gil_ends_with_its_lease() -> None:
     process = _python(SCRIPT)
@@ -270,6 +271,7 @@ def test_a_handler_that_holds_the_gil_ends_with_its_lease() -> None:
     assert "aaa" not in err, "a value in a log"
 
 
+@pytest.mark.real_time
 @pytest.mark.timeout(60)
 def test_a_full_log_does_not_keep_the_process() -> None:
     process = _python(FULL_PIPE)
@@ -278,6 +280,7 @@ def test_a_full_log_does_not_keep_the_process() -> None:
     process.communicate()
 
 
+@pytest.mark.real_time
 @pytest.mark.timeout(60)
 def test_a_fork_of_a_handler_has_no_timer_and_waits_for_none() -> None:
     process = _python(FORKS)

@@ -10,10 +10,11 @@ from http.client import HTTPConnection
 
 import pytest
 from botocore.exceptions import ConnectionClosedError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.aws.lean._lines import Answer, Endpoint, Line
+from tests.examples import examples
 
 BODY = b'{"Items": []}'
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -47,7 +48,7 @@ def pieces_of(answer: bytes, cuts: set[int]) -> list[bytes]:
     return [answer[start:end] for start, end in itertools.pairwise(places)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(WITH_AN_END), st.sets(st.integers(1, 120)))
 def test_it_is_whole_with_its_last_byte_and_not_before(answer: bytes, cuts: set[int]) -> None:
     *earlier, last = pieces_of(answer, cuts)
@@ -76,7 +77,7 @@ def test_one_without_a_length_is_whole_when_the_line_ends() -> None:
         assert not line.is_free
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(WITH_AN_END), st.integers(0, 120))
 def test_one_that_was_cut_off_is_none(answer: bytes, length: int) -> None:
     with line_to() as (line, there):

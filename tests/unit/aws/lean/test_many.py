@@ -22,7 +22,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.aws import clients
@@ -30,6 +30,7 @@ from hourhand.aws.bulk import Bulk
 from hourhand.aws.lean import _client
 from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._round import MOST_LINES, Flight, Lines, Request, Told
+from tests.examples import examples
 from tests.unit.aws.lean.conftest import boto, lean
 from tests.unit.aws.lean.raw_server import (
     Behaviour,
@@ -147,7 +148,7 @@ ODD = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.sampled_from(range(len(ODD))), max_size=2 * MOST_LINES))
 def test_each_is_told_what_it_would_be_alone(answers: list[int]) -> None:
     with raw_server() as server:

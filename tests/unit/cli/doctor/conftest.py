@@ -50,12 +50,13 @@ def _refuse_drift(_: object) -> str:
     raise UnknownAction("Unknown action: DetectStackDrift")
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
-    # moto raises in the caller where an endpoint answers.
-    refuse: Any = _refuse_drift
-    monkeypatch.setattr(CloudFormationResponse, "detect_stack_drift", refuse, raising=False)
-    # moto in process is not made for several threads at once.
-    monkeypatch.setattr(run, "LOOKS_AT_ONCE", 1)
-    with installation() as made:
-        yield made
+@pytest.fixture(scope="module")
+def made() -> Iterator[Made]:
+    with pytest.MonkeyPatch.context() as patch:
+        # moto raises in the caller where an endpoint answers.
+        refuse: Any = _refuse_drift
+        patch.setattr(CloudFormationResponse, "detect_stack_drift", refuse, raising=False)
+        # moto in process is not made for several threads at once.
+        patch.setattr(run, "LOOKS_AT_ONCE", 1)
+        with installation() as made:
+            yield made

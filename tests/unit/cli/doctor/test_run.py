@@ -39,7 +39,7 @@ from tests.unit.cli.doctor.fakes import (
 pytestmark = pytest.mark.filterwarnings("ignore:.*UnknownAction.*InvalidAction:UserWarning")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def deployed(made: Made) -> None:
     """Make a stack that names what is made; there are no functions, and no API."""
     urls = {
@@ -58,6 +58,12 @@ def deployed(made: Made) -> None:
     DynamoControlStore(made.dynamodb, made.settings.control_table).write_tick(record)
 
 
+@pytest.fixture(scope="module")
+def findings(deployed: None) -> list[Finding]:
+    """Return what is found of it: that takes a client of each service."""
+    return find(DoctorOptions(stack=PREFIX), SystemClock())
+
+
 def by_check(findings: list[Finding]) -> dict[str, list[Finding]]:
     told: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -65,8 +71,8 @@ def by_check(findings: list[Finding]) -> dict[str, list[Finding]]:
     return told
 
 
-def test_what_is_there_is_well_and_what_is_not_is_named(deployed: None) -> None:
-    told = by_check(find(DoctorOptions(stack=PREFIX), SystemClock()))
+def test_what_is_there_is_well_and_what_is_not_is_named(findings: list[Finding]) -> None:
+    told = by_check(findings)
     for well in ("credentials", "queue high", "queue clock", "dead jobs", "last tick"):
         assert Status.OK in statuses(told[well]), told[well]
     assert told["drift"][0].seen.startswith("not available here: ")
@@ -89,8 +95,9 @@ def test_the_exit_code_tells_a_program_and_json_tells_it_the_rest(
 
 
 def test_the_terminal_shows_what_to_do_below_what_is_not_well(
-    deployed: None, capsys: pytest.CaptureFixture[str]
+    findings: list[Finding], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: findings)
     assert run_doctor(DoctorOptions(stack=PREFIX)) == 1
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if "function api" in line)

@@ -135,7 +135,7 @@ def test_what_can_never_fire_again_is_known(text: str, can: bool) -> None:
 def test_what_a_policy_or_an_exclusion_removes_altogether_can_never_fire() -> None:
     everything = (ExcludedExpression("* * * * *"),)
     # Not a single one of twenty years.
-    assert not compiled("0 9 * * *", exclude=everything).can_ever_fire(EVE)
+    assert not compiled("0 9 * * 1", exclude=everything).can_ever_fire(EVE)
     skipped = compiled("at(2026-03-29T02:30)", timezone="Europe/Berlin", dst_gap=DstGap.SKIP)
     assert not skipped.can_ever_fire(EVE)
 
@@ -174,7 +174,7 @@ def test_a_search_tells_how_far_it_came_and_goes_on_from_there() -> None:
 
 def test_a_search_ends_for_good_where_all_is_excluded_for_twenty_years() -> None:
     everything = (ExcludedExpression("* * * * *"),)
-    ended = compiled("0 9 * * *", exclude=everything).search(EVE, LATEST)
+    ended = compiled("0 9 * * 1", exclude=everything).search(EVE, LATEST)
     assert isinstance(ended, GivenUp)
     assert ended.is_for_good
     assert not GivenUp(ended.since, ended.at - DAY).is_for_good
