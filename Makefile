@@ -107,10 +107,10 @@ e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, u
 	  -o log_cli=true -o log_cli_level=INFO -o log_cli_format='%(asctime)s %(message)s' -o log_cli_date_format=%H:%M:%S
 
 prove: setup emulator spin boto3 ## Run the whole proof, up to 90 minutes, and write docs/reliability.md; ONLY="wire model" runs some of it
-	$(BIN)/python -m tests.proof $(ONLY)
+	$(BIN)/python -m proof $(ONLY)
 
-rehearse: setup ## Rehearse a failure of docs/runbook.md on the local cloud: NAME=...; without it, list them
-	@$(BIN)/python -m tests.proof.rehearsals $(NAME)
+rehearse: setup ## Rehearse a failure of docs/how-to/runbook.md on the local cloud: NAME=...; without it, list them
+	@$(BIN)/python -m proof.rehearsals $(NAME)
 
 # The model of the protocol is checked by a program that is made for it.
 spin: ## Install Spin and a C compiler, if they are missing (Debian, as root)

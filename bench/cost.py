@@ -135,7 +135,11 @@ def _break_even(immediate: float) -> dict[str, float]:
 def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float]) -> list[str]:
     theirs = {(way.who, way.kind): way.dollars for way in WAYS}
     full, basic, none = idle["full"], idle["basic"], idle["none"]
-    parts = "counted in the template" if full["template_was_counted"] else "as docs/deploy.md says"
+    parts = (
+        "counted in the template"
+        if full["template_was_counted"]
+        else "as docs/how-to/deploy.md says"
+    )
     return [
         f"List prices of {REGION}, looked up on {READ_ON}; each has its source and "
         "day in the result file. Free tiers, tax, data transfer, storage and the logs of jobs are "

@@ -2,8 +2,8 @@
 
 One tick of the scheduler is counted on the emulator, once its watermark has caught up; its clock is
 moved by hand, so that minutes take no time. Alarms and event sources are counted in the template,
-where the CDK is installed (`make synth`); else they are what docs/deploy.md says, and the result
-says so. Of the polls Lambda's documentation gives the number side by side: five of each queue
+where the CDK is installed (`make synth`); else they are what docs/how-to/deploy.md says, and the
+result says so. Lambda's documentation gives the number of polls side by side: five of each queue
 whose event source has a maximum concurrency, as few as two without (Lambda developer guide,
 Configuring scaling behavior for SQS event source mappings). Assumed are the length of a poll, the
 time that a call takes, and the bytes of Lambda's own log lines.
@@ -33,18 +33,19 @@ from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
-from hourhand.bootstrap import aws_adapters, wire_scheduler
+from hourhand.aws.telemetry import PowertoolsTelemetry
 from hourhand.cli.estimate.prices import Usage
-from hourhand.domain.timings import Timings
-from hourhand.observability import PowertoolsTelemetry
-from hourhand.settings import MonitoringLevel
-from hourhand.testing import (
-    FakeClock,
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import (
     Measurement,
+    MemoryClock,
     MemoryHandlerDirectory,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
+from hourhand.settings import MonitoringLevel
+from hourhand.wiring.adapters import aws_adapters
+from hourhand.wiring.functions import wire_scheduler
 
 if TYPE_CHECKING:
     from tests.infra.stacks import Deployment
@@ -85,7 +86,7 @@ STATED: Mapping[MonitoringLevel, Mapping[str, int]] = {
     MonitoringLevel.BASIC: _NOTHING | {"alarms": 3, "alarm metrics": 3},
     MonitoringLevel.NONE: _NOTHING,
 }
-"""What docs/deploy.md says of the templates, for where the CDK is not installed."""
+"""What docs/how-to/deploy.md says of the templates, for where the CDK is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def count_tick(asked: Calls, level: MonitoringLevel) -> Tick:
     writes.watch(watched)
     reads.watch(watched)
     # Now, since the probe of the time compares the machine's own clock with the emulator's.
-    clock, telemetry = FakeClock(datetime.now(UTC)), RecordingTelemetry()
+    clock, telemetry = MemoryClock(datetime.now(UTC)), RecordingTelemetry()
     timings = replace(Timings(), first_look_back=timedelta(minutes=5))
     settings = replace(settings, timings=timings, monitoring=level)
     adapters = replace(

@@ -29,20 +29,20 @@ from bench.write_units import (
     stage,
     succeed,
 )
+from hourhand.api.requests import JobSubmission, ScheduleInput
 from hourhand.aws.clients import sqs_client
 from hourhand.cli.estimate.prices import Usage
-from hourhand.domain.model import Job
-from hourhand.domain.timings import Timings
-from hourhand.schemas import JobSubmission, ScheduleInput
-from hourhand.services.submission import Submitted
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.ticks.timings import Timings
+from hourhand.services.jobs.submission import Submitted
 
 MEMORY_GB = 1.0
 HANDLER_SECONDS = 0.1
 WORKER_SECONDS = 0.025
 API_SECONDS = 0.02
 API_SECONDS_MORE = 0.006
-"""Inputs, the first four as in docs/deploy.md: no time is measured here. The worker's is on top of
-the handler's; the last is for each further job of a batch, one round trip to DynamoDB."""
+"""Inputs, the first four as in docs/how-to/deploy.md: no time is measured here. The worker's is
+added to the handler's; the last is for each further job of a batch, one round trip to DynamoDB."""
 
 LARGE_KB = 300
 LARGE = "x" * (LARGE_KB * 1024 - 200)

@@ -22,12 +22,12 @@ from botocore.credentials import Credentials
 from bench.dispatch.load import JOBS_TABLE
 from bench.dispatch.run import LATENCY_MS, OURS, stand_in
 from bench.targets import Target, all_ok, at_most
-from hourhand.aws.bulk import Bulk
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.lean import lean_or_same
-from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import Place, first_watermark, plan_sweep
-from hourhand.services.sweep import PAGE_ENTRIES
+from hourhand.aws.parallel_calls import Bulk
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.ticks.watermark import Place, first_watermark, plan_sweep
+from hourhand.services.ticks.sweep import PAGE_ENTRIES
 
 ROUNDS = 3
 """Each way is timed so often, in turn; the middle one counts."""

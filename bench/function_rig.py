@@ -20,11 +20,11 @@ from typing import Any
 from bench.emulator import ROOT, emulator
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.handler_manifest import write_manifest
+from hourhand.aws.lambda_init import INITIALIZATION_TYPE
 from hourhand.aws.provision import provision
-from hourhand.domain.model import Priority
-from hourhand.ports import HandlerInfo
+from hourhand.domain.jobs.job import Priority
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import DispatchMode, Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE
 
 HANDLER = "greet"
 HANDLERS_MODULE = "bench_handlers"

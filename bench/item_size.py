@@ -13,10 +13,10 @@ from datetime import timedelta
 from typing import Any
 
 from bench.targets import all_ok, below
-from hourhand.aws.items import job_to_item
-from hourhand.domain.buckets import Entry
+from hourhand.aws.layout.jobs import job_to_item
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import job_id_for_key, occurrence_job_id, trace_id_for
-from hourhand.domain.model import (
+from hourhand.domain.jobs.job import (
     Content,
     EventKind,
     HistoryEvent,
@@ -27,11 +27,18 @@ from hourhand.domain.model import (
     Priority,
     RetryPolicy,
 )
-from hourhand.domain.moves import Move, claim, complete, heartbeat, mark_enqueued, retry_later
-from hourhand.domain.overlap import Overlap, OverlapPolicy
-from hourhand.services.contents import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
-from hourhand.services.messages import message_of
-from hourhand.testing import FAKE_SECRET, START
+from hourhand.domain.jobs.transitions import (
+    Transition,
+    claim,
+    complete,
+    heartbeat,
+    mark_enqueued,
+    retry_later,
+)
+from hourhand.domain.ticks.buckets import Entry
+from hourhand.memory import FAKE_SECRET, START
+from hourhand.services.jobs.messages import message_of
+from hourhand.services.jobs.payload_store import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
 
 BUDGET_BYTES = 1024
 SMALL_SCHEDULE_ID_BYTES = 32
@@ -166,7 +173,7 @@ def life(job: Job) -> Iterator[tuple[str, Job]]:
     yield "succeeded", job
 
 
-def _make(move: Move, job: Job) -> Job:
+def _make(move: Transition, job: Job) -> Job:
     if not move.is_allowed(job):
         raise ValueError(f"{move.name} is not allowed for {job}")
     return move.apply(job)

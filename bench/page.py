@@ -25,7 +25,7 @@ This page is written by `make bench`, which takes up to {MINUTES_IN_ALL} minutes
 not edit it. It says what a job costs, how late it starts, how fast it is dispatched and what that
 takes of a machine, beside the plain way to do the same and beside other programs. Each section has
 the command that gives its figures again. What happens at a hundred and at ten thousand times the
-load, on paper, is in [scaling](scaling.md); what is promised whatever breaks, in
+load, on paper, is in [scaling](explanation/scaling.md); what is promised whatever breaks, in
 [ARCHITECTURE.md](../ARCHITECTURE.md).
 """
 

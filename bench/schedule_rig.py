@@ -13,28 +13,29 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
-from hourhand.bootstrap import Adapters, SchedulerServices, wire_api, wire_scheduler
-from hourhand.domain.model import Job
-from hourhand.domain.recurrence import TZDATA_VERSION
-from hourhand.domain.schedules import Schedule, ScheduleDefinition, Walk
+from hourhand.api.requests import JobSubmission
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.recurrence import TZDATA_VERSION
+from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition, Walk
+from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import rfc3339
-from hourhand.domain.timings import Timings
-from hourhand.ports import Outgoing
-from hourhand.schemas import JobSubmission
-from hourhand.settings import Settings
-from hourhand.testing import (
-    FakeChance,
-    FakeClock,
+from hourhand.memory import (
+    MemoryClock,
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryJobStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryRandomness,
     MemoryScheduleStore,
     MemorySlotStore,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
+from hourhand.ports.queues import Outgoing
+from hourhand.settings import Settings
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import SchedulerServices, wire_api, wire_scheduler
 
 P = TypeVar("P")
 
@@ -58,7 +59,7 @@ class Ledger:
     in ``shares``, that part of it: what it would be if such calls were made together.
     """
 
-    clock: FakeClock
+    clock: MemoryClock
     seconds_a_request: float = 0.0
     shares: Mapping[str, float] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
@@ -120,7 +121,7 @@ class Rig:
 
     def __init__(self, start: datetime) -> None:
         """Wire everything; the clock stands at ``start``."""
-        self.clock = FakeClock(start)
+        self.clock = MemoryClock(start)
         self.ledger = Ledger(self.clock)
         self.jobs = MemoryJobStore()
         self.schedules = MemoryScheduleStore()
@@ -136,7 +137,7 @@ class Rig:
             objects=MemoryObjectStore(),
             queues=self._counted(MemoryQueues(self.clock), "queues"),
             clock=self.clock,
-            chance=FakeChance(),
+            randomness=MemoryRandomness(),
             telemetry=self.telemetry,
             schedules=schedules,
             calendars=schedules,

@@ -16,10 +16,10 @@ from bench.item_size import BUDGET_BYTES, SMALL_SCHEDULE_ID_BYTES, item_size_byt
 from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import BEFORE
 from bench.targets import all_ok, below
-from hourhand.aws.schedule_items import page_to_item, schedule_to_item
-from hourhand.domain.recurrence import ExcludedExpression
-from hourhand.domain.schedules import Schedule, ScheduleDefinition
-from hourhand.schedule_ports import JournalPage
+from hourhand.aws.layout.schedules import page_to_item, schedule_to_item
+from hourhand.domain.schedules.recurrence import ExcludedExpression
+from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
+from hourhand.ports.schedule_store import JournalPage
 
 SCHEDULE_ID = "s" * SMALL_SCHEDULE_ID_BYTES
 DEFINITION = "d" * 32

@@ -25,8 +25,8 @@ from bench.write_units import (
     stage,
     succeed,
 )
-from hourhand.domain.model import Job, JobStatus
-from hourhand.schemas import ScheduleInput
+from hourhand.api.requests import ScheduleInput
+from hourhand.domain.jobs.job import Job, JobStatus
 
 PERIOD_SECONDS = 5
 WRITES_OF = {

@@ -10,9 +10,9 @@ from bench.item_size import item_size_bytes
 from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import BEFORE
 from bench.targets import all_ok, at_most
-from hourhand.aws.schedule_items import schedule_to_item
-from hourhand.domain.recurrence import ExcludedExpression
-from hourhand.domain.schedules import Misfire, MisfirePolicy, Schedule, ScheduleDefinition
+from hourhand.aws.layout.schedules import schedule_to_item
+from hourhand.domain.schedules.recurrence import ExcludedExpression
+from hourhand.domain.schedules.schedule import Misfire, MisfirePolicy, Schedule, ScheduleDefinition
 
 YEAR = timedelta(days=365)
 LONGEST_WINDOW_SECONDS = 31_622_400

@@ -15,7 +15,7 @@ from typing import Any
 from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import DUE_AT
 from bench.targets import all_ok, at_most
-from hourhand.domain.schedules import ScheduleDefinition
+from hourhand.domain.schedules.schedule import ScheduleDefinition
 
 ROUND_TRIP_SECONDS = 0.006
 """Of a DynamoDB or SQS call within a region, a write or a small read."""

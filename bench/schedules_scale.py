@@ -15,8 +15,8 @@ from typing import Any
 
 from bench.schedule_rig import HANDLER, Rig
 from bench.targets import all_ok, at_most
-from hourhand.domain.schedules import ScheduleDefinition
-from hourhand.schedule_ports import DUE_SHARDS
+from hourhand.domain.schedules.schedule import ScheduleDefinition
+from hourhand.ports.schedule_store import DUE_SHARDS
 
 BEFORE = datetime(2026, 1, 5, 8, 55, 30, tzinfo=UTC)
 DUE_AT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any
 from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import BEFORE, DUE_AT
 from bench.targets import all_ok, at_most
-from hourhand.domain.schedules import ScheduleDefinition
+from hourhand.domain.schedules.schedule import ScheduleDefinition
 
 SCHEDULES = 1_000
 BINS = 10

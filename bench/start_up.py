@@ -25,11 +25,12 @@ from bench import packed_starts
 from bench.function_rig import HANDLER, Installation, api_event, installation, scheduled_event
 from bench.packed_starts import FUNCTIONS, WITH, WITHOUT, row_name
 from bench.targets import Target, all_ok, at_most
+from hourhand.api.requests import JobSubmission
+from hourhand.api.routing import Services
 from hourhand.aws.clients import dynamodb_client
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.bootstrap import ApiServices, wire_api
-from hourhand.domain.model import JobStatus
-from hourhand.schemas import JobSubmission
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.wiring.functions import wire_api
 
 PROBE = Path(__file__).with_name("start_up_probe.py")
 BARE, YARDSTICK = "bare interpreter", "boto3, two clients"
@@ -87,7 +88,7 @@ def start(work: str, environment: Mapping[str, str], event: Any = None) -> Start
 class Stage:
     """Starts each function with an event of its own, and looks at what became of it."""
 
-    def __init__(self, installed: Installation, api: ApiServices) -> None:
+    def __init__(self, installed: Installation, api: Services) -> None:
         self._installed, self._api = installed, api
         self._jobs = DynamoJobStore(dynamodb_client(), installed.settings.jobs_table)
         self.environments = {name: installed.fresh_environment(name) for name in FUNCTIONS}

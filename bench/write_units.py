@@ -20,6 +20,7 @@ from typing import Any
 from bench.counting import READS, WRITES, Units
 from bench.emulator import emulator
 from bench.targets import all_ok, at_most
+from hourhand.api.requests import JobSubmission
 from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
@@ -28,13 +29,14 @@ from hourhand.aws.provision import provision
 from hourhand.aws.queues import SqsQueues
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
-from hourhand.bootstrap import aws_adapters, wire_api, wire_scheduler, wire_worker
-from hourhand.domain.model import ErrorInfo, Job, JobStatus, Outcome, Priority
-from hourhand.ports import Delivery, Finished, Pulse
-from hourhand.schemas import JobSubmission
-from hourhand.services.derived_ids import DerivedIds
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
+from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.queues import Delivery
+from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.settings import DispatchMode, Settings
-from hourhand.testing import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
+from hourhand.wiring.adapters import aws_adapters
+from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 SECOND = timedelta(seconds=1)
 LOOK_AHEAD = SECOND
@@ -125,7 +127,7 @@ class Runner:
     function: Run
 
     def run(self, job: Job, _: str, __: ErrorInfo | None, pulse: Pulse) -> Finished:
-        """Implement `hourhand.ports.HandlerRunner`."""
+        """Implement the port `HandlerRunner`."""
         return self.function(job, pulse)
 
 
@@ -160,7 +162,7 @@ class Stage:
             clock_url="",
             telemetry=adapters.telemetry,
         ).parse_delivery
-        self.ids = DerivedIds(adapters.control, adapters.chance)
+        self.ids = DerivedIds(adapters.control, adapters.randomness)
         self.api = wire_api(settings, adapters)
         self.scheduler = wire_scheduler(settings, adapters)
         self.worker = wire_worker(settings, adapters)

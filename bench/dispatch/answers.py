@@ -12,7 +12,7 @@ import orjson
 
 from bench.dispatch.expressions import Plan, plan_of_statement, plan_of_update
 from bench.dispatch.load import Load
-from hourhand.aws.items import job_to_item
+from hourhand.aws.layout.jobs import job_to_item
 
 Item = dict[str, Any]
 MESSAGES_PER_BATCH = 10
@@ -40,14 +40,14 @@ class Tables:
     texts: dict[str, bytes]
     index: dict[str, list[tuple[int, str]]]
     partial: float
-    chance: random.Random
+    randomness: random.Random
     sent: Counter[str] = field(default_factory=Counter)
     marked: int = 0
     plans: dict[str, Plan] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, jobs: int, shards: int, now_ms: int, partial: float, chance: random.Random
+        cls, jobs: int, shards: int, now_ms: int, partial: float, randomness: random.Random
     ) -> Tables:
         """Return the tables that hold a load, none of it sent."""
         items: dict[str, Item] = {}
@@ -59,7 +59,7 @@ class Tables:
         for entries in index.values():
             entries.sort()
         texts = {job_id: orjson.dumps(item) for job_id, item in items.items()}
-        return cls(items, texts, dict(index), partial, chance)
+        return cls(items, texts, dict(index), partial, randomness)
 
     def statistics(self) -> dict[str, Any]:
         """Say what became of the jobs."""
@@ -178,7 +178,7 @@ class Tables:
         return {"MessageId": "12345678-1234-1234-1234-123456789012", "MD5OfMessageBody": digest}
 
     def _fails(self) -> bool:
-        return bool(self.partial) and self.chance.random() < self.partial
+        return bool(self.partial) and self.randomness.random() < self.partial
 
 
 def _entry(partition: str, due_ms: int, job_id: str) -> Item:

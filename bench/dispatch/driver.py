@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from bench.dispatch.load import QUEUES, Load
-from hourhand.start_up import for_good
+from hourhand.aws.lambda_init import frozen_gc
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def _engine(options: argparse.Namespace) -> Any:
 
         return (PlainLoop if options.engine == "plain" else BatchedLoop)(load, urls)
     # As the function's start does it.
-    with for_good():
+    with frozen_gc():
         from bench.dispatch.ours import Engine  # noqa: PLC0415
 
         return Engine(load, urls, options.engine)

@@ -18,7 +18,7 @@ from typing import Any
 from bench.dispatch.load import QUEUES, Load
 from bench.dispatch.run import OURS, SHARDS, line_of, process, stand_in
 from bench.dispatch.sampling import sampled
-from hourhand.start_up import for_good
+from hourhand.aws.lambda_init import frozen_gc
 
 JOBS = 60_000
 CASE = replace(OURS, name="ours, profiled", jobs=JOBS)
@@ -82,7 +82,7 @@ def main() -> None:
         AWS_DEFAULT_REGION="us-east-1",
     )
     load = Load(JOBS, SHARDS, now_ms)
-    with for_good():
+    with frozen_gc():
         from bench.dispatch.ours import Engine  # noqa: PLC0415
 
         engine = Engine(load, {name: f"{endpoint}/1/bench-{name}" for name in QUEUES}, "batch")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from hourhand.domain.buckets import bucket_of, shard_of
 from hourhand.domain.ids import random_job_id, trace_id_for
-from hourhand.domain.model import Job
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.ticks.buckets import bucket_of, shard_of
 from hourhand.domain.times import from_ms
 from hourhand.testing import make_content, make_job
 

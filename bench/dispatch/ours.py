@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from bench.dispatch.load import JOBS_TABLE, Load
-from hourhand.bootstrap import aws_adapters
-from hourhand.domain.actions import Judgement
-from hourhand.services.dispatch import Dispatcher
-from hourhand.services.pipeline import InTurn
-from hourhand.services.sweep import Sweep
+from hourhand.domain.jobs.actions import SweepContext
+from hourhand.memory import RecordingTelemetry
+from hourhand.services.ticks.dispatch import Dispatcher
+from hourhand.services.ticks.pipeline import InTurn
+from hourhand.services.ticks.sweep import Sweep
 from hourhand.settings import read_settings
-from hourhand.testing import RecordingTelemetry
+from hourhand.wiring.adapters import aws_adapters
 
 
 class Engine:
@@ -35,7 +35,7 @@ class Engine:
             # Nothing here is stuck: what would repair it is never asked.
             recovery=cast("Any", None),
             telemetry=telemetry,
-            judgement=Judgement(load.now, load.now + timings.look_ahead, timings),
+            judgement=SweepContext(load.now, load.now + timings.look_ahead, timings),
             may_go_on=lambda: True,
         )
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from bench.growth.rig import SECONDS_A_REQUEST, Killed, Rig, Work
-from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import Content
-from hourhand.domain.moves import claim, complete
+from hourhand.domain.jobs.job import Content
+from hourhand.domain.jobs.transitions import claim, complete
+from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import floor_ms
-from hourhand.ports import Applied
-from hourhand.testing import MemoryJobStore
+from hourhand.memory import MemoryJobStore
+from hourhand.ports.job_store import Applied
 
 BEFORE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 OUTAGE = timedelta(days=1)

@@ -15,35 +15,36 @@ from typing import Any, TypeVar, cast
 
 from bench.growth.store import HANDLER
 from hourhand.aws.lean._round import MOST_LINES
-from hourhand.bootstrap import Adapters, wire_scheduler
-from hourhand.domain.buckets import (
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.schedules.recurrence import TZDATA_VERSION
+from hourhand.domain.schedules.schedule import Walk
+from hourhand.domain.ticks.buckets import (
     ShardMap,
     ShardMapVersion,
     bucket_end,
     bucket_of,
     shard_of,
 )
-from hourhand.domain.model import Priority
-from hourhand.domain.recurrence import TZDATA_VERSION
-from hourhand.domain.schedules import Walk
-from hourhand.domain.timings import Timings
-from hourhand.ports import Outgoing
-from hourhand.services.scheduling import TickReport
-from hourhand.settings import Settings
-from hourhand.testing import (
-    FakeChance,
-    FakeClock,
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import (
+    MemoryClock,
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryJobStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryRandomness,
     MemoryScheduleStore,
     MemorySlotStore,
     MemorySweepInvoker,
     RecordingTelemetry,
-    make_job,
 )
+from hourhand.ports.queues import Outgoing
+from hourhand.services.ticks.tick import TickReport
+from hourhand.settings import Settings
+from hourhand.testing import make_job
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import wire_scheduler
 
 P = TypeVar("P")
 
@@ -93,7 +94,7 @@ class Ledger:
     place, and stays so until that is set anew.
     """
 
-    clock: FakeClock
+    clock: MemoryClock
     requests: Counter[str] = field(default_factory=Counter)
     entries_read: int = 0
     items_read: int = 0
@@ -202,7 +203,7 @@ class Rig:
     def __init__(self, start: datetime, jobs: MemoryJobStore, *, shards: int = 1) -> None:
         """Wire everything; ``jobs`` may hold what the first ticks do not find due."""
         self.shards = shards
-        self.clock = FakeClock(start)
+        self.clock = MemoryClock(start)
         self.ledger = Ledger(self.clock)
         self.jobs = jobs
         self.queues = MemoryQueues(self.clock)
@@ -227,7 +228,7 @@ class Rig:
             objects=MemoryObjectStore(),
             queues=self._counted(self.queues, "queues"),
             clock=self.clock,
-            chance=FakeChance(),
+            randomness=MemoryRandomness(),
             telemetry=self.telemetry,
             schedules=schedules,
             calendars=schedules,

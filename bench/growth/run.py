@@ -26,7 +26,7 @@ from bench.growth.ticks import (
     measure_growth,
 )
 from bench.targets import Target, all_ok, at_most
-from hourhand.services.sweep import PAGE_ENTRIES
+from hourhand.services.ticks.sweep import PAGE_ENTRIES
 
 COUNTED = {
     "queries": ("jobs.read_bucket", "jobs.read_buckets"),

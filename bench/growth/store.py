@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.buckets import bucket_end, bucket_start, shard_of
-from hourhand.domain.model import IndexEntry, Job
+from hourhand.domain.jobs.job import IndexEntry, Job
+from hourhand.domain.ticks.buckets import bucket_end, bucket_start, shard_of
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.ports import IndexPage, ListingPage
-from hourhand.testing import MemoryJobStore, make_job
+from hourhand.memory import MemoryJobStore
+from hourhand.ports.job_store import IndexPage, ListingPage
+from hourhand.testing import make_job
 
 HANDLER = "greet"
 

@@ -14,7 +14,7 @@ from typing import Any
 from bench.growth.outage import BEFORE
 from bench.growth.rig import Rig, Work
 from bench.growth.store import FarJobs, StoreWithFarJobs
-from hourhand.domain.buckets import bucket_of
+from hourhand.domain.ticks.buckets import bucket_of
 
 FAR_FROM = timedelta(hours=2)
 FAR_OVER = timedelta(days=30)

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 
 ROUND_TRIP_SECONDS = 0.006
 """Of a request to DynamoDB or SQS; its effect is there at its end."""

@@ -13,12 +13,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.buckets import bucket_of, bucket_start
-from hourhand.domain.model import IndexEntry, Job
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs.job import IndexEntry, Job
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.ticks.buckets import bucket_of, bucket_start
 from hourhand.domain.times import to_ms
-from hourhand.ports import Clock, IndexPage, WriteResult
-from hourhand.testing import MemoryJobStore, make_job
+from hourhand.memory import MemoryJobStore
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import IndexPage, WriteResult
+from hourhand.testing import make_job
 
 PREFIX = "far-"
 SPACING = timedelta(milliseconds=2592)
@@ -86,7 +88,7 @@ class StoreWithFarJobs(MemoryJobStore):
         last = entries[-1]
         return IndexPage(entries, {"due_ms": to_ms(last.due_at), "job_id": last.job_id})
 
-    def transition(self, move: Move) -> WriteResult:
+    def transition(self, move: Transition) -> WriteResult:
         """Change a near job; raise `RuntimeError` for a far one, which nobody should touch."""
         if move.job_id.startswith(PREFIX):
             raise RuntimeError(f"{move.name} of {move.job_id}, which is far in the future")

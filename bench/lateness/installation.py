@@ -26,25 +26,26 @@ from bench.lateness.queues import SimulatedQueues
 from bench.lateness.scenes import FAR_AFTER, KILLS_FROM, SEED, Scene, Submission
 from bench.lateness.virtual_time import VirtualTime, WaitingClock
 from bench.lateness.workers import EventSource, Fleet
-from hourhand.bootstrap import Adapters, WorkerServices, wire_api, wire_scheduler, wire_worker
-from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import Priority
+from hourhand.api.requests import JobSubmission
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import rfc3339
-from hourhand.schemas import JobSubmission
-from hourhand.services.sweep import PAGE_ENTRIES
-from hourhand.settings import read_settings
-from hourhand.testing import (
+from hourhand.memory import (
     START,
-    Crash,
-    FakeChance,
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryIdempotencyStore,
     MemoryObjectStore,
+    MemoryRandomness,
     MemoryScheduleStore,
     MemorySlotStore,
     MemorySweepInvoker,
 )
+from hourhand.services.ticks.sweep import PAGE_ENTRIES
+from hourhand.settings import read_settings
+from hourhand.testing import Crash
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import WorkerServices, wire_api, wire_scheduler, wire_worker
 
 HANDLER = "report"
 MINUTE = 60.0
@@ -53,7 +54,7 @@ ALL = 10**9
 
 @dataclass(slots=True)
 class Tally:
-    """Implements `hourhand.ports.Telemetry` by adding up what is counted and warned of."""
+    """Implements the port `Telemetry` by adding up what is counted and warned of."""
 
     counts: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
@@ -149,7 +150,7 @@ class Installation:
             objects=MemoryObjectStore(),
             queues=process.remote(self.queues, "queues"),
             clock=self.time,
-            chance=FakeChance(self._actors),
+            randomness=MemoryRandomness(self._actors),
             telemetry=self.tally,
             schedules=schedules,
             calendars=schedules,

@@ -20,11 +20,11 @@ from bench.lateness.leaders import Leaders
 from hourhand.aws.clients import dynamodb_client
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.client import Client
-from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
-from hourhand.domain.timings import Timings
 from hourhand.local.cloud import CloudOptions, LocalCloud
-from hourhand.local.news import News, QueueFailed
+from hourhand.local.events import News, QueueFailed
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20_261_121

@@ -16,10 +16,10 @@ from bench.lateness.scenes import (
     Scene,
     submissions,
 )
-from hourhand.domain.actions import Dispatch, Judgement, next_action
-from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.timings import Timings
-from hourhand.services.sweep import PAGE_ENTRIES
+from hourhand.domain.jobs.actions import Dispatch, SweepContext, next_action
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.ticks.timings import Timings
+from hourhand.services.ticks.sweep import PAGE_ENTRIES
 
 MILLISECOND = 1000
 
@@ -127,7 +127,7 @@ def _require_far_jobs(store: StoreWithFarJobs) -> None:
     found = store.get_many([entry.job_id for entry in page.entries])
     timings = Timings()
     actions = [
-        next_action(found[entry.job_id], Judgement(entry.due_at, entry.due_at, timings))
+        next_action(found[entry.job_id], SweepContext(entry.due_at, entry.due_at, timings))
         for entry in page.entries
         if entry.job_id.startswith(PREFIX)
     ]

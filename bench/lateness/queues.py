@@ -16,10 +16,10 @@ from functools import partial
 
 from bench.lateness.assumptions import WORKER_LIMIT_SECONDS
 from bench.lateness.virtual_time import VirtualTime
-from hourhand.domain.actions import QueueView
-from hourhand.domain.model import JobMessage, Priority
-from hourhand.domain.skew import TimeSample
-from hourhand.ports import Delivery, Outgoing
+from hourhand.domain.jobs.actions import QueueView
+from hourhand.domain.jobs.job import JobMessage, Priority
+from hourhand.domain.ticks.clock_skew import TimeSample
+from hourhand.ports.queues import Delivery, Outgoing
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -36,7 +36,7 @@ class _Held:
 
 
 class SimulatedQueues:
-    """Implements `hourhand.ports.Queues`, and what an event source does.
+    """Implements the port `Queues`, and what an event source does.
 
     ``seen_at`` has the time at which the first message of each job became visible, ``asked_at``
     the one at which it should have: when it was sent, and the delay that was asked for.

@@ -268,7 +268,7 @@ def _notes(outcomes: dict[str, Outcome]) -> list[str]:
     last = max(one.late for one in burst.burst)
     return [
         "Simulated: AWS. Real: every service of ours, over the memory stores, request by request "
-        f"in virtual time. Chance comes from the seed {SEED}.",
+        f"in virtual time. Randomness comes from the seed {SEED}.",
         f"Load: {JOBS_A_SECOND} jobs/s for {MINUTES} minutes, 75 % of them asked for 5 to 15 "
         "minutes ahead (a tick sends them), 15 % within 5 minutes, 10 % due at once. The first "
         f"{WARM_UP_SECONDS:g} s are left out: an event source begins with five workers.",

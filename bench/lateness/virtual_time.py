@@ -36,7 +36,7 @@ class _Turn:
 
 
 class WaitingClock:
-    """Implements `hourhand.ports.CorrectableClock` for workers, and adds up what they sleep.
+    """Implements the port `CorrectableClock` for workers, and adds up what they sleep.
 
     That is the wait for the fraction of a second which a message's delay was rounded down by.
     """
@@ -65,7 +65,7 @@ class WaitingClock:
 
 
 class VirtualTime:
-    """Implements `hourhand.ports.CorrectableClock`: right, and only as quick as what happens.
+    """Implements the port `CorrectableClock`: right, and only as quick as what happens.
 
     What is done `at` a time runs in whichever thread comes by and must not sleep; what is
     started by `start` may. Inside, time is counted in microseconds.

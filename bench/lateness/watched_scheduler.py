@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from hourhand.local import scheduler_process
-from hourhand.services.sweep import Sweep
+from hourhand.services.ticks.sweep import Sweep
 
 SWEEP_BEGINS = "the sweep begins"
 

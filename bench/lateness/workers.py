@@ -21,15 +21,16 @@ from bench.lateness.assumptions import (
 )
 from bench.lateness.queues import SimulatedQueues
 from bench.lateness.virtual_time import VirtualTime
-from hourhand.bootstrap import WorkerServices
-from hourhand.domain.model import ErrorInfo, Job, Outcome, Priority
-from hourhand.ports import Delivery, Finished, Pulse
-from hourhand.services.execution import Disposition
+from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Priority
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.queues import Delivery
+from hourhand.services.jobs.execution import Disposition
+from hourhand.wiring.functions import WorkerServices
 
 
 @dataclass(frozen=True, slots=True)
 class _SleepingRunner:
-    """Implements `hourhand.ports.HandlerRunner`: the handler takes its time and returns."""
+    """Implements the port `HandlerRunner`: the handler takes its time and returns."""
 
     time: VirtualTime
     seconds: float
@@ -43,11 +44,11 @@ class Fleet:
     """The worker function: an environment for each message at a time, kept warm for a while."""
 
     def __init__(
-        self, time: VirtualTime, chance: random.Random, make: Callable[[], WorkerServices]
+        self, time: VirtualTime, randomness: random.Random, make: Callable[[], WorkerServices]
     ) -> None:
         """Start without a worker; ``make`` wires one."""
         self.cold_starts = 0
-        self._time, self._chance, self._make = time, chance, make
+        self._time, self._chance, self._make = time, randomness, make
         self._idle: list[tuple[float, WorkerServices]] = []
 
     def invoke(self, delivery: Delivery, on_end: Callable[[Disposition], None]) -> None:
@@ -87,7 +88,7 @@ class EventSource:
     """Hands the messages of one queue to the fleet, as many at a time as it has scaled to."""
 
     time: VirtualTime
-    chance: random.Random
+    randomness: random.Random
     queues: SimulatedQueues
     queue: Priority
     fleet: Fleet
@@ -115,7 +116,7 @@ class EventSource:
             self._used_lately = max(self._used_lately, self._busy)
             self.most_used = max(self.most_used, self._busy)
             delivery = self.queues.receive(self._waiting.popleft())
-            arrives_at = self.time.monotonic() + draw_arrival(self.chance)
+            arrives_at = self.time.monotonic() + draw_arrival(self.randomness)
             self.time.at(
                 arrives_at, partial(self.fleet.invoke, delivery, partial(self._end, delivery))
             )

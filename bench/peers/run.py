@@ -33,7 +33,7 @@ from bench.peers.teams import (
 )
 from bench.peers.world import PEERS_PYTHON, Calls, World, world
 from bench.targets import all_ok
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 
 SHORT_TASKS_PREFETCH = 64
 """What Celery's documentation names for many short tasks (User Guide, Optimizing). With its

@@ -15,9 +15,9 @@ from bench.peers.hourhand_handlers import NAME
 from bench.peers.world import PEERS_PYTHON, World
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.provision import provision
-from hourhand.domain.model import JobStatus
-from hourhand.domain.timings import Timings
-from hourhand.ports import HandlerInfo
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import settings_environment
 
 HOURHAND, CELERY, DRAMATIQ = "Hourhand", "Celery", "dramatiq"

@@ -1,6 +1,6 @@
 """The API: an event of API Gateway (HTTP API, payload format 2.0) in, its answer out.
 
-Nothing that a caller sends raises an error here; see `hourhand.http_api`.
+Nothing that a caller sends raises an error here; see `hourhand.api`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from hourhand.bootstrap import wire_api
-from hourhand.http_api import App, create_app
-from hourhand.ports import Telemetry
+from hourhand.api.app import App, create_app
+from hourhand.aws.lambda_init import LambdaInit
+from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import API_NEEDS, read_settings
-from hourhand.start_up import Wired
+from hourhand.wiring.functions import wire_api
 
 
 def wire() -> tuple[App, Telemetry]:
@@ -21,7 +21,7 @@ def wire() -> tuple[App, Telemetry]:
     return create_app(services), services.telemetry
 
 
-wired = Wired(wire, os.environ)
+wired = LambdaInit(wire, os.environ)
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:

@@ -9,17 +9,17 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from hourhand.aws.invoker import read_resize_event, read_sweep_event
-from hourhand.bootstrap import SchedulerServices, wire_scheduler
+from hourhand.aws.lambda_init import LambdaInit
+from hourhand.aws.sweep_invoker import read_resize_event, read_sweep_event
 from hourhand.settings import SCHEDULER_NEEDS, read_settings
-from hourhand.start_up import Wired
+from hourhand.wiring.functions import SchedulerServices, wire_scheduler
 
 
 def wire() -> SchedulerServices:
     return wire_scheduler(read_settings(os.environ, SCHEDULER_NEEDS))
 
 
-services = Wired(wire, os.environ)
+services = LambdaInit(wire, os.environ)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

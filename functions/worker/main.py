@@ -1,6 +1,6 @@
 """The worker: an SQS event in, the messages that shall come again out.
 
-Whatever a handler does, it ends as the outcome of its job's attempt; see `hourhand.worker_runtime`.
+Whatever a handler does, it ends as the outcome of its job's attempt; see `hourhand.worker`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hourhand.bootstrap import WorkerServices, wire_worker
+from hourhand.aws.lambda_init import LambdaInit
 from hourhand.settings import WORKER_NEEDS, read_settings
-from hourhand.start_up import Wired
+from hourhand.wiring.functions import WorkerServices, wire_worker
 
 
 def wire() -> WorkerServices:
@@ -21,7 +21,7 @@ def import_handlers(wired: WorkerServices) -> None:
     wired.runtime.import_handlers_early()
 
 
-services = Wired(wire, os.environ, get_ready=import_handlers)
+services = LambdaInit(wire, os.environ, get_ready=import_handlers)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

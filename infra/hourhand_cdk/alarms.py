@@ -19,7 +19,7 @@ from hourhand.aws.table_schema import TABLES
 from hourhand.settings import MonitoringLevel
 from hourhand_cdk.metrics import API, FIVE_MINUTES, SCHEDULER, WORKER, Metrics
 
-RUNBOOK = "docs/runbook.md"
+RUNBOOK = "docs/how-to/runbook.md"
 """It has a section for each alarm, under the alarm's name."""
 
 _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
@@ -254,7 +254,7 @@ def _refused_by_aws(metrics: Metrics) -> list[Rule]:
             says=f"DynamoDB refuses reads or writes of the {table.name} table or its indexes. "
             "They are tried again, so jobs are slow, not lost.",
             first="see in the table's metrics whether one key range is hot (the run_at index: add "
-            "shards, docs/shards.md) or the account's quota is reached.",
+            "shards, docs/how-to/shards.md) or the account's quota is reached.",
             metric=metrics.throttled_table(table),
             threshold=0,
         )

@@ -13,8 +13,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from hourhand.aws.table_schema import JOBS, SCHEDULES
-from hourhand.domain.model import Priority
-from hourhand.observability import Metric
+from hourhand.aws.telemetry import Metric
+from hourhand.domain.jobs.job import Priority
 from hourhand_cdk.alarms import RUNBOOK
 from hourhand_cdk.config import Config
 from hourhand_cdk.metrics import API, SCHEDULER, WORKER, Metrics

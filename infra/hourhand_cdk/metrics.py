@@ -14,7 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from hourhand.aws.table_schema import CONTROL, Table, resource_name
-from hourhand.observability import NAMESPACE, Metric, service_name
+from hourhand.aws.telemetry import NAMESPACE, Metric, service_name
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
 from hourhand_cdk.functions import Functions

@@ -10,8 +10,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
 from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS
-from hourhand.domain.model import Priority
-from hourhand.domain.timings import Timings
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.timings import Timings
 from hourhand.settings import SELF, Settings, settings_environment
 from hourhand_cdk.config import Config, InvalidConfig
 from hourhand_cdk.environment import EXEC_WRAPPER, check_names

@@ -17,7 +17,7 @@ from hourhand.aws.table_schema import (
     Queue,
     resource_name,
 )
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand_cdk.config import Config
 
 _NOTHING_OF_THE_USERS = frozenset({CLOCK.name, TICK_FAILURES.name})

@@ -8,7 +8,7 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand_cdk.config import Config
 from hourhand_cdk.packing import Packed
 from hourhand_cdk.plans import WorkerOptions

@@ -11,7 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from hourhand.aws.table_schema import resource_name
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand_cdk.config import Config
 from hourhand_cdk.functions import Functions
 from hourhand_cdk.queues import Queues

@@ -1,4 +1,4 @@
-"""The pictures of docs/console.md, of a real console: ``python -m tests.browser.screenshots``.
+"""The pictures of the docs, of a real console: ``python -m tests.browser.screenshots``.
 
 It takes two minutes: plots over time want time.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
 
 HANDLERS = "tests.browser.handlers"

@@ -14,13 +14,10 @@ from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.objects import S3ObjectStore
+from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
-from hourhand.ports import ControlStore, IdempotencyStore, JobStore, ObjectStore
-from hourhand.schedule_ports import CalendarStore, ScheduleStore, SlotStore
-from hourhand.settings import DispatchMode
-from hourhand.testing import (
+from hourhand.memory import (
     START,
     MemoryControlStore,
     MemoryIdempotencyStore,
@@ -29,6 +26,14 @@ from hourhand.testing import (
     MemoryScheduleStore,
     MemorySlotStore,
 )
+from hourhand.ports.calendar_store import CalendarStore
+from hourhand.ports.control_store import ControlStore
+from hourhand.ports.idempotency_store import IdempotencyStore
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.object_store import ObjectStore
+from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.ports.slot_store import SlotStore
+from hourhand.settings import DispatchMode
 from tests.contract.aws_services import (
     DISPATCH,
     ENDPOINTS,

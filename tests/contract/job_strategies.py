@@ -7,20 +7,21 @@ from datetime import datetime, timedelta
 
 from hypothesis import strategies as st
 
-from hourhand.domain.clauses import (
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.jobs.conditions import (
     Above,
     Absent,
     AnyOf,
     AtMost,
     AttemptsLeft,
     Below,
-    Clause,
+    Condition,
     HistoryLengthIs,
     Is,
     StatusIn,
 )
-from hourhand.domain.history import shorten
-from hourhand.domain.model import (
+from hourhand.domain.jobs.history import shorten
+from hourhand.domain.jobs.job import (
     Backoff,
     Content,
     EventKind,
@@ -33,9 +34,9 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
-from hourhand.domain.overlap import Overlap, OverlapPolicy
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.testing import START, make_content
+from hourhand.memory import START
+from hourhand.testing import make_content
 
 _BASE_MS = to_ms(START)
 _ID_LETTERS = string.ascii_letters + string.digits + "-_"
@@ -162,7 +163,7 @@ _COMPARED_TIMES = (
 _COMPARED_NUMBERS = ("generation", "token")
 
 
-def clauses(job: Job) -> st.SearchStrategy[Clause]:
+def conditions(job: Job) -> st.SearchStrategy[Condition]:
     """Draw a clause of a kind that moves are made of, with a value close to that of ``job``."""
     single = st.one_of(
         st.frozensets(st.sampled_from(JobStatus), min_size=1).map(StatusIn),
@@ -179,11 +180,11 @@ def clauses(job: Job) -> st.SearchStrategy[Clause]:
     return st.one_of(single, st.lists(single, min_size=1, max_size=3).map(_any_of))
 
 
-def _any_of(parts: list[Clause]) -> Clause:
+def _any_of(parts: list[Condition]) -> Condition:
     return AnyOf(tuple(parts))
 
 
-def _time_clauses(name: str, job: Job) -> st.SearchStrategy[Clause]:
+def _time_clauses(name: str, job: Job) -> st.SearchStrategy[Condition]:
     actual: datetime = getattr(job, name) or START
     steps = st.sampled_from([-1, 0, 1]).map(lambda step: actual + step * timedelta(milliseconds=1))
     compared = st.sampled_from([Is, Below, AtMost, Above])
@@ -194,6 +195,6 @@ def _time_clauses(name: str, job: Job) -> st.SearchStrategy[Clause]:
     )
 
 
-def _number_clauses(name: str, job: Job) -> st.SearchStrategy[Clause]:
+def _number_clauses(name: str, job: Job) -> st.SearchStrategy[Condition]:
     actual: int = getattr(job, name)
     return st.sampled_from([actual - 1, actual, actual + 1]).map(lambda value: Is(name, value))

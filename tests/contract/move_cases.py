@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain import moves
-from hourhand.domain.clauses import StatusIn
-from hourhand.domain.model import (
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.conditions import StatusIn
+from hourhand.domain.jobs.job import (
     Content,
     EventKind,
     HistoryEvent,
@@ -21,7 +21,7 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs.transitions import Transition
 from hourhand.testing import make_content, make_event, make_job
 from tests.contract import move_makers as make
 from tests.contract.move_makers import LEASE, MARGIN, SECOND, WAIT, Build
@@ -42,7 +42,7 @@ class MoveCase:
     """A move, and the job as it was read: ``given`` are its fields beside those of its status."""
 
     name: str
-    function: Callable[..., Move]
+    function: Callable[..., Transition]
     status: JobStatus
     build: Build
     given: Callable[[datetime], Changes] = lambda now: {}
@@ -68,7 +68,7 @@ class BrokenCase:
         """The name of the test."""
         return " ".join((self.case.name, "without", self.clause, self.detail)).strip()
 
-    def job_and_move(self, job_id: str, now: datetime) -> tuple[Job, Move]:
+    def job_and_move(self, job_id: str, now: datetime) -> tuple[Job, Transition]:
         """Return the job as it is stored, and the move that its maker makes all the same."""
         read = self.case.job(job_id, now)
         build = self.broken.build or self.case.build
@@ -138,42 +138,42 @@ def _expired_lease(build_at: Callable[[timedelta], Build]) -> dict[str, Broken]:
 CASES = (
     MoveCase(
         name="mark",
-        function=moves.mark_enqueued,
+        function=transitions.mark_enqueued,
         status=JobStatus.PENDING,
         build=make.mark,
         breaks={"generation": NEXT_GENERATION, "never_sent": SENT_SINCE},
     ),
     MoveCase(
         name="mark a retry",
-        function=moves.mark_enqueued,
+        function=transitions.mark_enqueued,
         status=JobStatus.RETRYING,
         build=make.mark,
         breaks={"generation": NEXT_GENERATION, "never_sent": SENT_SINCE},
     ),
     MoveCase(
         name="dispatch again",
-        function=moves.mark_dispatched_again,
+        function=transitions.mark_dispatched_again,
         status=JobStatus.ENQUEUED,
         build=make.send_again(Priority.MEDIUM),
         breaks=SENT_ONCE,
     ),
     MoveCase(
         name="age",
-        function=moves.mark_dispatched_again,
+        function=transitions.mark_dispatched_again,
         status=JobStatus.ENQUEUED,
         build=make.send_again(Priority.HIGH),
         breaks=SENT_ONCE,
     ),
     MoveCase(
         name="unmark",
-        function=moves.unmark,
+        function=transitions.unmark,
         status=JobStatus.ENQUEUED,
         build=make.unmark,
         breaks=SENT_ONCE,
     ),
     MoveCase(
         name="unmark a retry",
-        function=moves.unmark,
+        function=transitions.unmark,
         status=JobStatus.RETRYING,
         build=make.unmark,
         given=lambda now: {"enqueued_at": now},
@@ -181,23 +181,23 @@ CASES = (
     ),
     MoveCase(
         name="refile",
-        function=moves.refile,
+        function=transitions.refile,
         status=JobStatus.PENDING,
         build=make.refile,
         breaks={"filed_as_read": stored_time("due_at", 5 * SECOND)},
     ),
     MoveCase(
         name="keep payload",
-        function=moves.keep_payload,
+        function=transitions.keep_payload,
         status=JobStatus.PENDING,
-        build=lambda job, now: moves.keep_payload(job, kept_until=now + timedelta(days=90)),
+        build=lambda job, now: transitions.keep_payload(job, kept_until=now + timedelta(days=90)),
         given=lambda now: {"payload_kept_until": now + timedelta(days=1)},
         breaks={"kept_as_read": stored_time("payload_kept_until", timedelta(days=2))},
         leaves_a_trace=False,
     ),
     MoveCase(
         name="claim",
-        function=moves.claim,
+        function=transitions.claim,
         status=JobStatus.ENQUEUED,
         build=make.claim,
         breaks={
@@ -210,7 +210,7 @@ CASES = (
     ),
     MoveCase(
         name="claim a retry just in time",
-        function=moves.claim,
+        function=transitions.claim,
         status=JobStatus.RETRYING,
         build=make.claim,
         given=lambda now: {
@@ -228,7 +228,7 @@ CASES = (
     ),
     MoveCase(
         name="take over",
-        function=moves.take_over,
+        function=transitions.take_over,
         status=JobStatus.RUNNING,
         build=make.take_over(LEASE_OVER),
         given=lambda now: {"progress": Progress(done=1)},
@@ -243,7 +243,7 @@ CASES = (
     ),
     MoveCase(
         name="heartbeat",
-        function=moves.heartbeat,
+        function=transitions.heartbeat,
         status=JobStatus.RUNNING,
         build=make.heartbeat(None),
         breaks=BEATING,
@@ -251,7 +251,7 @@ CASES = (
     ),
     MoveCase(
         name="heartbeat with progress",
-        function=moves.heartbeat,
+        function=transitions.heartbeat,
         status=JobStatus.RUNNING,
         build=make.heartbeat(Progress(done=0.25, total=1.5, message="a quarter")),
         breaks=BEATING,
@@ -259,28 +259,28 @@ CASES = (
     ),
     MoveCase(
         name="complete",
-        function=moves.complete,
+        function=transitions.complete,
         status=JobStatus.RUNNING,
         build=make.complete(make_content('{"sent": true}')),
         breaks=OWNED,
     ),
     MoveCase(
         name="complete with a large result",
-        function=moves.complete,
+        function=transitions.complete,
         status=JobStatus.RUNNING,
         build=make.complete(Content(size_bytes=2_000_000, key="result/job/1")),
         breaks=OWNED,
     ),
     MoveCase(
         name="fail",
-        function=moves.retry_later,
+        function=transitions.retry_later,
         status=JobStatus.RUNNING,
         build=make.retry(Outcome.FAILED),
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="fail with a full history",
-        function=moves.retry_later,
+        function=transitions.retry_later,
         status=JobStatus.RUNNING,
         build=make.retry(Outcome.FAILED),
         given=lambda now: {"history": _full_history(now), "history_dropped": 4},
@@ -293,14 +293,14 @@ CASES = (
     ),
     MoveCase(
         name="snooze",
-        function=moves.retry_later,
+        function=transitions.retry_later,
         status=JobStatus.RUNNING,
         build=make.retry(Outcome.SNOOZED),
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="snooze for so long that the payload is renewed",
-        function=moves.retry_later,
+        function=transitions.retry_later,
         status=JobStatus.RUNNING,
         build=lambda job, now: make.retry(Outcome.SNOOZED, now + timedelta(days=456))(job, now),
         given=lambda now: {"payload_kept_until": now + timedelta(days=97)},
@@ -308,21 +308,21 @@ CASES = (
     ),
     MoveCase(
         name="hand back",
-        function=moves.hand_back,
+        function=transitions.hand_back,
         status=JobStatus.RUNNING,
         build=make.hand_back,
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="die",
-        function=moves.die,
+        function=transitions.die,
         status=JobStatus.RUNNING,
         build=make.die,
         breaks=OWNED_UNLESS_CANCELLED,
     ),
     MoveCase(
         name="end cancelled",
-        function=moves.end_cancelled,
+        function=transitions.end_cancelled,
         status=JobStatus.RUNNING,
         build=make.end_cancelled,
         given=lambda now: {"cancel_requested_at": now},
@@ -330,14 +330,14 @@ CASES = (
     ),
     MoveCase(
         name="recover to another attempt",
-        function=moves.recover,
+        function=transitions.recover,
         status=JobStatus.RUNNING,
         build=make.recover(LEASE_OVER),
         breaks={**_expired_lease(make.recover), "not_cancelled": ASKED_TO_STOP},
     ),
     MoveCase(
         name="recover to dead",
-        function=moves.recover,
+        function=transitions.recover,
         status=JobStatus.RUNNING,
         build=make.recover(LEASE_OVER),
         given=lambda now: {"on_lost": OnLost.DEAD},
@@ -345,7 +345,7 @@ CASES = (
     ),
     MoveCase(
         name="recover to cancelled",
-        function=moves.recover,
+        function=transitions.recover,
         status=JobStatus.RUNNING,
         build=make.recover(LEASE_OVER),
         given=lambda now: {"cancel_requested_at": now},
@@ -353,23 +353,23 @@ CASES = (
     ),
     MoveCase(
         name="finish",
-        function=moves.finish,
+        function=transitions.finish,
         status=JobStatus.DEAD,
-        build=lambda job, now: moves.finish(job),
+        build=lambda job, now: transitions.finish(job),
         given=lambda now: {"due_at": now},
         breaks={"generation": NEXT_GENERATION},
         leaves_a_trace=False,
     ),
     MoveCase(
         name="cancel",
-        function=moves.cancel_waiting,
+        function=transitions.cancel_waiting,
         status=JobStatus.ENQUEUED,
         build=make.cancel,
         breaks={"generation": NEXT_GENERATION},
     ),
     MoveCase(
         name="cancel with a large payload",
-        function=moves.cancel_waiting,
+        function=transitions.cancel_waiting,
         status=JobStatus.PENDING,
         build=make.cancel,
         given=lambda now: {"payload": Content(size_bytes=900_000, key="payload/job/1")},
@@ -377,14 +377,14 @@ CASES = (
     ),
     MoveCase(
         name="request cancel",
-        function=moves.request_cancel,
+        function=transitions.request_cancel,
         status=JobStatus.RUNNING,
         build=make.request_cancel,
         breaks={**OWNED, "not_asked_yet": ASKED_TO_STOP},
     ),
     MoveCase(
         name="change",
-        function=moves.change,
+        function=transitions.change,
         status=JobStatus.ENQUEUED,
         build=make.change,
         given=lambda now: {"expires_at": now + timedelta(days=1)},
@@ -392,7 +392,7 @@ CASES = (
     ),
     MoveCase(
         name="expire",
-        function=moves.expire,
+        function=transitions.expire,
         status=JobStatus.ENQUEUED,
         build=make.expire,
         given=lambda now: {"expires_at": now + SECOND},
@@ -404,7 +404,7 @@ CASES = (
     *(
         MoveCase(
             name=f"redrive from {status.lower()}",
-            function=moves.redrive,
+            function=transitions.redrive,
             status=status,
             build=make.redrive,
             given=lambda now: {"expires_at": now, "cancel_requested_at": now},

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from hourhand.domain import moves
-from hourhand.domain.model import Content, Job, Outcome, Priority, Progress
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.job import Content, Job, Outcome, Priority, Progress
+from hourhand.domain.jobs.transitions import Transition
 from hourhand.testing import ACTOR, make_entry, make_message
 
 SECOND = timedelta(seconds=1)
@@ -15,26 +15,26 @@ MARGIN = timedelta(seconds=2)
 WAIT = timedelta(seconds=2)
 LEASE = timedelta(seconds=45)
 
-Build = Callable[[Job, datetime], Move]
+Build = Callable[[Job, datetime], Transition]
 """Makes a move on a job as it was read, given the time of its creation."""
 
 
-def mark(job: Job, now: datetime) -> Move:
-    return moves.mark_enqueued(job, now=now + SECOND, actor=ACTOR)
+def mark(job: Job, now: datetime) -> Transition:
+    return transitions.mark_enqueued(job, now=now + SECOND, actor=ACTOR)
 
 
 def send_again(queue: Priority) -> Build:
-    return lambda job, now: moves.mark_dispatched_again(
+    return lambda job, now: transitions.mark_dispatched_again(
         job, now=now + 90 * SECOND, actor=ACTOR, queue=queue, reason="message missed"
     )
 
 
-def unmark(job: Job, now: datetime) -> Move:
-    return moves.unmark(job, now=now + SECOND, actor=ACTOR, reason="queue is full")
+def unmark(job: Job, now: datetime) -> Transition:
+    return transitions.unmark(job, now=now + SECOND, actor=ACTOR, reason="queue is full")
 
 
-def claim(job: Job, now: datetime) -> Move:
-    return moves.claim(
+def claim(job: Job, now: datetime) -> Transition:
+    return transitions.claim(
         make_message(job),
         now=now + SECOND,
         wait=WAIT,
@@ -45,7 +45,7 @@ def claim(job: Job, now: datetime) -> Move:
 
 
 def take_over(after: timedelta) -> Build:
-    return lambda job, now: moves.take_over(
+    return lambda job, now: transitions.take_over(
         job,
         now=now + after,
         margin=MARGIN,
@@ -56,7 +56,7 @@ def take_over(after: timedelta) -> Build:
 
 
 def recover(after: timedelta) -> Build:
-    return lambda job, now: moves.recover(
+    return lambda job, now: transitions.recover(
         job,
         now=now + after,
         margin=MARGIN,
@@ -67,19 +67,19 @@ def recover(after: timedelta) -> Build:
 
 
 def heartbeat(progress: Progress | None) -> Build:
-    return lambda job, now: moves.heartbeat(
+    return lambda job, now: transitions.heartbeat(
         job, lease_until=now + 15 * SECOND + LEASE, progress=progress
     )
 
 
 def complete(result: Content) -> Build:
-    return lambda job, now: moves.complete(
+    return lambda job, now: transitions.complete(
         job, now=now + SECOND, actor=ACTOR, result=result, progress=Progress(done=3, total=3)
     )
 
 
 def retry(outcome: Outcome, payload_kept_until: datetime | None = None) -> Build:
-    return lambda job, now: moves.retry_later(
+    return lambda job, now: transitions.retry_later(
         job,
         now=now + SECOND,
         actor=ACTOR,
@@ -91,8 +91,8 @@ def retry(outcome: Outcome, payload_kept_until: datetime | None = None) -> Build
     )
 
 
-def hand_back(job: Job, now: datetime) -> Move:
-    return moves.hand_back(
+def hand_back(job: Job, now: datetime) -> Transition:
+    return transitions.hand_back(
         job,
         now=now + SECOND,
         actor=ACTOR,
@@ -102,30 +102,30 @@ def hand_back(job: Job, now: datetime) -> Move:
     )
 
 
-def die(job: Job, now: datetime) -> Move:
-    return moves.die(
+def die(job: Job, now: datetime) -> Transition:
+    return transitions.die(
         job, now=now + SECOND, actor=ACTOR, outcome=Outcome.TIMED_OUT, reason="Timeout: 300 s"
     )
 
 
-def end_cancelled(job: Job, now: datetime) -> Move:
-    return moves.end_cancelled(job, now=now + SECOND, actor=ACTOR, reason="asked to stop")
+def end_cancelled(job: Job, now: datetime) -> Transition:
+    return transitions.end_cancelled(job, now=now + SECOND, actor=ACTOR, reason="asked to stop")
 
 
-def refile(job: Job, now: datetime) -> Move:
-    return moves.refile(job, entry=make_entry(job, shard=3), now=now + SECOND, actor=ACTOR)
+def refile(job: Job, now: datetime) -> Transition:
+    return transitions.refile(job, entry=make_entry(job, shard=3), now=now + SECOND, actor=ACTOR)
 
 
-def cancel(job: Job, now: datetime) -> Move:
-    return moves.cancel_waiting(job, now=now + SECOND, actor=ACTOR, reason="by hand")
+def cancel(job: Job, now: datetime) -> Transition:
+    return transitions.cancel_waiting(job, now=now + SECOND, actor=ACTOR, reason="by hand")
 
 
-def request_cancel(job: Job, now: datetime) -> Move:
-    return moves.request_cancel(job, now=now + SECOND, actor=ACTOR, reason="by hand")
+def request_cancel(job: Job, now: datetime) -> Transition:
+    return transitions.request_cancel(job, now=now + SECOND, actor=ACTOR, reason="by hand")
 
 
-def change(job: Job, now: datetime) -> Move:
-    return moves.change(
+def change(job: Job, now: datetime) -> Transition:
+    return transitions.change(
         job,
         now=now + SECOND,
         actor=ACTOR,
@@ -136,12 +136,12 @@ def change(job: Job, now: datetime) -> Move:
     )
 
 
-def expire(job: Job, now: datetime) -> Move:
-    return moves.expire(job, now=now + SECOND, actor=ACTOR)
+def expire(job: Job, now: datetime) -> Transition:
+    return transitions.expire(job, now=now + SECOND, actor=ACTOR)
 
 
-def redrive(job: Job, now: datetime) -> Move:
-    return moves.redrive(
+def redrive(job: Job, now: datetime) -> Transition:
+    return transitions.redrive(
         job,
         now=now + 90 * SECOND,
         actor=ACTOR,

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import pytest
 
 from hourhand.aws.queues import SqsQueues
-from hourhand.domain.model import Priority
-from hourhand.ports import Delivery, Queues
-from hourhand.testing import FakeClock, MemoryQueues, RecordingTelemetry
+from hourhand.domain.jobs.job import Priority
+from hourhand.memory import MemoryClock, MemoryQueues, RecordingTelemetry
+from hourhand.ports.queues import Delivery, Queues
 from tests.contract.aws_services import AwsServices
 
 MAX_RECEIVES = 100
@@ -41,7 +41,7 @@ class MemoryQueueRig:
     """The queues in memory."""
 
     def __init__(self) -> None:
-        self._memory = MemoryQueues(FakeClock())
+        self._memory = MemoryQueues(MemoryClock())
         self.queues: Queues = self._memory
 
     def receive(self, queue: Priority) -> list[Delivery]:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.schedules import (
+from hourhand.domain.schedules.schedule import (
     Backfill,
     Calendar,
     JournalEntry,
     Schedule,
     ScheduleDefinition,
 )
-from hourhand.schedule_ports import JournalPage
+from hourhand.ports.schedule_store import JournalPage
 
 HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)

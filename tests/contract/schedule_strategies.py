@@ -7,9 +7,9 @@ from datetime import date
 
 from hypothesis import strategies as st
 
-from hourhand.domain.model import Backoff, Jitter, OnLost, Priority
-from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.recurrence import (
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.schedules.recurrence import (
     DstFold,
     DstGap,
     ExcludedDate,
@@ -17,7 +17,7 @@ from hourhand.domain.recurrence import (
     ExcludedExpression,
     ExcludedTimes,
 )
-from hourhand.domain.schedules import (
+from hourhand.domain.schedules.schedule import (
     Backfill,
     BackfillOrder,
     Calendar,

@@ -8,9 +8,9 @@ from datetime import date, datetime
 
 from hypothesis import given
 
-from hourhand.domain.recurrence import ExcludedDate
-from hourhand.domain.schedules import Calendar
-from hourhand.schedule_ports import CalendarStore
+from hourhand.domain.schedules.recurrence import ExcludedDate
+from hourhand.domain.schedules.schedule import Calendar
+from hourhand.ports.calendar_store import CalendarStore
 from tests.contract.schedule_makers import HOUR, calendar_of
 from tests.contract.schedule_strategies import calendars
 from tests.contract.test_schedule_items import examples

@@ -9,20 +9,20 @@ from typing import Any
 import botocore
 import pytest
 
-from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
-from hourhand.domain.economy import SentWindow
-from hourhand.domain.model import Priority
-from hourhand.domain.resweep import ResweepRequest, take_up
-from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import (
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.ticks.resweep import ResweepRequest, take_up
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.ticks.unmarked_dispatch import SentWindow
+from hourhand.domain.ticks.watermark import (
     MAX_OPEN_BUCKETS,
     OpenBucket,
     Resweep,
     Watermark,
     first_watermark,
 )
-from hourhand.ports import ControlStore, Lease, LeaseHeld, TickRecord
-from hourhand.testing import MemoryControlStore
+from hourhand.memory import MemoryControlStore
+from hourhand.ports.control_store import ControlStore, Lease, LeaseHeld, TickRecord
 
 SECOND = timedelta(seconds=1)
 MILLISECOND = timedelta(milliseconds=1)

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from hourhand.domain import moves
-from hourhand.domain.model import JobStatus
-from hourhand.ports import JobStore
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.ports.job_store import JobStore
 from hourhand.testing import ACTOR, make_entry, make_job
 
 NewId = Callable[[], str]
@@ -24,7 +24,7 @@ def test_dead_jobs_are_counted_while_they_are_dead(
     for job in [*dead, *(job for job in others if job.status is not JobStatus.DEAD)]:
         own_job_store.put(job)
     assert own_job_store.count_dead(10) == 5
-    redrive = moves.redrive(
+    redrive = transitions.redrive(
         dead[0], now=now, actor=ACTOR, entry=make_entry(dead[0]), sends_now=False, reason=""
     )
     own_job_store.transition(redrive)

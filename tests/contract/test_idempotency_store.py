@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.domain.model import Content
-from hourhand.ports import IdempotencyRecord, IdempotencyStore
+from hourhand.domain.jobs.job import Content
+from hourhand.ports.idempotency_store import IdempotencyRecord, IdempotencyStore
 from hourhand.testing import make_record
 
 DAY = timedelta(days=1)

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.domain import moves
-from hourhand.domain.buckets import bucket_of
 from hourhand.domain.ids import listing_tie
-from hourhand.domain.model import IndexEntry, Job, JobStatus, Outcome
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.job import IndexEntry, Job, JobStatus, Outcome
+from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import to_ms
-from hourhand.ports import JobStore, ListedJob, ListingPosition
+from hourhand.ports.job_store import JobStore, ListedJob, ListingPosition
 from hourhand.testing import ACTOR, make_content, make_entry, make_job, make_message
 
 NewId = Callable[[], str]
@@ -131,7 +131,7 @@ def test_an_entry_that_goes_between_two_pages_hides_no_other(
     first = job_store.read_bucket(bucket_of(now), 0, position=None, limit=3)
     assert first.entries == tuple(map(entry_of, jobs[:3]))
     for job in jobs[1:4]:
-        job_store.transition(moves.cancel_waiting(job, now=now, actor=ACTOR, reason=""))
+        job_store.transition(transitions.cancel_waiting(job, now=now, actor=ACTOR, reason=""))
     rest = job_store.read_bucket(bucket_of(now), 0, position=first.next, limit=3)
     assert rest.entries == tuple(map(entry_of, jobs[4:]))
 
@@ -142,7 +142,7 @@ def test_an_entry_moves_with_the_due_time(
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     entry = make_entry(job, due_at=now + 5 * MINUTE, shard=2)
-    move = moves.change(job, now=now, actor=ACTOR, sets={}, entry=entry, sends_now=False)
+    move = transitions.change(job, now=now, actor=ACTOR, sets={}, entry=entry, sends_now=False)
     job_store.transition(move)
     assert entries_of(job_store, bucket_of(now)) == []
     assert entries_of(job_store, bucket_of(now) + 5, 2) == [
@@ -155,8 +155,8 @@ def test_an_entry_stays_while_its_job_is_sent_claimed_and_kept_alive(
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
-    mark = moves.mark_enqueued(job, now=now, actor=ACTOR)
-    claim = moves.claim(
+    mark = transitions.mark_enqueued(job, now=now, actor=ACTOR)
+    claim = transitions.claim(
         make_message(job),
         now=now,
         wait=timedelta(0),
@@ -165,7 +165,7 @@ def test_an_entry_stays_while_its_job_is_sent_claimed_and_kept_alive(
         lease_until=now + MINUTE,
     )
     running = claim.apply(mark.apply(job))
-    beat = moves.heartbeat(running, lease_until=now + 2 * MINUTE, progress=None)
+    beat = transitions.heartbeat(running, lease_until=now + 2 * MINUTE, progress=None)
     for move in (mark, claim, beat):
         job_store.transition(move)
         assert entries_of(job_store, bucket_of(now)) == [entry_of(job)]
@@ -177,7 +177,7 @@ def test_an_entry_goes_when_the_job_succeeds(
     job = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
     job_store.put(job)
     job_store.transition(
-        moves.complete(job, now=now, actor=ACTOR, result=make_content(), progress=None)
+        transitions.complete(job, now=now, actor=ACTOR, result=make_content(), progress=None)
     )
     assert entries_of(job_store, bucket_of(now)) == []
 
@@ -187,10 +187,10 @@ def test_the_entry_of_a_dead_job_goes_only_when_nothing_is_owed_any_more(
 ) -> None:
     job = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
     job_store.put(job)
-    die = moves.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
+    die = transitions.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
     job_store.transition(die)
     assert entries_of(job_store, bucket_of(now)) == [entry_of(job)]
-    job_store.transition(moves.finish(die.apply(job)))
+    job_store.transition(transitions.finish(die.apply(job)))
     assert entries_of(job_store, bucket_of(now)) == []
 
 
@@ -200,7 +200,7 @@ def test_a_redriven_job_is_shown_again(job_store: JobStore, new_id: NewId, now: 
     assert entries_of(job_store, bucket_of(now)) == []
     entry = make_entry(job, due_at=now)
     job_store.transition(
-        moves.redrive(job, now=now, actor=ACTOR, entry=entry, sends_now=False, reason="")
+        transitions.redrive(job, now=now, actor=ACTOR, entry=entry, sends_now=False, reason="")
     )
     assert entries_of(job_store, bucket_of(now)) == [IndexEntry(job_id=job.id, due_at=now)]
 
@@ -316,7 +316,7 @@ def test_a_job_keeps_its_place_in_the_listing_whatever_its_state(
     expected = sorted(map(listed, jobs), key=lambda one: one.position, reverse=True)
     assert listing_of(job_store, now) == expected
     waiting = next(job for job in jobs if job.status is JobStatus.PENDING)
-    job_store.transition(moves.cancel_waiting(waiting, now=now, actor=ACTOR, reason=""))
+    job_store.transition(transitions.cancel_waiting(waiting, now=now, actor=ACTOR, reason=""))
     assert listing_of(job_store, now) == expected
 
 
@@ -332,12 +332,12 @@ def test_the_listing_of_dead_jobs_shows_jobs_while_they_are_dead(
     assert listing_of(job_store, now, dead_only=True) == []
     dead = []
     for job in running[:3]:
-        die = moves.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
+        die = transitions.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
         job_store.transition(die)
         dead.append(die.apply(job))
     expected = [listed(job) for job in reversed(dead)]
     assert listing_of(job_store, now, dead_only=True, limit=2) == expected
-    redrive = moves.redrive(
+    redrive = transitions.redrive(
         dead[1],
         now=now,
         actor=ACTOR,
@@ -354,5 +354,5 @@ def test_a_finished_dead_job_is_still_listed_as_dead(
 ) -> None:
     job = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, due_at=now)
     job_store.put(job)
-    job_store.transition(moves.finish(job))
+    job_store.transition(transitions.finish(job))
     assert listing_of(job_store, now, dead_only=True) == [listed(job)]

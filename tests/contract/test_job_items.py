@@ -10,15 +10,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from hourhand.aws.beside import text_key
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.domain import moves
-from hourhand.domain.clauses import StatusIn
-from hourhand.domain.model import Attempt, ErrorInfo, Job, JobStatus, Outcome
-from hourhand.domain.moves import Move
-from hourhand.ports import Applied, JobDetails, JobStore, Refused, WriteResult
-from hourhand.testing import ACTOR, MemoryJobStore, make_content, make_job
-from tests.contract.job_strategies import clauses, jobs
+from hourhand.aws.layout.side_items import text_key
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.conditions import StatusIn
+from hourhand.domain.jobs.job import Attempt, ErrorInfo, Job, JobStatus, Outcome
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.memory import MemoryJobStore
+from hourhand.ports.job_store import Applied, JobDetails, JobStore, Refused, WriteResult
+from hourhand.testing import ACTOR, make_content, make_job
+from tests.contract.job_strategies import conditions, jobs
 from tests.examples import examples as limited_to
 
 NewId = Callable[[], str]
@@ -48,8 +49,8 @@ def test_a_condition_holds_in_the_store_exactly_when_its_clauses_hold_for_the_jo
 ) -> None:
     job = replace(data.draw(jobs()), id=new_id())
     job_store.put(job)
-    expect = dict(enumerate(data.draw(st.lists(clauses(job), min_size=1, max_size=3))))
-    move = Move(
+    expect = dict(enumerate(data.draw(st.lists(conditions(job), min_size=1, max_size=3))))
+    move = Transition(
         name="probe",
         job_id=job.id,
         expect={str(number): clause for number, clause in expect.items()},
@@ -71,7 +72,7 @@ def test_a_move_can_set_and_clear_every_field(
     fixed |= {"schedule_id", "occurrence"}
     names = [name for name in Job.__dataclass_fields__ if name not in fixed]
     job_store.put(before)
-    move = Move(
+    move = Transition(
         name="probe",
         job_id=before.id,
         expect={"status": StatusIn(frozenset({before.status}))},
@@ -164,11 +165,11 @@ def test_many_moves_are_each_judged_alone_and_answered_in_order(
     job_store: JobStore, new_id: NewId, now: datetime
 ) -> None:
     stored = [make_job(id=new_id(), created_at=now) for _ in range(60)]
-    batch: list[Move] = []
+    batch: list[Transition] = []
     expected: list[bool] = []
     left: dict[str, Job] = {}
     for number, job in enumerate(stored):
-        mark = moves.mark_enqueued(job, now=now, actor=ACTOR)
+        mark = transitions.mark_enqueued(job, now=now, actor=ACTOR)
         batch.append(mark)
         match number % 4:
             case 0:
@@ -197,9 +198,9 @@ def test_many_moves_of_different_kinds_go_together(
     for job in (waiting, running, ended):
         job_store.put(job)
     batch = [
-        moves.cancel_waiting(waiting, now=now, actor=ACTOR, reason=""),
-        moves.complete(running, now=now, actor=ACTOR, result=make_content(), progress=None),
-        moves.finish(ended),
+        transitions.cancel_waiting(waiting, now=now, actor=ACTOR, reason=""),
+        transitions.complete(running, now=now, actor=ACTOR, result=make_content(), progress=None),
+        transitions.finish(ended),
     ]
     jobs = (waiting, running, ended)
     assert job_store.transition_many(batch) == [True] * 3

@@ -8,10 +8,10 @@ from datetime import datetime
 
 import pytest
 
-from hourhand.domain import moves
-from hourhand.domain.model import Job, Outcome
-from hourhand.domain.moves import Move
-from hourhand.ports import Applied, JobStore, Refused
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.job import Job, Outcome
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.ports.job_store import Applied, JobStore, Refused
 from hourhand.testing import make_entry, make_job, make_message
 from tests.contract.move_cases import CASES, BrokenCase, MoveCase, broken_cases
 from tests.contract.move_makers import LEASE, MARGIN, SECOND
@@ -23,9 +23,9 @@ each_broken_case = pytest.mark.parametrize("case", [*broken_cases()], ids=lambda
 def test_the_table_has_every_move_of_the_protocol() -> None:
     functions = {
         function
-        for name, function in inspect.getmembers(moves, inspect.isfunction)
+        for name, function in inspect.getmembers(transitions, inspect.isfunction)
         if inspect.signature(function).return_annotation == "Move" and not name.startswith("_")
-    } - {moves.recording}
+    } - {transitions.recording}
     assert {case.function for case in CASES} == functions
 
 
@@ -149,7 +149,7 @@ def test_a_claim_whose_answer_was_lost_is_known_again_after_its_heartbeat(
     claim = _claim_by("worker-1", job, now)
     running = claim.apply(job)
     job_store.transition(claim)
-    heartbeat = moves.heartbeat(running, lease_until=now + 2 * LEASE, progress=None)
+    heartbeat = transitions.heartbeat(running, lease_until=now + 2 * LEASE, progress=None)
     job_store.transition(heartbeat)
     assert job_store.transition(claim) == Applied(heartbeat.apply(running))
 
@@ -159,7 +159,7 @@ def test_a_move_whose_answer_was_lost_is_known_again_after_later_moves(
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
-    mark = moves.mark_enqueued(job, now=now, actor="scheduler-1")
+    mark = transitions.mark_enqueued(job, now=now, actor="scheduler-1")
     job_store.transition(mark)
     claim = _claim_by("worker-1", job, now)
     job_store.transition(claim)
@@ -186,7 +186,7 @@ def test_of_two_workers_that_take_over_one_lease_the_second_is_refused(
     lost = claim.apply(job)
     over = now + LEASE + MARGIN + SECOND
     takers = [
-        moves.take_over(
+        transitions.take_over(
             lost,
             now=over,
             margin=MARGIN,
@@ -210,7 +210,7 @@ def test_a_zombie_cannot_complete_a_job_that_was_taken_over(
     job_store.transition(claim)
     zombie = claim.apply(job)
     over = now + LEASE + MARGIN + SECOND
-    taken = moves.take_over(
+    taken = transitions.take_over(
         zombie,
         now=over,
         margin=MARGIN,
@@ -219,7 +219,9 @@ def test_a_zombie_cannot_complete_a_job_that_was_taken_over(
         lease_until=over + LEASE,
     )
     job_store.transition(taken)
-    late = moves.complete(zombie, now=over, actor="worker-1", result=job.payload, progress=None)
+    late = transitions.complete(
+        zombie, now=over, actor="worker-1", result=job.payload, progress=None
+    )
     assert job_store.transition(late) == Refused(taken.apply(zombie))
 
 
@@ -232,7 +234,7 @@ def test_the_first_attempt_of_a_round_sets_the_lateness_and_no_later_one(
     first = job_store.transition(claim)
     assert isinstance(first, Applied)
     assert first.job.lateness_ms == 1000
-    retry = moves.retry_later(
+    retry = transitions.retry_later(
         first.job,
         now=now + 2 * SECOND,
         actor="worker-1",
@@ -248,8 +250,8 @@ def test_the_first_attempt_of_a_round_sets_the_lateness_and_no_later_one(
     assert (second.job.attempt, second.job.token, second.job.lateness_ms) == (2, 2, 1000)
 
 
-def _claim_by(owner: str, job: Job, at: datetime) -> Move:
-    return moves.claim(
+def _claim_by(owner: str, job: Job, at: datetime) -> Transition:
+    return transitions.claim(
         make_message(job),
         now=at,
         wait=MARGIN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from hourhand.ports import ObjectStore
+from hourhand.ports.object_store import ObjectStore
 
 WEEK = timedelta(days=7)
 

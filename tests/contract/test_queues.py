@@ -9,10 +9,11 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.ids import message_group
-from hourhand.domain.model import Priority
-from hourhand.domain.skew import estimate_skew
-from hourhand.ports import Outgoing
-from hourhand.testing import START, make_job, make_message, make_outgoing
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.clock_skew import estimate_skew
+from hourhand.memory import START
+from hourhand.ports.queues import Outgoing
+from hourhand.testing import make_job, make_message, make_outgoing
 from tests.contract.queue_rig import QueueRig
 
 MAX_DELAY_SECONDS = 900

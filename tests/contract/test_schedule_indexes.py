@@ -9,15 +9,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.domain.buckets import shard_of
-from hourhand.domain.schedules import Schedule
-from hourhand.schedule_ports import (
-    DUE_SHARDS,
-    CalendarStore,
-    DueSchedule,
-    NamePage,
-    ScheduleStore,
-)
+from hourhand.domain.schedules.schedule import Schedule
+from hourhand.domain.ticks.buckets import shard_of
+from hourhand.ports.calendar_store import CalendarStore
+from hourhand.ports.schedule_store import DUE_SHARDS, DueSchedule, NamePage, ScheduleStore
 from tests.contract.schedule_makers import HOUR, SECOND, calendar_of, schedule_of
 
 NewId = Callable[[], str]

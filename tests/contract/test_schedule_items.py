@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from hourhand.domain.schedules import Backfill, Schedule, ScheduleDefinition, Walk
-from hourhand.schedule_ports import JournalPage, Outdated, ScheduleStore, Written
+from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
+from hourhand.ports.schedule_store import JournalPage, Outdated, ScheduleStore, Written
 from tests.contract.schedule_makers import (
     HOUR,
     SECOND,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.overlap import Slots
+from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.times import from_ms
-from hourhand.ports import JobStore
-from hourhand.schedule_ports import SlotStore
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.slot_store import SlotStore
 from tests.contract.schedule_makers import HOUR
 from tests.contract.schedule_strategies import ids
 from tests.contract.test_schedule_items import examples

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from hourhand.domain.model import Job, JobStatus, OnLost
-from hourhand.ports import Finished, Pulse
-from hourhand.services.messages import outgoing_of
-from hourhand.testing import START
+from hourhand.domain.jobs.job import Job, JobStatus, OnLost
+from hourhand.memory import START
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.messages import outgoing_of
 from tests.crash.points import Scenario
 from tests.crash.steps import IN_BUCKET, after, delivered, passed, works
 from tests.world.occurrences import (
@@ -42,7 +42,7 @@ def runs_elsewhere(policy: str = "skip", **fields: Any) -> Callable[[World], obj
 def admitted_elsewhere(world: World) -> None:
     """Let the first occurrence take its place, and its worker die before the claim."""
     (delivery,) = world.receive()
-    assert world.worker.execution.gate.admit(delivery) is None
+    assert world.worker.execution.start_rule.admit(delivery) is None
     world.queues.hide(delivery, 0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.testing import READS, Call, Faults, When
 from tests.world.runs import Behaviour, succeed
 from tests.world.world import Process, World

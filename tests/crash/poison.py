@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from unittest import mock
 
-from hourhand.domain.recurrence._exclusions import ExclusionCursor
-from hourhand.domain.rule import MAX_WORK
+from hourhand.domain.schedules.recurrence._exclusions import ExclusionCursor
+from hourhand.domain.schedules.rule import MAX_WORK
 from hourhand.testing import Crash
 from tests.world.world import World
 

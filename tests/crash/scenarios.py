@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from hourhand.domain.buckets import ShardMap, ShardMapVersion
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from hourhand.domain.times import rfc3339
-from hourhand.testing import START
+from hourhand.memory import START
 from tests.crash.points import Scenario
 from tests.crash.steps import (
     BESIDE,

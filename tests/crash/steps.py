@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from hourhand.api.requests import JobSubmission
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Job, Outcome
-from hourhand.domain.moves import keep_payload
-from hourhand.ports import Finished, Pulse
-from hourhand.schemas import JobSubmission
+from hourhand.domain.jobs.job import Job, Outcome
+from hourhand.domain.jobs.transitions import keep_payload
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
 from tests.crash.points import Act

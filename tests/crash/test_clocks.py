@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.model import Job
-from hourhand.ports import Finished, Pulse
-from hourhand.services.execution import Disposition
+from hourhand.domain.jobs.job import Job
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.execution import Disposition
 from hourhand.testing import Faults
 from tests.world.checks import check_world
 from tests.world.runs import succeed

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.testing import Crash, Faults
 from tests.crash.steps import economical, live
 from tests.world.checks import check_world

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
-from hourhand.testing import START, Faults
+from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.memory import START
+from hourhand.testing import Faults
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
 from tests.world.world import World
 

@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.services.sharding import ShardingService
-from hourhand.testing import START, Faults, make_job
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.memory import START
+from hourhand.services.ticks.shards import ShardingService
+from hourhand.testing import Faults, make_job
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
 from tests.world.world import World
 

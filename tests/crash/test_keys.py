@@ -8,8 +8,8 @@ import pytest
 
 from hourhand.domain.errors import IdempotencyConflict, Unavailable
 from hourhand.domain.ids import content_hash, idempotency_record_key
-from hourhand.domain.model import Content, Job, JobStatus, Outcome
-from hourhand.ports import Finished, Pulse
+from hourhand.domain.jobs.job import Content, Job, JobStatus, Outcome
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing import Faults, make_record
 from tests.world.checks import check_world
 from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, succeed

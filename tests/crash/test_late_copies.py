@@ -11,9 +11,10 @@ from contextlib import suppress
 
 import pytest
 
-from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.moves import Move
-from hourhand.ports import Finished, Pulse, WriteResult
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.job_store import WriteResult
 from tests.world.checks import check_world
 from tests.world.runs import (
     Behaviour,
@@ -32,10 +33,10 @@ class Copying:
     """Keeps the writes of one name, to send the first once more when a test wants."""
 
     def __init__(self, world: World, name: str) -> None:
-        self.copies: list[Move] = []
+        self.copies: list[Transition] = []
         real = self._write = world.store.transition
 
-        def transition(move: Move) -> WriteResult:
+        def transition(move: Transition) -> WriteResult:
             if move.name == name:
                 self.copies.append(move)
             return real(move)

@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import JobStatus
-from hourhand.domain.timings import Timings
-from hourhand.services.leadership import LEADER
-from hourhand.services.scheduling import TickReport
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.ticks.leases import LEADER
+from hourhand.domain.ticks.timings import Timings
+from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
 from tests.crash.steps import world_with_jobs_to_dispatch

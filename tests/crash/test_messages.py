@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.model import Job, JobStatus, Priority
-from hourhand.ports import Finished, Outgoing, Pulse
-from hourhand.services.execution import Disposition
-from hourhand.testing import START
+from hourhand.domain.jobs.job import Job, JobStatus, Priority
+from hourhand.memory import START
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.queues import Outgoing
+from hourhand.services.jobs.execution import Disposition
 from tests.world.checks import check_world
 from tests.world.runs import HandlerKilled, kill_process, succeed
 from tests.world.world import World

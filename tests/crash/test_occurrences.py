@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
-from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.domain.schedules import SkipReason
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.testing import Call, Crash, When
 from tests.crash.occurrence_scenarios import ALONE, BESIDE_ANOTHER
 from tests.crash.points import Fault, Scenario, crashes, lost_answers, throttles

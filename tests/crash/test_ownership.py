@@ -8,10 +8,10 @@ from contextlib import suppress
 import pytest
 
 from hourhand.domain.errors import WrongState
-from hourhand.domain.model import Job, JobStatus, Outcome
-from hourhand.ports import Finished, Pulse
-from hourhand.services.attempt import HAND_BACK_DELAY
-from hourhand.services.execution import Disposition
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.attempt import HAND_BACK_DELAY
+from hourhand.services.jobs.execution import Disposition
 from hourhand.testing import Faults, When
 from tests.world.checks import check_world
 from tests.world.runs import (

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Job, JobStatus, Outcome
-from hourhand.ports import Finished, Pulse
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing import Faults
 from tests.crash.steps import undecidable
 from tests.world.checks import check_world, letters_by_round

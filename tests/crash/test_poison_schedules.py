@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.model import JobStatus
-from hourhand.domain.occurrences import MAX_WORK_A_LOOK
-from hourhand.domain.rule import MAX_WORK
-from hourhand.domain.upcoming import MAX_WORK_A_VIEW
-from hourhand.testing import START, Crash, Faults
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.schedules.occurrences import MAX_WORK_A_LOOK
+from hourhand.domain.schedules.rule import MAX_WORK
+from hourhand.domain.schedules.upcoming import MAX_WORK_A_VIEW
+from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.memory import START
+from hourhand.testing import Crash, Faults
 from tests.crash.poison import (
     AT_THE_LIMIT,
     CALENDARS,

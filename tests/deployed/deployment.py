@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hourhand.aws.messages import message_body
-from hourhand.domain.model import JobMessage
-from hourhand.domain.timings import Timings
+from hourhand.aws.layout.messages import message_body
+from hourhand.domain.jobs.job import JobMessage
+from hourhand.domain.ticks.timings import Timings
 from tests.acceptance.http_api import HttpApi
 from tests.acceptance.scenarios import SCENARIOS
 from tests.acceptance.system import HANDLERS, MODULE, System

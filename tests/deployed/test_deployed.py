@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.credentials import Credentials
 
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 from tests.acceptance.scenarios import SCENARIOS, outcomes
 from tests.acceptance.system import System
 from tests.deployed.account import ACCOUNT

@@ -11,21 +11,20 @@ import hourhand
 import hourhand.client
 import hourhand.handlers
 import hourhand.testing
-from hourhand.domain.errors import HourhandError
-from hourhand.domain.model import EventKind
-from hourhand.handlers import JobContext
-from hourhand.http_api import problems
-from hourhand.http_api.app import ROUTES
-from hourhand.schemas import (
+from hourhand.api import problems
+from hourhand.api.answers import jobs, schedules
+from hourhand.api.app import ROUTES
+from hourhand.api.requests import (
     BackfillInput,
     BulkRequest,
     JobSubmission,
     ScheduleInput,
-    responses,
-    schedule_responses,
 )
-from hourhand.schemas.filters import JobFilters
-from hourhand.schemas.requests import RetryInput
+from hourhand.api.requests.filters import JobFilters
+from hourhand.api.requests.jobs import RetryInput
+from hourhand.domain.errors import HourhandError
+from hourhand.domain.jobs.job import EventKind
+from hourhand.handlers import JobContext
 from tests.docs.pages import anchors, code, names, read, rows, section
 
 PAGE = read("reference/api.md")
@@ -56,7 +55,7 @@ def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
     submitted = _fields(JobSubmission) - {"delay_seconds", "concurrency_key"}
     returned = set(names(section(PAGE, "A job as returned")))
 
-    assert submitted | returned == _fields(responses.Job)
+    assert submitted | returned == _fields(jobs.Job)
     assert not submitted & returned
 
 
@@ -67,13 +66,11 @@ def test_a_schedule_has_the_fields_of_the_page() -> None:
 
     assert own | of_a_job == _fields(ScheduleInput)
     returned = _named(text.rsplit("A returned schedule", 1)[1]) - {"pool", "concurrency_key"}
-    assert (own | of_a_job | returned) - {"pool", "concurrency_key"} == _fields(
-        schedule_responses.Schedule
-    )
+    assert (own | of_a_job | returned) - {"pool", "concurrency_key"} == _fields(schedules.Schedule)
 
 
 def test_an_occurrence_has_the_fields_of_the_page() -> None:
-    assert set(names(section(PAGE, "An occurrence"))) == _fields(schedule_responses.Occurrence)
+    assert set(names(section(PAGE, "An occurrence"))) == _fields(schedules.Occurrence)
 
 
 def test_a_backfill_has_the_fields_of_the_page() -> None:
@@ -82,7 +79,7 @@ def test_a_backfill_has_the_fields_of_the_page() -> None:
     returned = _named(text.rsplit("A returned backfill", 1)[1]) - {"dry_run"}
 
     assert own == _fields(BackfillInput)
-    assert (own | returned) - {"dry_run"} == _fields(schedule_responses.Backfill)
+    assert (own | returned) - {"dry_run"} == _fields(schedules.Backfill)
 
 
 def test_a_filter_is_one_of_the_page() -> None:
@@ -93,10 +90,10 @@ def test_a_filter_is_one_of_the_page() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        responses.Stats,
-        responses.QueueStats,
-        responses.LatenessStats,
-        responses.Resweep,
+        jobs.Stats,
+        jobs.QueueStats,
+        jobs.LatenessStats,
+        jobs.Resweep,
     ],
 )
 def test_the_page_names_the_figures_of_the_installation(model: type[BaseModel]) -> None:
@@ -106,7 +103,7 @@ def test_the_page_names_the_figures_of_the_installation(model: type[BaseModel]) 
 def test_the_page_names_what_a_handler_answers_with() -> None:
     (row,) = [row for row in rows(PAGE) if row[0] == "`GET /handlers`"]
 
-    assert _fields(responses.Handler) == set(re.findall(r'"(\w+)"', row[2])) - {"handlers"}
+    assert _fields(jobs.Handler) == set(re.findall(r'"(\w+)"', row[2])) - {"handlers"}
 
 
 def test_the_page_has_each_kind_of_event() -> None:

@@ -1,4 +1,4 @@
-"""docs/cli.md is what the commands say, and every command says what it must."""
+"""docs/reference/cli.md is what the commands say, and every command says what it must."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ PROMISED = {
 
 
 def test_the_page_is_made_of_the_commands_as_they_are() -> None:
-    assert (DOCS / "cli.md").read_text() == PAGE, (
-        "Run: python -m hourhand.cli.reference > docs/cli.md"
+    assert (DOCS / "reference" / "cli.md").read_text() == page(), (
+        "Run: python -m hourhand.cli.reference > docs/reference/cli.md"
     )
 
 

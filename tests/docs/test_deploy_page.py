@@ -20,7 +20,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "deploy.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
 REGION = "eu-central-1"
 TOKENS = [pytest.param("", id="of-a-user"), pytest.param("session/token==", id="of-a-session")]
 LEAST_CURL = (7, 75)

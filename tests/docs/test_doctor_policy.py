@@ -23,7 +23,7 @@ from botocore.compat import HTTPHeaders
 from hourhand.cli.doctor.asking import ApiAnswer, Aws
 from hourhand.cli.doctor.findings import Status
 from hourhand.cli.doctor.run import examine
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 from tests.unit.cli.doctor.fakes import ACCOUNT, REGION, STACK_ID, STACK_OUTPUTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "iam" / "doctor.json"
@@ -153,7 +153,7 @@ def recorded_aws(answers: Mapping[str, dict[str, Any]]) -> RecordedAws:
         return AWSResponse("https://aws.invalid", 200, HTTPHeaders(), None), answers[model.name]
 
     session = Session("testing", "testing", region_name=REGION)
-    aws = RecordedAws(session, FakeClock())
+    aws = RecordedAws(session, MemoryClock())
     events: Any = session.events
     events.register("provide-client-params.*.*", aws.note)
     events.register("before-call.*.*", answer)

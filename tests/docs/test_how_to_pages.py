@@ -24,7 +24,7 @@ class TestProjectLayout:
     def test_its_tests_pass_in_the_folder_that_it_shows(self, tmp_path: Path) -> None:
         written = write_files(LAYOUT, tmp_path)
 
-        assert {"jobs/__init__.py", "web/app.py", "tests/conftest.py"} <= set(written)
+        assert {"jobs/__init__.py", "web/app.py", "conftest.py"} <= set(written)
         assert "1 passed" in run("python -m pytest -q", tmp_path, reader_environment())
 
     def test_its_package_registers_the_handlers_of_all_modules(self, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.http_api.app import ROUTES
-from hourhand.http_api.routing import Route
+from hourhand.api.app import ROUTES
+from hourhand.api.routing import Route
 
 FOLDER = Path(__file__).parents[2] / "docs" / "iam"
 NAMES = ("submitter", "operator", "reader")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hourhand.observability import MEASURED_BY, NAMESPACE, Metric
+from hourhand.aws.telemetry import MEASURED_BY, NAMESPACE, Metric
 from tests.docs.pages import code, read, rows, section
 
 PAGE = read("reference/metrics.md")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.rehearsals.catalogue import REHEARSALS
+from proof.rehearsals.catalogue import REHEARSALS
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "runbook.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "runbook.md").read_text()
 METRICS_PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text()
 LABELS = ["You see", "It means", "Do", "It is over when", "Rehearsal"]
 FAILURES = {
@@ -98,7 +98,7 @@ def test_each_widget_is_on_the_dashboard() -> None:
 def test_each_link_leads_somewhere() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
         file, _, anchor = target.partition("#")
-        page = (ROOT / "docs" / file).read_text() if file else PAGE
+        page = (ROOT / "docs" / "how-to" / file).read_text() if file else PAGE
         assert not anchor or anchor in anchors(page), target
 
 

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hourhand.domain.recurrence import DstFold, DstGap, Rule, compile_rule
-from hourhand.schemas import ScheduleInput
+from hourhand.api.requests import ScheduleInput
+from hourhand.domain.schedules.recurrence import DstFold, DstGap, Rule, compile_rule
 
-PAGE = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "schedules.md").read_text()
 CLOCK_ROWS = re.findall(
     r"^\| `([^`]+)` \| (\w+/\w+) \| (\w+), (\w+) \| (\d{4}-\d\d-\d\d) \| (.+?) \|$", PAGE, re.M
 )

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from hourhand import settings
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 from hourhand_cdk.config import LOG_RETENTIONS, Config, read_config
 from tests.docs.pages import code, names, read, rows, section
 

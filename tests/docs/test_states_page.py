@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from hourhand.domain.lifecycle import LEGAL_MOVES
-from hourhand.domain.model import JobStatus, Outcome
-from hourhand.domain.resweep import ResweepState
-from hourhand.domain.schedules import SkipReason
-from hourhand.schemas.schedule_responses import Schedule
+from hourhand.api.answers.schedules import Schedule
+from hourhand.domain.jobs.job import JobStatus, Outcome
+from hourhand.domain.jobs.states import LEGAL_MOVES
+from hourhand.domain.schedules.schedule import SkipReason
+from hourhand.domain.ticks.resweep import ResweepState
 from tests.docs.pages import names, read, section
 
 PAGE = read("explanation/states.md")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 from hourhand.settings import Settings, settings_environment
 from tests.acceptance.http_api import local_api
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from hourhand.console import loopback
-from hourhand.console.loopback import MAX_BODY_BYTES, RunningServer, own_hosts
+from hourhand import loopback
+from hourhand.api.app import create_app
 from hourhand.domain.errors import InvalidInput
-from hourhand.http_api import create_app
 from hourhand.local.http_server import serve
+from hourhand.loopback import MAX_BODY_BYTES, RunningServer, own_hosts
 from tests.world.world import World
 
 JSON = {"Content-Type": "application/json"}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hourhand.http_api import App
-from hourhand.http_api.json_text import write_json
+from hourhand.api.app import App
+from hourhand.api.json_text import write_json
 from tests.functions.documented import META_PATHS, require_documented
 
 EVENTS = Path(__file__).parent / "events"

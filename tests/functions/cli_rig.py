@@ -18,13 +18,13 @@ import httpx
 import pytest
 import typer.main
 
+from hourhand.api.app import create_app
 from hourhand.cli.connection import Connection
 from hourhand.cli.main import main
 from hourhand.cli.session import Session
 from hourhand.client import Client
-from hourhand.domain.model import ErrorInfo, Outcome
-from hourhand.http_api import create_app
-from hourhand.ports import Finished
+from hourhand.domain.jobs.job import ErrorInfo, Outcome
+from hourhand.ports.handler_runner import Finished
 from tests.functions.api_client import ApiClient
 from tests.world.runs import Behaviour, succeed
 from tests.world.world import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hourhand.http_api import create_app
+from hourhand.api.app import create_app
 from tests.functions.api_client import ApiClient
 from tests.functions.cli_rig import one_command_tree
 from tests.functions.schedule_fakes import FakeServices, fake_services

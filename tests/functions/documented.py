@@ -8,8 +8,8 @@ from typing import Any
 
 from openapi_schema_validator import OAS31Validator
 
-from hourhand.http_api import ROUTES
-from hourhand.http_api.openapi import openapi_document
+from hourhand.api.app import ROUTES
+from hourhand.api.openapi import openapi_document
 
 META_PATHS = {"/v1/openapi.json", "/v1/docs"}
 

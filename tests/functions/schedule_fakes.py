@@ -6,25 +6,32 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from hourhand.api.requests import BackfillInput, CalendarInput, ScheduleInput
 from hourhand.domain.errors import NotFound
-from hourhand.domain.model import Job
-from hourhand.domain.schedules import (
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.schedule import (
     Backfill,
     Calendar,
     JournalEntry,
     Schedule,
     ScheduleDefinition,
 )
-from hourhand.ports import HandlerDirectory, Telemetry
-from hourhand.schemas import BackfillInput, CalendarInput, ScheduleInput
-from hourhand.services.backfills import BackfillReport
-from hourhand.services.bulk import BulkService
-from hourhand.services.occurrences import OccurrencePage, OccurrenceRecord, Preview, PreviewFire
-from hourhand.services.operations import OperationsService
-from hourhand.services.queries import QueryService
-from hourhand.services.schedules import ScheduleView
-from hourhand.services.submission import SubmissionService
-from hourhand.testing import START, make_job
+from hourhand.memory import START
+from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.bulk import BulkService
+from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.queries import QueryService
+from hourhand.services.jobs.submission import SubmissionService
+from hourhand.services.schedules.backfills import BackfillReport
+from hourhand.services.schedules.operations import ScheduleView
+from hourhand.services.schedules.queries import (
+    OccurrencePage,
+    OccurrenceRecord,
+    Preview,
+    PreviewFire,
+)
+from hourhand.testing import make_job
 from tests.world.world import World
 
 NEXT = START + timedelta(hours=1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hourhand.domain.model import JobStatus
-from hourhand.http_api import create_app
+from hourhand.api.app import create_app
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient
 from tests.world.runs import fail_for_good

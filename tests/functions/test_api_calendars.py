@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from hourhand.api.app import create_app
+from hourhand.api.routing import Services
 from hourhand.domain.errors import WrongState
-from hourhand.http_api import Services, create_app
 from tests.functions.api_client import ApiClient
 from tests.functions.schedule_fakes import FakeServices
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from hourhand.api.app import create_app
 from hourhand.domain.ids import json_integer
-from hourhand.domain.model import Content, Job, JobStatus, Outcome
-from hourhand.http_api import create_app
-from hourhand.ports import Finished, Pulse
-from hourhand.testing import START, Faults, make_job
+from hourhand.domain.jobs.job import Content, Job, JobStatus, Outcome
+from hourhand.memory import START
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.testing import Faults, make_job
 from tests.functions.api_client import ApiClient, load_event, read_answer
 from tests.world.runs import fail_for_good
 from tests.world.world import World

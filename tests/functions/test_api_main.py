@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hourhand import bootstrap
+from hourhand.aws.lambda_init import INITIALIZATION_TYPE
 from hourhand.domain.errors import InvalidInput
 from hourhand.local.entry_points import load_entry_point
 from hourhand.settings import Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE
+from hourhand.wiring import functions
 from tests.functions.api_client import load_event, read_answer
 from tests.world.world import World
 
@@ -25,7 +25,7 @@ def wired(monkeypatch: pytest.MonkeyPatch, world: World) -> list[Settings]:
         seen.append(settings)
         return world.api
 
-    monkeypatch.setattr(bootstrap, "wire_api", wire)
+    monkeypatch.setattr(functions, "wire_api", wire)
     settings = Settings(
         jobs_table="jobs",
         control_table="control",

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from hourhand.http_api import ROUTES, Route
-from hourhand.http_api.openapi import openapi_document
-from hourhand.http_api.openapi_routes import DESCRIPTIONS
-from hourhand.http_api.openapi_texts import FIELD_TEXTS
-from hourhand.schemas import (
+from hourhand.api.app import ROUTES
+from hourhand.api.openapi import openapi_document
+from hourhand.api.openapi_routes import DESCRIPTIONS
+from hourhand.api.openapi_texts import FIELD_TEXTS
+from hourhand.api.requests import (
     BackfillInput,
     BulkRequest,
     CalendarInput,
@@ -29,8 +29,9 @@ from hourhand.schemas import (
     RetryInput,
     ScheduleInput,
 )
-from hourhand.schemas.schedule_requests import PreviewedSchedule
-from hourhand.schemas.schedules import KeepInput, MisfireInput
+from hourhand.api.requests.schedule_operations import PreviewedSchedule
+from hourhand.api.requests.schedules import KeepInput, MisfireInput
+from hourhand.api.routing import Route
 from tests.functions.api_client import ApiClient
 from tests.functions.documented import META_PATHS
 

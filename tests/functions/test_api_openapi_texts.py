@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.http_api.openapi import openapi_document
-from hourhand.http_api.openapi_texts import SHAPE_TEXTS
+from hourhand.api.openapi import openapi_document
+from hourhand.api.openapi_texts import SHAPE_TEXTS
 
 SCHEMAS: dict[str, Any] = openapi_document()["components"]["schemas"]
 

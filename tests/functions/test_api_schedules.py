@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.schedules import BackfillOrder, JournalEntry, Reprocess, SkipReason
-from hourhand.http_api import Services, create_app
-from hourhand.services.schedules import ScheduleView
-from hourhand.testing import START, make_job
+from hourhand.api.app import create_app
+from hourhand.api.routing import Services
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.schedules.schedule import BackfillOrder, JournalEntry, Reprocess, SkipReason
+from hourhand.memory import START
+from hourhand.services.schedules.operations import ScheduleView
+from hourhand.testing import make_job
 from tests.functions.api_client import ApiClient, load_event, read_answer
 from tests.functions.schedule_fakes import (
     DEFINITION,

@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from hourhand.http_api import Services, create_app
+from hourhand.api.app import create_app
+from hourhand.api.routing import Services
 from tests.functions.api_client import ApiClient
 from tests.functions.schedule_fakes import FakeServices
 

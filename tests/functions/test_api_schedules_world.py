@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.http_api import create_app
+from hourhand.api.app import create_app
 from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient
 from tests.world.world import World

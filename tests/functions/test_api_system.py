@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.http_api import ROUTES, create_app
-from hourhand.ports import HandlerInfo
+from hourhand.api.app import ROUTES, create_app
+from hourhand.ports.handler_directory import HandlerInfo
 from tests.functions.api_client import ApiClient, load_event
 from tests.world.world import World
 

@@ -7,8 +7,8 @@ import re
 import httpx
 import pytest
 
-from hourhand.domain.model import Job, Progress
-from hourhand.ports import Finished, Pulse
+from hourhand.domain.jobs.job import Job, Progress
+from hourhand.ports.handler_runner import Finished, Pulse
 from tests.functions.cli_rig import Shell, raising
 from tests.world.runs import in_turn, succeed
 from tests.world.world import World

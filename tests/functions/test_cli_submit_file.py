@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hourhand.cli.jobs.job_file import Line
+from hourhand.cli.jobs.job_file import FileLine
 from hourhand.cli.output.progress import Meter
 from hourhand.client import Job, Submitted
 from hourhand.client._operations._batches import Sending
@@ -165,10 +165,10 @@ def test_however_long_the_file_two_batches_of_it_are_in_memory(
     assert len(held) == 8
     # One batch is under way while the next is gathered; in hand are the line that did not fit into
     # it, and the last one that was told of.
-    for kind in (Line, Sending, Submitted, Job):
+    for kind in (FileLine, Sending, Submitted, Job):
         most = max(count[kind] for count in held)
         assert most <= 2 * BATCH_JOBS + 2, kind
-    assert max(count[Line] for count in held) >= BATCH_JOBS
+    assert max(count[FileLine] for count in held) >= BATCH_JOBS
 
 
 # --- lines that are refused ---
@@ -365,7 +365,7 @@ def test_a_run_that_goes_on_counts_and_keeps_each_refused_line_once(
 def test_ctrl_c_before_the_first_line_of_stdin_claims_nothing(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(source: object) -> Iterator[Line]:
+    def interrupt(source: object) -> Iterator[FileLine]:
         yield from ()
         raise KeyboardInterrupt
 

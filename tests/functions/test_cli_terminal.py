@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from hourhand.http_api import create_app
+from hourhand.api.app import create_app
 from hourhand.local.http_server import serve
 from tests.functions.cli_rig import Shell
 from tests.world.world import World

@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
+from hourhand.api.app import create_app
 from hourhand.client import ClientError, Conflict, Invalid, NotFound
-from hourhand.console.loopback import RunningServer
-from hourhand.domain.model import JobStatus
-from hourhand.http_api import create_app
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.http_server import serve
-from hourhand.testing import FakeClock
+from hourhand.loopback import RunningServer
+from hourhand.memory import MemoryClock
 from tests.unit.client.callers import Caller, Kind
 from tests.world.runs import fail
 from tests.world.world import World
@@ -150,7 +150,7 @@ def test_what_the_api_refuses_names_the_fields(caller: Caller) -> None:
 
 
 def test_a_wait_returns_the_job_when_it_has_ended(kind: Kind, api: Api, world: World) -> None:
-    class WorkingClock(FakeClock):
+    class WorkingClock(MemoryClock):
         def now(self) -> datetime:
             return world.clock.now()
 

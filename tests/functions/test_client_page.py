@@ -19,7 +19,7 @@ from hourhand.handlers import Registry
 from tests.functions.test_client_api import Api
 from tests.world.world import World
 
-PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.M | re.S)
 
 
@@ -59,7 +59,7 @@ def test_what_the_page_shows_runs(world: World, monkeypatch: pytest.MonkeyPatch)
 
     with stand_in(transport=transport, async_transport=transport, clock=WorkingClock(world)):
         for block in BLOCKS:
-            code = compile(block, "docs/client.md", "exec", dont_inherit=True)
+            code = compile(block, "docs/reference/client.md", "exec", dont_inherit=True)
             exec(code, names)  # noqa: S102 - it is our own page
 
     assert names["ended"].status == "SUCCEEDED"

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from hourhand.aws.handler_manifest import write_manifest
-from hourhand.domain.timings import Timings
-from hourhand.ports import HandlerInfo
+from hourhand.aws.lambda_init import INITIALIZATION_TYPE
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE
 
 SCRIPT = """
 import json, sys
@@ -84,16 +84,26 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
         (
             "scheduler",
             SPARED_BY_ALL
-            | {"asyncio", "pydantic", "hourhand.domain.recurrence", "hourhand.schemas"}
-            | {"hourhand.handlers", "hourhand.services.schedules"}
+            | {
+                "asyncio",
+                "pydantic",
+                "hourhand.domain.schedules.recurrence",
+                "hourhand.api.requests",
+            }
+            | {"hourhand.handlers", "hourhand.services.schedules.operations"}
             # What visits schedules is loaded once one is due.
-            | {"hourhand.services.materialisation", "hourhand.services.occurrence_jobs"}
-            | {"hourhand.services.operations", "hourhand.services.failure_pauses"},
+            | {"hourhand.services.schedules.visit", "hourhand.services.schedules.occurrence_jobs"}
+            | {"hourhand.services.jobs.operations", "hourhand.services.schedules.failure_pauses"},
         ),
         (
             "worker",
             SPARED_BY_ALL
-            | {"pydantic", "hourhand.http_api", "hourhand.domain.recurrence", "hourhand.schemas"},
+            | {
+                "pydantic",
+                "hourhand.api",
+                "hourhand.domain.schedules.recurrence",
+                "hourhand.api.requests",
+            },
         ),
     ],
 )
@@ -102,7 +112,7 @@ def test_a_function_imports_only_what_it_needs_and_no_tracer_unless_asked(
 ) -> None:
     lines, loaded = start(function, tmp_path)
     assert lines == []
-    assert "hourhand.bootstrap" in loaded
+    assert "hourhand.wiring.functions" in loaded
     assert ("own_handlers" in loaded) == (function == "worker")
     assert spared & loaded == set()
 

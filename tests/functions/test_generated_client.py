@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from hourhand.api.app import ROUTES
+from hourhand.api.openapi import openapi_document
 from hourhand.aws.clock import SystemClock
 from hourhand.handlers import JobContext, NotRetryable, Registry
-from hourhand.http_api import ROUTES
-from hourhand.http_api.openapi import openapi_document
 from hourhand.local.http_server import serve
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 from hourhand.testing.inline_runner import InlineRunner
 from hourhand.testing.installation import Installation
 from hourhand.testing.live_handlers import LiveHandlers
@@ -84,7 +84,7 @@ def installation() -> Installation:
     handlers = Registry()
     handlers.add("greet", greet)
     handlers.add("break", break_down)
-    live, clock = LiveHandlers(handlers), FakeClock(SystemClock().now())
+    live, clock = LiveHandlers(handlers), MemoryClock(SystemClock().now())
     return Installation(clock, live, InlineRunner(live, clock), after_each=lambda: None)
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from hourhand import bootstrap
-from hourhand.aws.invoker import SweepRequest, sweep_event
-from hourhand.bootstrap import SchedulerServices
-from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.aws.lambda_init import INITIALIZATION_TYPE
+from hourhand.aws.sweep_invoker import SweepRequest, sweep_event
 from hourhand.domain.errors import InvalidInput, Unavailable
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.ticks.leases import LEADER, shard_lease_name
 from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.local.scheduler_process import scheduled_event
-from hourhand.services.leadership import LEADER, shard_lease_name
 from hourhand.settings import Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE
+from hourhand.wiring import functions
+from hourhand.wiring.functions import SchedulerServices
 from tests.functions.api_client import load_event
 from tests.world.world import World
 
@@ -43,7 +43,7 @@ def world() -> World:
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
     """The function with an environment, and the world where AWS would be."""
-    monkeypatch.setattr(bootstrap, "wire_scheduler", lambda _: world.scheduler)
+    monkeypatch.setattr(functions, "wire_scheduler", lambda _: world.scheduler)
     names = ("jobs", "control", "bucket", "high", "medium", "low", "dead", "clock")
     settings = Settings(
         jobs_table=names[0],
@@ -166,7 +166,7 @@ def test_the_scheduler_learns_by_which_alias_it_was_called(
 ) -> None:
     arns: list[str] = []
     monkeypatch.setattr(
-        bootstrap, "wire_scheduler", lambda _: replace(world.scheduler, called_as=arns.append)
+        functions, "wire_scheduler", lambda _: replace(world.scheduler, called_as=arns.append)
     )
     handler = load_entry_point("scheduler")
     handler(load_event("scheduled_rule"), Context())
@@ -183,7 +183,7 @@ def test_in_lambda_the_scheduler_is_wired_before_its_first_tick(
         wired.append(settings)
         return world.scheduler
 
-    monkeypatch.setattr(bootstrap, "wire_scheduler", wire)
+    monkeypatch.setattr(functions, "wire_scheduler", wire)
     monkeypatch.setenv(INITIALIZATION_TYPE, begun)
     handler = load_entry_point("scheduler")
     assert len(wired) == 1

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from hourhand import bootstrap
-from hourhand.aws.messages import message_body, read_delivery
-from hourhand.bootstrap import Adapters
-from hourhand.domain.model import Job, JobStatus, Priority
+from hourhand.aws.lambda_init import INITIALIZATION_TYPE
+from hourhand.aws.layout.messages import message_body, read_delivery
+from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.local.entry_points import Handler, load_entry_point
+from hourhand.memory import MemoryRandomness
 from hourhand.settings import Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE
-from hourhand.testing import FakeChance, make_job
-from hourhand.worker_runtime import STUCK_EXIT_CODE
+from hourhand.testing import make_job
+from hourhand.wiring import functions
+from hourhand.wiring.adapters import Adapters
+from hourhand.worker import STUCK_EXIT_CODE
 from tests.functions.api_client import load_event
 from tests.world.world import World
 
@@ -49,15 +50,15 @@ def worker(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
         objects=world.objects,
         queues=world.queues,
         clock=world.clock,
-        chance=FakeChance(),
+        randomness=MemoryRandomness(),
         telemetry=world.telemetry,
         schedules=world.schedules,
         slots=world.slots,
         idempotency=world.keys,
         read_delivery=lambda record: read_delivery(record, None, QUEUES),
     )
-    wire = bootstrap.wire_worker
-    monkeypatch.setattr(bootstrap, "wire_worker", lambda settings: wire(settings, adapters))
+    wire = functions.wire_worker
+    monkeypatch.setattr(functions, "wire_worker", lambda settings: wire(settings, adapters))
     settings = Settings(
         jobs_table="jobs",
         control_table="control",
@@ -197,14 +198,14 @@ def test_handlers_that_only_the_first_thread_may_import_and_only_once_run(
 def exit_codes(worker: Handler, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The codes that the process would have ended with."""
     codes: list[int] = []
-    wire = bootstrap.wire_worker
+    wire = functions.wire_worker
 
-    def noting(settings: Settings) -> bootstrap.WorkerServices:
+    def noting(settings: Settings) -> functions.WorkerServices:
         wired = wire(settings)
         wired.runtime.end_process = codes.append
         return wired
 
-    monkeypatch.setattr(bootstrap, "wire_worker", noting)
+    monkeypatch.setattr(functions, "wire_worker", noting)
     return codes
 
 
@@ -244,14 +245,14 @@ def test_two_copies_of_a_snapshot_are_two_workers(
 ) -> None:
     monkeypatch.setenv(INITIALIZATION_TYPE, "snap-start")
     names: list[str] = []
-    wire = bootstrap.wire_worker
+    wire = functions.wire_worker
 
-    def noting(settings: Settings) -> bootstrap.WorkerServices:
+    def noting(settings: Settings) -> functions.WorkerServices:
         wired = wire(settings)
         names.append(wired.execution.worker)
         return wired
 
-    monkeypatch.setattr(bootstrap, "wire_worker", noting)
+    monkeypatch.setattr(functions, "wire_worker", noting)
     snapshot = load_entry_point("worker")
     assert len(names) == 1
     snapshot({"Records": []}, Context())

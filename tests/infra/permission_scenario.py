@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from hourhand.domain.journal import RING_ENTRIES
-from hourhand.domain.model import JobStatus, OnLost
-from hourhand.domain.schedules import JournalEntry
-from hourhand.schedule_ports import JournalPage
+from hourhand.domain.jobs.job import JobStatus, OnLost
+from hourhand.domain.schedules.journal import RING_ENTRIES
+from hourhand.domain.schedules.schedule import JournalEntry
+from hourhand.ports.schedule_store import JournalPage
 from hourhand.testing import make_job
 from tests.infra.recorded_cloud import RecordedCloud
 

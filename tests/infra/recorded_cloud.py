@@ -20,10 +20,10 @@ import pytest
 from moto import mock_aws
 
 from hourhand.aws import clients
-from hourhand.aws.bulk import Bulk
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.handlers import describe, load_handlers
@@ -70,7 +70,7 @@ class RecordedCloud:
         with pytest.MonkeyPatch.context() as patch:
             for variable, text in environment.items():
                 patch.setenv(variable, text)
-            wired = next(v for v in module.values() if type(v).__name__ == "Wired")
+            wired = next(v for v in module.values() if type(v).__name__ == "LambdaInit")
             wired()
         return handler
 

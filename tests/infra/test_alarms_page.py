@@ -9,7 +9,7 @@ from tests.infra.stacks import Deployment
 
 DOCS = Path(__file__).parents[2] / "docs"
 ALARMS = (DOCS / "reference" / "metrics.md").read_text().split("\n## Alarms\n")[1]
-COSTS = (DOCS / "deploy.md").read_text()
+COSTS = (DOCS / "how-to" / "deploy.md").read_text()
 ROWS = re.findall(r"^\| `([a-z-]+)` \| .+ \| .+ \|$", ALARMS, re.M)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from hourhand.observability import MEASURED_BY, NAMESPACE, Metric
+from hourhand.aws.telemetry import MEASURED_BY, NAMESPACE, Metric
 from tests.infra.measured import alarms, dashboard, measured_by_widget
 from tests.infra.stacks import FUNCTIONS, Deployment, Deployments
 

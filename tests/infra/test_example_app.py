@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from tests.infra.stacks import Deployment, Deployments, stub_packed
 
 APP = Path(__file__).parents[2] / "examples" / "cdk_app" / "app.py"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from proof.wire.calls import QUEUES, Call
+from proof.wire.listed import CALLS
 from tests.infra.recorded_calls import Right
 from tests.infra.stacks import FUNCTIONS, Deployment
 from tests.infra.test_permissions import PRIORITIES, allowed, reasons
-from tests.proof.wire.calls import QUEUES, Call
-from tests.proof.wire.listed import CALLS
 
 
 def rights_of(call: Call) -> Iterator[Right]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hourhand.aws.table_schema import TABLES
-from hourhand.observability import MEASURED_BY, NAMESPACE, Metric
+from hourhand.aws.telemetry import MEASURED_BY, NAMESPACE, Metric
 from tests.infra.evaluation import ACCOUNT, REGION
 from tests.infra.measured import Measured, alarms, measured_by_alarm
 from tests.infra.stacks import Deployment, Deployments
@@ -226,7 +226,7 @@ def test_every_alarm_says_what_it_means_and_what_to_do_first(full: Deployment) -
     for name, alarm in alarms(full).items():
         meaning, first = alarm["AlarmDescription"].split(" First: ")
         assert meaning.endswith(".")
-        assert first.endswith(f"See docs/runbook.md#{name}.")
+        assert first.endswith(f"See docs/how-to/runbook.md#{name}.")
         assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
 
 
@@ -350,7 +350,7 @@ def test_an_alarm_of_a_queue_stays_while_sqs_counts_nothing_of_it(
 def test_basic_alarms_tell_the_topic_and_say_what_to_do_first(dev: Deployment) -> None:
     for name, alarm in alarms(dev).items():
         assert alarm["AlarmActions"] == [TOPIC]
-        assert alarm["AlarmDescription"].endswith(f"See docs/runbook.md#{name}.")
+        assert alarm["AlarmDescription"].endswith(f"See docs/how-to/runbook.md#{name}.")
         assert " First: " in alarm["AlarmDescription"]
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hourhand.http_api import ROUTES, Route
+from hourhand.api.app import ROUTES
+from hourhand.api.routing import Route
 from tests.infra.permission_scenario import play
 from tests.infra.recorded_calls import Right
 from tests.infra.recorded_cloud import recorded_cloud

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from hourhand.domain.recurrence import DstFold, DstGap, Rule, compile_rule
+from hourhand.domain.schedules.recurrence import DstFold, DstGap, Rule, compile_rule
 from tests.properties.recurrence_cases import Case
 from tests.properties.recurrence_expressions import DAY, parse
 from tests.properties.recurrence_oracles import (

@@ -1,9 +1,9 @@
 """Two oracles of when a cron expression fires; neither shares a line with what they judge.
 
 ``brute_force`` walks the window minute by minute over UTC and reads a clock on the wall of the
-zone, with every policy for gaps and folds. It is written from crontab(5) and docs/schedules.md:
-slow, and simple enough to be believed. ``cronsim_fires`` asks the library cronsim, which knows the
-default policies alone.
+zone, with every policy for gaps and folds. It is written from crontab(5) and
+docs/explanation/schedules.md: slow, and simple enough to be believed. ``cronsim_fires`` asks the
+library cronsim, which knows the default policies alone.
 """
 
 from __future__ import annotations

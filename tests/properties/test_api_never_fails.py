@@ -9,8 +9,8 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.http_api import create_app
-from hourhand.schemas import (
+from hourhand.api.app import create_app
+from hourhand.api.requests import (
     BackfillInput,
     BulkRequest,
     CalendarInput,
@@ -23,7 +23,7 @@ from hourhand.schemas import (
     RetryInput,
     ScheduleInput,
 )
-from hourhand.schemas.schedules import KeepInput, MisfireInput
+from hourhand.api.requests.schedules import KeepInput, MisfireInput
 from tests.examples import examples
 from tests.functions.api_client import ApiClient
 from tests.world.world import World

@@ -9,17 +9,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.history import (
-    HISTORY_BUDGET_BYTES,
-    KEEP_FIRST,
-    REASON_BYTES,
-    attempts_of,
-    compact,
-    is_over_budget,
-    pack_event,
-    shorten,
-    unpack_event,
-)
 from hourhand.domain.ids import (
     JOB_ID,
     OWN_ID,
@@ -30,7 +19,18 @@ from hourhand.domain.ids import (
     message_group,
     random_job_id,
 )
-from hourhand.domain.model import (
+from hourhand.domain.jobs.history import (
+    HISTORY_BUDGET_BYTES,
+    KEEP_FIRST,
+    REASON_BYTES,
+    attempts_of,
+    compact,
+    is_over_budget,
+    pack_event,
+    shorten,
+    unpack_event,
+)
+from hourhand.domain.jobs.job import (
     Backoff,
     EventKind,
     HistoryEvent,
@@ -38,10 +38,10 @@ from hourhand.domain.model import (
     JobStatus,
     RetryPolicy,
 )
-from hourhand.domain.retry import retry_delay
-from hourhand.domain.skew import TimeSample, estimate_skew
+from hourhand.domain.jobs.retry import retry_delay
+from hourhand.domain.ticks.clock_skew import TimeSample, estimate_skew
 from hourhand.domain.times import ceil_seconds, floor_ms, floor_seconds, from_ms, rfc3339, to_ms
-from hourhand.testing import FAKE_SECRET
+from hourhand.memory import FAKE_SECRET
 
 EVERY_CHARACTER = st.text(st.characters(exclude_categories=()))
 """Half surrogate pairs included: JSON lets callers send them."""

@@ -13,21 +13,11 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from hourhand.domain import occurrences
-from hourhand.domain.admission import Verdict, judge_occurrence
-from hourhand.domain.doubts import doubts_between
-from hourhand.domain.journal import skipped_runs, split_journal
-from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.occurrences import (
-    Decision,
-    decide,
-    is_used_up,
-    last_nominal,
-    not_before_start,
-)
-from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.recurrence import ExcludedExpression, ExcludedTimes, Fire
-from hourhand.domain.schedule_changes import (
+from hourhand.domain.groups.admission import Verdict, judge_occurrence
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.schedules import occurrences
+from hourhand.domain.schedules.changes import (
     create,
     pause,
     recompute,
@@ -36,7 +26,17 @@ from hourhand.domain.schedule_changes import (
     resume,
     withdrawn,
 )
-from hourhand.domain.schedules import (
+from hourhand.domain.schedules.journal import skipped_runs, split_journal
+from hourhand.domain.schedules.occurrences import (
+    Decision,
+    decide,
+    is_used_up,
+    last_nominal,
+    not_before_start,
+)
+from hourhand.domain.schedules.possible_occurrences import possible_occurrences_between
+from hourhand.domain.schedules.recurrence import ExcludedExpression, ExcludedTimes, Fire
+from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Misfire,
     MisfirePolicy,
@@ -44,8 +44,8 @@ from hourhand.domain.schedules import (
     ScheduleDefinition,
     SkipReason,
 )
-from hourhand.domain.timings import Timings
-from hourhand.services.occurrence_jobs import is_standing
+from hourhand.domain.ticks.timings import Timings
+from hourhand.services.schedules.occurrence_jobs import is_standing
 from hourhand.testing import make_job
 from tests.examples import examples
 from tests.unit.domain.schedule_samples import NOON, make_definition, recurrence_of
@@ -125,7 +125,7 @@ class Table:
             )
 
         decision = once(frozenset())
-        there = frozenset(at for at in decision.doubts if self._has_standing_job(at))
+        there = frozenset(at for at in decision.possible if self._has_standing_job(at))
         return once(there) if there else decision
 
     def _has_standing_job(self, nominal: datetime) -> bool:
@@ -263,8 +263,8 @@ class _Run:
             end = min(table.now, last_nominal(before))
             start = not_before_start(before, table.schedule.cursor)
             rule = recurrence_of(before)
-            doubts = doubts_between(rule, start, end)
-            there = frozenset(at for at in doubts if table._has_standing_job(at))
+            possible = possible_occurrences_between(rule, start, end)
+            there = frozenset(at for at in possible if table._has_standing_job(at))
             undecided = skipped_runs(rule, start, end, SkipReason.REPLACED, there)
         self.cuts.append((self.since, table.now, before))
         changed = replace_definition(

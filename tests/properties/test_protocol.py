@@ -15,20 +15,18 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain import moves
-from hourhand.domain.actions import (
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.actions import (
     Dispatch,
     DispatchAgain,
     Expire,
     Finish,
-    Judgement,
     Recover,
+    SweepContext,
     next_action,
 )
-from hourhand.domain.buckets import Entry
-from hourhand.domain.history import attempts_of, is_over_budget
-from hourhand.domain.lifecycle import is_legal
-from hourhand.domain.model import (
+from hourhand.domain.jobs.history import attempts_of, is_over_budget
+from hourhand.domain.jobs.job import (
     ATTEMPT_ENDS,
     NOT_STARTED,
     REDRIVABLE,
@@ -44,8 +42,10 @@ from hourhand.domain.model import (
     Progress,
     RetryPolicy,
 )
-from hourhand.domain.moves import Move
-from hourhand.domain.timings import Timings
+from hourhand.domain.jobs.states import is_legal
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.ticks.buckets import Entry
+from hourhand.domain.ticks.timings import Timings
 from tests.examples import examples
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -64,24 +64,24 @@ T = TypeVar("T")
 class OneJob:
     """A stored job, and everybody who may write to it."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
+    def __init__(self, randomness: random.Random) -> None:
+        self.randomness = randomness
         event = HistoryEvent(
             kind=EventKind.SUBMITTED, at=START, status=JobStatus.PENDING, actor="api"
         )
-        expires_at = START + timedelta(seconds=chance.choice([400, 4000]))
+        expires_at = START + timedelta(seconds=randomness.choice([400, 4000]))
         self.job = Job(
             id="job-1",
             handler="h",
             status=JobStatus.PENDING,
             run_at=START,
             created_at=START,
-            payload=chance.choice([INLINE, IN_BUCKET]),
+            payload=randomness.choice([INLINE, IN_BUCKET]),
             due_at=START,
             shard=0,
-            on_lost=chance.choice([OnLost.RETRY, OnLost.RETRY, OnLost.DEAD]),
-            retry=RetryPolicy(max_attempts=chance.randint(1, 4)),
-            expires_at=chance.choice([None, None, expires_at]),
+            on_lost=randomness.choice([OnLost.RETRY, OnLost.RETRY, OnLost.DEAD]),
+            retry=RetryPolicy(max_attempts=randomness.randint(1, 4)),
+            expires_at=randomness.choice([None, None, expires_at]),
             history=(event,),
         )
         self.now = START
@@ -111,33 +111,33 @@ class OneJob:
             self.change: 0.5,
             self.redrive: 1,
         }
-        (do,) = self.chance.choices(list(steps), list(steps.values()))
+        (do,) = self.randomness.choices(list(steps), list(steps.values()))
         do()
 
     def wait(self) -> None:
-        self.now += timedelta(seconds=self.chance.choice([1, 10, 30, 60, 100]))
+        self.now += timedelta(seconds=self.randomness.choice([1, 10, 30, 60, 100]))
 
     # --- the scheduler ---
 
     def sweep(self) -> None:
         """Send first, then mark; what is decided may come of a stale read."""
         job = self._pick(self.versions)
-        judgement = Judgement(self.now, self.now + TIMINGS.look_ahead, TIMINGS)
+        judgement = SweepContext(self.now, self.now + TIMINGS.look_ahead, TIMINGS)
         now = self._at()
         match next_action(job, judgement):
             case Dispatch():
                 self._send(job)
-                self._write(moves.mark_enqueued(job, now=now, actor="scheduler"))
+                self._write(transitions.mark_enqueued(job, now=now, actor="scheduler"))
             case DispatchAgain(queue, reason):
                 self._send(job)
                 self._write(
-                    moves.mark_dispatched_again(
+                    transitions.mark_dispatched_again(
                         job, now=now, actor="scheduler", queue=queue, reason=reason
                     )
                 )
             case Recover():
                 self._send_if_retried(
-                    moves.recover(
+                    transitions.recover(
                         job,
                         now=now,
                         margin=TIMINGS.clock_margin,
@@ -147,22 +147,22 @@ class OneJob:
                     )
                 )
             case Expire():
-                self._write(moves.expire(job, now=now, actor="scheduler"))
+                self._write(transitions.expire(job, now=now, actor="scheduler"))
             case Finish():
                 self.letters_of_rounds.add(job.round)
-                self._write(moves.finish(job))
+                self._write(transitions.finish(job))
 
     def take_back(self) -> None:
         """A send that was announced failed, or seemed to."""
         job = self._pick(self.versions)
         if job.status in NOT_STARTED and job.is_sent:
-            self._write(moves.unmark(job, now=self._at(), actor="api", reason="throttled"))
+            self._write(transitions.unmark(job, now=self._at(), actor="api", reason="throttled"))
 
     def refile(self) -> None:
         job = self._pick(self.versions)
         if not job.status.is_final and job.due_at is not None and job.due_at < self.now:
             entry = Entry(self.now, 0)
-            self._write(moves.refile(job, entry=entry, now=self._at(), actor="api"))
+            self._write(transitions.refile(job, entry=entry, now=self._at(), actor="api"))
 
     # --- workers ---
 
@@ -170,7 +170,7 @@ class OneJob:
         if self.messages:
             now = self._at()
             self._own(
-                moves.claim(
+                transitions.claim(
                     self._pick(self.messages),
                     now=now,
                     wait=TIMINGS.early_wait,
@@ -185,7 +185,7 @@ class OneJob:
         if job.status is JobStatus.RUNNING:
             now = self._at()
             self._own(
-                moves.take_over(
+                transitions.take_over(
                     job,
                     now=now,
                     margin=TIMINGS.clock_margin,
@@ -200,14 +200,18 @@ class OneJob:
             job = self._pick(self.owners)
             lease_until = self._at() + TIMINGS.job_lease
             before = self.job
-            self._own(moves.heartbeat(job, lease_until=lease_until, progress=Progress(done=1)))
+            self._own(
+                transitions.heartbeat(job, lease_until=lease_until, progress=Progress(done=1))
+            )
             assert self.job is before or before.token == job.token, "a zombie keeps a lease"
 
     def succeed(self) -> None:
         if self.owners:
             job, now = self._pick(self.owners), self._at()
-            owner, result = _owner(job), self.chance.choice([INLINE, IN_BUCKET])
-            self._write(moves.complete(job, now=now, actor=owner, result=result, progress=None))
+            owner, result = _owner(job), self.randomness.choice([INLINE, IN_BUCKET])
+            self._write(
+                transitions.complete(job, now=now, actor=owner, result=result, progress=None)
+            )
 
     def end(self) -> None:
         """The handler raises; a zombie's does, too."""
@@ -215,12 +219,12 @@ class OneJob:
             return
         job, now = self._pick(self.owners), self._at()
         owner, reason = _owner(job), "ValueError: it did not work"
-        outcome = self.chance.choice([Outcome.FAILED, Outcome.TIMED_OUT, Outcome.SNOOZED])
+        outcome = self.randomness.choice([Outcome.FAILED, Outcome.TIMED_OUT, Outcome.SNOOZED])
         if job.cancel_requested_at is not None:
-            self._write(moves.end_cancelled(job, now=now, actor=owner, reason=reason))
+            self._write(transitions.end_cancelled(job, now=now, actor=owner, reason=reason))
         elif outcome is Outcome.SNOOZED or job.attempt < job.retry.max_attempts:
             self._send_if_retried(
-                moves.retry_later(
+                transitions.retry_later(
                     job,
                     now=now,
                     actor=owner,
@@ -231,14 +235,14 @@ class OneJob:
                 )
             )
         else:
-            self._write(moves.die(job, now=now, actor=owner, outcome=outcome, reason=reason))
+            self._write(transitions.die(job, now=now, actor=owner, outcome=outcome, reason=reason))
 
     def hand_back(self) -> None:
         if self.owners:
             job, now = self._pick(self.owners), self._at()
             entry = self._entry(job, 0)
             self._send_if_retried(
-                moves.hand_back(
+                transitions.hand_back(
                     job, now=now, actor=_owner(job), entry=entry, sends_now=True, reason="exit"
                 )
             )
@@ -248,23 +252,23 @@ class OneJob:
     def cancel(self) -> None:
         job, now = self._pick(self.versions), self._at()
         if job.status is JobStatus.RUNNING:
-            self._write(moves.request_cancel(job, now=now, actor="api", reason=""))
+            self._write(transitions.request_cancel(job, now=now, actor="api", reason=""))
         elif job.status in NOT_STARTED:
-            self._write(moves.cancel_waiting(job, now=now, actor="api", reason=""))
+            self._write(transitions.cancel_waiting(job, now=now, actor="api", reason=""))
 
     def change(self) -> None:
         job, now = self._pick(self.versions), self._at()
         if job.status not in NOT_STARTED:
             return
-        seconds = self.chance.choice([0, 0, 30, 1_000])
+        seconds = self.randomness.choice([0, 0, 30, 1_000])
         sends_now = seconds <= 300
         run_at = now + timedelta(seconds=seconds)
         changed = self._write(
-            moves.change(
+            transitions.change(
                 job,
                 now=now,
                 actor="api",
-                sets={"run_at": run_at, "payload": self.chance.choice([INLINE, IN_BUCKET])},
+                sets={"run_at": run_at, "payload": self.randomness.choice([INLINE, IN_BUCKET])},
                 entry=Entry(run_at, 0),
                 sends_now=sends_now,
             )
@@ -277,14 +281,16 @@ class OneJob:
         if job.status in REDRIVABLE:
             entry = Entry(now, 0)
             self._send_if_retried(
-                moves.redrive(job, now=now, actor="api", entry=entry, sends_now=True, reason="")
+                transitions.redrive(
+                    job, now=now, actor="api", entry=entry, sends_now=True, reason=""
+                )
             )
 
     # --- the bench ---
 
     def _pick(self, versions: list[T]) -> T:
         """Mostly the last one."""
-        back = self.chance.choice(OLDER_VERSIONS)
+        back = self.randomness.choice(OLDER_VERSIONS)
         return versions[max(-len(versions), -1 - back)]
 
     def _at(self) -> datetime:
@@ -310,17 +316,17 @@ class OneJob:
             )
         )
 
-    def _send_if_retried(self, move: Move) -> None:
+    def _send_if_retried(self, move: Transition) -> None:
         written = self._write(move)
         if written is not None and written.status in NOT_STARTED:
             self._send(written)
 
-    def _own(self, move: Move) -> None:
+    def _own(self, move: Transition) -> None:
         owned = self._write(move)
         if owned is not None:
             self.owners.append(owned)
 
-    def _write(self, move: Move) -> Job | None:
+    def _write(self, move: Transition) -> Job | None:
         before = self.job
         if not move.is_allowed(before):
             assert not move.made_by_me(before), "somebody else's write is taken for one's own"
@@ -359,7 +365,7 @@ class OneJob:
             assert before.lease_until is not None
             assert before.lease_until < self.now - TIMINGS.clock_margin, "two owners at once"
 
-    def _check_record(self, job: Job, move: Move) -> None:
+    def _check_record(self, job: Job, move: Transition) -> None:
         assert len(job.history) + job.history_dropped == len(self.log)
         assert job.history[0] == self.log[0]
         assert job.history[-1] == self.log[-1]
@@ -373,7 +379,7 @@ def _owner(job: Job) -> str:
     return job.lease_owner or "nobody"
 
 
-def _check_write(before: Job, after: Job, move: Move) -> None:
+def _check_write(before: Job, after: Job, move: Transition) -> None:
     """What no write may do, whoever makes it."""
     assert after.status is before.status or is_legal(before.status, after.status)
     assert after.token in {before.token, before.token + 1}
@@ -404,7 +410,7 @@ def _check_shape(job: Job) -> None:
     if job.cancel_requested_at is not None:
         assert job.status in {JobStatus.RUNNING, JobStatus.CANCELLED, JobStatus.SUCCEEDED}
     if job.due_at is not None and is_final:
-        assert moves.owes_on_end(job, job.status, job.result)
+        assert transitions.owes_on_end(job, job.status, job.result)
     assert job.queue is Priority.MEDIUM or job.enqueued_at is not None or is_final or is_running
 
 
@@ -448,8 +454,8 @@ REACHED = {
 
 @examples(400)
 @given(st.randoms(use_true_random=True))
-def test_no_interleaving_breaks_an_invariant(chance: random.Random) -> None:
-    world = OneJob(chance)
+def test_no_interleaving_breaks_an_invariant(randomness: random.Random) -> None:
+    world = OneJob(randomness)
     for _ in range(STEPS):
         world.step()
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.recurrence import (
+from hourhand.domain.schedules.recurrence import (
     DstFold,
     DstGap,
     ExcludedDate,

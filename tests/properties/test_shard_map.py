@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.buckets import (
+from hourhand.domain.ticks.buckets import (
     BUCKET_LENGTH,
     ShardMap,
     bucket_end,

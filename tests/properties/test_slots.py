@@ -13,9 +13,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.overlap import Overlap, OverlapPolicy, Slots
-from hourhand.domain.slots import (
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
+from hourhand.domain.groups.slots import (
     Admit,
     Wait,
     decide_place,
@@ -25,8 +24,10 @@ from hourhand.domain.slots import (
     next_in_line,
     rank_of,
 )
-from hourhand.domain.timings import Timings
-from hourhand.testing import START, MemorySlotStore, make_job
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import START, MemorySlotStore
+from hourhand.testing import make_job
 from tests.examples import examples
 
 TIMINGS = Timings()

@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain import watermark
-from hourhand.domain.buckets import BUCKET_LENGTH, bucket_end, bucket_of, bucket_start
-from hourhand.domain.resweep import ResweepRequest, take_up
-from hourhand.domain.times import floor_ms
-from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import (
+from hourhand.domain.ticks import watermark
+from hourhand.domain.ticks.buckets import BUCKET_LENGTH, bucket_end, bucket_of, bucket_start
+from hourhand.domain.ticks.resweep import ResweepRequest, take_up
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.ticks.watermark import (
     MAX_BACKLOG_PER_SWEEP,
     RECENT_BUCKETS,
     OpenBucket,
@@ -30,6 +29,7 @@ from hourhand.domain.watermark import (
     reread_interval,
     watermark_lag,
 )
+from hourhand.domain.times import floor_ms
 from tests.examples import examples
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

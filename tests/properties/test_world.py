@@ -14,12 +14,13 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from hourhand.domain.buckets import bucket_of
 from hourhand.domain.errors import IdempotencyConflict, InvalidInput, Unavailable, WrongState
-from hourhand.domain.history import KEEP_FIRST, is_over_budget
-from hourhand.domain.model import EventKind, Job, JobStatus
-from hourhand.domain.timings import Timings
-from hourhand.ports import Finished, Outgoing, Pulse
+from hourhand.domain.jobs.history import KEEP_FIRST, is_over_budget
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.queues import Outgoing
 from hourhand.testing import Crash, Faults, When
 from tests.examples import examples
 from tests.world.checks import check_world

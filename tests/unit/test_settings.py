@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.model import Priority
-from hourhand.domain.timings import SQS_MAX_DELAY, Timings
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.timings import SQS_MAX_DELAY, Timings
 from hourhand.settings import (
     API_NEEDS,
     MOST_LOOK_AHEAD_SECONDS,

@@ -13,31 +13,32 @@ from typing import Any
 
 import pytest
 
+from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
-from hourhand.aws.items import hot_key
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.objects import S3ObjectStore
-from hourhand.aws.schedule_items import schedule_key
+from hourhand.aws.layout.jobs import hot_key
+from hourhand.aws.layout.schedules import schedule_key
+from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
-from hourhand.bootstrap import Adapters, wire_api, wire_scheduler, wire_worker
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import idempotency_record_key
-from hourhand.domain.model import Job, JobStatus, Priority
-from hourhand.domain.timings import Timings
-from hourhand.schemas import JobSubmission
-from hourhand.schemas.schedules import ScheduleInput
-from hourhand.services.execution import Disposition
-from hourhand.testing import (
-    FakeChance,
-    FakeClock,
+from hourhand.domain.jobs.job import Job, JobStatus, Priority
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import (
+    MemoryClock,
     MemoryHandlerDirectory,
     MemoryQueues,
+    MemoryRandomness,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
+from hourhand.services.jobs.execution import Disposition
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 from tests.contract.aws_services import AwsServices, moto_services
 from tests.world.runs import RecordedRunner, snooze, succeed
 
@@ -47,7 +48,7 @@ class MotoWorld:
 
     def __init__(self, aws: AwsServices) -> None:
         self.client, self.names = aws.dynamodb, aws.settings
-        self.clock = FakeClock()
+        self.clock = MemoryClock()
         self.telemetry = RecordingTelemetry()
         self.queues = MemoryQueues(self.clock)
         self.jobs = DynamoJobStore(self.client, self.names.jobs_table)
@@ -59,7 +60,7 @@ class MotoWorld:
             objects=S3ObjectStore(aws.s3, self.names.bucket),
             queues=self.queues,
             clock=self.clock,
-            chance=FakeChance(),
+            randomness=MemoryRandomness(),
             telemetry=self.telemetry,
             schedules=schedules,
             calendars=DynamoCalendarStore(self.client, self.names.schedules_table),

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext
-from hourhand.domain.model import EventKind, Job, JobStatus
+from hourhand.api.requests import JobPatch
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.handlers import Registry, Snooze
-from hourhand.schemas import JobPatch
-from hourhand.services.execution import Disposition
-from hourhand.worker_runtime._loaded import LoadedHandlers
-from hourhand.worker_runtime._process import WorkerProcess
-from hourhand.worker_runtime._runner import ThreadRunner
-from hourhand.worker_runtime._tools import RunnerTools
-from hourhand.worker_runtime._watchdog import Watchdog
-from tests.unit.worker_runtime.fakes import PATIENT, FakeTimer
+from hourhand.services.jobs.execution import Disposition
+from hourhand.worker._loaded import LoadedHandlers
+from hourhand.worker._process import WorkerProcess
+from hourhand.worker._runner import ThreadRunner
+from hourhand.worker._tools import RunnerTools
+from hourhand.worker._watchdog import Watchdog
+from tests.unit.worker.fakes import PATIENT, FakeTimer
 from tests.world.world import World
 
 SECONDS_LEFT = 900.0

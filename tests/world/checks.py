@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import ATTEMPT_ENDS, EventKind, HistoryEvent, Job, JobStatus
-from hourhand.services.attempt import HAND_BACK_DELAY
+from hourhand.domain.jobs.job import ATTEMPT_ENDS, EventKind, HistoryEvent, Job, JobStatus
+from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from tests.world.runs import Run
 from tests.world.world import World
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand.observability import MEASURED_BY
-from hourhand.ports import Telemetry
+from hourhand.aws.telemetry import MEASURED_BY
+from hourhand.ports.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.bootstrap import WorkerServices
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
 from hourhand.domain.ids import occurrence_job_id
-from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.moves import complete
-from hourhand.domain.overlap import Overlap, OverlapPolicy, Slots
-from hourhand.domain.schedules import Schedule, ScheduleDefinition
-from hourhand.ports import Applied
-from hourhand.schedule_ports import Written
-from hourhand.services.messages import outgoing_of
-from hourhand.testing import FAKE_SECRET, START, make_content, make_job
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import complete
+from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
+from hourhand.memory import FAKE_SECRET, START
+from hourhand.ports.job_store import Applied
+from hourhand.ports.schedule_store import Written
+from hourhand.services.jobs.messages import outgoing_of
+from hourhand.testing import make_content, make_job
+from hourhand.wiring.functions import WorkerServices
 from tests.world.world import World
 
 SCHEDULE = "nightly"

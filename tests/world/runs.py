@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from hourhand.domain.model import ErrorInfo, Job, Outcome, Progress
-from hourhand.ports import Clock, Finished, JobStore, Pulse
+from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.job_store import JobStore
 
 Behaviour = Callable[[Job, Pulse], Finished]
 """What a handler does with a job, in one call."""
@@ -32,7 +34,7 @@ class Run:
 
 @dataclass(slots=True)
 class RecordedRunner:
-    """Implements `hourhand.ports.HandlerRunner` by a plain function, noting every run."""
+    """Implements the port `HandlerRunner` by a plain function, noting every run."""
 
     behaviour: Behaviour
     store: JobStore

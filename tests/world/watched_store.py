@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from hourhand.domain.model import Job
-from hourhand.domain.moves import Move
-from hourhand.ports import Clock, WriteResult
-from hourhand.testing import MemoryJobStore
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.memory import MemoryJobStore
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import WriteResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class WatchedJobStore(MemoryJobStore):
         super().__init__(clock=clock, **options)
         self.changes: list[Change] = []
         self.late_copies: list[str] = []
-        self._made: dict[str, list[tuple[datetime, Move]]] = defaultdict(list)
+        self._made: dict[str, list[tuple[datetime, Transition]]] = defaultdict(list)
         self._watch = clock
 
     def put(self, job: Job) -> WriteResult:
@@ -43,7 +44,7 @@ class WatchedJobStore(MemoryJobStore):
         self._note("put", before, job.id)
         return result
 
-    def transition(self, move: Move) -> WriteResult:
+    def transition(self, move: Transition) -> WriteResult:
         before = self.get(move.job_id)
         result = super().transition(move)
         self._note(move.name, before, move.job_id)
@@ -60,7 +61,7 @@ class WatchedJobStore(MemoryJobStore):
         if after is not None and after != before:
             self.changes.append(Change(self._watch.now(), name, before, after))
 
-    def _look_at_copies(self, last: Move) -> None:
+    def _look_at_copies(self, last: Transition) -> None:
         after, now = self.get(last.job_id), self._watch.now()
         assert after is not None
         # Time stands still here where on AWS a call would take some: what two writes of one

@@ -7,38 +7,39 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.bootstrap import (
-    Adapters,
-    ApiServices,
-    SchedulerServices,
-    WorkerServices,
-    wire_api,
-    wire_scheduler,
-    wire_worker,
-)
-from hourhand.domain.buckets import ShardMap
+from hourhand.api.requests import CalendarInput, JobPatch, JobSubmission, ScheduleInput
+from hourhand.api.routing import Services
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Job, Priority
-from hourhand.domain.timings import Timings
-from hourhand.ports import Delivery, HandlerInfo
-from hourhand.schemas import CalendarInput, JobPatch, JobSubmission, ScheduleInput
-from hourhand.services.execution import Disposition
-from hourhand.services.schedules import ScheduleView
-from hourhand.services.scheduling import TickReport
-from hourhand.settings import DispatchMode, LeaderMode, Settings
-from hourhand.testing import (
-    FakeChance,
-    FakeClock,
-    Faults,
+from hourhand.domain.jobs.job import Job, Priority
+from hourhand.domain.ticks.buckets import ShardMap
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import (
+    MemoryClock,
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryIdempotencyStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryRandomness,
     MemoryScheduleStore,
     MemorySlotStore,
     MemorySweepInvoker,
     RecordingTelemetry,
+)
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.queues import Delivery
+from hourhand.services.jobs.execution import Disposition
+from hourhand.services.schedules.operations import ScheduleView
+from hourhand.services.ticks.tick import TickReport
+from hourhand.settings import DispatchMode, LeaderMode, Settings
+from hourhand.testing import Faults
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import (
+    SchedulerServices,
+    WorkerServices,
+    wire_api,
+    wire_scheduler,
+    wire_worker,
 )
 from tests.world.function_telemetry import FunctionTelemetry
 from tests.world.runs import Behaviour, RecordedRunner, Run, succeed
@@ -54,7 +55,7 @@ MAX_BATCHES = 50
 class Process:
     """The services as one operating system process has them; its ports may be faulty."""
 
-    api: ApiServices
+    api: Services
     scheduler: SchedulerServices
     worker: WorkerServices
 
@@ -86,7 +87,7 @@ class World:
             leader=leader,
             dispatch=dispatch,
         )
-        self.clock = FakeClock()
+        self.clock = MemoryClock()
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)
         self.control = MemoryControlStore(shard_map)
         self.schedules = MemoryScheduleStore(clock=self.clock, index_lag=index_lag)
@@ -107,7 +108,7 @@ class World:
         process = self.process()
         self.api, self.scheduler, self.worker = process.api, process.scheduler, process.worker
 
-    def process(self, faults: Faults | None = None, clock: FakeClock | None = None) -> Process:
+    def process(self, faults: Faults | None = None, clock: MemoryClock | None = None) -> Process:
         """Start another process, with a memory, ids and maybe faults and a clock of its own."""
         adapters = self._adapters(clock or self.clock)
         if faults is not None:
@@ -129,7 +130,7 @@ class World:
             wire_worker(self.settings, _measured_as("worker", adapters)),
         )
 
-    def _adapters(self, clock: FakeClock) -> Adapters:
+    def _adapters(self, clock: MemoryClock) -> Adapters:
         return Adapters(
             jobs=self.store,
             control=self.control,
@@ -139,7 +140,7 @@ class World:
             objects=self.objects,
             queues=self.queues.seen_by(clock),
             clock=clock,
-            chance=FakeChance(next(self._numbers)),
+            randomness=MemoryRandomness(next(self._numbers)),
             telemetry=self.telemetry,
             idempotency=self.keys,
             handlers=self.handlers,
@@ -148,41 +149,41 @@ class World:
 
     # --- what people do ---
 
-    def submit(self, *, by: ApiServices | None = None, **body: Any) -> Job:
+    def submit(self, *, by: Services | None = None, **body: Any) -> Job:
         """Submit a job of handler ``greet``; the fields are those of the API."""
         request = JobSubmission.parse({"handler": "greet", **body})
         return (by or self.api).submission.submit(request, actor="caller").job
 
-    def change(self, job: Job | str, *, by: ApiServices | None = None, **body: Any) -> Job:
+    def change(self, job: Job | str, *, by: Services | None = None, **body: Any) -> Job:
         """Change a job; the fields are those of the API."""
         job_id = job if isinstance(job, str) else job.id
         operations = (by or self.api).operations
         return operations.change(job_id, JobPatch.parse(body), actor="caller")
 
     def put_schedule(
-        self, schedule_id: str, *, by: ApiServices | None = None, **body: Any
+        self, schedule_id: str, *, by: Services | None = None, **body: Any
     ) -> ScheduleView:
         """Put a schedule of handler ``greet``; the fields are those of the API."""
         request = ScheduleInput.parse({"handler": "greet", **body})
         return (by or self.api).schedules.put(schedule_id, request, actor="caller")[0]
 
-    def pause(self, schedule_id: str, *, by: ApiServices | None = None) -> ScheduleView:
+    def pause(self, schedule_id: str, *, by: Services | None = None) -> ScheduleView:
         """Pause a schedule."""
         return (by or self.api).schedules.pause(schedule_id, None, actor="caller")
 
-    def resume(self, schedule_id: str, *, by: ApiServices | None = None) -> ScheduleView:
+    def resume(self, schedule_id: str, *, by: Services | None = None) -> ScheduleView:
         """Let a schedule go on."""
         return (by or self.api).schedules.resume(schedule_id, None, actor="caller")
 
-    def delete_schedule(self, schedule_id: str, *, by: ApiServices | None = None) -> None:
+    def delete_schedule(self, schedule_id: str, *, by: Services | None = None) -> None:
         """Delete a schedule."""
         (by or self.api).schedules.delete(schedule_id, actor="caller")
 
-    def trigger(self, schedule_id: str, *, by: ApiServices | None = None) -> Job:
+    def trigger(self, schedule_id: str, *, by: Services | None = None) -> Job:
         """Run a schedule's job now."""
         return (by or self.api).schedules.trigger(schedule_id, None, actor="caller")
 
-    def put_calendar(self, name: str, exclude: list[Any], *, by: ApiServices | None = None) -> None:
+    def put_calendar(self, name: str, exclude: list[Any], *, by: Services | None = None) -> None:
         """Put a calendar; the items are those of the API."""
         request = CalendarInput.parse({"exclude": exclude})
         (by or self.api).calendars.put(name, request, actor="caller")

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from packaging.utils import canonicalize_name
 
+from hourhand.aws.lambda_init import INITIALIZATION_TYPE
 from hourhand.settings import Settings, settings_environment
-from hourhand.start_up import INITIALIZATION_TYPE
 from hourhand_cdk.packing import _cold_start_process, _handlers_process
 from hourhand_cdk.packing._bytecode import (
     Compiler,

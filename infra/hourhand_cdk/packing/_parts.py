@@ -20,11 +20,13 @@ from hourhand_cdk.packing._trees import (
 
 API, SCHEDULER, WORKER = FUNCTIONS = ("api", "scheduler", "worker")
 
-_NO_FUNCTIONS = frozenset({"_examples", "_functions", "cli", "console", "local", "testing"})
+_NO_FUNCTIONS = frozenset(
+    {"_examples", "_functions", "cli", "console", "local", "loopback", "memory", "testing"}
+)
 _LEFT_OUT = {
-    API: _NO_FUNCTIONS | {"client", "handlers", "worker_runtime"},
-    SCHEDULER: _NO_FUNCTIONS | {"client", "handlers", "http_api", "schemas", "worker_runtime"},
-    WORKER: _NO_FUNCTIONS | {"http_api", "schedule_wiring", "schemas"},
+    API: _NO_FUNCTIONS | {"client", "handlers", "worker"},
+    SCHEDULER: _NO_FUNCTIONS | {"client", "handlers", "http_api", "schemas", "worker"},
+    WORKER: _NO_FUNCTIONS | {"api"},
 }
 """Parts of Hourhand. Named by what stays away: a new module that is forgotten here costs a few
 kilobytes, one forgotten in a list of what goes along would cost the function."""

@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.domain.model import Priority
-from hourhand.domain.timings import Timings
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.timings import Timings
 
 _NAMES = {
     "jobs_table": "HOURHAND_JOBS_TABLE",

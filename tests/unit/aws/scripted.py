@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hourhand.domain.model import Job
-from hourhand.domain.moves import Move, claim
-from hourhand.testing import START, make_message
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.transitions import Transition, claim
+from hourhand.memory import START
+from hourhand.testing import make_message
 
 
-def claim_of(job: Job, claim_id: str = "claim-1") -> Move:
+def claim_of(job: Job, claim_id: str = "claim-1") -> Transition:
     """Return a worker's claim of ``job`` by its present message."""
     return claim(
         make_message(job),

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from hourhand.aws import pipeline as pipeline_module
-from hourhand.aws.bulk import Bulk
-from hourhand.aws.items import job_to_item
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.lean import _client
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.pipeline import LeanPipeline, lean_pipeline
 from hourhand.aws.queues import SqsQueues
-from hourhand.domain.actions import Dispatch
-from hourhand.domain.model import Job, Priority
-from hourhand.services.dispatch import Dispatcher, ToDispatch
-from hourhand.testing import FakeClock, RecordingTelemetry, make_job
+from hourhand.domain.jobs.actions import Dispatch
+from hourhand.domain.jobs.job import Job, Priority
+from hourhand.memory import MemoryClock, RecordingTelemetry
+from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch
+from hourhand.testing import make_job
 from tests.unit.aws.lean.conftest import boto, closed, lean
 from tests.unit.aws.lean.raw_server import Behaviour, RawServer, raw_server, refusing, whole
 
@@ -205,4 +206,4 @@ def swept(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Swept:
     )
     pipeline = lean_pipeline(jobs, queues)
     assert pipeline is not None
-    return Swept(pipeline, Dispatcher(pipeline, FakeClock(), telemetry, timedelta(0)), telemetry)
+    return Swept(pipeline, Dispatcher(pipeline, MemoryClock(), telemetry, timedelta(0)), telemetry)

@@ -9,21 +9,22 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
-from hourhand.aws.items import hot_key, job_to_item
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.values import Item
+from hourhand.aws.layout.jobs import hot_key, job_to_item
+from hourhand.aws.layout.values import Item
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Job, JobStatus
-from hourhand.domain.moves import Move, mark_enqueued
-from hourhand.ports import LeftToNewer
-from hourhand.testing import ACTOR, START, make_job
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import Transition, mark_enqueued
+from hourhand.memory import START
+from hourhand.ports.job_store import LeftToNewer
+from hourhand.testing import ACTOR, make_job
 from tests.unit.aws.conftest import Stubbed
 from tests.unit.aws.scripted import claim_of
 
 Stub = Callable[[str], Stubbed]
 
 
-def mark(job: Job) -> Move:
+def mark(job: Job) -> Transition:
     return mark_enqueued(job, now=START, actor=ACTOR)
 
 
@@ -45,7 +46,7 @@ def store_of(stub: Stubbed) -> DynamoJobStore:
     return DynamoJobStore(stub.client, "jobs", batch_marks=True)
 
 
-def after(move: Move, job: Job) -> Item:
+def after(move: Transition, job: Job) -> Item:
     return job_to_item(move.apply(job))
 
 

@@ -15,38 +15,39 @@ from hourhand.aws.conditions import (
     Missing,
     OneOf,
     Test,
-    compile_move,
+    compile_transition,
 )
 from hourhand.aws.expressions import update_arguments
-from hourhand.domain import moves
-from hourhand.domain.buckets import Entry
-from hourhand.domain.clauses import (
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.conditions import (
     Above,
     Absent,
     AnyOf,
     AtMost,
     AttemptsLeft,
     Below,
-    Clause,
+    Condition,
     HistoryLengthIs,
     Is,
     StatusIn,
 )
-from hourhand.domain.history import pack_event
-from hourhand.domain.model import Job, JobStatus, OnLost, Outcome, Priority
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs.history import pack_event
+from hourhand.domain.jobs.job import Job, JobStatus, OnLost, Outcome, Priority
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.ticks.buckets import Entry
 from hourhand.domain.times import to_ms
-from hourhand.testing import ACTOR, START, make_event, make_job
+from hourhand.memory import START
+from hourhand.testing import ACTOR, make_event, make_job
 from tests.unit.aws.scripted import claim_of
 
 RUNNING = frozenset({JobStatus.RUNNING})
 START_MS = {"N": str(to_ms(START))}
 
 
-def compiled(*clauses: Clause) -> list[Test]:
+def compiled(*conditions: Condition) -> list[Test]:
     """Return the tests of a move with these clauses, without the one that every move has."""
-    expect = {str(n): clause for n, clause in enumerate(clauses)}
-    first, *rest = compile_move(Move(name="probe", job_id="job-1", expect=expect)).tests
+    expect = {str(n): clause for n, clause in enumerate(conditions)}
+    first, *rest = compile_transition(Transition(name="probe", job_id="job-1", expect=expect)).tests
     assert first == Compares("v", "=", {"N": "1"})
     return rest
 
@@ -72,7 +73,7 @@ def compiled(*clauses: Clause) -> list[Test]:
         (AnyOf((Absent("expires_at"),)), Missing("xp")),
     ],
 )
-def test_a_clause_becomes_a_test_on_its_attribute(clause: Clause, test: Test) -> None:
+def test_a_clause_becomes_a_test_on_its_attribute(clause: Condition, test: Test) -> None:
     assert compiled(clause) == [test]
 
 
@@ -91,7 +92,7 @@ def test_a_clause_becomes_a_test_on_its_attribute(clause: Clause, test: Test) ->
         (Absent("generation"), NEVER),
     ],
 )
-def test_an_absent_attribute_stands_for_the_default(clause: Clause, test: Test) -> None:
+def test_an_absent_attribute_stands_for_the_default(clause: Condition, test: Test) -> None:
     assert compiled(clause) == [test]
 
 
@@ -104,7 +105,7 @@ def test_the_length_of_the_history_counts_what_was_dropped_too(dropped: int, tes
 
 
 @dataclass(frozen=True)
-class _Unknown(Clause):
+class _Unknown(Condition):
     def holds(self, job: Job) -> bool:
         return True
 
@@ -112,20 +113,22 @@ class _Unknown(Clause):
 @pytest.mark.parametrize(
     "clause", [Is("retry", None), Absent("keep_until"), Below("nonsense", 1), _Unknown()]
 )
-def test_a_clause_that_no_condition_can_say_is_refused_by_name(clause: Clause) -> None:
+def test_a_clause_that_no_condition_can_say_is_refused_by_name(clause: Condition) -> None:
     with pytest.raises(ValueError, match=r"cannot be compared|There is no condition"):
         compiled(clause)
 
 
 def test_a_move_never_makes_an_item() -> None:
-    arguments = update_arguments(compile_move(Move(name="probe", job_id="job-1", expect={})))
+    arguments = update_arguments(
+        compile_transition(Transition(name="probe", job_id="job-1", expect={}))
+    )
     assert arguments["ConditionExpression"] == "v = :v0", "what is not there is not below"
 
 
 def test_a_claim_is_one_expression_without_a_read() -> None:
     job = make_job(status=JobStatus.ENQUEUED)
     claim = claim_of(job)
-    arguments = update_arguments(compile_move(claim))
+    arguments = update_arguments(compile_transition(claim))
     values = arguments["ExpressionAttributeValues"]
     assert arguments["Key"] == {"p": {"S": "job-1"}, "s": {"S": "J"}}
     assert arguments["ConditionExpression"] == (
@@ -140,13 +143,13 @@ def test_a_claim_is_one_expression_without_a_read() -> None:
     assert (values[":v11"], values[":v12"]) == ({"S": "RUNNING"}, {"N": "1"})
 
 
-def written(move: Move) -> dict[str, Any]:
-    return compile_move(move).sets
+def written(move: Transition) -> dict[str, Any]:
+    return compile_transition(move).sets
 
 
 def test_a_snooze_gives_the_attempt_back() -> None:
     job = make_job(status=JobStatus.RUNNING)
-    move = moves.retry_later(
+    move = transitions.retry_later(
         job,
         now=START,
         actor=ACTOR,
@@ -155,13 +158,13 @@ def test_a_snooze_gives_the_attempt_back() -> None:
         entry=Entry(START, 3),
         sends_now=False,
     )
-    arguments = update_arguments(compile_move(move))
+    arguments = update_arguments(compile_transition(move))
     placeholder = arguments["UpdateExpression"].partition("a = a + ")[2].partition(",")[0]
     assert arguments["ExpressionAttributeValues"][placeholder] == {"N": "-1"}
 
 
 def test_a_new_entry_moves_bucket_and_time_together() -> None:
-    move = moves.refile(make_job(), entry=Entry(START, 3), now=START, actor=ACTOR)
+    move = transitions.refile(make_job(), entry=Entry(START, 3), now=START, actor=ACTOR)
     assert {name: written(move)[name] for name in ("b", "k")} == {
         "b": {"S": f"{to_ms(START) // 60_000}.3"},
         "k": START_MS,
@@ -169,47 +172,47 @@ def test_a_new_entry_moves_bucket_and_time_together() -> None:
 
 
 def test_an_entry_that_goes_takes_bucket_and_time_with_it() -> None:
-    move = Move(name="probe", job_id="job-1", expect={}, leaves_index=True)
-    assert update_arguments(compile_move(move))["UpdateExpression"] == "REMOVE b, k"
+    move = Transition(name="probe", job_id="job-1", expect={}, leaves_index=True)
+    assert update_arguments(compile_transition(move))["UpdateExpression"] == "REMOVE b, k"
 
 
 def test_a_job_that_dies_enters_the_index_of_the_dead() -> None:
     job = make_job(status=JobStatus.RUNNING)
-    move = moves.die(job, now=START, actor=ACTOR, outcome=Outcome.FAILED, reason="")
+    move = transitions.die(job, now=START, actor=ACTOR, outcome=Outcome.FAILED, reason="")
     assert written(move)["d"]["S"].startswith("dead.")
 
 
 def test_a_redrive_leaves_the_index_of_the_dead() -> None:
     job = make_job(status=JobStatus.DEAD)
-    move = moves.redrive(
+    move = transitions.redrive(
         job, now=START, actor=ACTOR, entry=Entry(START, 0), sends_now=True, reason=""
     )
     assert written(move)["d"] is None
 
 
 def test_no_other_move_touches_the_index_of_the_dead() -> None:
-    move = moves.mark_enqueued(make_job(), now=START, actor=ACTOR)
+    move = transitions.mark_enqueued(make_job(), now=START, actor=ACTOR)
     assert "d" not in written(move)
 
 
 def test_a_value_as_by_default_is_removed_not_stored() -> None:
-    move = Move(
+    move = Transition(
         name="probe", job_id="job-1", expect={}, sets={"queue": Priority.MEDIUM, "claim_id": None}
     )
     assert written(move) == {"qu": None, "u": None}
-    assert update_arguments(compile_move(move))["UpdateExpression"] == "REMOVE qu, u"
+    assert update_arguments(compile_transition(move))["UpdateExpression"] == "REMOVE qu, u"
 
 
 def test_events_are_appended_in_their_order() -> None:
     events = (make_event(reason="first"), make_event(reason="second"))
-    write = compile_move(Move(name="probe", job_id="job-1", expect={}, events=events))
+    write = compile_transition(Transition(name="probe", job_id="job-1", expect={}, events=events))
     assert write.appends == tuple({"S": pack_event(event)} for event in events)
     assert "h" not in write.sets
 
 
 def test_a_compacted_history_replaces_the_whole_and_counts_what_went() -> None:
     kept = (make_event(), make_event(reason="last"))
-    move = Move(
+    move = Transition(
         name="probe",
         job_id="job-1",
         expect={},
@@ -217,7 +220,7 @@ def test_a_compacted_history_replaces_the_whole_and_counts_what_went() -> None:
         history=kept,
         history_dropped=2,
     )
-    write = compile_move(move)
+    write = compile_transition(move)
     assert write.appends == ()
     assert write.sets == {
         "h": {"L": [{"S": pack_event(event)} for event in kept]},
@@ -232,4 +235,4 @@ def test_a_compacted_history_replaces_the_whole_and_counts_what_went() -> None:
 def test_a_change_that_no_expression_can_say_is_refused(kind: str, name: str) -> None:
     change: dict[str, Any] = {kind: {name: 1}}
     with pytest.raises(ValueError, match=name):
-        compile_move(Move(name="probe", job_id="job-1", expect={}, **change))
+        compile_transition(Transition(name="probe", job_id="job-1", expect={}, **change))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hourhand.aws.control_store import MAX_ACQUIRE_TRIES, DynamoControlStore
-from hourhand.domain.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
+from hourhand.domain.ticks.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark
 from hourhand.domain.times import to_ms
-from hourhand.domain.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark
-from hourhand.ports import Lease, LeaseHeld, TickRecord
-from hourhand.testing import START
+from hourhand.memory import START
+from hourhand.ports.control_store import Lease, LeaseHeld, TickRecord
 from tests.unit.aws.conftest import Installation, Stubbed
 
 Stub = Callable[[str], Stubbed]

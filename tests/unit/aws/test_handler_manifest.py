@@ -7,8 +7,8 @@ import pytest
 
 from hourhand.aws.handler_manifest import ManifestHandlerDirectory, write_manifest
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.model import Backoff, Jitter, Priority, RetryPolicy
-from hourhand.ports import HandlerInfo
+from hourhand.domain.jobs.job import Backoff, Jitter, Priority, RetryPolicy
+from hourhand.ports.handler_directory import HandlerInfo
 
 PLAIN = HandlerInfo(name="greet")
 FULL = HandlerInfo(

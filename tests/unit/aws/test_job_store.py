@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
+from hourhand.aws.backoff import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, wait_seconds
 from hourhand.aws.batch_reads import KEYS_PER_BATCH, MAX_BATCH_TRIES
-from hourhand.aws.beside import MAX_MESSAGE_BYTES, MAX_TRACEBACK_BYTES
-from hourhand.aws.items import hot_key, job_to_item
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.retrying import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, wait_seconds
+from hourhand.aws.layout.jobs import hot_key, job_to_item
+from hourhand.aws.layout.side_items import MAX_MESSAGE_BYTES, MAX_TRACEBACK_BYTES
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import Attempt, ErrorInfo, JobStatus
-from hourhand.ports import Applied, IndexPage, JobDetails, Refused
-from hourhand.testing import START, make_job
+from hourhand.domain.jobs.job import Attempt, ErrorInfo, JobStatus
+from hourhand.memory import START
+from hourhand.ports.job_store import Applied, IndexPage, JobDetails, Refused
+from hourhand.testing import make_job
 from tests.unit.aws.conftest import Installation, Stubbed
 from tests.unit.aws.scripted import claim_of
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hourhand.aws.items import listing_sort_key
+from hourhand.aws.layout.jobs import listing_sort_key
+from hourhand.aws.layout.values import Item
 from hourhand.aws.listing import MAX_LISTING_QUERIES, Bounds, ListingMerge, bounds_of
 from hourhand.aws.paging import Position, QueriedPage
-from hourhand.aws.values import Item
 from hourhand.domain.times import to_ms
-from hourhand.ports import ListingPage, ListingPosition
-from hourhand.testing import START
+from hourhand.memory import START
+from hourhand.ports.job_store import ListingPage, ListingPosition
 
 SHARDS = 4
 EVERYTHING = Bounds(listing_sort_key(0, ""), listing_sort_key(10**13 - 1, ""))

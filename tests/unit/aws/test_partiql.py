@@ -4,21 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from hourhand.aws.conditions import Write, compile_move
+from hourhand.aws.conditions import Write, compile_transition
 from hourhand.aws.partiql import Statements, statement_of
-from hourhand.domain.clauses import Above, Absent, AnyOf, HistoryLengthIs, Is
-from hourhand.domain.history import pack_event
-from hourhand.domain.model import JobStatus
-from hourhand.domain.moves import EnqueuedMarks, Move, mark_enqueued
+from hourhand.domain.jobs.conditions import Above, Absent, AnyOf, HistoryLengthIs, Is
+from hourhand.domain.jobs.history import pack_event
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition, mark_enqueued
 from hourhand.domain.times import to_ms
-from hourhand.testing import ACTOR, START, make_event, make_job
+from hourhand.memory import START
+from hourhand.testing import ACTOR, make_event, make_job
 from tests.contract.move_cases import CASES, MoveCase
 from tests.unit.aws.scripted import claim_of
 
 
 def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
     mark = mark_enqueued(make_job(), now=START, actor=ACTOR)
-    statement = statement_of(compile_move(mark), "jobs")
+    statement = statement_of(compile_transition(mark), "jobs")
     assert statement == {
         "Statement": (
             'UPDATE "jobs" SET "q" = ? SET "t" = ? SET "h"[9000] = ? WHERE "p" = ? AND "s" = ?'
@@ -40,7 +41,7 @@ def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
 
 
 def test_every_part_of_a_write_finds_its_words() -> None:
-    move = Move(
+    move = Transition(
         name="probe",
         job_id="job-1",
         expect={"length": HistoryLengthIs(2, 0), "round": Is("round", 3)},
@@ -48,7 +49,7 @@ def test_every_part_of_a_write_finds_its_words() -> None:
         increments={"token": 1},
         events=(make_event(), make_event()),
     )
-    statement = statement_of(compile_move(move), "jobs")
+    statement = statement_of(compile_transition(move), "jobs")
     assert statement is not None
     assert statement["Statement"] == (
         'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "u"'
@@ -60,12 +61,15 @@ def test_every_part_of_a_write_finds_its_words() -> None:
 
 def test_a_choice_cannot_be_said_beside_a_key() -> None:
     choice = AnyOf((Absent("expires_at"), Above("expires_at", START)))
-    move = Move(name="probe", job_id="job-1", expect={"choice": choice})
-    assert statement_of(compile_move(move), "jobs") is None
+    move = Transition(name="probe", job_id="job-1", expect={"choice": choice})
+    assert statement_of(compile_transition(move), "jobs") is None
 
 
 def test_set_where_absent_cannot_be_said() -> None:
-    assert statement_of(compile_move(claim_of(make_job(status=JobStatus.ENQUEUED))), "jobs") is None
+    assert (
+        statement_of(compile_transition(claim_of(make_job(status=JobStatus.ENQUEUED))), "jobs")
+        is None
+    )
 
 
 # --- what moves share is worked out once --------------------------------------------------------
@@ -83,7 +87,7 @@ def test_of_moves_that_share_all_each_has_the_statement_that_it_has_alone(
     move = case.build(case.job(first, START), START)
     alike = [move, *(move.on(job_id) for job_id in AWKWARD_IDS)]
     for each in alike:
-        assert statements.of(each) == statement_of(compile_move(each), "jobs")
+        assert statements.of(each) == statement_of(compile_transition(each), "jobs")
 
 
 def test_moves_that_share_their_events_alone_are_not_alike() -> None:
@@ -92,17 +96,17 @@ def test_moves_that_share_their_events_alone_are_not_alike() -> None:
     other = replace(mark, job_id="job-2", expect={**mark.expect, "round": Is("round", 7)})
     assert other.events is mark.events
     for each in (mark, other, mark):
-        assert statements.of(each) == statement_of(compile_move(each), "jobs")
+        assert statements.of(each) == statement_of(compile_transition(each), "jobs")
 
 
 def test_a_statement_is_made_once_for_moves_that_share_all(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
 
-    def watched(move: Move) -> Write:
+    def watched(move: Transition) -> Write:
         compiled.append(move.job_id)
-        return compile_move(move)
+        return compile_transition(move)
 
-    monkeypatch.setattr("hourhand.aws.partiql.compile_move", watched)
+    monkeypatch.setattr("hourhand.aws.partiql.compile_transition", watched)
     statements = Statements("jobs")
     marks = EnqueuedMarks(START, ACTOR)
     for number in range(100):

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from hourhand.aws.items import job_to_item
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.pipeline import lean_pipeline
 from hourhand.aws.queues import SqsQueues
-from hourhand.domain.actions import Dispatch
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.moves import Move
-from hourhand.ports import Outgoing
-from hourhand.services.dispatch import ToDispatch
-from hourhand.testing import RecordingTelemetry, make_outgoing
+from hourhand.domain.jobs.actions import Dispatch
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.memory import RecordingTelemetry
+from hourhand.ports.queues import Outgoing
+from hourhand.services.ticks.dispatch import ToDispatch
+from hourhand.testing import make_outgoing
 from tests.unit.aws.lean.conftest import boto, closed
 from tests.unit.aws.lean.raw_server import Behaviour, refusing, whole
 from tests.unit.aws.sweep_rig import TABLE, THROTTLED, URLS, Aws, Swept, aws, read_call, swept
@@ -188,7 +189,7 @@ def test_a_job_that_is_marked_twice_is_marked_by_itself_the_second_time(
 ) -> None:
     alone: list[str] = []
 
-    def is_made(_: DynamoJobStore, move: Move) -> bool:
+    def is_made(_: DynamoJobStore, move: Transition) -> bool:
         alone.append(move.job_id)
         return True
 

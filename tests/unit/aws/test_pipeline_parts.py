@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from hourhand.aws.items import job_to_item
+from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.pipeline import MAX_PART_TRIES
-from hourhand.domain.model import Job
-from hourhand.domain.moves import EnqueuedMarks, Move
-from hourhand.services.dispatch import ACTOR
+from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition
 from hourhand.testing import make_outgoing
 from tests.unit.aws.lean.conftest import closed
 from tests.unit.aws.lean.raw_server import refusing
@@ -141,5 +140,5 @@ def test_a_mark_whose_wait_ends_is_made_alone_where_another_of_its_job_is_pendin
     assert (aws.calls("mark", "job-0001"), aws.calls("mark alone", "job-0001")) == (2, 1)
 
 
-def _mark(swept: Swept, job: Job) -> Move:
-    return EnqueuedMarks(swept.dispatcher.clock.now(), ACTOR).of(job)
+def _mark(swept: Swept, job: Job) -> Transition:
+    return EnqueuedMarks(swept.dispatcher.clock.now(), TICK).of(job)

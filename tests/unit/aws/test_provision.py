@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.objects import S3ObjectStore
+from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.provision import destroy, provision
 from hourhand.aws.table_schema import (
     BACKSTOP,
@@ -18,7 +18,7 @@ from hourhand.aws.table_schema import (
     Table,
     resource_name,
 )
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand.settings import API_NEEDS, SCHEDULER_NEEDS, WORKER_NEEDS
 from hourhand.testing import make_job
 from tests.contract.aws_services import moto_services

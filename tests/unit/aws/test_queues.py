@@ -19,19 +19,13 @@ from hourhand.aws.queues import (
     queue_name,
 )
 from hourhand.aws.table_schema import MAX_RECEIVES
-from hourhand.domain.actions import QueueView
 from hourhand.domain.errors import Unavailable, WrittenByNewer
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.actions import QueueView
+from hourhand.domain.jobs.job import Priority
 from hourhand.domain.times import to_ms
-from hourhand.ports import Outgoing
-from hourhand.testing import (
-    START,
-    FakeClock,
-    RecordingTelemetry,
-    make_delivery,
-    make_job,
-    make_outgoing,
-)
+from hourhand.memory import START, MemoryClock, RecordingTelemetry
+from hourhand.ports.queues import Outgoing
+from hourhand.testing import make_delivery, make_job, make_outgoing
 from tests.unit.aws.conftest import Stubbed
 
 Stub = Callable[[str], Stubbed]
@@ -278,7 +272,7 @@ def test_counts_that_were_damaged_on_their_way_are_unavailable(stubbed: Stub) ->
 # --- the time ---
 
 
-class TickingClock(FakeClock):
+class TickingClock(MemoryClock):
     """A clock on which every look takes ten milliseconds."""
 
     def now(self) -> datetime:

@@ -10,7 +10,7 @@ from botocore.stub import ANY
 
 from hourhand.aws.batch_reads import MAX_BATCH_TRIES
 from hourhand.aws.calendar_store import DynamoCalendarStore
-from hourhand.aws.schedule_items import (
+from hourhand.aws.layout.schedules import (
     backfill_to_item,
     calendar_key,
     calendar_to_item,
@@ -23,8 +23,8 @@ from hourhand.aws.schedule_items import (
 from hourhand.aws.schedule_store import MAX_JOURNAL_READS, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.overlap import Slots
-from hourhand.domain.schedules import (
+from hourhand.domain.groups.overlap import Slots
+from hourhand.domain.schedules.schedule import (
     Backfill,
     Calendar,
     JournalEntry,
@@ -32,8 +32,8 @@ from hourhand.domain.schedules import (
     ScheduleDefinition,
     Walk,
 )
-from hourhand.schedule_ports import JournalPage, Outdated, Written
-from hourhand.testing import START
+from hourhand.memory import START
+from hourhand.ports.schedule_store import JournalPage, Outdated, Written
 from tests.unit.aws.conftest import Installation, Stubbed
 
 Stub = Callable[[str], Stubbed]

@@ -18,12 +18,12 @@ from bench.item_size import (
     scheduled_job,
 )
 from bench.schedule_size import EVERYDAY, sizes_of_visits
-from hourhand.aws.items import job_to_item
-from hourhand.domain.buckets import Entry
-from hourhand.domain.journal import RING_ENTRIES
-from hourhand.domain.model import Job, JobStatus, Outcome
-from hourhand.domain.moves import change, die
-from hourhand.testing import START
+from hourhand.aws.layout.jobs import job_to_item
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.domain.jobs.transitions import change, die
+from hourhand.domain.schedules.journal import RING_ENTRIES
+from hourhand.domain.ticks.buckets import Entry
+from hourhand.memory import START
 
 KINDS = pytest.mark.parametrize("job", kinds().values(), ids=kinds().keys())
 

@@ -14,18 +14,19 @@ import pytest
 
 from hourhand.aws import job_store
 from hourhand.aws.batch_marks import Marked, Verdict
-from hourhand.aws.conditions import Write, compile_move
+from hourhand.aws.conditions import Write, compile_transition
 from hourhand.aws.failures import ConditionRefused
-from hourhand.aws.values import Item, Value
-from hourhand.aws.versions import KNOWN, MAX_VERSION_TRIES, WRITTEN, Kind, in_its_version
-from hourhand.domain.buckets import ShardMap, ShardMapVersion
+from hourhand.aws.layout.values import Item, Value
+from hourhand.aws.layout.versions import KNOWN, MAX_VERSION_TRIES, WRITTEN, Kind, in_its_version
 from hourhand.domain.errors import Unavailable, WrittenByNewer
-from hourhand.domain.model import JobStatus
-from hourhand.domain.moves import Move, heartbeat
-from hourhand.ports import Applied, Lease, Refused
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.transitions import Transition, heartbeat
+from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
+from hourhand.ports.control_store import Lease
+from hourhand.ports.job_store import Applied, Refused
 from hourhand.testing import make_job
 from tests.unit.aws.conftest import Installation
-from tests.unit.aws.test_versions import (
+from tests.unit.aws.layout.test_versions import (
     CASES,
     LATER,
     WATERMARK,
@@ -51,8 +52,8 @@ def renamed(values: Mapping[str, Value | None]) -> dict[str, Value | None]:
     return {"ee" if name == "e" else name: value for name, value in values.items()}
 
 
-def compile_either(move: Move, version: int | None = None) -> Write:
-    write = compile_move(move, version)
+def compile_either(move: Transition, version: int | None = None) -> Write:
+    write = compile_transition(move, version)
     return replace(write, sets=renamed(write.sets)) if version == 2 else write
 
 
@@ -60,7 +61,7 @@ def compile_either(move: Move, version: int | None = None) -> Write:
 def stores(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Stores:
     """Return the stores of the first of the two releases."""
     release(monkeypatch, knows=2, writes=1)
-    monkeypatch.setattr(job_store, "compile_move", compile_either)
+    monkeypatch.setattr(job_store, "compile_transition", compile_either)
     return Stores(installation)
 
 

@@ -15,14 +15,14 @@ from bench.schedules_pace import Rush, play
 from bench.schedules_scale import BEFORE, DUE_AT, Load, Measured, growth
 from bench.schedules_scale import measure as measure_load
 from bench.schedules_spread import Spread
-from hourhand.domain.schedules import ScheduleDefinition
-from hourhand.testing import FakeClock
+from hourhand.domain.schedules.schedule import ScheduleDefinition
+from hourhand.memory import MemoryClock
 
 HOURLY = ScheduleDefinition(expressions=("0 * * * *",), handler=HANDLER)
 
 
 def test_a_call_that_takes_many_costs_the_requests_that_aws_needs() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     ledger = Ledger(clock, seconds_a_request=0.5, shares={"queues.send": 0.1})
     ledger.pay("schedules.get_many", [range(101)])
     ledger.pay("queues.send", [range(20)])

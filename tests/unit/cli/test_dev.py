@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hourhand.cli.dev import first_commands, program_name
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.handlers import load_handlers
 from hourhand.testing import FakeHourhand
 

@@ -16,8 +16,8 @@ from hourhand.cli.lines import (
     VERBOSE,
     line_of,
 )
-from hourhand.domain.model import Priority
-from hourhand.local.news import (
+from hourhand.domain.jobs.job import Priority
+from hourhand.local.events import (
     ApiAnswered,
     BatchBegun,
     BatchEnded,

@@ -14,7 +14,7 @@ from hourhand.cli.stats import _facts, _shown
 from hourhand.client._reading import read
 from hourhand.client._results import Stats
 from hourhand.domain.times import rfc3339
-from hourhand.testing import START, FakeClock
+from hourhand.memory import START, MemoryClock
 
 TIMES = Times(START, UTC)
 
@@ -43,7 +43,9 @@ def test_the_oldest_due_job_has_an_age_only_where_there_is_one(
 ) -> None:
     console = Console(width=80)
     with console.capture() as captured:
-        console.print(_shown(Session(clock=FakeClock(START)), stats(oldest_due_seconds=seconds))[0])
+        console.print(
+            _shown(Session(clock=MemoryClock(START)), stats(oldest_due_seconds=seconds))[0]
+        )
     assert captured.get().splitlines()[1].endswith(f" {told}")
 
 
@@ -53,7 +55,7 @@ def test_a_queue_that_was_not_counted_shows_no_figure() -> None:
     console = Console(width=80)
     with console.capture() as captured:
         found = stats(queues=[{**uncounted, **counts}])
-        console.print(_shown(Session(clock=FakeClock(START)), found)[0])
+        console.print(_shown(Session(clock=MemoryClock(START)), found)[0])
     assert captured.get().splitlines()[1].split() == ["default", "high", *[NOTHING] * 4]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import httpx
 
 from hourhand.client import AsyncClient, Client
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 
 Kind = Literal["sync", "async"]
 Answering = Callable[[httpx.Request], httpx.Response]
@@ -20,7 +20,7 @@ Answering = Callable[[httpx.Request], httpx.Response]
 ENDPOINT = "http://127.0.0.1:8787"
 
 
-class PausingClock(FakeClock):
+class PausingClock(MemoryClock):
     """A fake clock that remembers each pause."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ def job_answer(http_status: int = 200, /, **changes: Any) -> httpx.Response:
     return httpx.Response(http_status, json=job_value(**changes))
 
 
-def at(clock: FakeClock, seconds: float) -> str:
+def at(clock: MemoryClock, seconds: float) -> str:
     """Return the time that many seconds from now, as the API writes it."""
     instant: datetime = clock.now() + timedelta(seconds=seconds)
     return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")

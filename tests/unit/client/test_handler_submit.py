@@ -23,7 +23,7 @@ import hourhand.client
 from hourhand import AsyncClient, Client, JobContext, job
 from hourhand.client import _default, default_client, stand_in, use
 from hourhand.handlers import Registry, SubmittedJob, current_submitters
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 from tests.unit.client.callers import job_answer
 
 REGISTRY = Registry()
@@ -150,7 +150,7 @@ def test_an_event_loop_without_one_submits_in_a_thread(recorder: Recorder) -> No
 
 
 def test_the_default_client_is_made_at_the_first_use_and_once(recorder: Recorder) -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     with stand_in(transport=recorder.transport, async_transport=recorder.transport, clock=clock):
         tick.submit()
         tick.submit()

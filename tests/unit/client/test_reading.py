@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from hourhand.client import Job, UnexpectedAnswer
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 from tests.unit.client.callers import Caller, Script, job_answer, job_value
 
 Calling = Callable[..., Caller]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hourhand.console.assets import CONTENT_TYPES, STATIC_FOLDER, read_assets
-from hourhand.console.loopback import Reply, RunningServer, serve_loopback
 from hourhand.console.pages import About, Pages
+from hourhand.loopback import Reply, RunningServer, serve_loopback
 from tests.unit.console.talk import Heard, ask
 
 ELSE = Reply(418, {})

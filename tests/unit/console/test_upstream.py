@@ -12,13 +12,13 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from hourhand.api.app import ROUTES
 from hourhand.client._authorisation import Authorise, Bearer, Nobody, Signature
 from hourhand.client._endpoint import find_endpoint
 from hourhand.client._errors import NotConfigured
-from hourhand.console.loopback import MAX_BODY_BYTES
 from hourhand.console.proxy import RunningConsole
 from hourhand.console.upstream import METHODS, PLACES, Upstream
-from hourhand.http_api import ROUTES
+from hourhand.loopback import MAX_BODY_BYTES
 from tests.unit.aws.lean.raw_server import (
     Behaviour,
     RawServer,

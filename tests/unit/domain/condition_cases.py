@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from hourhand.domain import moves
-from hourhand.domain.buckets import Entry
-from hourhand.domain.model import Job, OnLost, Outcome, Priority
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.job import Job, OnLost, Outcome, Priority
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.ticks.buckets import Entry
 from tests.unit.domain.job_samples import (
     INLINE,
     NOW,
@@ -36,7 +36,7 @@ class Case:
     builder: str
     variant: str = ""
     ordinary: Job
-    build: Callable[[Job], Move]
+    build: Callable[[Job], Transition]
 
     @property
     def name(self) -> str:
@@ -48,14 +48,14 @@ class Case:
         return {*self.build(self.ordinary).expect, *compacting.expect}
 
 
-def _take_over(job: Job) -> Move:
-    return moves.take_over(
+def _take_over(job: Job) -> Transition:
+    return transitions.take_over(
         job, now=NOW, margin=MARGIN, owner="worker-2", claim_id="claim-2", lease_until=after(45)
     )
 
 
-def _claim(job: Job) -> Move:
-    return moves.claim(
+def _claim(job: Job) -> Transition:
+    return transitions.claim(
         a_message(job),
         now=NOW,
         wait=WAIT,
@@ -65,8 +65,8 @@ def _claim(job: Job) -> Move:
     )
 
 
-def _fail(job: Job) -> Move:
-    return moves.retry_later(
+def _fail(job: Job) -> Transition:
+    return transitions.retry_later(
         job,
         now=NOW,
         actor="worker-1",
@@ -77,12 +77,14 @@ def _fail(job: Job) -> Move:
     )
 
 
-def _recover(job: Job) -> Move:
-    return moves.recover(job, now=NOW, margin=MARGIN, actor="scheduler", entry=SOON, sends_now=True)
+def _recover(job: Job) -> Transition:
+    return transitions.recover(
+        job, now=NOW, margin=MARGIN, actor="scheduler", entry=SOON, sends_now=True
+    )
 
 
-def _change(job: Job) -> Move:
-    return moves.change(
+def _change(job: Job) -> Transition:
+    return transitions.change(
         job, now=NOW, actor="api", sets={"run_at": after(1)}, entry=SOON, sends_now=True
     )
 
@@ -91,12 +93,12 @@ CASES = (
     Case(
         builder="mark_enqueued",
         ordinary=a_job(),
-        build=lambda job: moves.mark_enqueued(job, now=NOW, actor="scheduler"),
+        build=lambda job: transitions.mark_enqueued(job, now=NOW, actor="scheduler"),
     ),
     Case(
         builder="mark_dispatched_again",
         ordinary=a_sent_job(),
-        build=lambda job: moves.mark_dispatched_again(
+        build=lambda job: transitions.mark_dispatched_again(
             job, now=NOW, actor="scheduler", queue=Priority.HIGH, reason="message missed"
         ),
     ),
@@ -104,35 +106,35 @@ CASES = (
         builder="unmark",
         variant="of a submission",
         ordinary=a_sent_job(),
-        build=lambda job: moves.unmark(job, now=NOW, actor="api", reason="throttled"),
+        build=lambda job: transitions.unmark(job, now=NOW, actor="api", reason="throttled"),
     ),
     Case(
         builder="unmark",
         variant="of a retry",
         ordinary=a_retrying_job(),
-        build=lambda job: moves.unmark(job, now=NOW, actor="worker-1", reason="throttled"),
+        build=lambda job: transitions.unmark(job, now=NOW, actor="worker-1", reason="throttled"),
     ),
     Case(
         builder="refile",
         ordinary=a_job(due_at=after(-10)),
-        build=lambda job: moves.refile(job, entry=Entry(NOW, 0), now=NOW, actor="api"),
+        build=lambda job: transitions.refile(job, entry=Entry(NOW, 0), now=NOW, actor="api"),
     ),
     Case(
         builder="keep_payload",
         ordinary=a_job(payload_kept_until=after(86_400)),
-        build=lambda job: moves.keep_payload(job, kept_until=after(90 * 86_400)),
+        build=lambda job: transitions.keep_payload(job, kept_until=after(90 * 86_400)),
     ),
     Case(builder="claim", ordinary=a_sent_job(), build=_claim),
     Case(builder="take_over", ordinary=an_abandoned_job(), build=_take_over),
     Case(
         builder="heartbeat",
         ordinary=a_running_job(),
-        build=lambda job: moves.heartbeat(job, lease_until=after(45), progress=None),
+        build=lambda job: transitions.heartbeat(job, lease_until=after(45), progress=None),
     ),
     Case(
         builder="complete",
         ordinary=a_running_job(),
-        build=lambda job: moves.complete(
+        build=lambda job: transitions.complete(
             job, now=NOW, actor="worker-1", result=INLINE, progress=None
         ),
     ),
@@ -140,21 +142,23 @@ CASES = (
     Case(
         builder="hand_back",
         ordinary=a_running_job(),
-        build=lambda job: moves.hand_back(
+        build=lambda job: transitions.hand_back(
             job, now=NOW, actor="worker-1", entry=SOON, sends_now=True, reason="the process ends"
         ),
     ),
     Case(
         builder="die",
         ordinary=a_running_job(),
-        build=lambda job: moves.die(
+        build=lambda job: transitions.die(
             job, now=NOW, actor="worker-1", outcome=Outcome.FAILED, reason="ValueError: no"
         ),
     ),
     Case(
         builder="end_cancelled",
         ordinary=a_running_job(cancel_requested_at=after(-5)),
-        build=lambda job: moves.end_cancelled(job, now=NOW, actor="worker-1", reason="stopped"),
+        build=lambda job: transitions.end_cancelled(
+            job, now=NOW, actor="worker-1", reason="stopped"
+        ),
     ),
     Case(builder="recover", variant="to RETRYING", ordinary=an_abandoned_job(), build=_recover),
     Case(
@@ -169,27 +173,27 @@ CASES = (
         ordinary=an_abandoned_job(cancel_requested_at=after(-100)),
         build=_recover,
     ),
-    Case(builder="finish", ordinary=a_dead_job(), build=moves.finish),
+    Case(builder="finish", ordinary=a_dead_job(), build=transitions.finish),
     Case(
         builder="cancel_waiting",
         ordinary=a_sent_job(),
-        build=lambda job: moves.cancel_waiting(job, now=NOW, actor="api", reason="a mistake"),
+        build=lambda job: transitions.cancel_waiting(job, now=NOW, actor="api", reason="a mistake"),
     ),
     Case(
         builder="request_cancel",
         ordinary=a_running_job(),
-        build=lambda job: moves.request_cancel(job, now=NOW, actor="api", reason="a mistake"),
+        build=lambda job: transitions.request_cancel(job, now=NOW, actor="api", reason="a mistake"),
     ),
     Case(builder="change", ordinary=a_sent_job(), build=_change),
     Case(
         builder="expire",
         ordinary=a_sent_job(expires_at=after(-1)),
-        build=lambda job: moves.expire(job, now=NOW, actor="scheduler"),
+        build=lambda job: transitions.expire(job, now=NOW, actor="scheduler"),
     ),
     Case(
         builder="redrive",
         ordinary=a_dead_job(),
-        build=lambda job: moves.redrive(
+        build=lambda job: transitions.redrive(
             job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="fixed"
         ),
     ),

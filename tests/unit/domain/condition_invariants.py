@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hourhand.domain.model import Job, JobStatus, OnLost
-from hourhand.domain.moves import owes_on_end
+from hourhand.domain.jobs.job import Job, JobStatus, OnLost
+from hourhand.domain.jobs.transitions import owes_on_end
 from tests.unit.domain.condition_cases import MARGIN, WAIT
 from tests.unit.domain.job_samples import NOW
 

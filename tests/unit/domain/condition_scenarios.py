@@ -7,7 +7,7 @@ items cannot come about while every other clause is in force; they are built by 
 
 from __future__ import annotations
 
-from hourhand.domain.model import EventKind
+from hourhand.domain.jobs.job import EventKind
 from tests.unit.domain import condition_invariants as keep
 from tests.unit.domain.attempt_scenarios import ATTEMPTS, CLAIM, RECOVERY
 from tests.unit.domain.condition_cases import CASES, Case

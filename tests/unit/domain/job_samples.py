@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hourhand.domain.model import Content, EventKind, HistoryEvent, Job, JobMessage, JobStatus
+from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobMessage, JobStatus
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 INLINE = Content(size_bytes=4, text="null")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hourhand.domain.model import Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
 from tests.unit.domain.condition_cases import CASES, Case
 from tests.unit.domain.condition_invariants import Invariant
 from tests.unit.domain.job_samples import after

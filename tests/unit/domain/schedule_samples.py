@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hourhand.domain.occurrences import Decision, decide
-from hourhand.domain.recurrence import Recurrence, Rule, compile_rule
-from hourhand.domain.schedule_changes import create
-from hourhand.domain.schedules import (
+from hourhand.domain.schedules.changes import create
+from hourhand.domain.schedules.occurrences import Decision, decide
+from hourhand.domain.schedules.recurrence import Recurrence, Rule, compile_rule
+from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Misfire,
     MisfirePolicy,

@@ -13,8 +13,8 @@ from typing import get_type_hints
 
 import pytest
 
-from hourhand.domain import moves
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.transitions import Transition
 from tests.unit.domain.condition_cases import CASES, Case
 from tests.unit.domain.condition_scenarios import SCENARIOS
 from tests.unit.domain.job_samples import with_long_history
@@ -60,11 +60,11 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def _builders() -> set[str]:
     """The public functions of ``moves`` that make a move of anything but a move."""
     found = set()
-    for name, function in inspect.getmembers(moves, inspect.isfunction):
+    for name, function in inspect.getmembers(transitions, inspect.isfunction):
         hints = get_type_hints(function)
-        if name.startswith("_") or hints.pop("return", None) is not Move:
+        if name.startswith("_") or hints.pop("return", None) is not Transition:
             continue
-        if Move not in hints.values():
+        if Transition not in hints.values():
             found.add(name)
     return found
 
@@ -125,7 +125,7 @@ def test_without_the_clause_the_move_does_harm(scenario: Scenario) -> None:
     assert not scenario.harm.holds(scenario.read, scenario.stored, harmed), scenario.story
 
 
-def _state_of(move: Move) -> dict[str, object]:
+def _state_of(move: Transition) -> dict[str, object]:
     return {} if move.to is None else {"status": move.to}
 
 

@@ -22,7 +22,7 @@ from hourhand.domain.ids import (
     random_job_id,
     trace_id_for,
 )
-from hourhand.testing import FAKE_SECRET
+from hourhand.memory import FAKE_SECRET
 from tests.unit.domain.job_samples import NOW
 
 PAIRS = [

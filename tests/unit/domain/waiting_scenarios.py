@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 from tests.unit.domain import condition_invariants as keep
 from tests.unit.domain.job_samples import IN_BUCKET, after
 from tests.unit.domain.scenario import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, NO_LEASE, Scenario

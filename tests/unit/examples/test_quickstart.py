@@ -10,7 +10,7 @@ import pytest
 from examples.quickstart import Welcome, check_report, send_newsletter, send_welcome
 from hourhand import JobContext
 from hourhand.handlers import StopReason
-from hourhand.testing import START
+from hourhand.memory import START
 
 ADA = Welcome(email="ada@example.org", name="Ada")
 

@@ -10,7 +10,8 @@ import pytest
 from examples.schedules import main, put_schedule, sales_report
 from hourhand import JobContext, NotRetryable
 from hourhand.handlers import Occurrence
-from hourhand.testing import START, FakeHourhand
+from hourhand.memory import START
+from hourhand.testing import FakeHourhand
 
 HOUR = timedelta(hours=1)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext, RetryLater, Snooze
-from hourhand.domain.model import Progress
+from hourhand.domain.jobs.job import Progress
 from hourhand.handlers import JobLogger, StopReason, StopSignal
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)

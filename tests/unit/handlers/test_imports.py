@@ -17,7 +17,7 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_the_domain_loads_neither_handlers_nor_pydantic() -> None:
-    loaded = modules_after("import hourhand.domain.model")
+    loaded = modules_after("import hourhand.domain.jobs.job")
 
     assert not {"hourhand.handlers", "pydantic", "asyncio", "boto3"} & loaded
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hourhand import Retry
-from hourhand.domain.model import Backoff, Jitter, OnLost, Priority, RetryPolicy
+from hourhand.api.requests import _limits
+from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority, RetryPolicy
 from hourhand.handlers import InvalidHandler, Registry, _policy, job
-from hourhand.schemas import _limits
 
 
 def noop(ctx: object) -> None:

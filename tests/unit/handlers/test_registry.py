@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand.handlers import (
     InvalidHandler,
     Registry,
@@ -17,7 +17,7 @@ from hourhand.handlers import (
     describe,
     job,
 )
-from hourhand.ports import HandlerInfo
+from hourhand.ports.handler_directory import HandlerInfo
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand.local.event_source import EventSource
-from hourhand.local.news import BatchBegun, BatchEnded, News, QueueFailed
+from hourhand.local.events import BatchBegun, BatchEnded, News, QueueFailed
 from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
 
 WAIT_SECONDS = 10

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hourhand.aws.handler_manifest import read_manifest
+from hourhand.local.events import HandlersLoaded, News
 from hourhand.local.handler_watch import (
     Handlers,
     HandlersBroken,
@@ -19,7 +20,6 @@ from hourhand.local.handler_watch import (
     read_handlers,
     snapshot,
 )
-from hourhand.local.news import HandlersLoaded, News
 
 WAIT_SECONDS = 30
 

@@ -6,9 +6,9 @@ import io
 
 import pytest
 
+from hourhand.aws.telemetry import PowertoolsTelemetry
+from hourhand.local.events import Logged, Measured, Printed
 from hourhand.local.log_lines import read_line
-from hourhand.local.news import Logged, Measured, Printed
-from hourhand.observability import PowertoolsTelemetry
 
 
 def lines_of() -> list[str]:

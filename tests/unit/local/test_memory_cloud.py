@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from hourhand.handlers import HandlersNotLoaded, default_registry
+from hourhand.local.events import Logged, News
 from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
-from hourhand.local.news import Logged, News
 from tests.acceptance.http_api import local_api
 
 WAIT_SECONDS = 30.0

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hourhand.local.child_process import ChildListener, ChildProcess
-from hourhand.local.news import ChildDied, ChildStarted, News, Printed, Ticked
+from hourhand.local.events import ChildDied, ChildStarted, News, Printed, Ticked
 from hourhand.local.scheduler_slot import SchedulerSlot
 
 WAIT_SECONDS = 10

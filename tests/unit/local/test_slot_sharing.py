@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand.local.slot_sharing import SHARES, SharedAccounts, SlotAccounts
 
 HIGH, MEDIUM, LOW = Priority.HIGH, Priority.MEDIUM, Priority.LOW

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hourhand.domain.errors import NotFound
-from hourhand.domain.timings import SQS_MAX_VISIBILITY, Timings
+from hourhand.domain.ticks.timings import SQS_MAX_VISIBILITY, Timings
 from hourhand.local.entry_points import examples_path, functions_folder, load_entry_point
 from hourhand.local.environment import (
     allow_current_folder,
@@ -19,11 +19,11 @@ from hourhand.local.environment import (
     function_environment,
     replaced_environment,
 )
+from hourhand.local.event_telemetry import TellingTelemetry, telling_logger
+from hourhand.local.events import Logged, Measured, News
 from hourhand.local.lambda_context import LocalContext
-from hourhand.local.news import Logged, Measured, News
 from hourhand.local.pause import Pause
 from hourhand.local.scaled_clock import ScaledClock, stretched
-from hourhand.local.telling import TellingTelemetry, telling_logger
 from hourhand.settings import Settings, read_settings
 
 START = datetime(2026, 1, 5, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hourhand.local.child_process import ChildListener, ChildProcess
-from hourhand.local.news import ChildDied, ChildStarted, News, Printed
+from hourhand.local.events import ChildDied, ChildStarted, News, Printed
 from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
 
 WAIT_SECONDS = 10

@@ -6,31 +6,31 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hourhand.domain.model import Job
-from hourhand.domain.recurrence import TZDATA_VERSION
-from hourhand.domain.schedules import Calendar, Schedule, ScheduleDefinition
-from hourhand.domain.timings import Timings
-from hourhand.services.backfill_work import BackfillWork
-from hourhand.services.contents import ContentKeeper
-from hourhand.services.derived_ids import DerivedIds
-from hourhand.services.due import DueJobs
-from hourhand.services.occurrence_jobs import OccurrenceJobs
-from hourhand.services.operations import OperationsService
-from hourhand.services.recovery import RecoveryService
-from hourhand.services.recurrences import Recurrences
-from hourhand.testing import (
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.recurrence import TZDATA_VERSION
+from hourhand.domain.schedules.schedule import Calendar, Schedule, ScheduleDefinition
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import (
     START,
-    FakeChance,
-    FakeClock,
-    Faults,
+    MemoryClock,
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryJobStore,
     MemoryObjectStore,
     MemoryQueues,
+    MemoryRandomness,
     MemoryScheduleStore,
     RecordingTelemetry,
 )
+from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.schedules.backfill_work import BackfillWork
+from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
+from hourhand.testing import Faults
 
 
 def define(*expressions: str, **fields: Any) -> ScheduleDefinition:
@@ -40,12 +40,12 @@ def define(*expressions: str, **fields: Any) -> ScheduleDefinition:
 
 
 class Bench:
-    """Memory stores, a clock that stands still, and `Recurrences` over them."""
+    """Memory stores, a clock that stands still, and `CompiledRules` over them."""
 
     def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.chance = FakeChance()
-        self.ids = DerivedIds(MemoryControlStore(), self.chance)
+        self.clock = MemoryClock()
+        self.randomness = MemoryRandomness()
+        self.ids = DerivedIds(MemoryControlStore(), self.randomness)
         self.timings = Timings()
         self.telemetry = RecordingTelemetry()
         self.schedules = MemoryScheduleStore()
@@ -53,9 +53,9 @@ class Bench:
         self.queues = MemoryQueues(self.clock)
         self.recurrences = self.recurrences_of(self.schedules)
 
-    def recurrences_of(self, calendars: Any) -> Recurrences:
+    def recurrences_of(self, calendars: Any) -> CompiledRules:
         """Return new ones, with nothing in mind yet."""
-        return Recurrences(calendars, self.clock, self.timings, self.telemetry)
+        return CompiledRules(calendars, self.clock, self.timings, self.telemetry)
 
     def put(
         self, definition: ScheduleDefinition, schedule_id: str = "s", **fields: Any
@@ -112,7 +112,7 @@ class Bench:
         jobs = faults.wrap(self.jobs, "jobs")
         schedules = faults.wrap(self.schedules, "schedules")
         control, clock, timings = MemoryControlStore(), self.clock, self.timings
-        contents = ContentKeeper(jobs, MemoryObjectStore())
+        contents = PayloadStore(jobs, MemoryObjectStore())
         due = DueJobs(jobs, control, self.queues, clock, timings, self.telemetry)
         common: dict[str, Any] = {
             "jobs": jobs,
@@ -130,6 +130,6 @@ class Bench:
             recurrences=self.recurrences,
             occurrence_jobs=OccurrenceJobs(handlers=handlers, ids=self.ids, **common),
             operations=OperationsService(recovery=recovery, **common),
-            chance=self.chance,
+            randomness=self.randomness,
             telemetry=self.telemetry,
         )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from hourhand.domain.ids import occurrence_job_id
-from hourhand.domain.model import Job
-from hourhand.domain.schedules import JournalEntry, Schedule
-from hourhand.testing import FAKE_SECRET, START
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.schedule import JournalEntry, Schedule
+from hourhand.memory import FAKE_SECRET, START
 from tests.world.world import World
 
 MINUTELY = "* * * * *"

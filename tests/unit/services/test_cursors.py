@@ -8,7 +8,7 @@ import json
 import pytest
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.ports import ListingPosition
+from hourhand.ports.job_store import ListingPosition
 from hourhand.services.cursors import read_cursor, write_cursor
 
 POSITION = ListingPosition(1_767_603_600_000, "abcdefghij")

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from hourhand.handlers import StopReason
-from hourhand.testing import START, make_context
+from hourhand.memory import START
+from hourhand.testing import make_context
 
 
 def test_a_context_needs_nothing_said() -> None:

@@ -8,7 +8,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from hourhand.testing import START
+from hourhand.memory import START
 from hourhand.testing.differences import MAX_VALUE_CHARACTERS, differences, shown
 
 MOMENT = timedelta(microseconds=900)

@@ -4,12 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.actions import Judgement, Leave, next_action
-from hourhand.domain.model import Content, JobStatus, Priority
-from hourhand.domain.timings import Timings
+from hourhand.domain.jobs.actions import Leave, SweepContext, next_action
+from hourhand.domain.jobs.job import Content, JobStatus, Priority
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import START, MemoryJobStore
 from hourhand.testing import (
-    START,
-    MemoryJobStore,
     make_content,
     make_delivery,
     make_entry,
@@ -37,7 +36,7 @@ def test_a_made_job_fits_its_state(status: JobStatus) -> None:
 
 @pytest.mark.parametrize("status", [s for s in JobStatus if not s.is_waiting])
 def test_a_made_job_that_does_not_wait_needs_nothing_from_the_sweep(status: JobStatus) -> None:
-    judgement = Judgement(now=START, horizon=START + 300 * SECOND, timings=Timings())
+    judgement = SweepContext(now=START, horizon=START + 300 * SECOND, timings=Timings())
     assert next_action(make_job(status=status), judgement) == Leave()
 
 

@@ -19,7 +19,8 @@ import hourhand.testing
 from hourhand import AsyncClient, Client, JobContext, NotRetryable, Retry, RetryLater, job
 from hourhand.client import Conflict, Invalid, NotFound, WaitTimedOut
 from hourhand.handlers import Registry
-from hourhand.testing import START, FakeHourhand
+from hourhand.memory import START
+from hourhand.testing import FakeHourhand
 
 HANDLERS = Registry()
 DAY = timedelta(days=1)
@@ -353,7 +354,7 @@ def test_a_stub_runs_instead_of_its_handler(jobs: FakeHourhand) -> None:
 
 
 def test_chance_adds_what_a_test_says(jobs: FakeHourhand) -> None:
-    jobs.chance.drawn = 0.5
+    jobs.randomness.drawn = 0.5
     refuse.submit()
     runs = jobs.advance(minutes=1)
     assert [run.at - START for run in runs] == [timedelta(0), timedelta(seconds=1.25)]

@@ -1,27 +1,18 @@
 from __future__ import annotations
 
 import contextlib
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
-from hourhand import ports, schedule_ports
-from hourhand.domain import moves
+from hourhand import ports
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.model import JobStatus
-from hourhand.ports import Applied
-from hourhand.testing import (
-    ACTOR,
-    READS,
-    START,
-    Call,
-    Crash,
-    FakeClock,
-    Faults,
-    MemoryJobStore,
-    MemoryObjectStore,
-    When,
-    make_job,
-)
+from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.memory import START, MemoryClock, MemoryJobStore, MemoryObjectStore
+from hourhand.ports.job_store import Applied
+from hourhand.testing import ACTOR, READS, Call, Crash, Faults, When, make_job
 
 
 @pytest.fixture
@@ -89,7 +80,7 @@ def test_a_process_that_dies_beside_a_call_makes_no_further_one(
     store: MemoryJobStore, when: When, was_made: bool
 ) -> None:
     faults = Faults(ignoring=READS)
-    jobs, clock = faults.wrap(store), faults.wrap(FakeClock())
+    jobs, clock = faults.wrap(store), faults.wrap(MemoryClock())
     faults.crash(2, when)
     jobs.put(make_job(id="one"))
     with pytest.raises(Crash):
@@ -124,7 +115,7 @@ def test_a_process_can_die_within_a_batch(store: MemoryJobStore) -> None:
     faults.crash_within("transition_many", 2)
     with pytest.raises(Crash, match="after 2 items"):
         faults.wrap(store).transition_many(
-            [moves.mark_enqueued(job, now=START, actor=ACTOR) for job in jobs]
+            [transitions.mark_enqueued(job, now=START, actor=ACTOR) for job in jobs]
         )
     states = [job.status for job in store.jobs().values()]
     assert states == [JobStatus.ENQUEUED, JobStatus.ENQUEUED, JobStatus.PENDING]
@@ -143,7 +134,7 @@ def test_another_actor_can_step_in_beside_a_call(store: MemoryJobStore, when: Wh
 
 
 def test_time_can_pass_within_a_call(store: MemoryJobStore) -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     faults = Faults()
     faults.interrupt("put", lambda: clock.advance(6))
     faults.wrap(store).put(make_job())
@@ -151,7 +142,7 @@ def test_time_can_pass_within_a_call(store: MemoryJobStore) -> None:
 
 
 def test_several_faults_can_meet_in_one_call(store: MemoryJobStore) -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     faults = Faults()
     faults.interrupt("put", lambda: clock.advance(6))
     faults.lose_answer("put")
@@ -164,7 +155,7 @@ def test_several_faults_can_meet_in_one_call(store: MemoryJobStore) -> None:
 def test_what_is_not_a_call_passes_through() -> None:
     faults = Faults()
     faults.crash(1, When.BEFORE)
-    assert faults.wrap(FakeClock()).skew == FakeClock().skew
+    assert faults.wrap(MemoryClock()).skew == MemoryClock().skew
     assert faults.calls == []
 
 
@@ -190,7 +181,8 @@ IN_TURN = {"read", "mark", "go_on"}
 def test_every_method_of_every_port_is_known_as_a_read_or_a_write() -> None:
     methods = {
         method
-        for port in (*vars(ports).values(), *vars(schedule_ports).values())
+        for module in iter_modules(ports.__path__)
+        for port in vars(import_module(f"hourhand.ports.{module.name}")).values()
         if isinstance(port, type) and getattr(port, "_is_protocol", False)
         for method in vars(port)
         if not method.startswith("_")

@@ -7,7 +7,8 @@ from datetime import datetime
 import pytest
 
 from hourhand import Client
-from hourhand.testing import START, FakeHourhand
+from hourhand.memory import START
+from hourhand.testing import FakeHourhand
 from hourhand.testing.fixtures import hourhand_jobs, hourhand_start
 
 __all__ = ["hourhand_jobs", "hourhand_start"]

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from hourhand.handlers import JobContext, Registry, Retry, RetryLater, Snooze, StopReason, job
-from hourhand.testing import START, FakeClock, GoesRound, Run
+from hourhand.memory import START, MemoryClock
+from hourhand.testing import GoesRound, Run
 from hourhand.testing import installation as installation_module
 from hourhand.testing.events import body_of, request_event
 from hourhand.testing.inline_runner import InlineRunner
@@ -29,7 +30,7 @@ JSON = {"content-type": "application/json"}
 class Rig:
     """An installation with handlers of the test's own."""
 
-    clock: FakeClock = field(default_factory=lambda: FakeClock(START))
+    clock: MemoryClock = field(default_factory=lambda: MemoryClock(START))
     registry: Registry = field(default_factory=Registry)
     raised: list[BaseException] = field(default_factory=list)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hourhand.domain.model import Priority
-from hourhand.ports import HandlerInfo
-from hourhand.testing import (
+from hourhand.domain.jobs.job import Priority
+from hourhand.memory import (
     START,
     LogLine,
     Measurement,
@@ -16,8 +15,9 @@ from hourhand.testing import (
     MemorySweepInvoker,
     RecordingTelemetry,
     SweepInvocation,
-    make_record,
 )
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.testing import make_record
 
 DAY = timedelta(days=1)
 

@@ -11,7 +11,7 @@ from unittest.mock import ANY
 import pytest
 
 from hourhand import Retry
-from hourhand.testing import START
+from hourhand.memory import START
 from hourhand.testing.submissions import ANYTHING, Expectation, SubmissionLog, tell_submissions
 
 

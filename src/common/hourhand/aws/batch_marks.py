@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.bulk import Bulk
+from hourhand.aws.layout.values import Item
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.partiql import Statement, Statements, execute
-from hourhand.aws.values import Item
 from hourhand.domain.errors import HourhandError
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs.transitions import Transition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -54,7 +54,9 @@ class Marked:
     item: Item | None = None
 
 
-def mark_in_batches(bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Move]) -> list[Marked]:
+def mark_in_batches(
+    bulk: Bulk[DynamoDBClient], table: str, moves: Sequence[Transition]
+) -> list[Marked]:
     """Make ``moves``, twenty-five to a call; answers in their order.
 
     A second move on one job stays open: DynamoDB takes an item once in a batch. Raises

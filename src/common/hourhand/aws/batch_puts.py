@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.bulk import Bulk
+from hourhand.aws.layout.values import Item
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.partiql import execute, insert_of
-from hourhand.aws.values import Item
 from hourhand.domain.errors import HourhandError
 
 if TYPE_CHECKING:

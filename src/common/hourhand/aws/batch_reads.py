@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.bulk import Bulk
+from hourhand.aws.backoff import wait_seconds
 from hourhand.aws.failures import Call, settled, told
-from hourhand.aws.retrying import wait_seconds
-from hourhand.aws.values import Item
+from hourhand.aws.layout.values import Item
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.domain.errors import Unavailable
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hourhand.aws.batch_reads import read_in_batches
-from hourhand.aws.bulk import Bulk
-from hourhand.aws.records import Records
-from hourhand.aws.schedule_items import (
+from hourhand.aws.layout.schedules import (
     CALENDAR_ATTRIBUTES,
     CALENDARS,
     calendar_from_item,
@@ -17,17 +15,19 @@ from hourhand.aws.schedule_items import (
     calendar_name_of,
     calendar_to_item,
 )
+from hourhand.aws.layout.versions import Kind, require_all_known
+from hourhand.aws.parallel_calls import Bulk
+from hourhand.aws.records import Records
 from hourhand.aws.schedule_names import list_names
-from hourhand.aws.versions import Kind, require_all_known
-from hourhand.domain.schedules import Calendar
-from hourhand.schedule_ports import NamePage
+from hourhand.domain.schedules.schedule import Calendar
+from hourhand.ports.schedule_store import NamePage
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
 class DynamoCalendarStore:
-    """Implements `hourhand.schedule_ports.CalendarStore` on the schedules table."""
+    """Implements the port `CalendarStore` on the schedules table."""
 
     def __init__(
         self,

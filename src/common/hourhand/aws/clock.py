@@ -9,7 +9,7 @@ from hourhand.domain.times import floor_ms
 
 
 class SystemClock:
-    """Implements `hourhand.ports.CorrectableClock`.
+    """Implements the port `CorrectableClock`.
 
     ``correction`` is what `now` adds to the machine's time.
     """

@@ -1,4 +1,4 @@
-"""Compiles a `Move` into a write on attributes: what must hold of the item, and what changes.
+"""Compiles a `Transition` into a write on attributes: what must hold of the item, and what changes.
 
 The result names attributes, not fields, but is still a value: `hourhand.aws.expressions` renders
 it for UpdateItem, `hourhand.aws.partiql` for batches. The contract suite proves that a compiled
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from hourhand.aws.items import (
+from hourhand.aws.layout.jobs import (
     JOB_CODECS,
     RETRY_CODECS,
     dead_attribute,
@@ -27,22 +27,22 @@ from hourhand.aws.items import (
     field_attributes,
     listing_sort_key,
 )
-from hourhand.aws.values import Codec, Value, number, read_time, text, time
-from hourhand.aws.versions import WRITTEN, Kind
-from hourhand.domain.clauses import (
+from hourhand.aws.layout.values import Codec, Value, number, read_time, text, time
+from hourhand.aws.layout.versions import WRITTEN, Kind
+from hourhand.domain.jobs.conditions import (
     Above,
     Absent,
     AnyOf,
     AtMost,
     AttemptsLeft,
     Below,
-    Clause,
+    Condition,
     HistoryLengthIs,
     Is,
     StatusIn,
 )
-from hourhand.domain.model import JobStatus
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.times import to_ms
 
 Comparison = Literal["=", "<", "<=", ">"]
@@ -141,7 +141,7 @@ def is_job_in(version: int) -> Test:
     return Compares("v", "=", number(version))
 
 
-def compile_move(move: Move, version: int | None = None) -> Write:
+def compile_transition(move: Transition, version: int | None = None) -> Write:
     """Return the write that makes ``move`` on an item of ``version``, else of the one we write.
 
     Raises `ValueError` for a move on a field that cannot be changed or compared so: a mistake in
@@ -161,7 +161,7 @@ def compile_move(move: Move, version: int | None = None) -> Write:
     )
 
 
-def _sets(move: Move) -> dict[str, Value | None]:
+def _sets(move: Transition) -> dict[str, Value | None]:
     sets: dict[str, Value | None] = {}
     for name, value in move.sets.items():
         sets.update(field_attributes(move.job_id, name, value))
@@ -181,17 +181,17 @@ def _sets(move: Move) -> dict[str, Value | None]:
     return sets
 
 
-def depends_on_job(move: Move) -> bool:
+def depends_on_job(move: Transition) -> bool:
     """Whether the write of a move has more of its job's id in it than the key."""
     return move.to is JobStatus.DEAD or "trace_id" in move.sets
 
 
-def _may_be_dead(move: Move) -> bool:
+def _may_be_dead(move: Transition) -> bool:
     status = move.expect.get("status")
     return not isinstance(status, StatusIn) or JobStatus.DEAD in status.statuses
 
 
-def _defaults(move: Move) -> dict[str, Value]:
+def _defaults(move: Transition) -> dict[str, Value]:
     defaults: dict[str, Value] = {}
     for name, value in move.defaults.items():
         codec = _optional(name)
@@ -219,7 +219,7 @@ def _optional(name: str) -> Codec:
 _DUE_AT = Codec("due_at", "k", time, read_time)
 """For comparisons alone: it is written together with the shard."""
 
-_ORDERS: dict[type[Clause], tuple[Comparison, Callable[[Any, Any], bool]]] = {
+_ORDERS: dict[type[Condition], tuple[Comparison, Callable[[Any, Any], bool]]] = {
     Below: ("<", operator.lt),
     AtMost: ("<=", operator.le),
     Above: (">", operator.gt),
@@ -227,7 +227,7 @@ _ORDERS: dict[type[Clause], tuple[Comparison, Callable[[Any, Any], bool]]] = {
 
 
 @functools.lru_cache(maxsize=1024)
-def _test(clause: Clause) -> Test:
+def _test(clause: Condition) -> Test:
     """Return the test that holds for an item where ``clause`` holds for its job.
 
     Kept, since most moves of a sweep have the same clauses.
@@ -250,8 +250,8 @@ def _test(clause: Clause) -> Test:
         case HistoryLengthIs(length, dropped):
             kept = LengthIs(JOB_CODECS["history"].attribute, length)
             return Both(kept, _equals(_compared("history_dropped"), dropped))
-        case AnyOf(clauses):
-            return _either([_test(each) for each in clauses])
+        case AnyOf(conditions):
+            return _either([_test(each) for each in conditions])
     raise ValueError(f"There is no condition for the clause {clause!r}")
 
 
@@ -284,7 +284,7 @@ def _equals(codec: Codec, value: Any) -> Test:
     return Compares(codec.attribute, "=", stored)
 
 
-def _ordered(codec: Codec, kind: type[Clause], value: Any) -> Test:
+def _ordered(codec: Codec, kind: type[Condition], value: Any) -> Test:
     comparison, compare = _ORDERS[kind]
     test = Compares(codec.attribute, comparison, codec.write(value))
     if codec.default is not None and compare(codec.default, value):

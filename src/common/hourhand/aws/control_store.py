@@ -13,7 +13,7 @@ map has the version that its sweep read: one condition covers both, without a tr
 map that grows in between makes the write of the watermark fail. Each write sets its own
 attributes only, so that neither overwrites the other, and both in the version that the item has.
 
-Each has ``v`` as well, see `hourhand.aws.versions`. A scheduler that meets a newer lease, shard
+Each has ``v`` as well, see `hourhand.aws.layout.versions`. A scheduler that meets a newer lease, shard
 map or watermark does not lead; whoever meets a newer shard map files no job.
 
 The watermark has no revision number of its own: the condition compares a hash of the whole record
@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 import botocore
 
-from hourhand.aws.control_records import (
+from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.layout.control_records import (
     shard_map_from_json,
     shard_map_to_json,
     tick_from_json,
@@ -37,10 +38,8 @@ from hourhand.aws.control_records import (
     watermark_from_json,
     watermark_to_json,
 )
-from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.table_schema import ID_KEY, RESWEEP_KEY
-from hourhand.aws.values import Item, Value, number, read_text, read_time, text, time
-from hourhand.aws.versions import (
+from hourhand.aws.layout.values import Item, Value, number, read_text, read_time, text, time
+from hourhand.aws.layout.versions import (
     NOT_NEWER,
     Kind,
     in_its_version,
@@ -49,13 +48,14 @@ from hourhand.aws.versions import (
     require_known,
     version_value,
 )
-from hourhand.domain.buckets import ShardMap
+from hourhand.aws.table_schema import ID_KEY, RESWEEP_KEY
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
-from hourhand.domain.leases import may_be_taken
-from hourhand.domain.resweep import ResweepRequest
-from hourhand.domain.watermark import Watermark, falls
-from hourhand.ports import Lease, LeaseHeld, TickRecord
+from hourhand.domain.ticks.buckets import ShardMap
+from hourhand.domain.ticks.leases import may_be_taken
+from hourhand.domain.ticks.resweep import ResweepRequest
+from hourhand.domain.ticks.watermark import Watermark, falls
+from hourhand.ports.control_store import Lease, LeaseHeld, TickRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -69,7 +69,7 @@ _FIRST_MAP = 1
 
 
 class DynamoControlStore:
-    """Implements `hourhand.ports.ControlStore` on one table."""
+    """Implements the port `ControlStore` on one table."""
 
     def __init__(self, client: DynamoDBClient, table_name: str) -> None:
         """Call nothing yet."""
@@ -81,7 +81,7 @@ class DynamoControlStore:
     def acquire_lease(
         self, name: str, holder: str, *, now: datetime, until: datetime, margin: timedelta
     ) -> Lease | LeaseHeld:
-        """Take a lease that may be taken; see `hourhand.ports.ControlStore`.
+        """Take a lease that may be taken; see the port `ControlStore`.
 
         Raises `Unavailable` where others change it again and again.
         """

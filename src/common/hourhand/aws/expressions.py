@@ -19,8 +19,8 @@ from hourhand.aws.conditions import (
     Test,
     Write,
 )
-from hourhand.aws.items import JOB_CODECS, hot_key
-from hourhand.aws.values import Value, number
+from hourhand.aws.layout.jobs import JOB_CODECS, hot_key
+from hourhand.aws.layout.values import Value, number
 
 _HISTORY = JOB_CODECS["history"].attribute
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.domain.model import Backoff, Jitter, Priority, RetryPolicy
-from hourhand.ports import HandlerInfo
+from hourhand.domain.jobs.job import Backoff, Jitter, Priority, RetryPolicy
+from hourhand.ports.handler_directory import HandlerInfo
 
 _INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))
 _RETRY_FIELDS = tuple(f.name for f in fields(RetryPolicy))
 
 
 class ManifestHandlerDirectory:
-    """Implements `hourhand.ports.HandlerDirectory` over a manifest."""
+    """Implements the port `HandlerDirectory` over a manifest."""
 
     def __init__(self, path: str | Path) -> None:
         """Read the manifest; raise `InvalidInput` naming what is wrong with it."""

@@ -3,7 +3,7 @@
 | attribute | what |
 |---|---|
 | ``p`` | the record's key |
-| ``v`` | the version of this layout, see `hourhand.aws.versions`; absent in the oldest ones |
+| ``v`` | the version of this layout (`hourhand.aws.layout.versions`); absent in the oldest ones |
 | ``j``, ``f`` | job and fencing token of the attempt that holds or held it |
 | ``c`` | when that job was created, in ms: the next job under the key has the same id |
 | ``i`` | hash of the inputs |
@@ -18,8 +18,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.items import content_value, read_content
-from hourhand.aws.values import (
+from hourhand.aws.layout.jobs import content_value, read_content
+from hourhand.aws.layout.values import (
     Item,
     Value,
     expiry_seconds,
@@ -29,9 +29,9 @@ from hourhand.aws.values import (
     text,
     time,
 )
-from hourhand.aws.versions import NOT_NEWER, Kind, known_value, require_known, version_value
+from hourhand.aws.layout.versions import NOT_NEWER, Kind, known_value, require_known, version_value
 from hourhand.domain.errors import Unavailable
-from hourhand.ports import IdempotencyRecord
+from hourhand.ports.idempotency_store import IdempotencyRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -48,7 +48,7 @@ _MAY_CLAIM = f"{NOT_NEWER} AND ({_GIVES_WAY})"
 
 
 class DynamoIdempotencyStore:
-    """Implements `hourhand.ports.IdempotencyStore` on one table."""
+    """Implements the port `IdempotencyStore` on one table."""
 
     def __init__(self, client: DynamoDBClient, table_name: str) -> None:
         """Call nothing yet."""

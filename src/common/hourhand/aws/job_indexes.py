@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.bulk import Bulk
 from hourhand.aws.failures import Call, ask
-from hourhand.aws.items import bucket_partition, dead_partition, listing_partition
+from hourhand.aws.layout.jobs import bucket_partition, dead_partition, listing_partition
+from hourhand.aws.layout.values import read_text, read_time, text
 from hourhand.aws.lean import Failure
 from hourhand.aws.listing import Bounds, ListingMerge, bounds_of
 from hourhand.aws.paging import Position, QueriedPage, query_page
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
-from hourhand.aws.values import read_text, read_time, text
-from hourhand.domain.model import IndexEntry
-from hourhand.domain.watermark import Place
-from hourhand.ports import IndexPage, ListingPage, ListingPosition
+from hourhand.domain.jobs.job import IndexEntry
+from hourhand.domain.ticks.watermark import Place
+from hourhand.ports.job_store import IndexPage, ListingPage, ListingPosition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

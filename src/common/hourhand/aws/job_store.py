@@ -14,19 +14,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws import beside
 from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
 from hourhand.aws.batch_puts import Put, put_in_batches
 from hourhand.aws.batch_reads import read_in_batches
-from hourhand.aws.bulk import Bulk
-from hourhand.aws.conditions import compile_move
+from hourhand.aws.conditions import compile_transition
 from hourhand.aws.expressions import update_arguments
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally, told
-from hourhand.aws.items import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
 from hourhand.aws.job_indexes import JobIndexes, read_first_pages
-from hourhand.aws.paging import query_page
-from hourhand.aws.values import Item, Value, expiry_seconds, number, read_text, text
-from hourhand.aws.versions import (
+from hourhand.aws.layout import side_items
+from hourhand.aws.layout.jobs import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
+from hourhand.aws.layout.values import Item, Value, expiry_seconds, number, read_text, text
+from hourhand.aws.layout.versions import (
     NOT_NEWER,
     WRITTEN,
     Kind,
@@ -35,11 +33,13 @@ from hourhand.aws.versions import (
     other_known_version,
     require_all_known,
 )
+from hourhand.aws.paging import query_page
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.domain.errors import HourhandError, WrittenByNewer, or_error
-from hourhand.domain.model import Attempt, Job
-from hourhand.domain.moves import Move
-from hourhand.domain.watermark import Place
-from hourhand.ports import (
+from hourhand.domain.jobs.job import Attempt, Job
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.ticks.watermark import Place
+from hourhand.ports.job_store import (
     Applied,
     IndexPage,
     JobDetails,
@@ -60,7 +60,7 @@ MAX_DETAIL_PAGES = 32
 
 
 class DynamoJobStore:
-    """Implements `hourhand.ports.JobStore` on one table.
+    """Implements the port `JobStore` on one table.
 
     ``batch_marks``: make many moves, and many puts, by PartiQL batches. It needs a store that
     judges each statement's condition, as DynamoDB does; some emulators answer "done" and do
@@ -121,7 +121,7 @@ class DynamoJobStore:
             return Applied(job)
         return self.put(job) if put is Put.OPEN else Refused(self.get(job.id))
 
-    def transition(self, move: Move) -> WriteResult:
+    def transition(self, move: Transition) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already.
 
         One more for a job that is kept in another version than the one that is written now.
@@ -131,23 +131,25 @@ class DynamoJobStore:
             return self._refused(move, self._current(move.job_id, answer.item))
         return Applied(job_from_item(told(self._call("UpdateItem"), answer, "Attributes")))
 
-    def _update(self, move: Move, version: int) -> Any | ConditionRefused:
+    def _update(self, move: Transition, version: int) -> Any | ConditionRefused:
         return ask_conditionally(
             self._call("UpdateItem"),
             self._client.update_item,
             TableName=self.table,
             ReturnValues="ALL_NEW",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **update_arguments(compile_move(move, version)),
+            **update_arguments(compile_transition(move, version)),
         )
 
-    def transition_many(self, moves: Sequence[Move]) -> list[bool | LeftToNewer]:
+    def transition_many(self, moves: Sequence[Transition]) -> list[bool | LeftToNewer]:
         """Make many, each under its own condition; whether it was, in the order of ``moves``."""
         if not self._batch_marks:
             return [_or_left(partial(self._is_made, move)) for move in moves]
         return self.settled(moves, mark_in_batches(self.bulk, self.table, moves))
 
-    def settled(self, moves: Sequence[Move], marked: Sequence[Marked]) -> list[bool | LeftToNewer]:
+    def settled(
+        self, moves: Sequence[Transition], marked: Sequence[Marked]
+    ) -> list[bool | LeftToNewer]:
         """Return as `transition_many` what became of moves that batches answered so."""
         untold = [
             move.job_id
@@ -184,10 +186,10 @@ class DynamoJobStore:
         keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
         return read_in_batches(self.bulk, self.table, keys, self._sleep)
 
-    def _is_made(self, move: Move) -> bool:
+    def _is_made(self, move: Transition) -> bool:
         return isinstance(self.transition(move), Applied)
 
-    def _is_settled(self, move: Move, mark: Marked) -> bool:
+    def _is_settled(self, move: Transition, mark: Marked) -> bool:
         """Whether a move is made that a batch answered; make it now, if that is still open."""
         if mark.verdict is Verdict.APPLIED:
             return True
@@ -196,7 +198,7 @@ class DynamoJobStore:
         current = job_from_item(mark.item) if mark.item else None
         return current is not None and move.made_by_me(current)
 
-    def _refused(self, move: Move, current: Job | None) -> WriteResult:
+    def _refused(self, move: Transition, current: Job | None) -> WriteResult:
         is_mine = current is not None and move.made_by_me(current)
         return Applied(current) if is_mine and current is not None else Refused(current)
 
@@ -212,11 +214,11 @@ class DynamoJobStore:
         texts: dict[str, str] = {}
         failures: dict[int, Attempt] = {}
         for item in self._query_partition(job_id):
-            name, token = beside.text_name(item), beside.failure_token(item)
+            name, token = side_items.text_name(item), side_items.failure_token(item)
             if name is not None:
-                texts[name] = beside.read_kept_text(item)
+                texts[name] = side_items.read_kept_text(item)
             elif token is not None:
-                failures[token] = beside.read_failure(token, item)
+                failures[token] = side_items.read_failure(token, item)
             elif read_text(item["s"]) == HOT_ITEM:
                 job = job_from_item(item)
         return JobDetails(job=job, texts=texts, failures=failures) if job is not None else None
@@ -228,7 +230,7 @@ class DynamoJobStore:
         """
         self._put_beside(
             Kind.TEXT,
-            beside.text_item(job_id, item, text, keep_until),
+            side_items.text_item(job_id, item, text, keep_until),
             f"{NOT_NEWER} AND {_ENDS_SOONER}",
             {":until": number(expiry_seconds(keep_until))},
         )
@@ -239,11 +241,11 @@ class DynamoJobStore:
             self._call("GetItem"),
             self._client.get_item,
             TableName=self.table,
-            Key=beside.text_key(job_id, item),
+            Key=side_items.text_key(job_id, item),
             ConsistentRead=True,
         )
         kept = answer.get("Item")
-        return beside.read_kept_text(kept) if kept else None
+        return side_items.read_kept_text(kept) if kept else None
 
     def extend_text(self, job_id: str, item: str, keep_until: datetime) -> None:
         """Keep it longer. Does nothing where it is gone, or kept so long already."""
@@ -251,7 +253,7 @@ class DynamoJobStore:
             self._call("UpdateItem"),
             self._client.update_item,
             TableName=self.table,
-            Key=beside.text_key(job_id, item),
+            Key=side_items.text_key(job_id, item),
             UpdateExpression="SET x = :until",
             ConditionExpression=f"attribute_exists(p) AND x < :until AND {NOT_NEWER}",
             ExpressionAttributeValues={
@@ -265,7 +267,7 @@ class DynamoJobStore:
 
         It replaces what a deleted job of the same id left there.
         """
-        self._put_beside(Kind.FAILURE, beside.failure_item(job_id, attempt, keep_until))
+        self._put_beside(Kind.FAILURE, side_items.failure_item(job_id, attempt, keep_until))
 
     def _put_beside(
         self,

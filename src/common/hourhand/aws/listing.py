@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hourhand.aws.items import listing_sort_key
+from hourhand.aws.layout.jobs import listing_sort_key
+from hourhand.aws.layout.values import read_text
 from hourhand.aws.paging import Position, QueriedPage
-from hourhand.aws.values import read_text
 from hourhand.domain.times import to_ms
-from hourhand.ports import ListedJob, ListingPage, ListingPosition
+from hourhand.ports.job_store import ListedJob, ListingPage, ListingPosition
 
 MAX_LISTING_QUERIES = 24
 """Queries that one page may cost: one for each shard, and two more for each."""

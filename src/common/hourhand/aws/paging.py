@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.failures import Call, ask
-from hourhand.aws.values import Item
+from hourhand.aws.layout.values import Item
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.bulk import Bulk
 from hourhand.aws.conditions import (
     Both,
     Compares,
@@ -20,14 +19,15 @@ from hourhand.aws.conditions import (
     OneOf,
     Test,
     Write,
-    compile_move,
+    compile_transition,
     depends_on_job,
 )
 from hourhand.aws.failures import Call, settled, told
-from hourhand.aws.items import HOT_ITEM, JOB_CODECS
-from hourhand.aws.values import Item, Value, number, text
+from hourhand.aws.layout.jobs import HOT_ITEM, JOB_CODECS
+from hourhand.aws.layout.values import Item, Value, number, text
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.domain.errors import HourhandError, Unavailable
-from hourhand.domain.moves import Move
+from hourhand.domain.jobs.transitions import Transition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -70,9 +70,9 @@ class Statements:
         """Make none yet."""
         self._table = table
         # By the identity of their events, which stay what they are while the move is kept.
-        self._made: dict[int, tuple[Move, Statement, int]] = {}
+        self._made: dict[int, tuple[Transition, Statement, int]] = {}
 
-    def of(self, move: Move) -> Statement | None:
+    def of(self, move: Transition) -> Statement | None:
         """Return what `statement_of` makes of ``move``."""
         made = self._made.get(id(move.events))
         if made is not None and move.shares_all_with(made[0]):
@@ -80,7 +80,7 @@ class Statements:
             parameters = like["Parameters"].copy()
             parameters[place] = text(move.job_id)
             return {**like, "Parameters": parameters}
-        write = compile_move(move)
+        write = compile_transition(move)
         statement = statement_of(write, self._table)
         if statement is not None and not depends_on_job(move):
             self._made[id(move.events)] = move, statement, _place_of_id(write)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from hourhand.aws.backoff import wait_seconds
 from hourhand.aws.batch_marks import Marked, Verdict, is_put_off, judged
 from hourhand.aws.batch_reads import KEYS_PER_BATCH, MAX_BATCH_TRIES, given_up
 from hourhand.aws.failures import Call, settled, told
-from hourhand.aws.items import hot_key
 from hourhand.aws.job_store import DynamoJobStore, jobs_of
+from hourhand.aws.layout.jobs import hot_key
 from hourhand.aws.lean import Failure, Flight, LeanClient
 from hourhand.aws.partiql import STATEMENTS_PER_BATCH, Statement, Statements, answers_of
 from hourhand.aws.queues import (
@@ -29,11 +30,11 @@ from hourhand.aws.queues import (
     entry_of,
     put_off,
 )
-from hourhand.aws.retrying import wait_seconds
 from hourhand.domain.errors import HourhandError
-from hourhand.domain.model import Job, Priority
-from hourhand.domain.moves import Move
-from hourhand.ports import LeftToNewer, Outgoing
+from hourhand.domain.jobs.job import Job, Priority
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.ports.job_store import LeftToNewer
+from hourhand.ports.queues import Outgoing
 
 Read = Callable[[Sequence[str], Mapping[str, Job] | Exception], None]
 Sent = Callable[[Mapping[int, str | None]], None]
@@ -76,14 +77,14 @@ class _Message:
 class _Mark:
     """A move that is to be made with others; ``ended`` receives the result."""
 
-    move: Move
+    move: Transition
     statement: Statement
     ended: Made
     tries: int = 1
 
 
 class LeanPipeline:
-    """Implements `hourhand.ports.Pipeline`, for one thread.
+    """Implements the port `Pipeline`, for one thread.
 
     ``dynamodb`` and ``sqs`` are those of ``jobs`` and ``queues``, which do what a batch leaves.
     """
@@ -133,7 +134,7 @@ class LeanPipeline:
         self._tell_if_all(sending)
         self._send_batches(rest=False)
 
-    def mark(self, moves: Sequence[Move], ended: Made) -> None:
+    def mark(self, moves: Sequence[Transition], ended: Made) -> None:
         """Make moves, twenty-five to a call, also of what is marked by several calls of this."""
         made = Statements(self._jobs.table)
         self._left += len(moves)
@@ -294,7 +295,7 @@ class LeanPipeline:
         if len(self._marks) == STATEMENTS_PER_BATCH:
             self._make_marks()
 
-    def _make_alone(self, move: Move, ended: Made) -> None:
+    def _make_alone(self, move: Transition, ended: Made) -> None:
         self._left -= 1
         self._call(ended, partial(self._jobs.settled, [move], [Marked(Verdict.OPEN)]))
 

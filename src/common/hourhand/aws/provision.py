@@ -29,7 +29,7 @@ from hourhand.aws.table_schema import (
     Table,
     resource_name,
 )
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 from hourhand.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.aws.failures import Call, ask, told
-from hourhand.domain.model import Priority
-from hourhand.ports import Clock
+from hourhand.domain.jobs.job import Priority
+from hourhand.ports.clock import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from hourhand.aws.bulk import Bulk
+from hourhand.aws.backoff import wait_seconds
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.failures import (
     Call,
@@ -21,17 +21,19 @@ from hourhand.aws.failures import (
     not_done,
     told,
 )
+from hourhand.aws.layout.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.lean import Failure
-from hourhand.aws.messages import message_body, read_delivery, read_receipt
-from hourhand.aws.retrying import wait_seconds
-from hourhand.domain.actions import QueueView
+from hourhand.aws.parallel_calls import Bulk
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import message_group
-from hourhand.domain.model import Priority
-from hourhand.domain.skew import TimeSample
+from hourhand.domain.jobs.actions import QueueView
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.clock_skew import TimeSample
+from hourhand.domain.ticks.timings import SQS_MAX_DELAY, SQS_MAX_VISIBILITY
 from hourhand.domain.times import from_ms
-from hourhand.domain.timings import SQS_MAX_DELAY, SQS_MAX_VISIBILITY
-from hourhand.ports import Clock, Delivery, Outgoing, Telemetry
+from hourhand.ports.clock import Clock
+from hourhand.ports.queues import Delivery, Outgoing
+from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import ask_optionally
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def _of_group(group: str | None) -> dict[str, str]:
 
 
 class SqsQueues:
-    """Implements `hourhand.ports.Queues`.
+    """Implements the port `Queues`.
 
     ``urls``: of the priority queues. ``clock_url``: of the queue for probes of the time; without
     it `probe_time` has no answer. ``telemetry``: where it is logged what `view` does without.
@@ -201,7 +203,7 @@ class SqsQueues:
     def parse_delivery(self, record: Mapping[str, Any], queue: Priority | None = None) -> Delivery:
         """Read a record of a Lambda event, or a message of ReceiveMessage from ``queue``.
 
-        Raises `hourhand.aws.messages.ForeignMessage` for a message that is not ours, and
+        Raises `hourhand.aws.layout.messages.ForeignMessage` for a message that is not ours, and
         `WrittenByNewer` for one of a newer version, which is hidden for `NEWER_HIDE_SECONDS`: a
         worker of that version may well run already.
         """

@@ -1,7 +1,7 @@
 """Records that are read and written as wholes, each write conditional on the one before it.
 
 The attribute ``q`` counts the writes of a record (its ``sequence`` or ``revision``). No write
-changes a record of a newer version than this code knows, see `hourhand.aws.versions`.
+changes a record of a newer version than this code knows, see `hourhand.aws.layout.versions`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.values import Item, Value, number
-from hourhand.aws.versions import NOT_NEWER, Kind, known_value
+from hourhand.aws.layout.values import Item, Value, number
+from hourhand.aws.layout.versions import NOT_NEWER, Kind, known_value
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

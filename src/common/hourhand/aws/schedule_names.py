@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hourhand.aws.layout.schedules import NAME_PREFIXES
+from hourhand.aws.layout.values import read_text, text
 from hourhand.aws.paging import query_page
-from hourhand.aws.schedule_items import NAME_PREFIXES
 from hourhand.aws.table_schema import NAMES_INDEX
-from hourhand.aws.values import read_text, text
-from hourhand.schedule_ports import NamePage
+from hourhand.ports.schedule_store import NamePage
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -12,11 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.batch_reads import read_in_batches
-from hourhand.aws.bulk import Bulk
 from hourhand.aws.failures import ask_conditionally
-from hourhand.aws.paging import query_page
-from hourhand.aws.records import Records
-from hourhand.aws.schedule_items import (
+from hourhand.aws.layout.schedules import (
     BACKFILL_ATTRIBUTES,
     END_ATTRIBUTES,
     SCHEDULE_ATTRIBUTES,
@@ -43,19 +40,22 @@ from hourhand.aws.schedule_items import (
     walk_from_item,
     walk_to_item,
 )
-from hourhand.aws.schedule_names import list_names
-from hourhand.aws.table_schema import DUE_INDEX
-from hourhand.aws.values import read_text, read_time, text
-from hourhand.aws.values import time as time_value
-from hourhand.aws.versions import (
+from hourhand.aws.layout.values import read_text, read_time, text
+from hourhand.aws.layout.values import time as time_value
+from hourhand.aws.layout.versions import (
     NOT_NEWER,
     Kind,
     known_value,
     require_all_known,
     require_known,
 )
-from hourhand.domain.schedules import Backfill, Schedule, ScheduleDefinition, Walk
-from hourhand.schedule_ports import (
+from hourhand.aws.paging import query_page
+from hourhand.aws.parallel_calls import Bulk
+from hourhand.aws.records import Records
+from hourhand.aws.schedule_names import list_names
+from hourhand.aws.table_schema import DUE_INDEX
+from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
+from hourhand.ports.schedule_store import (
     DuePage,
     DueSchedule,
     JournalPage,
@@ -72,7 +72,7 @@ MAX_JOURNAL_READS = 20
 
 
 class DynamoScheduleStore:
-    """Implements `hourhand.schedule_ports.ScheduleStore` on one table."""
+    """Implements the port `ScheduleStore` on one table."""
 
     def __init__(
         self,

@@ -18,18 +18,26 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from hourhand.aws.layout.values import (
+    Item,
+    Value,
+    expiry_seconds,
+    number,
+    read_int,
+    read_text,
+    text,
+)
+from hourhand.aws.layout.versions import Kind, require_known, version_value
 from hourhand.aws.records import Records
-from hourhand.aws.values import Item, Value, expiry_seconds, number, read_int, read_text, text
-from hourhand.aws.versions import Kind, require_known, version_value
+from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.ids import canonical_json
-from hourhand.domain.overlap import Slots
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
 class DynamoSlotStore:
-    """Implements `hourhand.schedule_ports.SlotStore` on the jobs table."""
+    """Implements the port `SlotStore` on the jobs table."""
 
     def __init__(self, client: DynamoDBClient, jobs_table: str) -> None:
         """Call nothing yet."""

@@ -2,7 +2,7 @@
 
 The local cloud and the tests create them by `hourhand.aws.provision`, a deployment by its stack.
 Names are relative: `resource_name` puts the installation's prefix before them. The attributes of
-an item are listed in `hourhand.aws.items`.
+an item are listed in `hourhand.aws.layout.jobs`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 
 KeyType = Literal["S", "N"]
 

@@ -63,7 +63,7 @@ ContextOption = Annotated[
         "-c",
         metavar="NAME=VALUE",
         callback=listed,
-        help=f"Setting from docs/deploy.md, such as worker_concurrency=400. {SEVERAL}.",
+        help=f"Setting from docs/reference/settings.md, such as worker_concurrency=400. {SEVERAL}.",
     ),
 ]
 DiffOption = Annotated[

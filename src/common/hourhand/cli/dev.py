@@ -20,10 +20,10 @@ from rich.text import Text
 
 from hourhand.cli.lines import NORMAL, line_of
 from hourhand.cli.options import MEMORY
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 from hourhand.local.child_process import kill_children
 from hourhand.local.cloud import CloudOptions, LocalCloud
-from hourhand.local.news import News, Tell
+from hourhand.local.events import Listener, News
 from hourhand.settings import read_settings
 
 NAME = "hourhand"
@@ -112,7 +112,7 @@ def ending_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _cloud(options: DevOptions, timings: Timings, tell: Tell) -> Cloud:
+def _cloud(options: DevOptions, timings: Timings, tell: Listener) -> Cloud:
     if options.backend == MEMORY:
         from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hourhand.cli.schedule_lines import Told, occurrence_of, schedule_change, skipped
 from hourhand.local.child_process import exit_reason
-from hourhand.local.news import (
+from hourhand.local.events import (
     ApiAnswered,
     BatchBegun,
     BatchEnded,

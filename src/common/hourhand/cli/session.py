@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     # Each verb imports this file, and `hourhand --help` each verb: it must be quick.
     from hourhand import Client
     from hourhand.cli.output.progress import Meter
-    from hourhand.ports import Clock
+    from hourhand.ports.clock import Clock
 
 
 ROWS_A_TABLE = 200

@@ -19,7 +19,7 @@ from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
 from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
 from hourhand.client._steps import Session
-from hourhand.ports import Clock
+from hourhand.ports.clock import Clock
 
 __all__ = ["AsyncCalendars", "AsyncClient", "AsyncSchedules", "AsyncSubmitStream"]
 

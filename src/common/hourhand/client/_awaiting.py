@@ -11,7 +11,7 @@ import httpx
 
 from hourhand.client._http import Body
 from hourhand.client._making import Made
-from hourhand.client._operations._many import Line
+from hourhand.client._operations._many import Submissions
 from hourhand.client._signatures import with_signature
 from hourhand.client._steps import (
     Answer,
@@ -165,7 +165,7 @@ class AwaitingStream(AsyncIterator[T_co], Generic[T_co]):
 class AsyncSubmitStream(AwaitingStream[Submitted]):
     """What became of submissions, one after the other, while they are submitted."""
 
-    def __init__(self, doing: AsyncDoing, line: Line) -> None:
+    def __init__(self, doing: AsyncDoing, line: Submissions) -> None:
         """Submit nothing before the first is asked for."""
         super().__init__(doing, line.run())
         self._line = line
@@ -204,7 +204,7 @@ def iterating_async(
 
 
 def submitting_async(
-    line: Callable[Concatenate[Session, P], Line],
+    line: Callable[Concatenate[Session, P], Submissions],
 ) -> Callable[Concatenate[AsyncResource, P], AsyncSubmitStream]:
     """Return the line as a method that returns an asynchronous iterator that can be stopped."""
 

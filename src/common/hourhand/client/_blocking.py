@@ -12,7 +12,7 @@ import httpx
 
 from hourhand.client._http import Body
 from hourhand.client._making import Made
-from hourhand.client._operations._many import MAX_PARALLEL, Line
+from hourhand.client._operations._many import MAX_PARALLEL, Submissions
 from hourhand.client._signatures import with_signature
 from hourhand.client._steps import (
     Answer,
@@ -166,7 +166,7 @@ class BlockingStream(Iterator[T_co], Generic[T_co]):
 class SubmitStream(BlockingStream[Submitted]):
     """What became of submissions, one after the other, while they are submitted."""
 
-    def __init__(self, doing: Doing, line: Line) -> None:
+    def __init__(self, doing: Doing, line: Submissions) -> None:
         """Submit nothing before the first is asked for."""
         super().__init__(doing, line.run())
         self._line = line
@@ -215,7 +215,7 @@ def iterating(
 
 
 def submitting(
-    line: Callable[Concatenate[Session, P], Line],
+    line: Callable[Concatenate[Session, P], Submissions],
 ) -> Callable[Concatenate[Resource, P], SubmitStream]:
     """Return the line as a method that returns an iterator that can be stopped."""
 

@@ -79,7 +79,7 @@ def pause_before_retry(session: Session, attempt: int, failure: ClientError) -> 
         return False
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1))
     # Full jitter, so that those who failed together do not come back together.
-    return (yield from pause(asked + session.chance() * longest))
+    return (yield from pause(asked + session.randomness() * longest))
 
 
 def _unreachable(session: Session, request: Request, lost: Lost) -> Unreachable:

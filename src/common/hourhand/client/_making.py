@@ -17,7 +17,7 @@ from hourhand.client._endpoint import LOCAL_ENDPOINT, find_authorisation, find_e
 from hourhand.client._errors import NotConfigured
 from hourhand.client._http import Wire
 from hourhand.client._steps import Session
-from hourhand.ports import Clock
+from hourhand.ports.clock import Clock
 
 MAX_ATTEMPTS = 100
 MAX_TIMEOUT_SECONDS = 3600.0
@@ -110,7 +110,7 @@ def make(  # noqa: PLR0913 - the arguments of both clients
     return Made(
         session=Session(
             time=clock or SystemTime(),
-            chance=random.random,
+            randomness=random.random,
             random_bits=random.SystemRandom().getrandbits,
             max_attempts=max_attempts,
             endpoint=found.url,

@@ -1,7 +1,7 @@
 """Jobs and the system as the API tells of them: frozen, with times as aware datetimes.
 
 States, outcomes and the like are strings, since a newer server may know more of them; those that
-are known compare as equal to the members of `hourhand.domain.model`'s enumerations.
+are known compare as equal to the members of `hourhand.domain.jobs.job`'s enumerations.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from hourhand.client._reading import Answered
-from hourhand.domain.model import FINAL
+from hourhand.domain.jobs.job import FINAL
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -101,7 +101,7 @@ Stream: TypeAlias = Generator[Step | Emit[T], Any, None]
 
 
 class Time(Protocol):
-    """What an operation reads the time from; `hourhand.ports.Clock` can wait, too."""
+    """What an operation reads the time from; the port `Clock` can wait, too."""
 
     def now(self) -> datetime:
         """Return the time in UTC."""
@@ -112,14 +112,14 @@ class Time(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Session:
-    """What every operation of a client is told.
+    """What every operation of a client works with.
 
-    ``max_attempts`` counts the first try. ``chance`` returns a number from 0 up to, and without,
-    1; ``random_bits`` that many bits of chance.
+    ``max_attempts`` counts the first try. ``randomness`` returns a number in [0, 1);
+    ``random_bits`` that many random bits.
     """
 
     time: Time
-    chance: Callable[[], float]
+    randomness: Callable[[], float]
     random_bits: Callable[[int], int]
     max_attempts: int = 5
     endpoint: str = ""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hourhand.client._errors import ClientError
 from hourhand.client._json import encoded, invalid, seconds, time_text
 from hourhand.client._results import Job
-from hourhand.domain.model import RetryPolicy
+from hourhand.domain.jobs.job import RetryPolicy
 
 Fate = Literal["submitted", "not submitted", "unknown"]
 """``unknown``: the last answer was lost. Submitted again under the same id or key, it is once."""

@@ -12,8 +12,8 @@ import hmac
 from http import HTTPStatus
 
 from hourhand.console.headers import as_data
-from hourhand.console.loopback import Reply, Request, problem_reply
 from hourhand.console.pages import ABOUT, DOCS, HOME, READING
+from hourhand.loopback import Reply, Request, problem_reply
 
 TOKEN_CODE = "console_token"  # noqa: S105 - a problem's name
 TOKEN_FIELD = "token"  # noqa: S105 - a parameter's name

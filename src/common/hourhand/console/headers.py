@@ -7,7 +7,7 @@ own files and API alone.
 
 from __future__ import annotations
 
-from hourhand.console.loopback import Reply
+from hourhand.loopback import Reply
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hourhand.console.assets import STATIC_FOLDER, Asset, read_assets
 from hourhand.console.headers import as_data, as_page
-from hourhand.console.loopback import Reply, Request, problem_reply
+from hourhand.loopback import Reply, Request, problem_reply
 
 HOME = "/console/"
 ABOUT = f"{HOME}about.json"

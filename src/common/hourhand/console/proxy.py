@@ -13,9 +13,9 @@ from http import HTTPStatus
 from hourhand.client._endpoint import Auth, find_authorisation, find_endpoint
 from hourhand.console.access import TOKEN_FIELD, Access
 from hourhand.console.headers import as_data
-from hourhand.console.loopback import Reply, Request, RunningServer, problem_reply, serve_loopback
 from hourhand.console.pages import DOCS, HOME, READING, About, Pages
 from hourhand.console.upstream import Upstream
+from hourhand.loopback import Reply, Request, RunningServer, problem_reply, serve_loopback
 
 DEFAULT_PORT = 8788
 TIMEOUT_SECONDS = 30.0
@@ -124,8 +124,8 @@ def _own_docs(request: Request) -> Reply | None:
     if request.path != DOCS or request.method not in READING:
         return None
     # Slow to import, and seldom read.
-    from hourhand.http_api.docs_page import docs_page  # noqa: PLC0415
-    from hourhand.http_api.openapi import openapi_document  # noqa: PLC0415
+    from hourhand.api.docs_page import docs_page  # noqa: PLC0415
+    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
 
     # A page of its own, without the console's token: it could send no request that is answered.
     page = docs_page(openapi_document(), can_send=False)

@@ -16,13 +16,13 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import httpx
 
+from hourhand.api.http_response import JSON
+from hourhand.api.problems import PROBLEM_JSON
 from hourhand.client._authorisation import Authorise
 from hourhand.client._endpoint import Endpoint
 from hourhand.client._errors import NotConfigured
 from hourhand.console.headers import as_data
-from hourhand.console.loopback import Reply, Request, problem_reply
-from hourhand.http_api.answers import JSON
-from hourhand.http_api.problems import PROBLEM_JSON
+from hourhand.loopback import Reply, Request, problem_reply
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 PLACES = frozenset(

@@ -101,7 +101,7 @@ class WrittenByNewer(HourhandError):
         self.ids = frozenset(ids)
 
 
-class IllegalMove(HourhandError):
+class IllegalTransition(HourhandError):
     """A move that the table of states does not hold: a mistake in Hourhand's own code."""
 
     code = "illegal_move"

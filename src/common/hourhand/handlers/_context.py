@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from hourhand.domain.history import shorten
-from hourhand.domain.model import ErrorInfo, Progress
+from hourhand.domain.jobs.history import shorten
+from hourhand.domain.jobs.job import ErrorInfo, Progress
 from hourhand.job_logger import JOB_LOGGER, JobLogger
 
 MAX_PROGRESS = 1e15

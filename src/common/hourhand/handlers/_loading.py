@@ -7,7 +7,7 @@ import re
 
 from hourhand.handlers._errors import HandlersNotLoaded
 from hourhand.handlers._registry import Registry, default_registry
-from hourhand.ports import HandlerInfo
+from hourhand.ports.handler_directory import HandlerInfo
 
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 

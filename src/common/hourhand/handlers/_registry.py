@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from hourhand.domain.model import OnLost, Priority, RetryPolicy
+from hourhand.domain.jobs.job import OnLost, Priority, RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import InvalidHandler, UnknownHandler
 from hourhand.handlers._policy import Policies, read_policies
 from hourhand.handlers._submission import Registration, let_submit
-from hourhand.ports import HandlerInfo
+from hourhand.ports.handler_directory import HandlerInfo
 
 HANDLER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 DESCRIPTION_CHARACTERS = 200

@@ -12,10 +12,10 @@ from http import HTTPStatus
 from typing import Any
 
 from hourhand.local.entry_points import Handler
+from hourhand.local.events import ApiAnswered, Listener
 from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.lambda_context import LocalContext
 from hourhand.local.log_lines import read_line
-from hourhand.local.news import ApiAnswered, Tell
 
 NAME = "api"
 
@@ -23,7 +23,7 @@ NAME = "api"
 class ApiFunction:
     """An entry point for the HTTP server. ``load`` returns a new instance of the function."""
 
-    def __init__(self, load: Callable[[], Handler], tell: Tell) -> None:
+    def __init__(self, load: Callable[[], Handler], tell: Listener) -> None:
         """Load the first instance."""
         self._load = load
         self._tell = tell

@@ -19,8 +19,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hourhand.console.loopback import RunningServer
-from hourhand.domain.timings import Timings
+from hourhand.domain.ticks.timings import Timings
 from hourhand.local.api_function import ApiFunction
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
 from hourhand.local.entry_points import load_entry_point
@@ -30,12 +29,13 @@ from hourhand.local.environment import (
     replaced_environment,
 )
 from hourhand.local.event_source import EventSource
+from hourhand.local.events import Listener
 from hourhand.local.handler_watch import Handlers, HandlerWatch, read_handlers
 from hourhand.local.http_server import serve
 from hourhand.local.moto_server import MotoServer
-from hourhand.local.news import Tell
 from hourhand.local.scheduler_slot import SchedulerSlot
 from hourhand.local.worker_slot import WorkerSlot
+from hourhand.loopback import RunningServer
 from hourhand.settings import DispatchMode, Settings
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class CloudOptions:
 class LocalCloud:
     """Runs from `start` to `stop`. ``tell`` hears what happens, from many threads."""
 
-    def __init__(self, options: CloudOptions, tell: Tell) -> None:
+    def __init__(self, options: CloudOptions, tell: Listener) -> None:
         """Start nothing yet."""
         self.options = options
         self.settings = Settings(timings=options.timings.precise, handlers=options.handlers)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from hourhand.domain.model import Priority
-from hourhand.local.news import BatchBegun, BatchEnded, QueueFailed, Tell
+from hourhand.domain.jobs.job import Priority
+from hourhand.local.events import BatchBegun, BatchEnded, Listener, QueueFailed
 from hourhand.local.pause import Pause
 from hourhand.local.slot_sharing import SharedAccounts
 from hourhand.local.sqs_events import done_messages, sqs_event
@@ -55,7 +55,7 @@ class EventSource:
         urls: Mapping[Priority, str],
         arns: Mapping[Priority, str],
         idle: queue.SimpleQueue[WorkerSlot],
-        tell: Tell,
+        tell: Listener,
         *,
         batch_size: int,
     ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hourhand.domain.errors import HourhandError
-from hourhand.local.news import HandlersLoaded, Tell
+from hourhand.local.events import HandlersLoaded, Listener
 
 LOOK_SECONDS = 0.5
 """How often the files are looked at."""
@@ -79,7 +79,7 @@ class HandlerWatch:
         read: Callable[[], Handlers],
         first: Handlers,
         on_change: Callable[[], None],
-        tell: Tell,
+        tell: Listener,
     ) -> None:
         """Take how to read them, and what to do once a new version was read well."""
         self._read = read

@@ -1,7 +1,7 @@
 """The API and the console on loopback, on one port.
 
 The console's page comes from its files; everything else becomes an event of API Gateway for the
-function's entry point. Whom the server answers at all: `hourhand.console.loopback`.
+function's entry point. Whom the server answers at all: `hourhand.loopback`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hourhand.console.loopback import Reply, Request, RunningServer, serve_loopback
 from hourhand.console.pages import About, Pages
 from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.lambda_context import LocalContext
+from hourhand.loopback import Reply, Request, RunningServer, serve_loopback
 
 API_SECONDS = 29.0
 """An HTTP API of API Gateway waits at most 30 s for its function."""

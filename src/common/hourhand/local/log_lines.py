@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hourhand.local.news import Logged, Measured, Printed
+from hourhand.local.events import Logged, Measured, Printed
 
 _ENVELOPE = frozenset({"level", "message", "location", "timestamp", "service", "sampling_rate"})
 """What every line of the logger carries beside the fields of its sentence."""

@@ -15,26 +15,23 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hourhand.aws.chance import SystemChance
+from hourhand.api.app import create_app
 from hourhand.aws.clock import SystemClock
-from hourhand.bootstrap import Adapters, wire_api, wire_scheduler, wire_worker
-from hourhand.console.loopback import RunningServer
-from hourhand.domain.model import Priority
-from hourhand.domain.timings import Timings
+from hourhand.aws.randomness import SystemRandomness
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import Registry, describe, load_handlers
-from hourhand.http_api import create_app
 from hourhand.local.api_function import ApiFunction
 from hourhand.local.environment import allow_current_folder
+from hourhand.local.event_telemetry import TellingTelemetry, telling_logger
+from hourhand.local.events import BatchBegun, BatchEnded, Listener, Ticked
 from hourhand.local.http_server import serve
 from hourhand.local.lambda_context import LocalContext
-from hourhand.local.news import BatchBegun, BatchEnded, Tell, Ticked
 from hourhand.local.pause import Pause
 from hourhand.local.scaled_clock import ScaledClock, stretched
 from hourhand.local.slot_sharing import SharedAccounts
-from hourhand.local.telling import TellingTelemetry, telling_logger
-from hourhand.ports import Delivery
-from hourhand.settings import Settings
-from hourhand.testing import (
+from hourhand.loopback import RunningServer
+from hourhand.memory import (
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryIdempotencyStore,
@@ -45,7 +42,11 @@ from hourhand.testing import (
     MemorySlotStore,
     MemorySweepInvoker,
 )
-from hourhand.worker_runtime import WorkerRuntime
+from hourhand.ports.queues import Delivery
+from hourhand.settings import Settings
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
+from hourhand.worker import WorkerRuntime
 
 TICK_LIMIT_SECONDS = 55.0
 LONGEST_PAUSE_SECONDS = 0.02
@@ -70,7 +71,7 @@ class MemoryOptions:
 class MemoryCloud:
     """Runs from `start` to `stop`. ``tell`` hears what happens, from many threads."""
 
-    def __init__(self, options: MemoryOptions, tell: Tell) -> None:
+    def __init__(self, options: MemoryOptions, tell: Listener) -> None:
         """Start nothing yet."""
         self.options = options
         self.clock = ScaledClock(datetime.now(UTC), options.speed)
@@ -122,7 +123,7 @@ class MemoryCloud:
             objects=MemoryObjectStore(),
             queues=self._queues,
             clock=self.clock,
-            chance=SystemChance(),
+            randomness=SystemRandomness(),
             telemetry=TellingTelemetry("api", self._tell),
             idempotency=MemoryIdempotencyStore(),
             handlers=MemoryHandlerDirectory(*infos),

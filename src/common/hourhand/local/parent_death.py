@@ -3,7 +3,7 @@
 A child reads its standard input and ends when that does, but only between two bytecodes of a
 handler. On Linux the kernel kills it with its parent. Elsewhere the parent kills its children when
 it ends in good order; if it is killed itself, a worker that holds the lock ends with the lease of
-its job (`hourhand.worker_runtime`).
+its job (`hourhand.worker`).
 """
 
 from __future__ import annotations

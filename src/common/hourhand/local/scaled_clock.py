@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from hourhand.domain.ticks.timings import SQS_MAX_VISIBILITY, Timings
 from hourhand.domain.times import floor_ms
-from hourhand.domain.timings import SQS_MAX_VISIBILITY, Timings
 
 
 class ScaledClock:
-    """Implements `hourhand.ports.CorrectableClock`: ``speed`` seconds pass in each real one."""
+    """Implements the port `CorrectableClock`: ``speed`` seconds pass in each real one."""
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ from typing import Any
 
 from hourhand.local.child_lines import RestartDelay
 from hourhand.local.child_process import ChildProcess, Spawn
+from hourhand.local.events import ChildDied, ChildStarted, Listener, Ticked
 from hourhand.local.log_lines import read_line
-from hourhand.local.news import ChildDied, ChildStarted, Tell, Ticked
 
 USEFUL_SECONDS = 10.0
 """A process that lived this long did not die of how it was started."""
@@ -19,7 +19,7 @@ USEFUL_SECONDS = 10.0
 class SchedulerSlot:
     """Keeps one scheduler process alive; it ticks by itself."""
 
-    def __init__(self, spawn: Spawn, tell: Tell) -> None:
+    def __init__(self, spawn: Spawn, tell: Listener) -> None:
         """Start the first process."""
         self._spawn = spawn
         self._tell = tell

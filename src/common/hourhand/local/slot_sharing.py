@@ -12,7 +12,7 @@ import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 
 SHARES: Mapping[Priority, int] = {Priority.HIGH: 60, Priority.MEDIUM: 30, Priority.LOW: 10}
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from hourhand.local.child_lines import RestartDelay
 from hourhand.local.child_process import ChildProcess, Spawn
+from hourhand.local.events import ChildDied, ChildStarted, Listener
 from hourhand.local.lambda_context import FUNCTION_SECONDS
 from hourhand.local.log_lines import read_line
-from hourhand.local.news import ChildDied, ChildStarted, Tell
 
 USEFUL_SECONDS = 10.0
 """A process that lived this long did not die of how it was started."""
@@ -83,7 +83,7 @@ class WorkerSlot:
         name: str,
         spawn: Spawn,
         idle: queue.SimpleQueue[WorkerSlot],
-        tell: Tell,
+        tell: Listener,
     ) -> None:
         """Start the first process."""
         self.name = name

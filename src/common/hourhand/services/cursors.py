@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.ids import content_hash
-from hourhand.ports import ListingPosition
+from hourhand.ports.job_store import ListingPosition
 
 _VERSION = 1
 _LONGEST = 200

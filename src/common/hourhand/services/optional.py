@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hourhand.domain.history import shorten
-from hourhand.ports import Telemetry
+from hourhand.domain.jobs.history import shorten
+from hourhand.ports.telemetry import Telemetry
 
 REASON_BYTES = 300
 """How much of an error a log line holds."""

@@ -9,9 +9,6 @@ AWS.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hourhand.testing.chance import FAKE_SECRET, FakeChance
-from hourhand.testing.clock import START, FakeClock
-from hourhand.testing.control_store import MemoryControlStore
 from hourhand.testing.factories import (
     ACTOR,
     make_content,
@@ -24,15 +21,6 @@ from hourhand.testing.factories import (
     make_record,
 )
 from hourhand.testing.faults import READS, Call, Crash, Faults, When
-from hourhand.testing.handlers import MemoryHandlerDirectory
-from hourhand.testing.idempotency_store import MemoryIdempotencyStore
-from hourhand.testing.invoker import MemorySweepInvoker, SweepInvocation
-from hourhand.testing.job_store import KeptFailure, KeptText, MemoryJobStore
-from hourhand.testing.objects import MemoryObjectStore
-from hourhand.testing.queues import DeadLetter, MemoryQueues, QueueBehaviour, QueuedMessage
-from hourhand.testing.schedule_store import KeptDefinition, MemoryScheduleStore
-from hourhand.testing.slot_store import MemorySlotStore
-from hourhand.testing.telemetry import LogLine, Measurement, RecordingTelemetry
 
 if TYPE_CHECKING:
     from hourhand.testing.contexts import make_context
@@ -42,36 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTOR",
-    "FAKE_SECRET",
     "READS",
-    "START",
     "Call",
     "Crash",
-    "DeadLetter",
-    "FakeChance",
-    "FakeClock",
     "FakeHourhand",
     "Faults",
     "GoesRound",
-    "KeptDefinition",
-    "KeptFailure",
-    "KeptText",
-    "LogLine",
-    "Measurement",
-    "MemoryControlStore",
-    "MemoryHandlerDirectory",
-    "MemoryIdempotencyStore",
-    "MemoryJobStore",
-    "MemoryObjectStore",
-    "MemoryQueues",
-    "MemoryScheduleStore",
-    "MemorySlotStore",
-    "MemorySweepInvoker",
-    "QueueBehaviour",
-    "QueuedMessage",
-    "RecordingTelemetry",
     "Run",
-    "SweepInvocation",
     "When",
     "make_content",
     "make_context",

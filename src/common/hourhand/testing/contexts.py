@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from hourhand.handlers import JobContext
-from hourhand.testing.clock import START
+from hourhand.memory.clock import START
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hourhand.domain.buckets import Entry
-from hourhand.domain.model import (
+from hourhand.domain.jobs.job import (
     Content,
     EventKind,
     HistoryEvent,
@@ -16,10 +15,12 @@ from hourhand.domain.model import (
     JobStatus,
     Priority,
 )
-from hourhand.domain.moves import keep_after_end
-from hourhand.domain.timings import Timings
-from hourhand.ports import Delivery, IdempotencyRecord, Outgoing
-from hourhand.testing.clock import START
+from hourhand.domain.jobs.transitions import keep_after_end
+from hourhand.domain.ticks.buckets import Entry
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory.clock import START
+from hourhand.ports.idempotency_store import IdempotencyRecord
+from hourhand.ports.queues import Delivery, Outgoing
 
 ACTOR = "tester"
 
@@ -116,7 +117,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
         "timeout_seconds": job.timeout_seconds,
         "tenant": job.tenant,
         "trace_id": job.trace_id,
-        "is_judged": job.schedule_id is not None,
+        "needs_admission": job.schedule_id is not None,
         **overrides,
     }
     return JobMessage(**fields)

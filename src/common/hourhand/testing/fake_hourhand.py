@@ -11,8 +11,8 @@ from typing import Any, Self
 from hourhand.aws.clock import SystemClock
 from hourhand.client import AsyncClient, Client, Job, stand_in, use
 from hourhand.handlers import JobContext, Registry, SubmittedJob, default_registry
-from hourhand.testing.chance import FakeChance
-from hourhand.testing.clock import FakeClock
+from hourhand.memory.clock import MemoryClock
+from hourhand.memory.randomness import MemoryRandomness
 from hourhand.testing.in_process import InProcessTransport
 from hourhand.testing.inline_runner import Run
 from hourhand.testing.live_handlers import LiveHandlers
@@ -47,7 +47,7 @@ class FakeHourhand:
         raise_errors: bool = False,
     ) -> None:
         """Start with no jobs. Raises `ValueError` for a naive ``start``."""
-        self.clock = FakeClock(start or SystemClock().now())
+        self.clock = MemoryClock(start or SystemClock().now())
         self._handlers = LiveHandlers(default_registry if handlers is None else handlers)
         self._time = PassingTime(self.clock, self._handlers, raise_errors=raise_errors)
         self._submissions = SubmissionLog()
@@ -84,9 +84,9 @@ class FakeHourhand:
         self._time.raise_errors = value
 
     @property
-    def chance(self) -> FakeChance:
+    def randomness(self) -> MemoryRandomness:
         """What is drawn by chance: always ``chance.drawn``, which is 0 at first."""
-        return self._time.installation.chance
+        return self._time.installation.randomness
 
     # --- time ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from hourhand.http_api import App
+from hourhand.api.app import App
 from hourhand.testing.events import body_of, request_event
 
 

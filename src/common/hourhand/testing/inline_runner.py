@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hourhand.domain.model import ErrorInfo, Job, Outcome
+from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.handlers import JOB_LOGGER, JobContext, RetryLater, Snooze, result_text
-from hourhand.ports import Clock, Finished, Pulse
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing.live_handlers import LiveHandlers
 from hourhand.testing.virtual_stop import VirtualStop
-from hourhand.worker_runtime import (
+from hourhand.worker import (
     Raised,
     Returned,
     error_info,
@@ -45,7 +46,7 @@ class Run:
 
 
 class InlineRunner:
-    """Implements `hourhand.ports.HandlerRunner` in the thread that asks for it.
+    """Implements the port `HandlerRunner` in the thread that asks for it.
 
     Its time is the fake clock's: a handler times out that moves this clock beyond its limit.
     Nothing interrupts one that does not return. ``runs`` holds what was run, in order.

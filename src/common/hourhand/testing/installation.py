@@ -11,25 +11,27 @@ import itertools
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from hourhand.bootstrap import Adapters, wire_api, wire_scheduler, wire_worker
-from hourhand.domain.timings import Timings
-from hourhand.http_api import create_app
-from hourhand.ports import HandlerDirectory, HandlerRunner
-from hourhand.schedule_ports import DUE_SHARDS
-from hourhand.services.execution import Disposition
+from hourhand.api.app import create_app
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory.clock import MemoryClock
+from hourhand.memory.control_store import MemoryControlStore
+from hourhand.memory.idempotency_store import MemoryIdempotencyStore
+from hourhand.memory.job_store import MemoryJobStore
+from hourhand.memory.object_store import MemoryObjectStore
+from hourhand.memory.queues import QueuedMessage
+from hourhand.memory.randomness import MemoryRandomness
+from hourhand.memory.schedule_store import MemoryScheduleStore
+from hourhand.memory.slot_store import MemorySlotStore
+from hourhand.memory.sweep_invoker import MemorySweepInvoker
+from hourhand.memory.telemetry import RecordingTelemetry
+from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.handler_runner import HandlerRunner
+from hourhand.ports.schedule_store import DUE_SHARDS
+from hourhand.services.jobs.execution import Disposition
 from hourhand.settings import Settings
-from hourhand.testing.chance import FakeChance
-from hourhand.testing.clock import FakeClock
-from hourhand.testing.control_store import MemoryControlStore
-from hourhand.testing.idempotency_store import MemoryIdempotencyStore
-from hourhand.testing.invoker import MemorySweepInvoker
-from hourhand.testing.job_store import MemoryJobStore
-from hourhand.testing.objects import MemoryObjectStore
-from hourhand.testing.queues import QueuedMessage
-from hourhand.testing.schedule_store import MemoryScheduleStore
-from hourhand.testing.slot_store import MemorySlotStore
 from hourhand.testing.stepped_queues import SteppedQueues, starts_at
-from hourhand.testing.telemetry import RecordingTelemetry
+from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 TICK_EVERY = timedelta(minutes=4)
 """Deployed it is a minute. A look-ahead of five leaves room for this, at a quarter of the work."""
@@ -54,12 +56,12 @@ class GoesRound(RuntimeError):
 class Installation:
     """An installation of which the time is the test's.
 
-    ``chance`` adds nothing to delays: a retry comes exactly when its policy's plain delay ends.
+    ``randomness`` adds nothing to delays: a retry comes exactly when its policy's plain delay ends.
     """
 
     def __init__(
         self,
-        clock: FakeClock,
+        clock: MemoryClock,
         handlers: HandlerDirectory,
         runner: HandlerRunner,
         after_each: Callable[[], None],
@@ -70,7 +72,7 @@ class Installation:
         raises, `run_until` raises.
         """
         self.clock = clock
-        self.chance = FakeChance(drawn=0.0)
+        self.randomness = MemoryRandomness(drawn=0.0)
         self.telemetry = RecordingTelemetry()
         self.jobs = MemoryJobStore()
         self.schedules = MemoryScheduleStore()
@@ -170,7 +172,7 @@ class Installation:
             objects=MemoryObjectStore(),
             queues=self.queues,
             clock=self.clock,
-            chance=self.chance,
+            randomness=self.randomness,
             telemetry=self.telemetry,
             idempotency=MemoryIdempotencyStore(),
             handlers=handlers,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hourhand.handlers import Handler, Registry
-from hourhand.ports import HandlerInfo
+from hourhand.ports.handler_directory import HandlerInfo
 
 
 class LiveHandlers:
-    """Implements `hourhand.ports.HandlerDirectory` over a registry as it stands at each call.
+    """Implements the port `HandlerDirectory` over a registry as it stands at each call.
 
     So a test may register handlers, or import the modules that do, at any moment. A stub goes
     before the handler of its name.

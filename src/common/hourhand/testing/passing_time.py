@@ -6,21 +6,21 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from hourhand.handlers import RetryLater, Snooze
-from hourhand.testing.clock import FakeClock
+from hourhand.memory.clock import MemoryClock
 from hourhand.testing.inline_runner import InlineRunner, Run
 from hourhand.testing.installation import Installation
 from hourhand.testing.live_handlers import LiveHandlers
 
 
 class PassingTime:
-    """Implements `hourhand.ports.Clock` for who waits: a sleep runs what becomes due meanwhile.
+    """Implements the port `Clock` for who waits: a sleep runs what becomes due meanwhile.
 
     ``clock`` itself only moves. ``raise_errors``: what a handler raises is raised where time was
     let pass, unless a step says otherwise.
     """
 
     def __init__(
-        self, clock: FakeClock, handlers: LiveHandlers, *, raise_errors: bool = False
+        self, clock: MemoryClock, handlers: LiveHandlers, *, raise_errors: bool = False
     ) -> None:
         """Begin at the time of ``clock``, with an ``installation`` that runs ``handlers``."""
         self.raise_errors = raise_errors

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hourhand.ports import Delivery
-from hourhand.testing.queues import MemoryQueues, QueuedMessage
+from hourhand.memory.queues import MemoryQueues, QueuedMessage
+from hourhand.ports.queues import Delivery
 
 _ORDER = {"high": 0, "medium": 1, "low": 2}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hourhand.handlers import JobContext, StopReason, StopSignal
-from hourhand.ports import Clock, Pulse
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_runner import Pulse
 
 _TOLD = {"cancelled": StopReason.CANCELLED, "lost": StopReason.LOST}
 """What the pulse answers, and what the handler is told of it."""

@@ -13,7 +13,7 @@ from botocore.exceptions import ConnectionClosedError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.aws.lean._lines import Answer, Endpoint, Line
+from hourhand.aws.lean._lines import Answer, Connection, Endpoint
 from tests.examples import examples
 
 BODY = b'{"Items": []}'
@@ -30,10 +30,10 @@ WITH_AN_END = [SIZED, CHUNKED, AFTER_ANOTHER, BY_BARE_LINES, EMPTY]
 
 
 @contextmanager
-def line_to() -> Iterator[tuple[Line, socket.socket]]:
+def line_to() -> Iterator[tuple[Connection, socket.socket]]:
     """Yield a line on which an answer is due, and its other end."""
     here, there = socket.socketpair()
-    line = Line(Endpoint(url="http://127.0.0.1:1", connect_timeout=1, read_timeout=1))
+    line = Connection(Endpoint(url="http://127.0.0.1:1", connect_timeout=1, read_timeout=1))
     line._connection = HTTPConnection("127.0.0.1", 1)
     line._connection.sock = here
     line.send({}, b"")

@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hourhand.aws.lean._lines import Answer, Endpoint, Line, _trusting
+from hourhand.aws.lean._lines import Answer, Connection, Endpoint, _trusting
 from hourhand.aws.lean._round import MOST_LINES, Lines
 
 NAMES = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
@@ -79,12 +79,12 @@ def url(certificate: Path) -> Iterator[str]:
     thread.join()
 
 
-def line(url: str, certificates: Path | None) -> Line:
+def line(url: str, certificates: Path | None) -> Connection:
     trusted = str(certificates) if certificates else None
-    return Line(Endpoint(url=url, connect_timeout=5, read_timeout=5, certificates=trusted))
+    return Connection(Endpoint(url=url, connect_timeout=5, read_timeout=5, certificates=trusted))
 
 
-def asked(line: Line) -> Answer:
+def asked(line: Connection) -> Answer:
     line.send({"host": "loopback"}, b"{}")
     while (answer := line.take()) is None:
         select.select([line], [], [], 5)

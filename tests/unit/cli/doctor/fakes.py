@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import OUTPUTS, Deployment
 from hourhand.cli.doctor.findings import Finding, Look, Status, run_look
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 
 REGION, ACCOUNT = "eu-central-1", "123456789012"
 STACK_ID = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/hourhand-dev/1"
@@ -103,11 +103,11 @@ class FakeSession:
 
 
 def fake_aws(
-    script: Mapping[str, Answer], clock: FakeClock | None = None, endpoint: str | None = None
+    script: Mapping[str, Answer], clock: MemoryClock | None = None, endpoint: str | None = None
 ) -> Aws:
     """Return AWS that answers by ``script``: "service.method" to an answer, error or function."""
     session: Any = FakeSession(script)
-    return Aws(session, clock or FakeClock(), endpoint)
+    return Aws(session, clock or MemoryClock(), endpoint)
 
 
 def found(looks: Iterable[Look]) -> list[Finding]:

@@ -14,7 +14,7 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError, Par
 from hourhand.cli.doctor.asking import LOOKING_SECONDS, Aws
 from hourhand.cli.doctor.findings import NotSeen, Status
 from hourhand.domain.errors import Unavailable
-from hourhand.testing import START, FakeClock
+from hourhand.memory import START, MemoryClock
 from tests.unit.cli.doctor.fakes import REGION, FakeSession, client_error, fake_aws
 
 
@@ -91,7 +91,7 @@ def test_every_answer_tells_the_time_and_an_error_does_too() -> None:
 
 
 def test_after_its_time_nothing_new_is_asked() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     aws = fake_aws({"sts.who": {}}, clock)
     clock.advance(LOOKING_SECONDS - 1)
     aws.ask("sts", "Who", "me")
@@ -107,7 +107,7 @@ def test_after_its_time_nothing_new_is_asked() -> None:
 
 def test_one_client_a_service_is_made_for_the_endpoint_that_is_given() -> None:
     session = FakeSession({"sts.who": {}})
-    aws = Aws(session, FakeClock(), "http://127.0.0.1:1")  # type: ignore[arg-type]
+    aws = Aws(session, MemoryClock(), "http://127.0.0.1:1")  # type: ignore[arg-type]
     aws.ask("sts", "Who", "me")
     aws.ask("sts", "Who", "me")
     assert session.endpoints == ["http://127.0.0.1:1"]

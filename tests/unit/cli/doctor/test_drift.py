@@ -14,7 +14,7 @@ from hourhand.cli.doctor.drift import (
     judge_drifts,
 )
 from hourhand.cli.doctor.findings import Finding, Status
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 from tests.unit.cli.doctor.fakes import (
     DEPLOYMENT,
     STACK_ID,
@@ -55,7 +55,7 @@ def resource(kind: str, status: str | None = "IN_SYNC", name: str = "Thing") -> 
 
 
 def look(
-    answers: Mapping[str, Answer], clock: FakeClock | None = None, said: list[str] | None = None
+    answers: Mapping[str, Answer], clock: MemoryClock | None = None, said: list[str] | None = None
 ) -> list[Finding]:
     """Return what a look finds at AWS that detects no drift, but for ``answers``."""
     script: dict[str, Answer] = {
@@ -96,7 +96,7 @@ def test_it_waits_for_the_detection_it_started_and_reports_progress() -> None:
         assert StackDriftDetectionId == "d-1"
         return answers.pop(0)
 
-    clock = FakeClock()
+    clock = MemoryClock()
     findings = look({"describe_stack_drift_detection_status": status}, clock, said)
     assert statuses(findings) == [Status.OK]
     assert clock.monotonic() == 2 * POLL_SECONDS
@@ -106,7 +106,7 @@ def test_it_waits_for_the_detection_it_started_and_reports_progress() -> None:
 
 
 def test_a_detection_that_does_not_end_is_unknown_after_a_bound() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     (finding,) = look({"describe_stack_drift_detection_status": RUNNING}, clock)
     assert statuses([finding]) == [Status.UNKNOWN]
     assert clock.monotonic() == DETECTION_SECONDS
@@ -180,7 +180,7 @@ def test_a_deleted_resource_fails() -> None:
     (finding,) = judge_drifts([drift("AWS::SQS::Queue", status="DELETED")])
     assert statuses([finding]) == [Status.FAILED]
     assert finding.seen == "Thing (AWS::SQS::Queue) was deleted"
-    assert "docs/runbook.md" in finding.fix
+    assert "docs/how-to/runbook.md" in finding.fix
 
 
 @pytest.mark.parametrize(

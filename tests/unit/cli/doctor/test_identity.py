@@ -6,8 +6,8 @@ import pytest
 
 from hourhand.cli.doctor.findings import Status
 from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
-from hourhand.domain.skew import Skew
-from hourhand.testing import START, FakeClock
+from hourhand.domain.ticks.clock_skew import Skew
+from hourhand.memory import START, MemoryClock
 from tests.unit.cli.doctor.fakes import client_error, fake_aws, found, statuses
 
 SECOND = timedelta(seconds=1)
@@ -21,7 +21,7 @@ def test_who_asks_is_told_with_the_region() -> None:
 
 def test_credentials_that_ran_out_are_told_and_still_show_the_clock() -> None:
     # AWS's Date says 09:00:00; this machine believes it is 20 minutes later.
-    clock = FakeClock(START + timedelta(minutes=20))
+    clock = MemoryClock(START + timedelta(minutes=20))
     aws = fake_aws({"sts.get_caller_identity": client_error("SignatureDoesNotMatch")}, clock)
     (finding,) = found([credentials_look(aws)])
     assert finding.status is Status.FAILED

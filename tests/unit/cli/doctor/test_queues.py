@@ -7,8 +7,8 @@ import pytest
 
 from hourhand.cli.doctor.findings import Status
 from hourhand.cli.doctor.queues import judge_backlog, judge_waiting, queue_looks
-from hourhand.domain.model import Priority
-from hourhand.testing import START
+from hourhand.domain.jobs.job import Priority
+from hourhand.memory import START
 from tests.unit.cli.doctor.fakes import DEPLOYMENT, Answer, client_error, fake_aws, found, statuses
 
 MINUTE = timedelta(minutes=1)

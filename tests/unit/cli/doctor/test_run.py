@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from hourhand.aws.clock import SystemClock
-from hourhand.aws.control_records import tick_to_json
 from hourhand.aws.control_store import DynamoControlStore
+from hourhand.aws.layout.control_records import tick_to_json
 from hourhand.cli.doctor.asking import LOOKING_SECONDS
 from hourhand.cli.doctor.findings import Finding, Status, run_look
 from hourhand.cli.doctor.run import (
@@ -22,8 +22,8 @@ from hourhand.cli.doctor.run import (
     looks_of,
     run_doctor,
 )
-from hourhand.ports import TickRecord
-from hourhand.testing import START, FakeClock
+from hourhand.memory import START, MemoryClock
+from hourhand.ports.control_store import TickRecord
 from tests.unit.cli.doctor.conftest import PREFIX, Made
 from tests.unit.cli.doctor.fakes import (
     DEPLOYMENT,
@@ -117,14 +117,14 @@ def test_a_stack_that_is_not_there_ends_it_with_what_to_do(deployed: None) -> No
 def test_without_credentials_nothing_else_is_tried() -> None:
     none = NoCredentialsError()
     aws = fake_aws({"sts.get_caller_identity": none, "cloudformation.describe_stacks": none})
-    findings = examine(aws, FakeClock(), PREFIX)
+    findings = examine(aws, MemoryClock(), PREFIX)
     assert statuses(findings) == [Status.FAILED, Status.SKIPPED, Status.FAILED, Status.UNKNOWN]
     assert "credentials" in findings[0].fix
 
 
 def test_ages_are_by_the_time_of_aws_and_not_of_this_machine() -> None:
     # AWS's Date says 09:00:00; the machine is 20 minutes ahead, and the tick was just now.
-    clock = FakeClock(skew=timedelta(minutes=20))
+    clock = MemoryClock(skew=timedelta(minutes=20))
     record = tick_to_json(TickRecord(at=START, holder="h-1", epoch=1))
     outputs = [{"OutputKey": "ControlTable", "OutputValue": "control"}]
     stack = {"StackId": STACK_ID, "StackName": PREFIX, "StackStatus": "CREATE_COMPLETE"}
@@ -149,7 +149,7 @@ def test_a_profile_that_does_not_exist_is_a_sentence() -> None:
 def test_what_there_was_no_time_for_is_not_well(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     outputs = [{"OutputKey": key, "OutputValue": value} for key, value in STACK_OUTPUTS.items()]
     stack = {"StackId": STACK_ID, "StackName": PREFIX, "StackStatus": "UPDATE_COMPLETE"}
 

@@ -14,12 +14,12 @@ from hourhand.cli.doctor.ticking import (
     judge_watermark,
     ticking_looks,
 )
-from hourhand.domain.buckets import bucket_of
-from hourhand.domain.model import Priority
-from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import Resweep, Watermark
-from hourhand.ports import TickRecord
-from hourhand.testing import START
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.ticks.watermark import Resweep, Watermark
+from hourhand.memory import START
+from hourhand.ports.control_store import TickRecord
 from tests.unit.cli.doctor.fakes import DEPLOYMENT, Answer, client_error, fake_aws, found, statuses
 
 RECORD = TickRecord(at=START, holder="h-1", epoch=7)

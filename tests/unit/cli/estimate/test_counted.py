@@ -12,6 +12,7 @@ import pytest
 
 from bench import prices
 from bench.lateness.scenes import ROUNDED_WORDS
+from hourhand.aws.telemetry import MEASURED_BY
 from hourhand.cli.estimate import counted
 from hourhand.cli.estimate.bills import (
     hourhand_bill,
@@ -21,7 +22,6 @@ from hourhand.cli.estimate.bills import (
     writes_a_job,
 )
 from hourhand.cli.estimate.load import Load
-from hourhand.observability import MEASURED_BY
 from hourhand.settings import DelayRounding, MonitoringLevel
 
 ROOT = Path(__file__).parents[4]
@@ -130,7 +130,7 @@ def test_without_full_monitoring_jobs_are_measured_by_no_metric() -> None:
 
 
 def test_a_million_small_jobs_cost_what_the_page_on_deploying_says() -> None:
-    page = (ROOT / "docs" / "deploy.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
     table = page.split("**A million small jobs**")[1].split("**in all**")[1]
     said = re.search(r"\*\*([\d.]+)\*\*", table)
     busy, idle = hourhand_bill(Load(jobs=1e6)), hourhand_bill(Load(jobs=0))

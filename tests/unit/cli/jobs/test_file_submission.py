@@ -10,7 +10,7 @@ import pytest
 
 from hourhand.cli.exits import WRONG_USAGE, CommandError
 from hourhand.cli.jobs.file_submission import MAX_AGE, Record, Run
-from hourhand.testing import START
+from hourhand.memory import START
 
 HERE = "http://127.0.0.1:8787"
 

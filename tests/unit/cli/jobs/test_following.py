@@ -13,7 +13,7 @@ from hourhand.cli.output.times import Times
 from hourhand.client._reading import read
 from hourhand.client._results import Job
 from hourhand.domain.times import rfc3339
-from hourhand.testing import START
+from hourhand.memory import START
 
 
 def job(**fields: Any) -> Job:

@@ -15,15 +15,15 @@ from hourhand.cli.exits import FAILED, CommandError
 from hourhand.cli.jobs.job_file import (
     MAX_LINE_BYTES,
     FailuresFile,
-    Line,
+    FileLine,
     LineProblem,
     job_of,
     read_lines,
 )
 
 
-def line(text: str, number: int = 1) -> Line:
-    return Line(number, text.encode(), len(text))
+def line(text: str, number: int = 1) -> FileLine:
+    return FileLine(number, text.encode(), len(text))
 
 
 def job(text: str, number: int = 1, run: str = "run", **defaults: Any) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def test_each_failure_is_in_the_file_at_once(tmp_path: Path) -> None:
 
 def test_a_line_that_is_not_text_is_kept_as_far_as_it_can_be_read(tmp_path: Path) -> None:
     failures = FailuresFile(tmp_path / "failed", is_continued=False)
-    failures.add(Line(1, b'\xff\xfe{"handler"\n', 12), "why", None)
+    failures.add(FileLine(1, b'\xff\xfe{"handler"\n', 12), "why", None)
     assert kept(failures) == [{"line": 1, "reason": "why", "text": '\ufffd\ufffd{"handler"'}]
     failures.close()
 

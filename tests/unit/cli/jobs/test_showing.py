@@ -6,7 +6,7 @@ import pytest
 
 from hourhand.cli.jobs.showing import _facts
 from hourhand.cli.output.times import Times
-from hourhand.testing import START
+from hourhand.memory import START
 from tests.unit.cli.jobs.test_following import job
 
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from hourhand.cli.output.progress import Meter
-from hourhand.testing import FakeClock
+from hourhand.memory import MemoryClock
 
 
 def console(*, is_terminal: bool) -> tuple[Console, io.StringIO]:
@@ -16,7 +16,7 @@ def console(*, is_terminal: bool) -> tuple[Console, io.StringIO]:
 
 
 def test_a_log_gets_a_line_every_ten_seconds_with_rate_and_time_left() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     written, stream = console(is_terminal=False)
     with Meter(written, clock, "jobs", 1000) as meter:
         for count in range(1, 51):
@@ -29,7 +29,7 @@ def test_a_log_gets_a_line_every_ten_seconds_with_rate_and_time_left() -> None:
 
 
 def test_what_was_done_before_does_not_count_as_speed() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     written, stream = console(is_terminal=False)
     with Meter(written, clock, "jobs", 1000) as meter:
         meter.show(1, 0, 800)
@@ -39,7 +39,7 @@ def test_what_was_done_before_does_not_count_as_speed() -> None:
 
 
 def test_where_nobody_knows_how_much_there_is_no_time_left_is_told() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     written, stream = console(is_terminal=False)
     with Meter(written, clock, "jobs", None) as meter:
         clock.advance(10)
@@ -48,7 +48,7 @@ def test_where_nobody_knows_how_much_there_is_no_time_left_is_told() -> None:
 
 
 def test_a_terminal_is_drawn_no_more_often_than_anybody_can_see() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     written, stream = console(is_terminal=True)
     with Meter(written, clock, "jobs", 10_000) as meter:
         for count in range(1, 10_001):
@@ -60,7 +60,7 @@ def test_a_terminal_is_drawn_no_more_often_than_anybody_can_see() -> None:
 
 
 def test_a_bar_without_a_known_end_is_a_bar() -> None:
-    clock = FakeClock()
+    clock = MemoryClock()
     written, stream = console(is_terminal=True)
     with Meter(written, clock, "jobs", None) as meter:
         clock.advance(1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hourhand.aws.published import version_description
 from hourhand.cli.doctor.asking import Aws
-from hourhand.testing import START, FakeClock
+from hourhand.memory import START, MemoryClock
 from tests.unit.cli.doctor.fakes import STACK_ID, STACK_OUTPUTS, Answer, client_error, fake_aws
 
 FUNCTIONS = ("api", "scheduler", "worker")
@@ -34,7 +34,7 @@ class FakeLambda:
         self.calls: list[tuple[str, str]] = []
         self.status = "UPDATE_COMPLETE"
         self.outputs = dict(STACK_OUTPUTS)
-        self.clock = FakeClock(START + 100 * DAY)
+        self.clock = MemoryClock(START + 100 * DAY)
         self._published = 0
         self._revisions = 0
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from hourhand.cli.main import app
 from hourhand.cli.rollback import moving
-from hourhand.testing import START
+from hourhand.memory import START
 from tests.unit.cli.doctor.fakes import client_error
 from tests.unit.cli.rollback.lambdas import DAY, FUNCTIONS, A, B, C, D, FakeLambda
 

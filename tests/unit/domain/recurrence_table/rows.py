@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.recurrence import DstFold, DstGap, Rule, compile_rule
+from hourhand.domain.schedules.recurrence import DstFold, DstGap, Rule, compile_rule
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from croniter import croniter
 from cronsim import CronSim
 
-from hourhand.domain.recurrence import Rule, compile_rule, zone_named
+from hourhand.domain.schedules.recurrence import Rule, compile_rule, zone_named
 
 BERLIN = "Europe/Berlin"
 HOUR = timedelta(hours=1)

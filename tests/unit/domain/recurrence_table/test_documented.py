@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 
-from hourhand.domain.recurrence import LATEST, BadExpression, Rule, compile_rule
+from hourhand.domain.schedules.recurrence import LATEST, BadExpression, Rule, compile_rule
 
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from hourhand.domain.recurrence import DstFold, DstGap, Rule
+from hourhand.domain.schedules.recurrence import DstFold, DstGap, Rule
 from tests.unit.domain.recurrence_table.rows import Row, Window, by_policies
 
 NEXT_VALID, SKIP, SHIFT = DstGap.NEXT_VALID, DstGap.SKIP, DstGap.SHIFT

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hourhand.domain.recurrence import Rule, compile_rule
+from hourhand.domain.schedules.recurrence import Rule, compile_rule
 from hourhand.local.demo.plan import FULL, QUICK, SCHEDULES, Course, make_plan, scheduled_times
 
 START = datetime(2026, 1, 5, 9, 0, 7, 500_000, tzinfo=UTC)

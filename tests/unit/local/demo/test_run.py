@@ -12,12 +12,12 @@ import pytest
 
 from hourhand.client import ServerFailed
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.ticks.leases import LEADER
 from hourhand.local.cloud import LocalCloud
 from hourhand.local.demo.plan import QUICK
 from hourhand.local.demo.run import Demo, kill_leader, read_dead_letters
-from hourhand.local.news import ChildDied, Logged, Ticked
-from hourhand.ports import Lease
-from hourhand.services.leadership import LEADER
+from hourhand.local.events import ChildDied, Logged, Ticked
+from hourhand.ports.control_store import Lease
 
 NOW = datetime.now(UTC)
 

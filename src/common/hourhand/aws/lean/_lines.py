@@ -67,7 +67,7 @@ class Endpoint:
         )
 
 
-class Line:
+class Connection:
     """One connection to an endpoint: a request goes out, its answer comes in, then the next.
 
     Made with the first request. What goes wrong ends it, and is raised as botocore's

@@ -17,7 +17,7 @@ from functools import partial
 
 from botocore.exceptions import BotoCoreError, ConnectTimeoutError, EndpointConnectionError
 
-from hourhand.aws.lean._lines import Answer, Endpoint, Line
+from hourhand.aws.lean._lines import Answer, Connection, Endpoint
 
 MOST_LINES = 16
 """As many as a boto3 client of ours has connections."""
@@ -36,7 +36,7 @@ class Lines:
         """Connect to nothing yet."""
         self._endpoint = endpoint
         # Both its ends are safe for threads.
-        self._free: deque[Line] = deque()
+        self._free: deque[Connection] = deque()
 
     @property
     def read_timeout(self) -> float:
@@ -57,18 +57,18 @@ class Lines:
             flight.finish()
         return [each for each in told if each is not None]
 
-    def take(self) -> Line:
+    def take(self) -> Connection:
         """Take a line that is open and free, or else a new one."""
-        return self.take_open() or Line(self._endpoint)
+        return self.take_open() or Connection(self._endpoint)
 
-    def take_open(self) -> Line | None:
+    def take_open(self) -> Connection | None:
         """Take a line that is open and free, if there is one."""
         try:
             return self._free.pop()
         except IndexError:
             return None
 
-    def give_back(self, line: Line) -> None:
+    def give_back(self, line: Connection) -> None:
         """Keep a line for the next request; hang up one on which an answer may still arrive."""
         if line.is_free:
             self._free.append(line)
@@ -212,7 +212,7 @@ class _Side:
         self._time = clock
         self._waiting: deque[_Wanted] = deque()
         # In the order in which they were sent, which is that of their deadlines.
-        self._sent: dict[Line, tuple[_Wanted, float]] = {}
+        self._sent: dict[Connection, tuple[_Wanted, float]] = {}
         self._silent: list[BotoCoreError] = []
         self._is_unreached = False
 
@@ -250,7 +250,7 @@ class _Side:
         if not self._sent and self._silent:
             self._end_rest(self._silent[-1])
 
-    def take(self, line: Line) -> None:
+    def take(self, line: Connection) -> None:
         """Take what is there of an answer; tell it once it is whole."""
         number = line.fileno()
         told: Told | None
@@ -279,7 +279,7 @@ class _Side:
             self._lines.give_back(line)
         self._sent.clear()
 
-    def _line(self) -> Line | None:
+    def _line(self) -> Connection | None:
         """Return a line for the next request; none while all are busy, or none can be made."""
         if len(self._sent) >= MOST_LINES:
             return None
@@ -300,7 +300,7 @@ class _Side:
         for wanted in rest:
             self._tell(wanted, error)
 
-    def _note(self, wanted: _Wanted, line: Line, told: Told) -> None:
+    def _note(self, wanted: _Wanted, line: Connection, told: Told) -> None:
         self._lines.give_back(line)
         if isinstance(told, Answer):
             self._silent.clear()

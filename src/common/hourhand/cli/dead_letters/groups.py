@@ -23,7 +23,7 @@ from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.showing import show
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.times import rfc3339
 
 if TYPE_CHECKING:

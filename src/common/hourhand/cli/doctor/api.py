@@ -65,8 +65,8 @@ def refused(check: str, path: str, answer: ApiAnswer) -> Finding:
         return failed(
             check,
             f"GET {path} was refused (403): your identity lacks execute-api:Invoke",
-            f"Allow it execute-api:Invoke on the API's GET {path}; docs/deploy.md has policies for "
-            "submitters, operators and readers.",
+            f"Allow it execute-api:Invoke on the API's GET {path}; docs/reference/iam.md has "
+            "policies for submitters, operators and readers.",
         )
     if answer.status == HTTPStatus.UNAUTHORIZED:
         return skipped(

@@ -22,8 +22,8 @@ from hourhand.aws.failures import Call, error_code, translated
 from hourhand.cli.doctor.findings import NotSeen, Status
 from hourhand.client import NotConfigured, Signature
 from hourhand.domain.errors import HourhandError
-from hourhand.domain.skew import TimeSample
-from hourhand.ports import Clock
+from hourhand.domain.ticks.clock_skew import TimeSample
+from hourhand.ports.clock import Clock
 
 TRIES = 2
 API_READ_SECONDS = 10

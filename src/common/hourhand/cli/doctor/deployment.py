@@ -20,7 +20,7 @@ from hourhand.aws.table_schema import (
 )
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.findings import Finding, NotSeen, Status, failed, ok, warning
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 
 CHECK = "stack"
 
@@ -121,7 +121,7 @@ def no_stack(stack: str, region: str | None) -> Finding:
     return failed(
         CHECK,
         f"there is no stack {stack} in {region}",
-        "Name it by --stack and its Region by --region, or deploy it: see docs/deploy.md.",
+        "Name it by --stack and its Region by --region, or deploy it: see docs/how-to/deploy.md.",
     )
 
 

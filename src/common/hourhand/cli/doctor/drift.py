@@ -55,7 +55,7 @@ _REDEPLOY = (
     "redeploy with CONTEXT=--revert-drift. An ordinary deployment does not compare the template "
     "with what exists."
 )
-_RESTORE = f"Create it by hand under the same name (docs/runbook.md), or {_REDEPLOY}"
+_RESTORE = f"Create it by hand under the same name (docs/how-to/runbook.md), or {_REDEPLOY}"
 _REVERT = f"Set it to the expected value by hand, or {_REDEPLOY}"
 
 Progress = Callable[[str], None]

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.findings import Finding, Look, failed, ok, skipped, warning
-from hourhand.domain.skew import Skew, estimate_skew
+from hourhand.domain.ticks.clock_skew import Skew, estimate_skew
 
 CLOCK = "this machine's clock"
 

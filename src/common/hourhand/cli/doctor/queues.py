@@ -12,7 +12,7 @@ from hourhand.aws.table_schema import BACKSTOP, PRIORITY_QUEUES, QUEUES, TICK_FA
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import Deployment
 from hourhand.cli.doctor.findings import Finding, Look, failed, ok, warning
-from hourhand.domain.model import Priority
+from hourhand.domain.jobs.job import Priority
 
 OLD_BACKLOG = timedelta(minutes=15)
 """Longer than the look-ahead and a re-dispatch together: older messages find no worker."""

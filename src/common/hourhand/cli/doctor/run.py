@@ -34,7 +34,7 @@ from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
 from hourhand.cli.doctor.queues import queue_looks
 from hourhand.cli.doctor.ticking import ticking_looks
 from hourhand.cli.doctor.versions import version_looks
-from hourhand.ports import CorrectableClock
+from hourhand.ports.clock import CorrectableClock
 
 EXIT_CODES = {Verdict.WELL: 0, Verdict.FAILED: 1, Verdict.UNKNOWN: 3}
 """2 is wrong usage, as everywhere."""

@@ -15,9 +15,9 @@ from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import Deployment
 from hourhand.cli.doctor.findings import Finding, Look, failed, ok, warning
 from hourhand.cli.doctor.queues import STANDSTILL
-from hourhand.domain.timings import Timings
-from hourhand.domain.watermark import MAX_OPEN_BUCKETS, Watermark, watermark_lag
-from hourhand.ports import TickRecord
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.ticks.watermark import MAX_OPEN_BUCKETS, Watermark, watermark_lag
+from hourhand.ports.control_store import TickRecord
 
 TICK = "last tick"
 SKEW = "scheduler's clock"

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from hourhand.cli.estimate import counted
 from hourhand.cli.estimate.load import Load
 from hourhand.cli.estimate.prices import Usage, dollars
-from hourhand.services.contents import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES, ITEM_BYTES
+from hourhand.services.jobs.payload_store import (
+    INLINE_PAYLOAD_BYTES,
+    INLINE_RESULT_BYTES,
+    ITEM_BYTES,
+)
 from hourhand.settings import MonitoringLevel
 
 GB, KB = 1e9, 1024

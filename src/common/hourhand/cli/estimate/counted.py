@@ -72,14 +72,14 @@ METRICS_OF_JOBS = (
 )
 """Written while jobs run well, and paid for the hours in which they are written."""
 
-# --- assumed: nothing below was measured on AWS; docs/deploy.md has the same ---------------------
+# --- assumed: nothing below was measured on AWS; docs/how-to/deploy.md has the same --------------
 
 WORKER_SECONDS = 0.025  # of Hourhand's code in the worker, around the handler
 API_SECONDS, API_SECONDS_MORE = 0.02, 0.006  # of the API for a call, and for each further job
 POLLS_OF_A_POLLER = 3 * TICKS  # one long poll of 20 s after another
 CALL_SECONDS = 0.005  # of a call to AWS in a tick, one after another
 DISPATCH_SECONDS = 1 / 4650  # of the scheduler for each job that it sends: the designed pace
-VISIT_SECONDS = 0.019  # of the scheduler for each occurrence (docs/scaling.md)
+VISIT_SECONDS = 0.019  # of the scheduler for each occurrence (docs/explanation/scaling.md)
 FUNCTION_GB = 1.0  # memory of scheduler and API, by default
 WORKER_LOG_BYTES, CALL_LOG_BYTES = 1_400, 1_000  # by each attempt; by each call with its access log
 KEPT_BYTES = 1_300  # of a finished small job with its entries in the indexes

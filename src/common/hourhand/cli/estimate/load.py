@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hourhand.cli.estimate.counted import ENVELOPE_BYTES, HEARTBEAT_SECONDS
 from hourhand.cli.exits import WRONG_USAGE, CommandError
-from hourhand.domain.model import MAX_CONTENT_BYTES
+from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
 from hourhand.settings import MonitoringLevel
 
 LEAST_MB, MOST_MB = 128, 10_240  # of memory, in Lambda

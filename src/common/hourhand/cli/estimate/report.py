@@ -23,7 +23,7 @@ NOTES = (
     f"List prices of {prices.REGION} in dollars, read on {prices.READ_ON}.",
     *prices.LEFT_OUT,
     "Units and requests are counted on an emulator. Run times of Hourhand's functions and sizes of "
-    "logs are assumptions (docs/deploy.md). They have not been compared with a bill of AWS.",
+    "logs are assumptions (docs/how-to/deploy.md). They have not been compared with a bill of AWS.",
     "Tax, data transfer and reads of jobs through the API are left out. Hourhand's bill includes "
     "an HTTP API, metrics, alarms and a dashboard; the alternatives have none.",
 )

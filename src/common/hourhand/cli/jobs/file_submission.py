@@ -34,7 +34,7 @@ from hourhand.cli.exits import (
     one_line,
 )
 from hourhand.cli.jobs.flags import FileFlags
-from hourhand.cli.jobs.job_file import FailuresFile, Line, LineProblem, job_of, read_lines
+from hourhand.cli.jobs.job_file import FailuresFile, FileLine, LineProblem, job_of, read_lines
 from hourhand.cli.output.progress import Meter
 from hourhand.cli.output.times import duration
 from hourhand.cli.session import Session
@@ -169,7 +169,7 @@ class _Sending:
     open: int = 0
     may_have_happened: bool = False
     last_read: int = 0
-    _in_flight: deque[tuple[Line, LineProblem | None]] = field(default_factory=deque)
+    _in_flight: deque[tuple[FileLine, LineProblem | None]] = field(default_factory=deque)
     _recorded_at: float = 0.0
 
     def __post_init__(self) -> None:
@@ -190,7 +190,7 @@ class _Sending:
         if self.record is not None:
             self.record.write(self.run)
 
-    def _jobs(self, lines: Iterable[Line]) -> Iterator[dict[str, Any]]:
+    def _jobs(self, lines: Iterable[FileLine]) -> Iterator[dict[str, Any]]:
         """Yield the jobs to send; the client reads a bounded number of them ahead."""
         for line in lines:
             self.last_read = line.number
@@ -204,7 +204,7 @@ class _Sending:
             self._in_flight.append((line, problem))
             yield job
 
-    def _job(self, line: Line) -> dict[str, Any]:
+    def _job(self, line: FileLine) -> dict[str, Any]:
         return job_of(line, self.run.name, self.defaults)
 
     def _settle_each(self, stream: Iterable[Submitted]) -> None:
@@ -230,13 +230,13 @@ class _Sending:
                 self.run.accepted, self.run.refused = self.accepted, self.refused
             self._show_progress(line)
 
-    def _refuse(self, line: Line, error: Exception) -> None:
+    def _refuse(self, line: FileLine, error: Exception) -> None:
         self._keep(line, error)
         if self.refused < SHOWN_FAILURES:
             self.session.remark(f"line {line.number}: {one_line(error)}", "red")
         self.refused += 1
 
-    def _leave_open(self, line: Line, error: Exception) -> None:
+    def _leave_open(self, line: FileLine, error: Exception) -> None:
         self.may_have_happened |= getattr(error, "may_have_happened", False)
         if self.code == DONE:
             self.session.remark(f"line {line.number}: {one_line(error)}", "red")
@@ -244,11 +244,11 @@ class _Sending:
         if self.record is None:
             self._keep(line, error)
 
-    def _keep(self, line: Line, error: Exception) -> None:
+    def _keep(self, line: FileLine, error: Exception) -> None:
         job = None if isinstance(error, LineProblem) else self._job(line)
         self.failures.add(line, one_line(error), job)
 
-    def _show_progress(self, line: Line) -> None:
+    def _show_progress(self, line: FileLine) -> None:
         self.meter.show(self.accepted + self.refused, self.refused, line.end)
         if self.record is not None and self.meter.seconds - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = self.meter.seconds

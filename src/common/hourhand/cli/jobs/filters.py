@@ -11,7 +11,7 @@ import typer
 from hourhand.cli.completing import handler_names, schedule_ids
 from hourhand.cli.output.times import duration
 from hourhand.cli.reading import read_tag, read_time_ago
-from hourhand.domain.model import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 
 PANEL = "Filters"
 

@@ -33,7 +33,7 @@ class LineProblem(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileLine:
     """A line of the file: its number from 1, its text, and its end as a position in the file."""
 
     number: int
@@ -41,7 +41,7 @@ class Line:
     end: int
 
 
-def read_lines(source: BinaryIO) -> Iterator[Line]:
+def read_lines(source: BinaryIO) -> Iterator[FileLine]:
     """Yield the lines that are not blank. A line that is too long is cut, so it is not JSON."""
     number = position = 0
     while text := source.readline(MAX_LINE_BYTES):
@@ -54,10 +54,10 @@ def read_lines(source: BinaryIO) -> Iterator[Line]:
         if number == 1:
             text = text.removeprefix(_BYTE_ORDER_MARK)
         if text.strip():
-            yield Line(number, text, position)
+            yield FileLine(number, text, position)
 
 
-def job_of(line: Line, run: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def job_of(line: FileLine, run: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the job of a line, with ``defaults`` for the fields that it lacks.
 
     A line of a file of rejected lines has the job in ``job``. Raises `LineProblem`.
@@ -95,7 +95,7 @@ class FailuresFile:
         self._mode = "a" if is_continued else "w"
         self._file: IO[str] | None = None
 
-    def add(self, line: Line, reason: str, job: Mapping[str, Any] | None) -> None:
+    def add(self, line: FileLine, reason: str, job: Mapping[str, Any] | None) -> None:
         """Write a line, with its text if it has no job. Raises `CommandError`."""
         text = line.text.decode("utf-8", "replace").rstrip("\r\n")
         content = {"text": text} if job is None else {"job": job}

@@ -12,7 +12,7 @@ from rich.text import Text
 from hourhand.cli.output.times import duration
 
 if TYPE_CHECKING:
-    from hourhand.ports import Clock
+    from hourhand.ports.clock import Clock
 
 REDRAW_SECONDS = 0.2
 PLAIN_SECONDS = 10.0

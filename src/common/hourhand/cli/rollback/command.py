@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hourhand.cli.doctor.asking import Aws
     from hourhand.cli.doctor.deployment import Deployment
     from hourhand.cli.rollback.moving import Moved, Pruned
-    from hourhand.cli.rollback.plan import Move
+    from hourhand.cli.rollback.plan import Transition
     from hourhand.cli.versions import Installed, Published
 
 ACTING_SECONDS = 120
@@ -106,8 +106,8 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     of the same command changes nothing.
 
     Tables, queues, roles and the other settings of the stack do not change. Older code does not
-    touch what newer code wrote (see docs/upgrading.md). To move forward again, use --to with the
-    newest deployment, or deploy a change of a function.
+    touch what newer code wrote (see docs/how-to/upgrading.md). To move forward again, use --to with
+    the newest deployment, or deploy a change of a function.
     """
     if show + prune + (to is not None) > 1:
         raise typer.BadParameter("give only one of --to, --list and --prune")
@@ -213,7 +213,7 @@ def _go(
 
 
 def _intent(
-    session: Session, stack: str, target: Published, moves: Sequence[Move]
+    session: Session, stack: str, target: Published, moves: Sequence[Transition]
 ) -> Iterator[str]:
     yield (
         f"{stack} moves to deployment {target.deployment} (Hourhand {target.release}, published "
@@ -301,5 +301,5 @@ def _as_json(published: Published) -> dict[str, Any]:
     return {"deployment": published.deployment, "release": published.release}
 
 
-def _move_as_json(move: Move) -> Mapping[str, Any]:
+def _move_as_json(move: Transition) -> Mapping[str, Any]:
     return {"function": move.function, "from": move.old, "to": move.new}

@@ -9,7 +9,7 @@ from hourhand.aws.published import ALIAS, rollback_description
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.deployment import Deployment
 from hourhand.cli.doctor.findings import NotSeen, Status
-from hourhand.cli.rollback.plan import Move
+from hourhand.cli.rollback.plan import Transition
 from hourhand.cli.versions import Published, read_alias
 
 MAX_PRUNED = 300
@@ -20,8 +20,8 @@ MAX_PRUNED = 300
 class Moved:
     """What was done: the moves that hold now, and why the first of the others failed."""
 
-    done: Sequence[Move]
-    left: Sequence[Move] = ()
+    done: Sequence[Transition]
+    left: Sequence[Transition] = ()
     reason: str = ""
 
 
@@ -34,7 +34,9 @@ class Pruned:
     more: int = 0
 
 
-def move_all(aws: Aws, deployment: Deployment, target: Published, moves: Sequence[Move]) -> Moved:
+def move_all(
+    aws: Aws, deployment: Deployment, target: Published, moves: Sequence[Transition]
+) -> Moved:
     """Move one alias after the other; stop at the first that cannot be moved."""
     for place, move in enumerate(moves):
         try:
@@ -45,7 +47,7 @@ def move_all(aws: Aws, deployment: Deployment, target: Published, moves: Sequenc
     return Moved(done=moves)
 
 
-def _move(aws: Aws, deployment: Deployment, target: Published, move: Move) -> None:
+def _move(aws: Aws, deployment: Deployment, target: Published, move: Transition) -> None:
     function = deployment.function(move.function)
     at = aws.clock.now().isoformat(timespec="seconds")
     try:

@@ -18,7 +18,7 @@ on the version that it left, with a margin for a clock that is off."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Move:
+class Transition:
     """One alias to move: ``revision`` is what it was when it was looked at."""
 
     function: str
@@ -62,10 +62,10 @@ def target_of(installed: Installed, wanted: str | None) -> Published:
     return published[1]
 
 
-def moves_to(target: Published, installed: Installed) -> list[Move]:
+def moves_to(target: Published, installed: Installed) -> list[Transition]:
     """Return the aliases that are not there yet, in the order in which they move."""
     return [
-        Move(
+        Transition(
             function=name,
             old=installed.aliases[name].number,
             new=target.numbers[name],

@@ -25,8 +25,8 @@ from hourhand.cli.reading import read_time
 from hourhand.cli.schedules.definition import Definition, read_object
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
-from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.schedules import BackfillOrder, Reprocess
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.schedules.schedule import BackfillOrder, Reprocess
 
 NOT_CONFIRMED = {FAILED: "you did not confirm"}
 

@@ -14,9 +14,9 @@ from hourhand.cli.completing import handler_names
 from hourhand.cli.jobs.flags import PAYLOAD_HELP, WHAT, WHEN, Policies, given
 from hourhand.cli.options import SEVERAL, listed
 from hourhand.cli.reading import Seconds, read_duration, read_json, read_time, read_whole_duration
-from hourhand.domain.overlap import OverlapPolicy
-from hourhand.domain.recurrence import DstFold, DstGap
-from hourhand.domain.schedules import MisfirePolicy
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.schedules.recurrence import DstFold, DstGap
+from hourhand.domain.schedules.schedule import MisfirePolicy
 
 LATE = "Missed and overlapping runs"
 

@@ -21,7 +21,7 @@ from hourhand.client._reading import read
 from hourhand.client._results import Event, Job, JobSummary
 from hourhand.client._steps import Operation, Request, Session, Stream, pause
 from hourhand.client._submissions import Submission, encoded_fields
-from hourhand.domain.model import NOT_STARTED
+from hourhand.domain.jobs.job import NOT_STARTED
 from hourhand.handlers import SubmitOptions
 
 FIRST_LOOK_SECONDS = 0.1
@@ -167,7 +167,7 @@ def wait(
         else:
             rest = min(rest * LOOK_GROWTH, longest_rest)
             # A little earlier than asked for, so that those who wait together do not ask together.
-            wanted = rest * (1.0 - session.chance() / 4)
+            wanted = rest * (1.0 - session.randomness() / 4)
         left = wanted if ends_at is None else ends_at - time.monotonic()
         if left <= 0:
             raise WaitTimedOut(f"Job {job_id} is {job.status} after {timeout_seconds} s.", job)

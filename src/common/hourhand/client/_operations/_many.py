@@ -40,7 +40,7 @@ SubmitProgressed = Callable[[SubmitProgress], object]
 
 
 @dataclass(slots=True)
-class Line:
+class Submissions:
     """Submissions on their way, in order.
 
     ``untold`` holds all that was read and not emitted, so nothing is forgotten whenever the work
@@ -145,7 +145,7 @@ class Line:
             yield Emit(outcome)
 
 
-def submit_each(session: Session, submissions: Iterable[Any], *, parallel: int = 4) -> Line:
+def submit_each(session: Session, submissions: Iterable[Any], *, parallel: int = 4) -> Submissions:
     """Submit any number of jobs and iterate over what became of each, in the order given.
 
     ``submissions``: `Submission` objects, or mappings of a job's fields. They are read as they
@@ -193,12 +193,12 @@ def submitted_before(error: BaseException) -> list[Submitted]:
     return found
 
 
-def _line(session: Session, submissions: Iterable[Any], parallel: int) -> Line:
+def _line(session: Session, submissions: Iterable[Any], parallel: int) -> Submissions:
     whole_number("parallel", parallel, MAX_PARALLEL)
     if isinstance(submissions, (str, bytes)) or not isinstance(submissions, Iterable):
         kind = type(submissions).__name__
         raise invalid("submissions", f"must be an iterable of submissions, not {kind}")
-    return Line(session, iter(submissions), parallel)
+    return Submissions(session, iter(submissions), parallel)
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from datetime import date, datetime, timedelta
 from typing import Any, TypedDict
 
 from hourhand.client._json import encoded, instant_text, invalid
-from hourhand.domain.model import RetryPolicy
+from hourhand.domain.jobs.job import RetryPolicy
 
 
 class ScheduleFields(TypedDict, total=False):
-    """What a schedule may state: see `docs/schedules.md`. Times are aware datetimes."""
+    """What a schedule may state: see `docs/explanation/schedules.md`. Times are aware datetimes."""
 
     expression: str | list[str]
     timezone: str

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hourhand.domain.model import JobStatus, Outcome, Priority
-from hourhand.domain.timings import Timings
+from hourhand.domain.jobs.job import JobStatus, Outcome, Priority
+from hourhand.domain.ticks.timings import Timings
 
 _PRIORITIES = (Priority.MEDIUM, Priority.LOW, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 

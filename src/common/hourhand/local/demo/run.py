@@ -14,14 +14,14 @@ from pathlib import Path
 
 from hourhand.client import Client, ClientError, NotFound
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.ticks.leases import LEADER
 from hourhand.domain.times import rfc3339
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.demo.plan import SCHEDULES, Course, PlannedJob, make_plan, scheduled_times
 from hourhand.local.demo.verdict import Evidence, Verdict, judge, read_runs
 from hourhand.local.entry_points import examples_path
-from hourhand.local.news import ChildDied, Logged, News, Ticked
-from hourhand.ports import ControlStore
-from hourhand.services.leadership import LEADER
+from hourhand.local.events import ChildDied, Logged, News, Ticked
+from hourhand.ports.control_store import ControlStore
 
 KILL_AT, SCHEDULES_END_AT = 0.4, 0.9
 """When the hunt for the leader begins and the schedules end, as shares of the course."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hourhand.client import JobSummary
 from hourhand.domain.times import rfc3339
 from hourhand.local.demo.plan import PlannedJob
-from hourhand.services.queries import percentile
+from hourhand.services.jobs.queries import percentile
 
 
 class Run(NamedTuple):

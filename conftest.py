@@ -1,0 +1,69 @@
+"""Safety for every test: no real AWS account can be reached, whatever the machine is set up for.
+
+The second lock is pytest-socket (see pyproject.toml), which lets tests talk to loopback only. It
+does not bind the subprocesses that a test starts; this environment, which they inherit, does.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.examples import PROFILE
+
+_FAKE_AWS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_SESSION_TOKEN": "testing",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_REGION": "eu-central-1",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+def _forget_real_accounts() -> None:
+    # Profiles, roles, container credentials and endpoints go too; a list of them would age.
+    for name in [n for n in os.environ if n.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.pop("HOURHAND_ENDPOINT", None)
+    os.environ.update(_FAKE_AWS)
+
+
+# At import, not in a fixture: a test module that makes a client while it is collected is safe too.
+_forget_real_accounts()
+settings.load_profile(PROFILE)
+
+TIERS = {
+    "tests/browser": "browser",
+    "tests/infra": "node",
+    "proof": "exhaustive",
+    "tests/crash/test_every_point.py": "exhaustive",
+    "tests/crash/test_interleavings.py": "exhaustive",
+    "tests/crash/test_occurrences.py": "exhaustive",
+    "tests/e2e/test_acceptance.py": "real_time",
+    "tests/e2e/test_demo.py": "real_time",
+    "tests/e2e/test_local_cloud.py": "real_time",
+    "tests/functions/test_cli_terminal.py": "real_time",
+    "tests/functions/test_cold_start.py": "real_time",
+    "tests/functions/test_generated_client.py": "real_time",
+    "tests/unit/cli/test_entry.py": "real_time",
+    "tests/unit/local/test_child_lines.py": "real_time",
+    "tests/unit/local/test_child_process.py": "real_time",
+    "tests/unit/local/test_memory_cloud.py": "real_time",
+    "tests/unit/worker_runtime/test_exit.py": "real_time",
+}
+"""What is no part of ``make test``: folders and files, by the mark that leaves them out."""
+
+_ROOT = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes long. A test alone among quick ones carries its mark itself."""
+    for item in items:
+        path = item.path.relative_to(_ROOT)
+        for place in (path, *path.parents):
+            if (mark := TIERS.get(place.as_posix())) is not None:
+                item.add_marker(mark)

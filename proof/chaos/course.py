@@ -1,0 +1,275 @@
+"""One run of the chaos: start the cloud, submit, strike, wait until all is quiet, gather."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from hourhand.client import Client
+from hourhand.local.cloud import MOTO, CloudOptions
+from hourhand.ports.job_store import JobStore
+from proof.chaos.cloud import ChaosCloud, Ear
+from proof.chaos.evidence import Cancel, Demand, Ending, Evidence, Kind, Promise
+from proof.chaos.gather import (
+    IDS_A_READ,
+    ChaosFailed,
+    cancelled_as,
+    dead_letters,
+    ending_of,
+    read_jobs,
+)
+from proof.chaos.handlers import LEDGER_VARIABLE
+from proof.chaos.ledger import Run, read_runs
+from proof.chaos.plan import PlannedFault, PlannedJob, Size, steps_of
+from proof.chaos.plants import PLANT_VARIABLE
+from proof.chaos.recurring import Schedules
+from proof.chaos.saboteur import Saboteur
+from tests.acceptance.http_api import HttpApi, local_api
+
+ROOT = Path(__file__).resolve().parents[2]
+HANDLERS = "proof.chaos.handlers"
+LOOK_SECONDS = 1.0
+TOLD_SECONDS = 30.0
+DRAIN_SECONDS = 420.0
+"""The lease that a clock 5 minutes ahead gave is over by then, and what follows it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What to run. ``folder``: where ledger and logs go; ``say`` is told now and then.
+
+    ``demand``: what of it must come about. ``plant``: the name of a fault in the product itself, of
+    `proof.chaos.plants`.
+    """
+
+    size: Size
+    jobs: Sequence[PlannedJob]
+    faults: Sequence[PlannedFault]
+    folder: Path
+    seed: int
+    demand: Demand = field(default_factory=Demand)
+    backend: str = MOTO
+    batch_size: int = 4
+    plant: str | None = None
+    say: Callable[[str], None] = print
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run came to. ``seconds``: of it in all; ``drained_in``: from the last submission."""
+
+    evidence: Evidence
+    ear: Ear
+    seconds: float
+    drained_in: float
+    dead_letters_sent: int
+    occurrences: int
+
+
+def run(course: Course) -> Outcome:
+    """Make a run; the cloud is gone when it returns, and the ledger and the log are left."""
+    with ExitStack() as stack:
+        course.folder.mkdir(parents=True, exist_ok=True)
+        ledger = course.folder / "ledger.jsonl"
+        ledger.touch()
+        ear = Ear(stack.enter_context((course.folder / "cloud.log").open("w")))
+        cloud = ChaosCloud(_options(course, ledger), ear, course.folder / "board")
+        cloud.start()
+        stack.callback(cloud.stop)
+        return _Run(course, cloud, ledger, stack).take()
+
+
+def _options(course: Course, ledger: Path) -> CloudOptions:
+    return CloudOptions(
+        handlers=HANDLERS,
+        port=0,
+        backend=course.backend,
+        tick_seconds=course.size.timings.tick.total_seconds(),
+        workers=course.size.workers,
+        schedulers=course.size.schedulers,
+        batch_size=course.batch_size,
+        timings=course.size.timings,
+        path=str(ROOT),
+        environment={LEDGER_VARIABLE: str(ledger), PLANT_VARIABLE: course.plant or ""},
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    course: Course
+    cloud: ChaosCloud
+    ledger: Path
+    stack: ExitStack
+    promises: dict[str, Promise] = field(default_factory=dict)
+    ids: dict[int, str] = field(default_factory=dict)
+    settled: dict[str, Ending] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    _looked_at: float = 0.0
+    _told_at: float = 0.0
+
+    def take(self) -> Outcome:
+        """Run it."""
+        from hourhand.aws.clients import dynamodb_client  # noqa: PLC0415 - by the cloud's settings
+        from hourhand.aws.control_store import DynamoControlStore  # noqa: PLC0415
+        from hourhand.aws.job_store import DynamoJobStore  # noqa: PLC0415
+
+        settings = self.cloud.settings
+        store = DynamoJobStore(dynamodb_client(), settings.jobs_table)
+        control = DynamoControlStore(dynamodb_client(), settings.control_table)
+        client = self.stack.enter_context(
+            # A request that fails must be seen, not retried.
+            Client(self.cloud.url, auth="none", max_attempts=1)
+        )
+        saboteur = Saboteur(self.cloud, control, self.course.faults, self.course.seed)
+        start = datetime.now(UTC)
+        schedules = Schedules(start, self.course.size.seconds)
+        schedules.put(client)
+        # First of all, whatever ends the run: who is stopped cannot be ended in good order.
+        self.stack.callback(saboteur.stop)
+        saboteur.start()
+        self._take_steps(local_api(self.cloud.url), store, saboteur, start.timestamp())
+        saboteur.finish()
+        submitted_at = time.time()
+        endings = self._drain(client, store, schedules)
+        drained_at = time.time()
+        self.problems += schedules.problems()
+        letters = dead_letters(self.cloud)
+        return Outcome(
+            evidence=self._evidence(endings, letters, saboteur),
+            ear=self.cloud.ear,
+            seconds=drained_at - start.timestamp(),
+            drained_in=drained_at - submitted_at,
+            dead_letters_sent=letters.total(),
+            occurrences=sum(p.kind is Kind.OCCURRENCE for p in self.promises.values()),
+        )
+
+    # --- submitting ---
+
+    def _take_steps(self, api: HttpApi, store: JobStore, saboteur: Saboteur, start: float) -> None:
+        for at_seconds, what, jobs in steps_of(self.course.jobs):
+            while (left := start + at_seconds - time.time()) > 0:
+                self._look(store, saboteur)
+                time.sleep(min(left, LOOK_SECONDS))
+            self._look(store, saboteur)
+            if what == "cancel":
+                self._cancel(jobs[0], api)
+            elif len(jobs) > 1:
+                self._submit_batch(jobs, api)
+            else:
+                self._submit(jobs[0], api, is_again=what == "again")
+
+    def _submit(self, planned: PlannedJob, api: HttpApi, *, is_again: bool) -> None:
+        answer = api.post("/v1/jobs", planned.body)
+        expected = HTTPStatus.OK if is_again else HTTPStatus.CREATED
+        if answer.status != expected:
+            raise ChaosFailed(f"job {planned.number}: {answer.status} {answer.body}")
+        if is_again:
+            if answer.body["id"] != self.ids[planned.number]:
+                self.problems.append(f"the key of job {planned.number} gave {answer.body['id']}")
+            return
+        self._accept(planned, answer.body)
+
+    def _submit_batch(self, jobs: Sequence[PlannedJob], api: HttpApi) -> None:
+        answer = api.post("/v1/jobs/batch", {"jobs": [one.body for one in jobs]})
+        for planned, result in zip(jobs, answer.body.get("results", ()), strict=True):
+            if "job" not in result:
+                raise ChaosFailed(f"job {planned.number} in a batch: {result}")
+            self._accept(planned, result["job"])
+
+    def _accept(self, planned: PlannedJob, job: Mapping[str, Any]) -> None:
+        self.ids[planned.number] = job["id"]
+        self.promises[job["id"]] = Promise(
+            job_id=job["id"],
+            kind=planned.kind,
+            run_at=datetime.fromisoformat(job["run_at"]).timestamp(),
+        )
+
+    def _cancel(self, planned: PlannedJob, api: HttpApi) -> None:
+        job_id = self.ids[planned.number]
+        answer = api.post(f"/v1/jobs/{job_id}/cancel", {})
+        status = cancelled_as(answer)
+        promise = self.promises[job_id]
+        self.promises[job_id] = Promise(
+            job_id=job_id,
+            kind=promise.kind,
+            run_at=promise.run_at,
+            cancel=Cancel(answered_at=time.time(), status=status),
+        )
+
+    # --- looking ---
+
+    def _look(self, store: JobStore, saboteur: Saboteur | None) -> None:
+        """See how those are that succeeded since the last look, and tell how far we are.
+
+        Raises `SabotageFailed` once a fault could not be done.
+        """
+        if saboteur is not None:
+            saboteur.check()
+        now = time.time()
+        if now - self._looked_at < LOOK_SECONDS:
+            return
+        self._looked_at = now
+        new = [i for i in self.cloud.ear.succeeded() if i not in self.settled]
+        for job_id, job in read_jobs(store, new[:IDS_A_READ]):
+            if job.status.is_final:
+                self.settled[job_id] = ending_of(job)
+        if saboteur is not None and now - self._told_at >= TOLD_SECONDS:
+            self._told_at = now
+            self.course.say(
+                f"{len(self.promises):,} jobs submitted, {len(self.settled):,} seen to succeed,"
+                f" {saboteur.kills} processes killed"
+            )
+
+    def _drain(self, client: Client, store: JobStore, schedules: Schedules) -> dict[str, Ending]:
+        """Wait until every job is final and nothing is owed for it, or long enough."""
+        give_up_at = time.time() + DRAIN_SECONDS
+        endings: dict[str, Ending] = {}
+        while True:
+            for job_id, at in schedules.read(client).items():
+                promise = Promise(job_id=job_id, kind=Kind.OCCURRENCE, run_at=at.timestamp())
+                self.promises.setdefault(job_id, promise)
+            unread = [job_id for job_id in self.promises if job_id not in endings]
+            for job_id, job in read_jobs(store, unread):
+                if job.status.is_final:
+                    self.settled.setdefault(job_id, ending_of(job))
+                if job.status.is_final and job.due_at is None:
+                    endings[job_id] = ending_of(job)
+            is_over = len(endings) == len(self.promises) and self._is_quiet()
+            if is_over or time.time() > give_up_at:
+                break
+            time.sleep(LOOK_SECONDS)
+        # Once more, all of them: what was final must have stayed as it was.
+        return {job_id: ending_of(job) for job_id, job in read_jobs(store, list(self.promises))}
+
+    def _is_quiet(self) -> bool:
+        """Whether no handler runs any more."""
+        return all(run.ended_at is not None for run in self._runs())
+
+    def _runs(self) -> list[Run]:
+        return read_runs(self.ledger.read_text().splitlines(), self.cloud.ear.deaths)
+
+    def _evidence(
+        self, endings: Mapping[str, Ending], letters: Counter[str], saboteur: Saboteur
+    ) -> Evidence:
+        return Evidence(
+            timings=self.course.size.timings,
+            promises=self.promises,
+            endings=endings,
+            runs=self._runs(),
+            commits=list(self.cloud.ear.commits),
+            faults=sorted(saboteur.faults, key=lambda fault: fault.began_at),
+            ticks=list(self.cloud.ear.ticks),
+            names=dict(self.cloud.names),
+            settled=self.settled,
+            dead_letters=letters,
+            other_problems=self.problems,
+            demand=self.course.demand,
+            dropped=saboteur.dropped,
+        )

@@ -1,0 +1,56 @@
+"""Faults planted in the product on purpose, to see that the chaos finds them: ``--plant NAME``.
+
+Each is applied in the child processes alone, before they are wired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from hourhand.aws.clock import SystemClock
+from hourhand.domain.jobs.conditions import StatusIn
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.transitions import _working
+from hourhand.services.jobs.attempt import RunningAttempt
+from hourhand.services.jobs.recovery import RecoveryService
+
+PLANT_VARIABLE = "CHAOS_PLANT"
+AHEAD = timedelta(seconds=1)
+
+
+def _no_fence() -> None:
+    """Whoever once owned a job may commit as long as anybody runs it."""
+    running = {"status": StatusIn(frozenset({JobStatus.RUNNING}))}
+    setattr(_working, "owned", lambda _: running)  # noqa: B010 - replaced on purpose, as below
+
+
+def _no_heartbeat() -> None:
+    """A worker believes that its lease is renewed, and it is not: its timer does not end it."""
+
+    def beat(attempt: RunningAttempt, _: object) -> str:
+        lease = attempt.tools.timings.job_lease.total_seconds()
+        attempt.lease_ends_at = attempt.tools.clock.monotonic() + lease
+        return "alive"
+
+    setattr(RunningAttempt, "beat", beat)  # noqa: B010
+
+
+def _fast_clock() -> None:
+    """All clocks are a second ahead, which nobody is told."""
+    right = SystemClock.now
+    setattr(SystemClock, "now", lambda clock: right(clock) + AHEAD)  # noqa: B010
+
+
+def _no_letter() -> None:
+    """The entry of a dead job is cleared without its letter."""
+    setattr(RecoveryService, "_send_dead_letter", lambda *_: None)  # noqa: B010
+
+
+PLANTS: dict[str, Callable[[], Any]] = {
+    "no-fence": _no_fence,
+    "no-heartbeat": _no_heartbeat,
+    "fast-clock": _fast_clock,
+    "no-letter": _no_letter,
+}

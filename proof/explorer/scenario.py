@@ -1,0 +1,106 @@
+"""What is explored: who acts on which world, what may go wrong, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hourhand.domain.ticks.timings import Timings
+from hourhand.settings import DispatchMode
+from tests.world.runs import Behaviour, succeed
+from tests.world.world import World
+
+if TYPE_CHECKING:
+    from proof.explorer.process import ScriptedProcess
+
+TIMINGS = Timings(first_look_back=timedelta(0))
+"""The defaults, but that a new installation reads nothing older than itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One piece of work that one process does once, at any time: a submission, say.
+
+    ``after``: the operations that must be over first, by name.
+    """
+
+    name: str
+    act: Callable[[ScriptedProcess], object]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """How much may go wrong along one path, and how many states are looked at.
+
+    ``expiries``: moves of time while somebody may be in the middle of something. ``stale``:
+    writes that the ``run_at`` index does not show until its lag is over. ``duplicates``:
+    deliveries of a message that another worker has. ``losses``: messages that are purged.
+    ``copies``: writes of jobs of which a second copy arrives at any later time.
+    ``only_leases``: while somebody is in the middle of something, time moves just past the end of a
+    lease that a job is under, and to no other instant.
+    ``liveness``: from which worlds a fair continuation is run: ``all`` (everybody who is in the
+    middle of something dies first), ``rest`` (nobody is), ``none``.
+    """
+
+    crashes: int = 1
+    expiries: int = 1
+    throttles: int = 0
+    lost_answers: int = 0
+    stale: int = 0
+    duplicates: int = 0
+    losses: int = 0
+    copies: int = 0
+    only_leases: bool = False
+    max_states: int = 2_000_000
+    liveness: str = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A world and those who act on it. Everything else is the explorer's choice.
+
+    ``arrange`` brings a world to where it begins. ``operations`` happen once each. ``ticks`` and
+    ``deliveries``: how many there are in all; ``schedulers`` and ``workers``: how many at a time.
+    ``handlers``: what a handler may do, by name; in the fair continuation it does the first.
+    ``control``: ``real``; ``all lead``: the leader's lease counts for nothing, as if each took the
+    other for dead (safety must not depend on it); ``still``: and no bucket is ever closed.
+    ``rests``: whether time moves only while nobody is in the middle of something.
+    ``stalls``: whether somebody may stand still between its start and its first call.
+    ``skews``: how far the clock of an actor is ahead, by its label or the first word of it.
+    ``audits``: whether schedulers are told the true time. ``bounded``: whether clocks are within
+    the margin; beyond it somebody may take over early, and nothing else may happen.
+    ``dispatch``: how what is sent is marked.
+    ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
+    must do. ``punctual``: how late a job may start in it that is due later than its first tick.
+    ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
+    end. ``offsets``: instants around the end of a lease at which time may stop.
+    """
+
+    name: str
+    about: str
+    arrange: Callable[[World], object] = lambda _world: None
+    operations: tuple[Operation, ...] = ()
+    ticks: int = 0
+    schedulers: int = 2
+    deliveries: int = 0
+    workers: int = 2
+    handlers: Mapping[str, Behaviour] = field(default_factory=lambda: {"succeed": succeed})
+    control: str = "still"
+    rests: bool = False
+    stalls: bool = False
+    audits: bool = True
+    bounded: bool = True
+    skews: Mapping[str, timedelta] = field(default_factory=dict)
+    timings: Timings = TIMINGS
+    fan_out_entries: int = 0
+    dispatch: DispatchMode = DispatchMode.SINGLE
+    sweeps: bool = True
+    punctual: timedelta | None = None
+    nominals: tuple[datetime, ...] = ()
+    settle_ticks: int = 60
+    offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
+    instants: tuple[timedelta, ...] = ()
+    limits: Limits = field(default_factory=Limits)

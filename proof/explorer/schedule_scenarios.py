@@ -1,0 +1,225 @@
+"""The scenarios of schedules: visits, changes meanwhile, and who may run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.api.requests import ScheduleInput
+from hourhand.memory import START
+from proof.explorer.process import CALLER, ScriptedProcess
+from proof.explorer.scenario import Limits, Operation, Scenario
+from tests.crash.occurrence_scenarios import due, replaced, scheduled
+from tests.crash.steps import after, delivered, passed
+from tests.world.occurrences import let_failures_pause
+from tests.world.runs import fail, fail_for_good, succeed
+from tests.world.world import World
+
+SCHEDULE = "daily"
+SECOND = timedelta(seconds=1)
+
+
+def daily(expression: str, **fields: Any) -> Callable[[World], object]:
+    """Let there be a schedule whose first time comes into sight only after that."""
+
+    def arrange(world: World) -> None:
+        world.put_schedule(SCHEDULE, expression=expression, **fields)
+        world.advance(400)
+
+    return arrange
+
+
+def _at(minute: int) -> datetime:
+    return START + timedelta(minutes=minute)
+
+
+def _visits(name: str) -> Operation:
+    """Visit what is due, as a tick does it, without the rest of the tick."""
+
+    def act(process: ScriptedProcess) -> object:
+        scheduling = process.scheduler.scheduling
+        now = scheduling.clock.now()
+        horizon = now + scheduling.timings.look_ahead
+        return scheduling.schedule_sweep.run(now=now, horizon=horizon, may_go_on=lambda: True)
+
+    return Operation(name=name, act=act)
+
+
+def _pauses() -> Operation:
+    def act(process: ScriptedProcess) -> object:
+        return process.api.schedules.pause(SCHEDULE, None, actor=CALLER)
+
+    return Operation(name="pauser", act=act)
+
+
+def _deletes() -> Operation:
+    def act(process: ScriptedProcess) -> object:
+        process.api.schedules.delete(SCHEDULE, actor=CALLER)
+        return None
+
+    return Operation(name="deleter", act=act)
+
+
+def _replaces(expression: str) -> Operation:
+    request = ScheduleInput.parse(
+        {"handler": "greet", "expression": expression, "payload": "another"}
+    )
+
+    def act(process: ScriptedProcess) -> object:
+        return process.api.schedules.put(SCHEDULE, request, actor=CALLER)
+
+    return Operation(name="replacer", act=act)
+
+
+VISITS = Scenario(
+    name="visits",
+    about="a schedule that two schedulers visit at once, one of which may die in between",
+    arrange=daily("10 9 * * *"),
+    ticks=2,
+    punctual=SECOND,
+    nominals=(_at(10),),
+    settle_ticks=20,
+    limits=Limits(crashes=1, expiries=0),
+)
+
+VISITS_APART = replace(
+    VISITS,
+    name="visits-apart",
+    about="a schedule with a time that only a later visit sees, and visits that die",
+    arrange=daily("10,13 9 * * *"),
+    nominals=(_at(10), _at(13)),
+    instants=(520 * SECOND,),
+    limits=Limits(crashes=1, expiries=1),
+)
+
+VISITS_MISSED = replace(
+    VISITS,
+    name="visits-missed",
+    about="a visit dies, and the next one comes when its times were missed",
+    arrange=daily("10,11 9 * * *", overlap="allow"),
+    nominals=(_at(10), _at(11)),
+    punctual=None,
+    rests=True,
+    deliveries=1,
+    # The first of them may run in time before that.
+    instants=(601 * SECOND, 1300 * SECOND),
+    limits=Limits(crashes=1, expiries=2),
+)
+
+VISITS_STALLED = Scenario(
+    name="visits-stalled",
+    about="a visit stands still for so long that another counts its times as missed",
+    arrange=daily("10,11 9 * * *", overlap="allow"),
+    operations=(_visits("visitor"), _visits("second")),
+    deliveries=1,
+    nominals=(_at(10), _at(11)),
+    settle_ticks=20,
+    instants=(1300 * SECOND,),
+    limits=Limits(crashes=0, expiries=1),
+)
+
+PAUSED = Scenario(
+    name="paused",
+    about="a schedule that is paused while it is visited, and its job",
+    arrange=daily("10 9 * * *"),
+    operations=(_pauses(),),
+    ticks=1,
+    settle_ticks=20,
+    limits=Limits(crashes=1, expiries=0),
+)
+
+DELETED = replace(
+    PAUSED,
+    name="deleted",
+    about="a schedule that is deleted while it is visited, and its job",
+    operations=(_deletes(),),
+)
+
+REPLACED = replace(
+    PAUSED,
+    name="replaced",
+    about="a schedule that is replaced while it is visited",
+    operations=(_replaces("11 9 * * *"),),
+)
+
+ADOPTED = replace(
+    PAUSED,
+    name="adopted",
+    about="a schedule that is replaced by one for the same time while it is visited",
+    operations=(_replaces("10 9 * * *"),),
+    nominals=(_at(10),),
+)
+
+OVERLAPS = tuple(
+    Scenario(
+        name=f"overlap-{policy.replace('_', '-')}",
+        about=f"two occurrences for one place under `{policy}`, and two workers",
+        arrange=after(scheduled, due(0, policy), due(1, policy)),
+        deliveries=2,
+        handlers={"succeed": succeed, "fail": fail},
+        limits=Limits(crashes=1, expiries=0),
+    )
+    for policy in ("skip", "buffer_all", "cancel_other")
+)
+
+OVERLAP_WAITING = Scenario(
+    name="overlap-waiting",
+    about="two occurrences for one place, of which the first waits for its retry",
+    arrange=after(
+        scheduled, due(0, "buffer_all"), delivered(fail), due(1, "buffer_all"), passed(5)
+    ),
+    deliveries=3,
+    limits=Limits(crashes=1, expiries=0),
+)
+
+FAILURES = Scenario(
+    name="pause-on-failure",
+    about="an occurrence whose failure pauses its schedule, and the next one",
+    arrange=after(
+        scheduled,
+        let_failures_pause,
+        due(0, None, pauses_schedule=True),
+        due(1, None, pauses_schedule=True),
+    ),
+    ticks=1,
+    deliveries=2,
+    workers=1,
+    handlers={"succeed": succeed, "fail for good": fail_for_good},
+    limits=Limits(crashes=1, expiries=0),
+)
+
+FAILURES_SEEN = replace(
+    FAILURES,
+    name="pause-on-failure-late",
+    about="an occurrence whose failure pauses its schedule, and the next one, seconds later",
+    ticks=0,
+    instants=(5 * SECOND,),
+    limits=Limits(crashes=1, expiries=1),
+)
+
+WITHDRAWN = Scenario(
+    name="withdrawn",
+    about="an occurrence of a schedule that was replaced since: its job is withdrawn, not run",
+    arrange=after(scheduled, due(0), replaced),
+    deliveries=2,
+    limits=Limits(crashes=1, expiries=1, duplicates=1),
+)
+
+
+SCHEDULED = (
+    VISITS,
+    VISITS_APART,
+    VISITS_MISSED,
+    VISITS_STALLED,
+    PAUSED,
+    DELETED,
+    REPLACED,
+    ADOPTED,
+    *OVERLAPS,
+    OVERLAP_WAITING,
+    FAILURES,
+    FAILURES_SEEN,
+    WITHDRAWN,
+)

@@ -1,0 +1,58 @@
+"""Pages of what has a name, in the order of names, and their cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
+from hourhand.api.json_text import write_json
+from hourhand.api.requests import PageRequest
+from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.ids import OWN_ID
+from hourhand.services.cursors import seal, unseal
+
+ENVELOPE_BYTES = 1_000
+"""Room for what is in a page beside its entries: field names and the cursor."""
+
+Entry = TypeVar("Entry")
+
+
+def answer_page(
+    listing: str,
+    query: PageRequest,
+    read: Callable[[str | None, int], tuple[Sequence[Entry], str | None]],
+    tell: Callable[[Entry], tuple[str, dict[str, Any]]],
+) -> Answer:
+    """Return a page of ``listing``, cut where its entries are more than an answer holds.
+
+    ``read`` takes the name to go on after and a limit, ``tell`` returns the name of an entry and
+    its JSON, of which one always fits. Raises `InvalidInput` for a cursor of another listing.
+    """
+    after = None if query.cursor is None else _read_cursor(listing, query.cursor)
+    entries, next_name = read(after, query.limit)
+    told: list[dict[str, Any]] = []
+    last_name = None
+    room = MAX_ANSWER_BYTES - ENVELOPE_BYTES
+    for entry in entries:
+        name, value = tell(entry)
+        room -= len(write_json(value).encode()) + len(",")
+        if room < 0 and told:
+            next_name = last_name
+            break
+        told.append(value)
+        last_name = name
+    next_cursor = None if next_name is None else seal((next_name,), _fingerprint(listing))
+    return Answer.of({listing: told, "next_cursor": next_cursor})
+
+
+def _read_cursor(listing: str, cursor: str) -> str:
+    (name,) = unseal(cursor, _fingerprint(listing), (str,))
+    if OWN_ID.fullmatch(name) is None:
+        fault = FieldError("cursor", "is not a next_cursor that this listing gave")
+        raise InvalidInput("The cursor is invalid.", errors=(fault,))
+    return str(name)
+
+
+def _fingerprint(listing: str) -> str:
+    return f"names of {listing}"

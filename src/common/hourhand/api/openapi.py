@@ -1,0 +1,165 @@
+"""The OpenAPI 3.1 document: routes here, shapes from the models that requests are checked by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from http import HTTPStatus
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from hourhand.api.answers import jobs as answers_of_jobs
+from hourhand.api.openapi_routes import DESCRIPTIONS, Description
+from hourhand.api.openapi_texts import FIELD_TEXTS, INFO_TEXT, SHAPE_TEXTS
+from hourhand.api.requests import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
+
+API_VERSION = "1"
+_REFERENCE = "#/components/schemas/"
+
+_REASONS = {
+    200: "As asked",
+    201: "It was made",
+    204: "It is gone",
+    400: "The body is not valid JSON",
+    404: "There is no such thing",
+    409: "Its state, or an earlier use of the key or id, does not allow this",
+    413: "The input is too large",
+    415: "The body is not application/json",
+    422: "A field is invalid; `errors` names each",
+    500: "Something failed on our side",
+    503: "AWS did not answer; repeat after `Retry-After`",
+}
+
+
+@cache
+def openapi_document(stage_prefix: str = "") -> dict[str, Any]:
+    """Return the document; ``stage_prefix`` is what comes before ``/v1`` in its addresses."""
+    paths: dict[str, Any] = {}
+    for (method, path), description in DESCRIPTIONS.items():
+        paths.setdefault(path, {})[method.lower()] = _operation(method, path, description)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Hourhand", "version": API_VERSION, "description": INFO_TEXT},
+        "servers": [{"url": stage_prefix or "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(d.tag for d in DESCRIPTIONS.values())],
+        "paths": paths,
+        "components": {"schemas": _schemas()},
+    }
+
+
+def _operation(method: str, path: str, description: Description) -> dict[str, Any]:
+    words = re.sub(r"\{\w+\}", "one", path.removeprefix("/v1/")).replace("-", "_").split("/")
+    operation: dict[str, Any] = {
+        "operationId": "_".join([method.lower(), *words]),
+        "summary": description.summary,
+        "tags": [description.tag],
+        "parameters": _path_parameters(path) + _query_parameters(description.query),
+        "responses": {
+            **{str(status): _answer(status, description) for status in description.statuses},
+            **{str(status): _failure(status) for status in description.failures},
+        },
+    }
+    if description.body is not None:
+        schema = {"$ref": _REFERENCE + description.body.__name__}
+        operation["requestBody"] = {
+            "required": description.needs_body,
+            "content": {"application/json": {"schema": schema}},
+        }
+    return operation
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
+
+
+def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
+    if model is None:
+        return []
+    schema = _described(
+        model.__name__, model.model_json_schema(ref_template=_REFERENCE + "{model}")
+    )
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "description": field.pop("description"),
+            "schema": _without_null(field),
+        }
+        for name, field in schema["properties"].items()
+    ]
+
+
+def _answer(status: int, description: Description) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": _REASONS[status]}
+    if description.answer is not None:
+        schema = {"$ref": _REFERENCE + description.answer.__name__}
+        answer["content"] = {"application/json": {"schema": schema}}
+    if description.has_location:
+        answer["headers"] = {"Location": {"schema": {"type": "string"}}}
+    if description.body is JobSubmission and status == HTTPStatus.OK:
+        answer["description"] = "The job as first made"
+    return answer
+
+
+def _failure(status: int) -> dict[str, Any]:
+    failure: dict[str, Any] = {
+        "description": _REASONS[status],
+        "content": {"application/problem+json": {"schema": {"$ref": _REFERENCE + "Problem"}}},
+    }
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        failure["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
+    return failure
+
+
+def _schemas() -> dict[str, Any]:
+    requests = {d.body for d in DESCRIPTIONS.values() if d.body is not None}
+    answers = {d.answer for d in DESCRIPTIONS.values() if d.answer is not None}
+    modes: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
+        *((model, "validation") for model in _by_name({*requests, JobSubmission})),
+        *((model, "serialization") for model in _by_name({*answers, answers_of_jobs.Problem})),
+    ]
+    _, definitions = models_json_schema(modes, ref_template=_REFERENCE + "{model}")
+    schemas = {
+        name: _described(name, schema) for name, schema in sorted(definitions["$defs"].items())
+    }
+    submitted = {"$ref": _REFERENCE + JobSubmission.__name__}
+    schemas[BatchRequest.__name__]["properties"]["jobs"]["items"] = submitted
+    changed = schemas[JobPatch.__name__]["properties"]
+    changed.update({name: _without_null(changed[name]) for name in NEVER_NULL})
+    return schemas
+
+
+def _by_name(models: set[type[BaseModel]]) -> list[type[BaseModel]]:
+    return sorted(models, key=lambda model: model.__name__)
+
+
+def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what is said of it and of each field, without the titles that only repeat names."""
+    described = deepcopy(dict(schema))
+    described.pop("title", None)
+    if "description" in described:
+        # Docstrings mark code as reStructuredText does; OpenAPI's texts are CommonMark.
+        text = SHAPE_TEXTS.get(name, described["description"])
+        described["description"] = text.replace("``", "`")
+    for field, value in described.get("properties", {}).items():
+        value.pop("title", None)
+        text = FIELD_TEXTS.get(name, {}).get(field)
+        if text is not None:
+            value["description"] = text
+    return described
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field that may be absent, but never null."""
+    schema.pop("title", None)
+    choices = [s for s in schema.pop("anyOf", []) if s != {"type": "null"}]
+    if schema.get("default", ...) is None:
+        del schema["default"]
+    return {**schema, **choices[0]} if choices else schema

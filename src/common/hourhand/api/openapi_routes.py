@@ -1,0 +1,253 @@
+"""What the OpenAPI document says of each route."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from hourhand.api.answers import jobs, schedules
+from hourhand.api.requests import (
+    BackfillInput,
+    BatchRequest,
+    BulkRequest,
+    CalendarInput,
+    JobPatch,
+    JobSubmission,
+    ListRequest,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+    ResweepInput,
+    ScheduleInput,
+)
+
+_BODY_FAILS = (400, 413, 415, 422)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Description:
+    """What the document says of one route. ``answer`` absent: it answers without a body."""
+
+    summary: str
+    tag: str
+    answer: type[BaseModel] | None
+    body: type[BaseModel] | None = None
+    needs_body: bool = True
+    query: type[BaseModel] | None = None
+    statuses: tuple[int, ...] = (200,)
+    fails: tuple[int, ...] = ()
+    has_location: bool = False
+
+    @property
+    def failures(self) -> list[int]:
+        """The statuses of all failures: an unknown query field is one on every route."""
+        return sorted({*self.fails, 422, 500})
+
+
+_ON_ONE_JOB: dict[str, Any] = {
+    "tag": "jobs",
+    "answer": jobs.Job,
+    "fails": (400, 404, 409, 415, 503),
+}
+_IN_BULK: dict[str, Any] = {
+    "tag": "bulk",
+    "body": BulkRequest,
+    "answer": jobs.BulkResult,
+    "fails": (*_BODY_FAILS, 503),
+}
+_ON_ONE_SCHEDULE: dict[str, Any] = {
+    "tag": "schedules",
+    "body": NoteInput,
+    "needs_body": False,
+    "fails": (400, 404, 409, 415, 503),
+}
+
+_JOBS: Mapping[tuple[str, str], Description] = {
+    ("POST", "/v1/jobs"): Description(
+        summary="Submit a job",
+        tag="jobs",
+        body=JobSubmission,
+        answer=jobs.Job,
+        statuses=(200, 201),
+        has_location=True,
+        fails=(409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/jobs/batch"): Description(
+        summary="Submit up to 500 jobs, 2.5 MB in all, each judged alone",
+        tag="jobs",
+        body=BatchRequest,
+        answer=jobs.BatchResults,
+        fails=(*_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/jobs"): Description(
+        summary="Page through jobs, newest first",
+        tag="jobs",
+        query=ListRequest,
+        answer=jobs.JobPage,
+        fails=(503,),
+    ),
+    ("GET", "/v1/jobs/{id}"): Description(
+        summary="Read a job, whole", tag="jobs", answer=jobs.Job, fails=(404, 503)
+    ),
+    ("PATCH", "/v1/jobs/{id}"): Description(
+        summary="Change a job that is not yet running",
+        tag="jobs",
+        body=JobPatch,
+        answer=jobs.Job,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/jobs/{id}/events"): Description(
+        summary="Read a job's history", tag="jobs", answer=jobs.Events, fails=(404, 503)
+    ),
+    ("POST", "/v1/jobs/{id}/cancel"): Description(
+        summary="Cancel a waiting job, or ask a running one to stop", **_ON_ONE_JOB
+    ),
+    ("POST", "/v1/jobs/{id}/redrive"): Description(
+        summary="Send a DEAD, EXPIRED or CANCELLED job round again", **_ON_ONE_JOB
+    ),
+    ("POST", "/v1/jobs/{id}/run-now"): Description(
+        summary="Make a waiting job due at once", **_ON_ONE_JOB
+    ),
+    ("POST", "/v1/jobs/cancel"): Description(summary="Cancel many jobs", **_IN_BULK),
+    ("POST", "/v1/jobs/redrive"): Description(
+        summary="Redrive many jobs: DEAD ones, or those of the status asked for", **_IN_BULK
+    ),
+}
+
+_SCHEDULES: Mapping[tuple[str, str], Description] = {
+    ("PUT", "/v1/schedules/{id}"): Description(
+        summary="Create a schedule, or replace it whole",
+        tag="schedules",
+        body=ScheduleInput,
+        answer=schedules.Schedule,
+        statuses=(200, 201),
+        fails=(409, *_BODY_FAILS, 503),
+        has_location=True,
+    ),
+    ("GET", "/v1/schedules"): Description(
+        summary="Page through schedules, by id",
+        tag="schedules",
+        query=PageRequest,
+        answer=schedules.SchedulePage,
+        fails=(503,),
+    ),
+    ("GET", "/v1/schedules/{id}"): Description(
+        summary="Read a schedule",
+        tag="schedules",
+        answer=schedules.Schedule,
+        fails=(404, 503),
+    ),
+    ("DELETE", "/v1/schedules/{id}"): Description(
+        summary="Delete a schedule, and cancel what waits of it",
+        tag="schedules",
+        answer=None,
+        statuses=(204,),
+        fails=(400, 404, 409, 415, 503),
+    ),
+    ("POST", "/v1/schedules/preview"): Description(
+        summary="Ask when a schedule would fire; nothing is made",
+        tag="schedules",
+        body=PreviewInput,
+        answer=schedules.Preview,
+        fails=(*_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/schedules/{id}/pause"): Description(
+        summary="Stop a schedule; what runs is left",
+        answer=schedules.Schedule,
+        **_ON_ONE_SCHEDULE,
+    ),
+    ("POST", "/v1/schedules/{id}/resume"): Description(
+        summary="Let a paused schedule go on",
+        answer=schedules.Schedule,
+        **_ON_ONE_SCHEDULE,
+    ),
+    ("POST", "/v1/schedules/{id}/trigger"): Description(
+        summary="Make a job of a schedule at once, beside those of its times",
+        answer=jobs.Job,
+        statuses=(201,),
+        has_location=True,
+        **_ON_ONE_SCHEDULE,
+    ),
+    ("POST", "/v1/schedules/{id}/backfill"): Description(
+        summary="Run past occurrences of a schedule on purpose",
+        tag="schedules",
+        body=BackfillInput,
+        answer=schedules.BackfillReport,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/schedules/{id}/occurrences"): Description(
+        summary="Page through past occurrences, newest first, and see the next ten",
+        tag="schedules",
+        query=PageRequest,
+        answer=schedules.OccurrencePage,
+        fails=(404, 503),
+    ),
+}
+
+_CALENDARS: Mapping[tuple[str, str], Description] = {
+    ("PUT", "/v1/calendars/{name}"): Description(
+        summary="Create a calendar, or replace it whole",
+        tag="calendars",
+        body=CalendarInput,
+        answer=schedules.Calendar,
+        statuses=(200, 201),
+        fails=(409, *_BODY_FAILS, 503),
+        has_location=True,
+    ),
+    ("GET", "/v1/calendars"): Description(
+        summary="Page through calendars, by name",
+        tag="calendars",
+        query=PageRequest,
+        answer=schedules.CalendarPage,
+        fails=(503,),
+    ),
+    ("GET", "/v1/calendars/{name}"): Description(
+        summary="Read a calendar",
+        tag="calendars",
+        answer=schedules.Calendar,
+        fails=(404, 503),
+    ),
+    ("DELETE", "/v1/calendars/{name}"): Description(
+        summary="Delete a calendar that no schedule uses",
+        tag="calendars",
+        answer=None,
+        statuses=(204,),
+        fails=(400, 404, 409, 415, 503),
+    ),
+}
+
+_SYSTEM: Mapping[tuple[str, str], Description] = {
+    ("GET", "/v1/stats"): Description(
+        summary="Read how the system does", tag="system", answer=jobs.Stats, fails=(503,)
+    ),
+    ("POST", "/v1/resweep"): Description(
+        summary="Read every bucket again from a time on, after a restore of the tables",
+        tag="system",
+        body=ResweepInput,
+        answer=jobs.Resweep,
+        fails=(*_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/resweep"): Description(
+        summary="Read how far the last resweep is",
+        tag="system",
+        answer=jobs.Resweep,
+        fails=(503,),
+    ),
+    ("GET", "/v1/handlers"): Description(
+        summary="List the registered handlers", tag="system", answer=jobs.Handlers
+    ),
+    ("GET", "/v1/health"): Description(
+        summary="Ask whether the API answers", tag="system", answer=jobs.Health
+    ),
+}
+
+DESCRIPTIONS: Mapping[tuple[str, str], Description] = {
+    **_JOBS,
+    **_SCHEDULES,
+    **_CALENDARS,
+    **_SYSTEM,
+}
+"""Every route but the two that tell of the API itself."""

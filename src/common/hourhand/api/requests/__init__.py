@@ -1,0 +1,60 @@
+"""What callers send, checked field by field against API.md.
+
+The shapes of answers are in `hourhand.api.answers.jobs`: only the OpenAPI document needs them,
+so importing this package does not.
+"""
+
+from hourhand.api.requests._errors import quoted, require_empty
+from hourhand.api.requests._exclusions import is_calendar_name
+from hourhand.api.requests._limits import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_JOBS,
+    MAX_NESTING,
+    MAX_PAYLOAD_BYTES,
+)
+from hourhand.api.requests._times import parse_instant
+from hourhand.api.requests.filters import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests.jobs import (
+    NEVER_NULL,
+    BatchRequest,
+    JobPatch,
+    JobSubmission,
+    ResweepInput,
+    RetryInput,
+    payload_text,
+)
+from hourhand.api.requests.schedule_operations import (
+    BackfillInput,
+    CalendarInput,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+)
+from hourhand.api.requests.schedules import ScheduleInput
+
+__all__ = [
+    "MAX_BATCH_BYTES",
+    "MAX_BATCH_JOBS",
+    "MAX_NESTING",
+    "MAX_PAYLOAD_BYTES",
+    "NEVER_NULL",
+    "BackfillInput",
+    "BatchRequest",
+    "BulkRequest",
+    "CalendarInput",
+    "JobFilters",
+    "JobPatch",
+    "JobSubmission",
+    "ListRequest",
+    "NoteInput",
+    "PageRequest",
+    "PreviewInput",
+    "ResweepInput",
+    "RetryInput",
+    "ScheduleInput",
+    "is_calendar_name",
+    "parse_instant",
+    "payload_text",
+    "quoted",
+    "require_empty",
+]

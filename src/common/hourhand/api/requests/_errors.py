@@ -1,0 +1,129 @@
+"""What pydantic finds wrong, told in our words: which field, and what is allowed there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from hourhand.api.requests._limits import MAX_FIELD_ERRORS, MAX_QUOTED_CHARACTERS
+from hourhand.domain.errors import FieldError, InvalidInput
+
+WHOLE_BODY = "body"
+"""The name that errors give to the whole of what was sent."""
+
+_NAMED_IN_SENTENCE = 5
+_UNKNOWN_FIELD = "is not a known field"
+_KEY_ITSELF = "[key]"
+"""How pydantic marks an error about an entry's key, not its value."""
+
+ONE, MANY, TEXT, RANGE = "[one]", "[many]", "[text]", "[range]"
+"""How our unions mark which of their forms a value has; callers wrote no such thing."""
+
+_NO_NAMES = frozenset({_KEY_ITSELF, ONE, MANY, TEXT, RANGE})
+
+_MESSAGES = {
+    "missing": "is required",
+    "extra_forbidden": _UNKNOWN_FIELD,
+    "string_type": "must be a string",
+    "string_unicode": "must be valid Unicode: it holds half of a surrogate pair",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_short": "must have at least {min_length} character(s)",
+    "string_too_long": "must have at most {max_length} characters",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "list_type": "must be a JSON array",
+    "greater_than_equal": "must be at least {ge:,.0f}",
+    "less_than_equal": "must be at most {le:,.0f}",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "enum": "must be {expected}",
+    "literal_error": "must be {expected}",
+    "none_required": "must be null",
+}
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Nothing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def require_empty(raw: object, *, what: str) -> None:
+    """Raise `InvalidInput` if ``raw`` is no object or has any field: there none is known."""
+    validate(_Nothing, raw, what=what)
+
+
+def validate(model: type[M], raw: object, *, what: str) -> M:
+    """Return ``raw`` as ``model``; raise `InvalidInput` that names every wrong field.
+
+    ``what`` names the thing in the sentence for people: "job", "filter".
+    """
+    if not isinstance(raw, Mapping):
+        raise invalid(what, [FieldError(WHOLE_BODY, "must be a JSON object")])
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        errors = [_field_error(detail) for detail in details[:MAX_FIELD_ERRORS]]
+        raise invalid(what, _naming_known_fields(errors, model)) from error
+
+
+def invalid(what: str, errors: list[FieldError]) -> InvalidInput:
+    """Return the error for a ``what`` with these faults."""
+    fields = list(dict.fromkeys(error.field for error in errors))
+    named = ", ".join(fields[:_NAMED_IN_SENTENCE])
+    more = " and more" if len(fields) > _NAMED_IN_SENTENCE else ""
+    return InvalidInput(f"The {what} is invalid: see {named}{more}.", errors=tuple(errors))
+
+
+def refusal(reason: str) -> PydanticCustomError:
+    """Return what a validator raises to have ``reason`` told as it stands."""
+    return PydanticCustomError("refused", "{reason}", {"reason": reason})
+
+
+def field_names(model: type[BaseModel]) -> list[str]:
+    """Return the fields of ``model`` as callers write them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def quoted(text: str) -> str:
+    """Return a caller's own words, short and encodable, to be repeated in an answer."""
+    safe = text.encode("utf-8", errors="replace").decode("utf-8")
+    if len(safe) <= MAX_QUOTED_CHARACTERS:
+        return safe
+    return safe[: MAX_QUOTED_CHARACTERS - 3] + "..."
+
+
+def _field_error(detail: ErrorDetails) -> FieldError:
+    field = quoted(_path(detail["loc"])) or WHOLE_BODY
+    context: dict[str, Any] = detail.get("ctx") or {}
+    template = _MESSAGES.get(detail["type"])
+    return FieldError(field, detail["msg"] if template is None else template.format(**context))
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Return a field's place as callers would write it, such as ``exclude[2].from``."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part not in _NO_NAMES:
+            path += f".{part}"
+    return path.removeprefix(".")
+
+
+def _naming_known_fields(errors: list[FieldError], model: type[BaseModel]) -> list[FieldError]:
+    """Add the names that exist to the first error about one that does not."""
+    for index, error in enumerate(errors):
+        if error.message == _UNKNOWN_FIELD and "." not in error.field:
+            known = ", ".join(field_names(model)) or "none"
+            errors[index] = FieldError(error.field, f"{_UNKNOWN_FIELD}; known are {known}")
+            break
+    return errors

@@ -1,0 +1,271 @@
+"""What callers send to submit and change jobs, parsed into values that need no further doubt.
+
+Types are strict: "5" is no number and true is no 1. What depends on the time of day (how far in
+the past ``run_at`` lies) is judged by the services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from hourhand.api.requests import _limits as limits
+from hourhand.api.requests._errors import field_names, invalid, refusal, validate
+from hourhand.api.requests._times import Instant
+from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
+from hourhand.domain.ids import canonical_json, content_hash
+from hourhand.domain.jobs.job import POOL, Backoff, Jitter, OnLost, Priority
+
+
+def _at_least_a_millisecond(seconds: float) -> float:
+    """Refuse what is too little to wait for; DynamoDB has no numbers below 1e-130 either."""
+    if 0 < seconds < limits.MIN_RETRY_SECONDS:
+        raise refusal(f"must be 0 or at least {limits.MIN_RETRY_SECONDS}")
+    return seconds
+
+
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+# A name of a choice comes as a JSON string; strict mode would want the enum's member itself.
+PriorityName = Annotated[Priority, Field(strict=False)]
+OnLostName = Annotated[OnLost, Field(strict=False)]
+BackoffName = Annotated[Backoff, Field(strict=False)]
+JitterName = Annotated[Jitter, Field(strict=False)]
+
+HandlerName = Annotated[str, Field(min_length=1, max_length=limits.MAX_HANDLER_CHARACTERS)]
+Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
+TagKey = Annotated[
+    str, Field(min_length=1, max_length=limits.MAX_TAG_KEY_CHARACTERS, pattern="^[^:]*$")
+]
+TagValue = Annotated[str, Field(max_length=limits.MAX_TAG_VALUE_CHARACTERS)]
+_Tags = Annotated[dict[TagKey, TagValue], Field(max_length=limits.MAX_TAGS)]
+Tags = Annotated[
+    _Tags,
+    # Null means: not given, as it does for every other field.
+    BeforeValidator(lambda tags: {} if tags is None else tags, json_schema_input_type=_Tags | None),
+]
+RetrySeconds = Annotated[
+    float, Field(ge=0, le=limits.MAX_RETRY_SECONDS), AfterValidator(_at_least_a_millisecond)
+]
+DelaySeconds = Annotated[float, Field(ge=0, le=limits.MAX_DELAY_SECONDS)]
+TimeoutSeconds = Annotated[int, Field(ge=1, le=limits.MAX_TIMEOUT_SECONDS)]
+RetentionSeconds = Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)]
+
+
+class RetryInput(BaseModel):
+    """How often and how late a failed attempt is followed by another; what is absent is default."""
+
+    model_config = STRICT
+
+    max_attempts: Annotated[int, Field(ge=1, le=limits.MAX_ATTEMPTS)] | None = None
+    backoff: BackoffName | None = None
+    base_seconds: RetrySeconds | None = None
+    max_delay_seconds: RetrySeconds | None = None
+    jitter: JitterName | None = None
+
+
+class JobSubmission(BaseModel):
+    """A job as it is submitted. ``None`` means: not given; the handler's policy or default holds.
+
+    ``payload_text`` is the payload as canonical JSON; ``body_hash`` identifies all that was sent.
+    """
+
+    model_config = STRICT
+
+    handler: HandlerName
+    payload: Any = None
+    run_at: Instant | None = None
+    delay_seconds: DelaySeconds | None = None
+    priority: PriorityName | None = None
+    idempotency_key: (
+        Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)] | None
+    ) = None
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")] | None = None
+    timeout_seconds: TimeoutSeconds | None = None
+    expires_at: Instant | None = None
+    retention_seconds: RetentionSeconds | None = None
+    on_lost: OnLostName | None = None
+    tenant: Tenant | None = None
+    tags: Tags = Field(default_factory=dict)
+    retry: RetryInput | None = None
+    pool: Literal["default"] | None = None
+    concurrency_key: None = None
+
+    _payload_text: str = PrivateAttr(default="null")
+    _body_hash: str = PrivateAttr(default="")
+
+    @classmethod
+    def parse(cls, raw: object) -> JobSubmission:
+        """Return the submission that ``raw``, decoded JSON, holds.
+
+        Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
+        """
+        if isinstance(raw, Mapping):
+            refuse_unsupported(raw)
+        submission = validate(cls, raw, what="job")
+        _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
+        submission._payload_text = payload_text(submission.payload)
+        submission._body_hash = content_hash(canonical_json(raw))
+        return submission
+
+    @property
+    def payload_text(self) -> str:
+        """The payload as canonical JSON."""
+        return self._payload_text
+
+    @property
+    def body_hash(self) -> str:
+        """What two submissions share exactly if the same was sent."""
+        return self._body_hash
+
+
+class BatchRequest(BaseModel):
+    """Jobs that are submitted together; each is judged alone."""
+
+    model_config = STRICT
+
+    jobs: Annotated[list[Any], Field(max_length=limits.MAX_BATCH_JOBS)]
+
+    @classmethod
+    def parse(cls, raw: object) -> list[JobSubmission | HourhandError]:
+        """Return each job, or what is wrong with it, in the order sent.
+
+        Raises `InvalidInput` where the batch as a whole is wrong.
+        """
+        return [_submission_or_error(job) for job in validate(cls, raw, what="batch").jobs]
+
+
+NEVER_NULL = ("run_at", "delay_seconds", "priority")
+"""The fields of a `JobPatch` that may be left out, but not given as null."""
+
+
+class JobPatch(BaseModel):
+    """What changes of a job that is not yet running. ``given`` names the fields that were sent.
+
+    Only ``expires_at`` and ``payload`` may be given as null: that removes the one, and the other
+    becomes null.
+    """
+
+    model_config = STRICT
+
+    run_at: Instant | None = None
+    delay_seconds: DelaySeconds | None = None
+    priority: PriorityName | None = None
+    payload: Any = None
+    expires_at: Instant | None = None
+
+    _payload_text: str | None = PrivateAttr(default=None)
+
+    @classmethod
+    def parse(cls, raw: object) -> JobPatch:
+        """Return the change that ``raw`` asks for.
+
+        Raises `InvalidInput` naming each wrong field, and `TooLarge`.
+        """
+        patch = validate(cls, raw, what="change")
+        if not patch.given:
+            known = ", ".join(field_names(cls))
+            raise invalid("change", [FieldError("body", f"must have at least one of {known}")])
+        nulls = [
+            FieldError(name, "must not be null: leave it out to keep it as it is")
+            for name in NEVER_NULL
+            if name in patch.given and getattr(patch, name) is None
+        ]
+        if nulls:
+            raise invalid("change", nulls)
+        _refuse_pairs(patch, ("run_at", "delay_seconds"))
+        if "payload" in patch.given:
+            patch._payload_text = payload_text(patch.payload)
+        return patch
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The fields that were sent, null or not."""
+        return frozenset(self.model_fields_set)
+
+    @property
+    def payload_text(self) -> str | None:
+        """The new payload as canonical JSON; ``None`` where none was sent."""
+        return self._payload_text
+
+
+def _submission_or_error(raw: object) -> JobSubmission | HourhandError:
+    try:
+        return JobSubmission.parse(raw)
+    except HourhandError as error:
+        return error
+
+
+def payload_text(
+    payload: Any, *, field: str = "payload", max_bytes: int = limits.MAX_PAYLOAD_BYTES
+) -> str:
+    """Return ``payload`` as canonical JSON of at most ``max_bytes``; errors name ``field``.
+
+    Raises `InvalidInput` for what is no JSON or nested too deeply, and `TooLarge`.
+    """
+    if _is_nested_deeper(payload, limits.MAX_NESTING):
+        message = f"must not nest arrays and objects more than {limits.MAX_NESTING} deep"
+        raise invalid("payload", [FieldError(field, message)])
+    try:
+        text = canonical_json(payload)
+    except (ValueError, TypeError) as error:
+        message = "must be JSON: finite numbers, strings, true, false, null, arrays and objects"
+        raise invalid("payload", [FieldError(field, message)]) from error
+    size_bytes = len(text.encode())
+    if size_bytes > max_bytes:
+        message = f"is {size_bytes:,} bytes of JSON; at most {max_bytes:,} are taken"
+        raise TooLarge("The payload is too large.", errors=(FieldError(field, message),))
+    return text
+
+
+def _is_nested_deeper(value: Any, levels: int) -> bool:
+    """Walk level by level, so that no depth can exhaust the stack."""
+    level = [value] if isinstance(value, (dict, list, tuple)) else []
+    for _ in range(levels):
+        if not level:
+            return False
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, (dict, list, tuple))
+        ]
+    return bool(level)
+
+
+def refuse_unsupported(raw: Mapping[Any, Any], *, prefix: str = "") -> None:
+    """Raise `NotSupportedYet` for what is known and would have to be ignored."""
+    errors = []
+    pool = raw.get("pool")
+    if isinstance(pool, str) and pool != POOL:
+        errors.append(FieldError(f"{prefix}pool", f"is not supported yet, but for {POOL!r}"))
+    if raw.get("concurrency_key") is not None:
+        message = "is not supported yet; leave it out"
+        errors.append(FieldError(f"{prefix}concurrency_key", message))
+    if errors:
+        raise NotSupportedYet(errors=tuple(errors))
+
+
+def _refuse_pairs(given: BaseModel, *pairs: tuple[str, str]) -> None:
+    errors = [
+        FieldError(second, f"must not be given together with {first}")
+        for first, second in pairs
+        if getattr(given, first) is not None and getattr(given, second) is not None
+    ]
+    if errors:
+        raise invalid("request", errors)
+
+
+class ResweepInput(BaseModel):
+    """From which time on the sweep is to read every bucket again."""
+
+    model_config = STRICT
+
+    since: Instant
+
+    @classmethod
+    def parse(cls, raw: object) -> ResweepInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, raw, what="request")

@@ -1,0 +1,157 @@
+"""What callers send about schedules beside the schedules themselves; and calendars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from hourhand.api.requests import _limits as limits
+from hourhand.api.requests._errors import invalid, validate
+from hourhand.api.requests._exclusions import Exclusions, exclusions_of
+from hourhand.api.requests._rules import exclusion_faults
+from hourhand.api.requests.filters import Cursor, PageSize
+from hourhand.api.requests.jobs import STRICT, HandlerName
+from hourhand.api.requests.schedules import (
+    FireTime,
+    Note,
+    OverlapPolicyName,
+    ScheduleFields,
+    refuse_what_jobs_have,
+)
+from hourhand.domain.errors import FieldError
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.schedules.recurrence import Exclusion
+from hourhand.domain.schedules.schedule import (
+    BackfillOrder,
+    CalendarName,
+    Reprocess,
+    ScheduleDefinition,
+)
+
+OrderName = Annotated[BackfillOrder, Field(strict=False)]
+ReprocessName = Annotated[Reprocess, Field(strict=False)]
+
+
+class NoteInput(BaseModel):
+    """What may be said with a pause, a resumption or a trigger."""
+
+    model_config = STRICT
+
+    note: Note | None = None
+
+    @classmethod
+    def parse(cls, raw: object) -> NoteInput:
+        """Return the note that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, raw, what="request")
+
+
+class BackfillInput(BaseModel):
+    """Which past nominal times to run, ``start`` and ``end`` included, and how."""
+
+    model_config = STRICT
+
+    start: FireTime = Field(alias="from")
+    end: FireTime = Field(alias="to")
+    overlap: OverlapPolicyName = OverlapPolicy.BUFFER_ALL
+    order: OrderName = BackfillOrder.OLDEST
+    max_active: Annotated[int, Field(ge=1, le=limits.MAX_BACKFILL_ACTIVE)] = 1
+    reprocess: ReprocessName = Reprocess.NONE
+    dry_run: bool = False
+    note: Note | None = None
+
+    @classmethod
+    def parse(cls, raw: object) -> BackfillInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, _without_nulls(raw), what="backfill")
+
+
+class PreviewedSchedule(ScheduleFields):
+    """A schedule to be looked at: its handler may be left out."""
+
+    handler: HandlerName | None = None
+
+
+class PreviewInput(BaseModel):
+    """Of which schedule the fires are asked, how many, and strictly after when."""
+
+    model_config = STRICT
+
+    schedule: PreviewedSchedule
+    count: Annotated[int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES)] = limits.DEFAULT_PREVIEW_FIRES
+    after: FireTime | None = None
+
+    @classmethod
+    def parse(cls, raw: object) -> PreviewInput:
+        """Return the request that ``raw`` holds.
+
+        Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
+        """
+        if isinstance(raw, Mapping):
+            refuse_what_jobs_have(raw.get("schedule"), prefix="schedule.")
+        request = validate(cls, _without_nulls(raw), what="preview")
+        request.schedule.settle(request.schedule.handler or "", prefix="schedule.")
+        return request
+
+    @property
+    def definition(self) -> ScheduleDefinition:
+        """The schedule's; its handler is empty where none was given."""
+        return self.schedule.definition
+
+
+class CalendarInput(BaseModel):
+    """A calendar as it is put: ``exclusions`` is what it excludes."""
+
+    model_config = STRICT
+
+    exclude: Exclusions
+    note: Note | None = None
+
+    _exclusions: tuple[Exclusion, ...] = PrivateAttr(default=())
+
+    @classmethod
+    def parse(cls, raw: object) -> CalendarInput:
+        """Return the calendar that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        request = validate(cls, raw, what="calendar")
+        exclusions = exclusions_of(request.exclude)
+        own = tuple(one for one in exclusions if not isinstance(one, CalendarName))
+        faults = [
+            FieldError(
+                f"exclude[{index}]",
+                "must not name a calendar: a calendar holds dates, ranges and expressions",
+            )
+            for index, one in enumerate(exclusions)
+            if isinstance(one, CalendarName)
+        ]
+        faults += exclusion_faults("exclude", exclusions)
+        if faults:
+            raise invalid("calendar", faults)
+        request._exclusions = own
+        return request
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """What it excludes."""
+        return self._exclusions
+
+
+class PageRequest(BaseModel):
+    """The query of a listing without filters."""
+
+    model_config = STRICT
+
+    limit: PageSize = limits.DEFAULT_PAGE_JOBS
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> PageRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
+
+
+def _without_nulls(raw: object) -> object:
+    """Null means: not given."""
+    if not isinstance(raw, Mapping):
+        return raw
+    return {name: value for name, value in raw.items() if value is not None}

@@ -1,0 +1,35 @@
+"""The routes of bulk operations."""
+
+from __future__ import annotations
+
+from hourhand.api.answers.render_jobs import bulk_result
+from hourhand.api.http_request import Request
+from hourhand.api.http_response import Answer
+from hourhand.api.problems import log_if_unforeseen
+from hourhand.api.requests import BulkRequest
+from hourhand.api.routing import Route, Services
+from hourhand.services.jobs.bulk import BulkResult
+
+
+def cancel_jobs(services: Services, request: Request, _: str) -> Answer:
+    """``POST /jobs/cancel``."""
+    bulk = BulkRequest.parse(request.json())
+    return _answer(services, services.bulk.cancel(bulk, actor=request.actor))
+
+
+def redrive_jobs(services: Services, request: Request, _: str) -> Answer:
+    """``POST /jobs/redrive``."""
+    bulk = BulkRequest.parse(request.json())
+    return _answer(services, services.bulk.redrive(bulk, actor=request.actor))
+
+
+BULK_ROUTES = (
+    Route("POST", "/v1/jobs/cancel", cancel_jobs, takes_body=True),
+    Route("POST", "/v1/jobs/redrive", redrive_jobs, takes_body=True),
+)
+
+
+def _answer(services: Services, result: BulkResult) -> Answer:
+    for failure in result.failed:
+        log_if_unforeseen(services.telemetry, failure.error)
+    return Answer.of(bulk_result(result))

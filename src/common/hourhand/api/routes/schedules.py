@@ -1,0 +1,139 @@
+"""The routes of schedules: put, read, list, operate, look back and ahead."""
+
+from __future__ import annotations
+
+from hourhand.api.answers.render_jobs import job_response
+from hourhand.api.answers.render_schedules import (
+    backfill_report,
+    occurrence_page,
+    preview_response,
+    schedule_response,
+)
+from hourhand.api.http_request import Request
+from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
+from hourhand.api.named_pages import answer_page
+from hourhand.api.requests import (
+    BackfillInput,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+    ScheduleInput,
+    quoted,
+)
+from hourhand.api.routing import Route, Services
+from hourhand.domain.errors import FieldError, InvalidInput, NotFound
+from hourhand.domain.ids import OWN_ID
+from hourhand.services.schedules.operations import ScheduleView
+
+
+def put_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``PUT /schedules/{id}``: create it, or replace it whole."""
+    if OWN_ID.fullmatch(schedule_id) is None:
+        fault = FieldError("id", "must be 1 to 100 of A-Z, a-z, 0-9, _ and -")
+        raise InvalidInput("The id in the address is invalid.", errors=(fault,))
+    wanted = ScheduleInput.parse(request.json())
+    view, created = services.schedules.put(schedule_id, wanted, actor=request.actor)
+    location = f"{request.stage_prefix}/v1/schedules/{schedule_id}"
+    answer = Answer.of(schedule_response(view), status=201 if created else 200)
+    return answer.with_headers({"location": location})
+
+
+def list_schedules(services: Services, request: Request, _: str) -> Answer:
+    """``GET /schedules``, in the order of their ids."""
+    return answer_page(
+        "schedules",
+        PageRequest.parse_query(request.query()),
+        services.schedules.list,
+        lambda view: (view.schedule.id, schedule_response(view)),
+    )
+
+
+def get_schedule(services: Services, _: Request, schedule_id: str) -> Answer:
+    """``GET /schedules/{id}``."""
+    return _told(services.schedules.get(_require_id(schedule_id)))
+
+
+def delete_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``DELETE /schedules/{id}``."""
+    services.schedules.delete(_require_id(schedule_id), actor=request.actor)
+    return Answer(status=204)
+
+
+def pause_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``POST /schedules/{id}/pause``."""
+    known_id, note = _require_id(schedule_id), _note(request)
+    return _told(services.schedules.pause(known_id, note, actor=request.actor))
+
+
+def resume_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``POST /schedules/{id}/resume``."""
+    known_id, note = _require_id(schedule_id), _note(request)
+    return _told(services.schedules.resume(known_id, note, actor=request.actor))
+
+
+def trigger_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``POST /schedules/{id}/trigger``: a job at once, beside those that its times make."""
+    known_id, note = _require_id(schedule_id), _note(request)
+    job = services.schedules.trigger(known_id, note, actor=request.actor, trace_id=request.trace_id)
+    location = f"{request.stage_prefix}/v1/jobs/{job.id}"
+    answer = Answer.of(job_response(services.queries.report(job)), status=201)
+    return answer.with_headers({"location": location})
+
+
+def backfill_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``POST /schedules/{id}/backfill``."""
+    known_id = _require_id(schedule_id)
+    wanted = BackfillInput.parse(request.json())
+    report = services.backfills.start(known_id, wanted, actor=request.actor)
+    return Answer.of(backfill_report(report))
+
+
+def list_occurrences(services: Services, request: Request, schedule_id: str) -> Answer:
+    """``GET /schedules/{id}/occurrences``. A page whose jobs have many tags comes back shorter."""
+    known_id = _require_id(schedule_id)
+    query = PageRequest.parse_query(request.query())
+    limit = query.limit
+    while True:
+        page = services.occurrences.history(known_id, limit=limit, cursor=query.cursor)
+        answer = Answer.of(occurrence_page(page))
+        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
+            return answer
+        limit //= 2
+
+
+def preview_schedule(services: Services, request: Request, _: str) -> Answer:
+    """``POST /schedules/preview``: when a schedule would fire; it makes nothing."""
+    wanted = PreviewInput.parse(request.json())
+    preview = services.occurrences.preview(
+        wanted.definition, count=wanted.count, after=wanted.after
+    )
+    return Answer.of(preview_response(preview))
+
+
+SCHEDULE_ROUTES = (
+    Route("PUT", "/v1/schedules/{id}", put_schedule, takes_body=True),
+    Route("GET", "/v1/schedules", list_schedules, takes_query=True),
+    Route("GET", "/v1/schedules/{id}", get_schedule),
+    Route("DELETE", "/v1/schedules/{id}", delete_schedule),
+    Route("POST", "/v1/schedules/preview", preview_schedule, takes_body=True),
+    Route("POST", "/v1/schedules/{id}/pause", pause_schedule, takes_body=True),
+    Route("POST", "/v1/schedules/{id}/resume", resume_schedule, takes_body=True),
+    Route("POST", "/v1/schedules/{id}/trigger", trigger_schedule, takes_body=True),
+    Route("POST", "/v1/schedules/{id}/backfill", backfill_schedule, takes_body=True),
+    Route("GET", "/v1/schedules/{id}/occurrences", list_occurrences, takes_query=True),
+)
+
+
+def _told(view: ScheduleView) -> Answer:
+    return Answer.of(schedule_response(view))
+
+
+def _note(request: Request) -> str | None:
+    """Return the note that came along; the body may be absent."""
+    return NoteInput.parse(request.json() if request.has_body else {}).note
+
+
+def _require_id(schedule_id: str) -> str:
+    if OWN_ID.fullmatch(schedule_id) is None:
+        raise NotFound(f"There is no schedule {quoted(schedule_id)}.")
+    return schedule_id

@@ -1,0 +1,62 @@
+"""The routes about the system: figures, handlers, liveness, and the description of the API."""
+
+from __future__ import annotations
+
+from hourhand.api.answers.render_jobs import handler_response, resweep_response, stats_response
+from hourhand.api.http_request import Request
+from hourhand.api.http_response import Answer
+from hourhand.api.requests import ResweepInput
+from hourhand.api.routing import Route, Services
+
+
+def get_stats(services: Services, _: Request, __: str) -> Answer:
+    """``GET /stats``."""
+    return Answer.of(stats_response(services.queries.stats()))
+
+
+def post_resweep(services: Services, request: Request, _: str) -> Answer:
+    """``POST /resweep``: read every bucket again from a time on."""
+    wanted = ResweepInput.parse(request.json())
+    return Answer.of(resweep_response(services.resweeps.request(wanted.since)))
+
+
+def get_resweep(services: Services, _: Request, __: str) -> Answer:
+    """``GET /resweep``: how far the last one is."""
+    return Answer.of(resweep_response(services.resweeps.progress()))
+
+
+def get_handlers(services: Services, _: Request, __: str) -> Answer:
+    """``GET /handlers``."""
+    return Answer.of({"handlers": [handler_response(info) for info in services.handlers.all()]})
+
+
+def get_health(_: Services, __: Request, ___: str) -> Answer:
+    """``GET /health``: this process answers. It asks nothing of AWS, so it says nothing of it."""
+    return Answer.of({"status": "ok"})
+
+
+def get_openapi(_: Services, request: Request, __: str) -> Answer:
+    """``GET /openapi.json``."""
+    # A cold start pays for the models of answers only where somebody asks for them.
+    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
+
+    return Answer.of(openapi_document(request.stage_prefix))
+
+
+def get_docs(_: Services, request: Request, __: str) -> Answer:
+    """``GET /docs``."""
+    from hourhand.api.docs_page import docs_page  # noqa: PLC0415
+    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
+
+    return docs_page(openapi_document(request.stage_prefix))
+
+
+SYSTEM_ROUTES = (
+    Route("GET", "/v1/stats", get_stats),
+    Route("POST", "/v1/resweep", post_resweep, takes_body=True),
+    Route("GET", "/v1/resweep", get_resweep),
+    Route("GET", "/v1/handlers", get_handlers),
+    Route("GET", "/v1/health", get_health),
+    Route("GET", "/v1/openapi.json", get_openapi),
+    Route("GET", "/v1/docs", get_docs),
+)

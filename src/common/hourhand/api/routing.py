@@ -1,0 +1,99 @@
+"""Routes: which method on which path is answered by which function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hourhand.api.http_request import Request
+from hourhand.api.http_response import Answer
+from hourhand.api.problems import MethodNotAllowed, problem_answer
+from hourhand.api.requests import quoted, require_empty
+from hourhand.domain.errors import NotFound
+from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.bulk import BulkService
+from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.queries import QueryService
+from hourhand.services.jobs.submission import SubmissionService
+from hourhand.services.schedules.backfills import BackfillService
+from hourhand.services.schedules.calendars import CalendarService
+from hourhand.services.schedules.operations import ScheduleService
+from hourhand.services.schedules.queries import OccurrenceQueries
+from hourhand.services.ticks.resweeps import ResweepService
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Services:
+    """What the routes call."""
+
+    submission: SubmissionService
+    queries: QueryService
+    operations: OperationsService
+    bulk: BulkService
+    schedules: ScheduleService
+    backfills: BackfillService
+    calendars: CalendarService
+    occurrences: OccurrenceQueries
+    resweeps: ResweepService
+    handlers: HandlerDirectory
+    telemetry: Telemetry
+
+
+Operation = Callable[[Services, Request, str], Answer]
+"""Answers a request; the last argument is the id in the path, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One line of API.md's table. ``path`` may hold one name in braces, as ``{id}``."""
+
+    method: str
+    path: str
+    operation: Operation
+    takes_query: bool = False
+    takes_body: bool = False
+
+    def match(self, path: str) -> str | None:
+        """Return the id in ``path`` (empty where the route has none), ``None`` if it differs."""
+        before, brace, rest = self.path.partition("{")
+        after = rest.partition("}")[2]
+        pattern = re.escape(before) + ("([^/]+)" if brace else "()") + re.escape(after)
+        match = re.fullmatch(pattern, path)
+        return match[1] if match else None
+
+
+def answer_request(routes: Sequence[Route], services: Services, request: Request) -> Answer:
+    """Find the route of ``request`` and let it answer.
+
+    Raises `NotFound` for an unknown path, and what its operation raises.
+    """
+    matching = [(route, id_) for route in routes if (id_ := route.match(request.path)) is not None]
+    if not matching:
+        raise NotFound("There is no such route.")
+    method = "GET" if request.method == "HEAD" else request.method
+    for route, id_ in matching:
+        if route.method == method:
+            _refuse_what_is_not_taken(route, request)
+            return route.operation(services, request, id_)
+    return _answer_other_method(request.method, [route for route, _ in matching])
+
+
+def _answer_other_method(method: str, routes: Sequence[Route]) -> Answer:
+    methods = {route.method for route in routes} | {"OPTIONS"}
+    if "GET" in methods:
+        methods.add("HEAD")
+    allow = {"allow": ", ".join(sorted(methods))}
+    if method == "OPTIONS":
+        return Answer(status=204, headers=allow)
+    error = MethodNotAllowed(f"{quoted(method)} is not allowed here; {allow['allow']} are.")
+    return problem_answer(error).with_headers(allow)
+
+
+def _refuse_what_is_not_taken(route: Route, request: Request) -> None:
+    """Refuse a query or a body that the route would have to ignore."""
+    if not route.takes_query:
+        require_empty(request.query(), what="query")
+    if not route.takes_body and request.has_body:
+        require_empty(request.json(), what="body")

@@ -1,0 +1,337 @@
+"""A job as a DynamoDB item and back: short attributes, and only what differs from the default.
+
+The tables of codecs below drive both directions and the compiler of conditions. A default is
+pinned here: an absent attribute keeps its meaning even if the model's default changes one day.
+
+Beside them an item holds:
+
+| attribute | what |
+|---|---|
+| ``p``, ``s`` | the key: the job's id and `HOT_ITEM` |
+| ``v`` | the version of this layout, see `hourhand.aws.layout.versions` |
+| ``b``, ``k`` | ``due_at`` and ``shard``: the place in the ``run_at`` index |
+| ``l``, ``c`` | ``created_at``: the place in the ``listing`` index |
+| ``d`` | the place in the ``dead`` index, with ``c``; only in the state DEAD |
+| ``x``, ``y`` | ``keep_until``: seconds for TTL, rounded up, and the milliseconds that added |
+| ``tr`` | ``trace_id``, unless it is the one that belongs to the job's id |
+| ``ov`` | ``overlap``, see `hourhand.aws.layout.overlap_text` |
+| ``op``, ``oi`` | ``previous_occurrence``, ``interval_start``: a text says how long before ``oc`` |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from hourhand.aws.layout.durations import distance_text, read_distance
+from hourhand.aws.layout.overlap_text import overlap_text, read_overlap
+from hourhand.aws.layout.values import (
+    Codec,
+    Item,
+    Value,
+    always,
+    by_field,
+    flag,
+    keep_until_attributes,
+    number,
+    read_flag,
+    read_float,
+    read_int,
+    read_keep_until,
+    read_text,
+    read_time,
+    text,
+    time,
+)
+from hourhand.aws.layout.versions import Kind, require_known, version_value
+from hourhand.aws.table_schema import LISTING_SHARDS
+from hourhand.domain.groups.overlap import Overlap
+from hourhand.domain.ids import listing_tie, trace_id_for
+from hourhand.domain.jobs.history import pack_event, unpack_event
+from hourhand.domain.jobs.job import (
+    POOL,
+    Backoff,
+    Content,
+    HistoryEvent,
+    Jitter,
+    Job,
+    JobStatus,
+    OnLost,
+    Priority,
+    Progress,
+    RetryPolicy,
+)
+from hourhand.domain.ticks.buckets import Entry, shard_of
+from hourhand.domain.times import from_ms, to_ms
+
+HOT_ITEM = "J"
+
+
+def content_value(content: Content) -> Value:
+    """Return a payload or result: ``=`` its text, or its size and ``+`` item or ``@`` key."""
+    if content.text is not None:
+        return {"S": "=" + content.text}
+    if content.item is not None:
+        return {"S": f"+{content.size_bytes}:{content.item}"}
+    return {"S": f"@{content.size_bytes}:{content.key}"}
+
+
+def read_content(value: Value) -> Content:
+    """Read what `content_value` wrote."""
+    kind, rest = value["S"][0], value["S"][1:]
+    if kind == "=":
+        return Content(size_bytes=len(rest.encode()), text=rest)
+    size, _, place = rest.partition(":")
+    if kind == "+":
+        return Content(size_bytes=int(size), item=place)
+    return Content(size_bytes=int(size), key=place)
+
+
+def _progress_value(progress: Progress) -> Value:
+    return {"S": json.dumps([progress.done, progress.total, progress.message])}
+
+
+def _read_progress(value: Value) -> Progress:
+    done, total, message = json.loads(value["S"])
+    return Progress(done=done, total=total, message=message)
+
+
+def _tags_value(tags: Mapping[str, str]) -> Value:
+    return {"M": {key: {"S": tag} for key, tag in tags.items()}}
+
+
+def _read_tags(value: Value) -> dict[str, str]:
+    return {key: tag["S"] for key, tag in value["M"].items()}
+
+
+def events_value(events: tuple[HistoryEvent, ...]) -> Value:
+    """Return packed events as a list."""
+    return {"L": [{"S": pack_event(event)} for event in events]}
+
+
+def _read_events(value: Value) -> tuple[HistoryEvent, ...]:
+    return tuple(unpack_event(packed["S"]) for packed in value["L"])
+
+
+JOB_CODECS: Mapping[str, Codec] = by_field(
+    always("id", "p", text, read_text),
+    always("handler", "n", text, read_text),
+    always("status", "t", text, lambda value: JobStatus(value["S"])),
+    always("run_at", "r", time, read_time),
+    always("payload", "i", content_value, read_content),
+    always("generation", "g", number, read_int),
+    always("attempt", "a", number, read_int),
+    always("token", "f", number, read_int),
+    always("history", "h", events_value, _read_events),
+    Codec("history_dropped", "hd", number, read_int, default=0),
+    Codec("claim_id", "u", text, read_text),
+    Codec("lease_owner", "w", text, read_text),
+    Codec("lease_until", "e", time, read_time),
+    Codec("enqueued_at", "q", time, read_time),
+    Codec("started_at", "j", time, read_time),
+    Codec("finished_at", "z", time, read_time),
+    Codec("result", "o", content_value, read_content),
+    Codec("priority", "pr", text, lambda value: Priority(value["S"]), default=Priority.MEDIUM),
+    Codec("queue", "qu", text, lambda value: Priority(value["S"]), default=Priority.MEDIUM),
+    Codec("pool", "po", text, read_text, default=POOL),
+    Codec("round", "rd", number, read_int, default=1),
+    Codec("lateness_ms", "la", number, read_int),
+    Codec("cancel_requested_at", "ca", time, read_time),
+    Codec("timeout_seconds", "tm", number, read_int, default=300),
+    Codec("retention_seconds", "rt", number, read_int, default=7 * 86_400),
+    Codec("expires_at", "xp", time, read_time),
+    Codec("on_lost", "ol", text, lambda value: OnLost(value["S"]), default=OnLost.RETRY),
+    Codec("idempotency_key", "ik", text, read_text),
+    Codec("body_hash", "bh", text, read_text),
+    Codec("tenant", "tn", text, read_text),
+    Codec("tags", "tg", _tags_value, _read_tags, default={}),
+    Codec("progress", "pg", _progress_value, _read_progress),
+    Codec("schedule_id", "sc", text, read_text),
+    Codec("schedule_revision", "sv", number, read_int),
+    Codec("occurrence", "oc", time, read_time),
+    Codec("pauses_schedule", "pf", flag, read_flag, default=False),
+    Codec("payload_kept_until", "pu", time, read_time),
+)
+
+RETRY_CODECS: Mapping[str, Codec] = by_field(
+    always("max_attempts", "m", number, read_int),
+    Codec("backoff", "rb", text, lambda v: Backoff(v["S"]), default=Backoff.EXPONENTIAL),
+    Codec("base_seconds", "rs", number, read_float, default=1.0),
+    Codec("max_delay_seconds", "rm", number, read_float, default=3600.0),
+    Codec("jitter", "rj", text, lambda v: Jitter(v["S"]), default=Jitter.ADDITIVE),
+)
+
+INTERVAL_ATTRIBUTES = {"previous_occurrence": "op", "interval_start": "oi"}
+"""Instants of a schedule's job that are kept by their distance from its nominal time."""
+
+FIXED_FIELDS = frozenset({"id", "schedule_id", "occurrence"})
+"""Fields that never change, so that others are kept by what they differ from them."""
+
+_JOB_READERS = {c.attribute: (c.field, c.read) for c in JOB_CODECS.values()}
+_RETRY_READERS = {c.attribute: (c.field, c.read) for c in RETRY_CODECS.values()}
+_JOB_DEFAULTS = {
+    **{field.name: None for field in fields(Job) if field.name not in {"retry", "created_at"}},
+    **{c.field: c.default for c in JOB_CODECS.values()},
+}
+_ALWAYS_STORED = frozenset(c.attribute for c in JOB_CODECS.values() if c.is_always_stored)
+_RETRY_DEFAULTS = {c.field: c.default for c in RETRY_CODECS.values() if c.default is not None}
+
+
+def hot_key(job_id: str) -> dict[str, Value]:
+    """Return the key of a job's hot item."""
+    return {"p": text(job_id), "s": text(HOT_ITEM)}
+
+
+def job_id_of(item: Item) -> str:
+    """Return the job that an item belongs to."""
+    return read_text(item["p"])
+
+
+def bucket_partition(bucket: int, shard: int) -> str:
+    """Return the partition of the ``run_at`` index that holds one shard of a bucket."""
+    return f"{bucket}.{shard}"
+
+
+def entry_attributes(entry: Entry) -> dict[str, Value]:
+    """Return a place in the ``run_at`` index."""
+    return {"b": text(bucket_partition(entry.bucket, entry.shard)), "k": time(entry.due_at)}
+
+
+def listing_partition(listing_shard: int) -> str:
+    """Return one partition of the ``listing`` index."""
+    return f"jobs.{listing_shard}"
+
+
+def dead_partition(listing_shard: int) -> str:
+    """Return one partition of the ``dead`` index."""
+    return f"dead.{listing_shard}"
+
+
+def listing_shard_of(job_id: str) -> int:
+    """Return in which shard of the ``listing`` and ``dead`` indexes a job is."""
+    return shard_of(job_id, LISTING_SHARDS)
+
+
+def dead_attribute(job_id: str) -> Value:
+    """Return the place of a dead job in the ``dead`` index."""
+    return text(dead_partition(listing_shard_of(job_id)))
+
+
+def listing_sort_key(created_ms: int, tie: str) -> str:
+    """Return the sort key of the listing: its order is that of `ListingPosition`."""
+    return f"{created_ms:013d}.{tie}"
+
+
+def _trace_attribute(job_id: str, trace_id: str | None) -> Value | None:
+    if trace_id is None:
+        return {"NULL": True}
+    return text(trace_id) if trace_id != trace_id_for(job_id) else None
+
+
+def _overlap_attribute(overlap: Overlap | None, schedule_id: str | None) -> Value | None:
+    return text(overlap_text(overlap, schedule_id)) if overlap is not None else None
+
+
+def _interval_attribute(instant: datetime | None, nominal: datetime | None) -> Value | None:
+    """Return an instant, as its distance from the nominal time where that is known."""
+    if instant is None:
+        return None
+    if nominal is None:
+        return time(instant)
+    return text(distance_text(to_ms(nominal) - to_ms(instant)))
+
+
+def _read_interval(value: Value, nominal: datetime | None) -> datetime:
+    if "N" in value or nominal is None:
+        return read_time(value)
+    return from_ms(to_ms(nominal) - read_distance(read_text(value)))
+
+
+def field_attributes(job_id: str, field: str, value: Any) -> dict[str, Value | None]:
+    """Return the attributes in which a job's new value of ``field`` is kept (``None``: absent).
+
+    Raises `ValueError` for a field that never changes or changes only with others.
+    """
+    if field == "keep_until":
+        return keep_until_attributes(value)
+    if field == "trace_id":
+        return {"tr": _trace_attribute(job_id, value)}
+    if field == "overlap":
+        return {"ov": _overlap_attribute(value, None)}
+    if field in INTERVAL_ATTRIBUTES:
+        return {INTERVAL_ATTRIBUTES[field]: _interval_attribute(value, None)}
+    if field == "retry":
+        return {c.attribute: c.stored(getattr(value, c.field)) for c in RETRY_CODECS.values()}
+    codec = JOB_CODECS.get(field)
+    if codec is None or field in FIXED_FIELDS:
+        raise ValueError(f"{field} cannot be written by itself")
+    return {codec.attribute: codec.stored(value)}
+
+
+def job_to_item(job: Job) -> dict[str, Value]:
+    """Return the hot item of ``job``."""
+    item: dict[str, Value | None] = {**hot_key(job.id), "v": version_value(Kind.JOB)}
+    for codec in JOB_CODECS.values():
+        item[codec.attribute] = codec.stored(getattr(job, codec.field))
+    for field in ("retry", "keep_until", "trace_id"):
+        item.update(field_attributes(job.id, field, getattr(job, field)))
+    item["ov"] = _overlap_attribute(job.overlap, job.schedule_id)
+    for field, attribute in INTERVAL_ATTRIBUTES.items():
+        item[attribute] = _interval_attribute(getattr(job, field), job.occurrence)
+    listing_shard = listing_shard_of(job.id)
+    item["l"] = text(listing_partition(listing_shard))
+    item["c"] = text(listing_sort_key(to_ms(job.created_at), listing_tie(job.id)))
+    if job.status is JobStatus.DEAD:
+        item["d"] = dead_attribute(job.id)
+    if job.due_at is not None and job.shard is not None:
+        item.update(entry_attributes(Entry(job.due_at, job.shard)))
+    return {attribute: value for attribute, value in item.items() if value is not None}
+
+
+def job_from_item(item: Item) -> Job:
+    """Read a hot item; attributes that are not known are passed over.
+
+    Raises `WrittenByNewer`, and `KeyError` for an item that is no job.
+    """
+    require_known(Kind.JOB, item, job_id_of(item))
+    if not item.keys() >= _ALWAYS_STORED:
+        raise KeyError(*(_ALWAYS_STORED - item.keys()))
+    found: dict[str, Any] = dict(_JOB_DEFAULTS)
+    retry: dict[str, Any] = dict(_RETRY_DEFAULTS)
+    for attribute, value in item.items():
+        reader = _JOB_READERS.get(attribute)
+        if reader is not None:
+            found[reader[0]] = reader[1](value)
+            continue
+        reader = _RETRY_READERS.get(attribute)
+        if reader is not None:
+            retry[reader[0]] = reader[1](value)
+    created_ms = item["c"]["S"].partition(".")[0]
+    if "b" in item:
+        found["due_at"] = read_time(item["k"])
+        found["shard"] = int(item["b"]["S"].partition(".")[2])
+    found["keep_until"] = read_keep_until(item)
+    if "ov" in item:
+        found["overlap"] = read_overlap(read_text(item["ov"]), found["schedule_id"])
+    for field, attribute in INTERVAL_ATTRIBUTES.items():
+        if attribute in item:
+            found[field] = _read_interval(item[attribute], found["occurrence"])
+    trace = item.get("tr")
+    found["trace_id"] = trace.get("S") if trace else trace_id_for(found["id"])
+    found["created_at"] = from_ms(int(created_ms))
+    found["retry"] = RetryPolicy(**retry)
+    return _job_of(found)
+
+
+def _job_of(found: Mapping[str, Any]) -> Job:
+    """Return the job of ``found``, which has every field.
+
+    ``Job(...)`` sets one after the other past the guard of a frozen class: a third of what it
+    takes to read an item, for which a sweep waits a thousand times a page.
+    """
+    job = object.__new__(Job)
+    job.__dict__.update(found)
+    return job

@@ -1,0 +1,120 @@
+"""What is kept beside a job's hot item, under the same partition key: texts and failures.
+
+Each has ``v``, the version of its layout, and an end of its own (``x``, for TTL), set when it is
+written: to set it at the job's end would cost the write units of the whole item again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hourhand.aws.layout.values import (
+    Item,
+    Value,
+    expiry_seconds,
+    number,
+    read_text,
+    read_time,
+    text,
+    time,
+)
+from hourhand.aws.layout.versions import Kind, require_known, version_value
+from hourhand.domain.jobs.job import Attempt, ErrorInfo, Outcome
+
+_TEXT_PREFIX = "T#"
+_FAILURE_PREFIX = "E#"
+
+MAX_TRACEBACK_BYTES = 250_000
+MAX_MESSAGE_BYTES = 50_000
+"""With both an error stays below the 400 KB of an item, whatever a handler raises."""
+
+
+def text_key(job_id: str, item: str) -> dict[str, Value]:
+    """Return the key of a text beside a job."""
+    return {"p": text(job_id), "s": text(_TEXT_PREFIX + item)}
+
+
+def text_item(job_id: str, item: str, content: str, keep_until: datetime) -> dict[str, Value]:
+    """Return a payload or result as an item of its own."""
+    return {
+        **text_key(job_id, item),
+        "v": version_value(Kind.TEXT),
+        "i": text(content),
+        "x": number(expiry_seconds(keep_until)),
+    }
+
+
+def failure_item(job_id: str, attempt: Attempt, keep_until: datetime) -> dict[str, Value]:
+    """Return a failed attempt with its error.
+
+    Of a longer message the beginning is kept, of a longer traceback the end: it names the line
+    that raised.
+    """
+    error = attempt.error or ErrorInfo(type="", message="")
+    item: dict[str, Value] = {
+        "p": text(job_id),
+        "s": text(f"{_FAILURE_PREFIX}{attempt.token:06d}"),
+        "v": version_value(Kind.FAILURE),
+        "a": number(attempt.number),
+        "w": text(attempt.worker),
+        "ty": text(_beginning(error.type)),
+        "ms": text(_beginning(error.message)),
+        "x": number(expiry_seconds(keep_until)),
+    }
+    if attempt.outcome is not None:
+        item["oc"] = text(attempt.outcome)
+    if attempt.started_at is not None:
+        item["sa"] = time(attempt.started_at)
+    if attempt.finished_at is not None:
+        item["fa"] = time(attempt.finished_at)
+    if not error.retryable:
+        item["nr"] = {"BOOL": True}
+    if error.traceback is not None:
+        item["tb"] = text(_end(error.traceback))
+    return item
+
+
+def read_kept_text(item: Item) -> str:
+    """Read what `text_item` wrote. Raises `WrittenByNewer`."""
+    require_known(Kind.TEXT, item, read_text(item["p"]))
+    return read_text(item["i"])
+
+
+def text_name(item: Item) -> str | None:
+    """Return under which name a text is kept, or ``None`` where the item is none."""
+    key = read_text(item["s"])
+    return key.removeprefix(_TEXT_PREFIX) if key.startswith(_TEXT_PREFIX) else None
+
+
+def failure_token(item: Item) -> int | None:
+    """Return of which attempt an item tells the failure, or ``None`` where it tells of none."""
+    key = read_text(item["s"])
+    return int(key.removeprefix(_FAILURE_PREFIX)) if key.startswith(_FAILURE_PREFIX) else None
+
+
+def read_failure(token: int, item: Item) -> Attempt:
+    """Read what `failure_item` wrote. Raises `WrittenByNewer`."""
+    require_known(Kind.FAILURE, item, read_text(item["p"]))
+    return Attempt(
+        number=int(item["a"]["N"]),
+        token=token,
+        worker=read_text(item["w"]),
+        started_at=read_time(item["sa"]) if "sa" in item else None,
+        finished_at=read_time(item["fa"]) if "fa" in item else None,
+        outcome=Outcome(read_text(item["oc"])) if "oc" in item else None,
+        error=ErrorInfo(
+            type=read_text(item["ty"]),
+            message=read_text(item["ms"]),
+            retryable="nr" not in item,
+            traceback=read_text(item["tb"]) if "tb" in item else None,
+        ),
+    )
+
+
+def _beginning(words: str) -> str:
+    # A lone surrogate cannot be sent; a question mark says that something was there.
+    return words.encode(errors="replace")[:MAX_MESSAGE_BYTES].decode(errors="ignore")
+
+
+def _end(words: str) -> str:
+    return words.encode(errors="replace")[-MAX_TRACEBACK_BYTES:].decode(errors="ignore")

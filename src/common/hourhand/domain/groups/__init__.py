@@ -1,0 +1,1 @@
+"""A group of jobs that share room: overlap policies, slots and admission."""

@@ -1,0 +1,1 @@
+"""A job: its states, the transitions between them, its history and what the sweep does with it."""

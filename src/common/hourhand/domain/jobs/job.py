@@ -1,0 +1,300 @@
+"""The nouns of the domain: a job, its policies, its attempts and what is on record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from hourhand.domain.groups.overlap import Overlap
+
+POOL = "default"
+
+TICK = "tick"
+"""The actor of what a tick does, in leases and histories."""
+
+MAX_CONTENT_BYTES = 2_500_000
+"""The largest payload or result: escaped as JSON it must fit into a Lambda event of 6 MB."""
+
+
+class JobStatus(StrEnum):
+    """The states of a job; ``lifecycle`` says who moves it from which to which."""
+
+    PENDING = "PENDING"
+    ENQUEUED = "ENQUEUED"
+    RUNNING = "RUNNING"
+    RETRYING = "RETRYING"
+    SUCCEEDED = "SUCCEEDED"
+    DEAD = "DEAD"
+    CANCELLED = "CANCELLED"
+    EXPIRED = "EXPIRED"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job is done with, unless it is redriven."""
+        return self in FINAL
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no attempt is under way and another is still to come."""
+        return self in NOT_STARTED
+
+
+NOT_STARTED = frozenset({JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING})
+FINAL = frozenset(
+    {JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED},
+)
+REDRIVABLE = frozenset({JobStatus.DEAD, JobStatus.EXPIRED, JobStatus.CANCELLED})
+OPEN = NOT_STARTED | {JobStatus.RUNNING}
+
+
+class Priority(StrEnum):
+    """Which queue a job's messages go to. It decides who is likely to be first, no more."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    LOST = "LOST"
+    SNOOZED = "SNOOZED"
+    CANCELLED = "CANCELLED"
+
+
+class OnLost(StrEnum):
+    """Whether a job may be run again when the worker that ran it vanished."""
+
+    RETRY = "retry"
+    DEAD = "dead"
+
+
+class Backoff(StrEnum):
+    """How the delay before a retry grows with the number of failed attempts."""
+
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
+    FIXED = "fixed"
+    SIDEKIQ = "sidekiq"
+
+
+class Jitter(StrEnum):
+    """How chance spreads the delay before a retry."""
+
+    NONE = "none"
+    ADDITIVE = "additive"
+    FULL = "full"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryPolicy:
+    """How often and how late a failed attempt is followed by another."""
+
+    max_attempts: int = 6
+    backoff: Backoff = Backoff.EXPONENTIAL
+    base_seconds: float = 1.0
+    max_delay_seconds: float = 3600.0
+    jitter: Jitter = Jitter.ADDITIVE
+
+
+class EventKind(StrEnum):
+    """What happened to a job. The value is the letter that the packed history keeps."""
+
+    SUBMITTED = "S"
+    ENQUEUED = "Q"
+    SEND_FAILED = "B"
+    DISPATCHED_AGAIN = "A"
+    AGED = "G"
+    CLAIMED = "C"
+    SUCCEEDED = "K"
+    FAILED = "F"
+    TIMED_OUT = "T"
+    LOST = "L"
+    SNOOZED = "Z"
+    HANDED_BACK = "H"
+    CANCEL_REQUESTED = "X"
+    CANCELLED = "N"
+    EXPIRED = "E"
+    CHANGED = "M"
+    RUN_NOW = "U"
+    REDRIVEN = "V"
+    REFILED = "R"
+
+
+ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
+    EventKind.SUCCEEDED: Outcome.SUCCEEDED,
+    EventKind.FAILED: Outcome.FAILED,
+    EventKind.TIMED_OUT: Outcome.TIMED_OUT,
+    EventKind.LOST: Outcome.LOST,
+    EventKind.SNOOZED: Outcome.SNOOZED,
+    EventKind.HANDED_BACK: Outcome.SNOOZED,
+    EventKind.CANCELLED: Outcome.CANCELLED,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryEvent:
+    """One thing that happened to a job: when, by whom, to which state, and why.
+
+    ``attempt`` and ``token`` are those of the attempt that it belongs to (0 before the first).
+    """
+
+    kind: EventKind
+    at: datetime
+    status: JobStatus
+    actor: str
+    attempt: int = 0
+    token: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ErrorInfo:
+    """Why an attempt failed. The traceback is kept beside the job, not in it."""
+
+    type: str
+    message: str
+    retryable: bool = True
+    traceback: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One try of a job. ``outcome`` is absent while it runs."""
+
+    number: int
+    token: int
+    worker: str
+    started_at: datetime | None
+    finished_at: datetime | None = None
+    outcome: Outcome | None = None
+    error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Content:
+    """A payload or result as JSON text, or the place where it is kept.
+
+    Exactly one of ``text`` (in the job's own item), ``item`` (the sort key of an item beside it)
+    and ``key`` (an object in the bucket for large payloads) is set. ``size_bytes`` is that of the
+    JSON text in UTF-8.
+    """
+
+    size_bytes: int
+    text: str | None = None
+    item: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a running handler says it is."""
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One unit of work to run once, at its ``run_at``.
+
+    ``due_at`` is when it is next due and, with ``shard``, its place in the ``run_at`` index: both
+    are absent exactly when the job is final and nothing is owed for it.
+    ``priority`` is what was asked for; ``queue`` is where its message goes now (aging raises it).
+    ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every claim.
+    ``keep_until`` is when the record may be deleted, set when the job is final.
+    ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
+    it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
+    its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
+    withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
+    ``pauses_schedule``: its schedule is paused should it end DEAD.
+    """
+
+    id: str
+    handler: str
+    status: JobStatus
+    run_at: datetime
+    created_at: datetime
+    payload: Content
+    due_at: datetime | None = None
+    shard: int | None = None
+    priority: Priority = Priority.MEDIUM
+    queue: Priority = Priority.MEDIUM
+    pool: str = POOL
+    generation: int = 1
+    round: int = 1
+    attempt: int = 0
+    token: int = 0
+    claim_id: str | None = None
+    lease_owner: str | None = None
+    lease_until: datetime | None = None
+    enqueued_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    lateness_ms: int | None = None
+    cancel_requested_at: datetime | None = None
+    timeout_seconds: int = 300
+    retention_seconds: int = 7 * 86_400
+    expires_at: datetime | None = None
+    on_lost: OnLost = OnLost.RETRY
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    idempotency_key: str | None = None
+    body_hash: str | None = None
+    tenant: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    result: Content | None = None
+    progress: Progress | None = None
+    history: tuple[HistoryEvent, ...] = ()
+    history_dropped: int = 0
+    schedule_id: str | None = None
+    schedule_revision: int | None = None
+    occurrence: datetime | None = None
+    previous_occurrence: datetime | None = None
+    interval_start: datetime | None = None
+    overlap: Overlap | None = None
+    pauses_schedule: bool = False
+    trace_id: str | None = None
+    payload_kept_until: datetime | None = None
+    keep_until: datetime | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether a message of this generation was (or was about to be) sent."""
+        return self.enqueued_at is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobMessage:
+    """What a queue carries: enough to claim the job without reading it first.
+
+    ``attempt`` and ``token`` are the job's when the message was sent; within one generation they
+    do not change until the claim, so the claim's record can name their successors.
+    ``needs_admission``: it is a schedule's job, whose schedule and group are checked before its
+    claim.
+    """
+
+    job_id: str
+    generation: int
+    attempt: int
+    token: int
+    due_at: datetime
+    run_at: datetime
+    timeout_seconds: int = 300
+    tenant: str | None = None
+    trace_id: str | None = None
+    needs_admission: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexEntry:
+    """What the ``run_at`` index shows of a job: a hint, never a fact."""
+
+    job_id: str
+    due_at: datetime

@@ -1,0 +1,66 @@
+"""The moves of a job: each conditional write of the protocol as a value (DESIGN, section 5).
+
+A `Transition` says which clauses the stored item must satisfy and what then changes. Stores apply a
+move whole or not at all. Each clause has a name; ``tests/unit/domain/test_conditions.py`` drops
+every one in turn and shows the harm that it prevents.
+
+A refusal may be a lost answer: the write was applied, the caller did not hear of it and tried
+again. ``Move.made_by_me`` recognises that by what only this very write can have left behind.
+"""
+
+from hourhand.domain.jobs.transitions._move import Transition, recording
+from hourhand.domain.jobs.transitions._operating import (
+    cancel_waiting,
+    change,
+    redrive,
+    request_cancel,
+)
+from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end, owes_on_end
+from hourhand.domain.jobs.transitions._repairing import expire, finish, recover
+from hourhand.domain.jobs.transitions._sending import (
+    EnqueuedMarks,
+    keep_payload,
+    mark_dispatched_again,
+    mark_enqueued,
+    refile,
+    unmark,
+)
+from hourhand.domain.jobs.transitions._working import (
+    claim,
+    complete,
+    die,
+    end_cancelled,
+    hand_back,
+    heartbeat,
+    retry_later,
+    take_over,
+)
+
+__all__ = [
+    "KEY_HOLDS_AT_LEAST",
+    "EnqueuedMarks",
+    "Transition",
+    "cancel_waiting",
+    "change",
+    "claim",
+    "complete",
+    "die",
+    "end_cancelled",
+    "expire",
+    "finish",
+    "hand_back",
+    "heartbeat",
+    "keep_after_end",
+    "keep_payload",
+    "mark_dispatched_again",
+    "mark_enqueued",
+    "owes_on_end",
+    "recording",
+    "recover",
+    "redrive",
+    "refile",
+    "request_cancel",
+    "retry_later",
+    "take_over",
+    "unmark",
+]

@@ -1,0 +1,144 @@
+"""Moves that people ask for: cancel, change, redrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from hourhand.domain.jobs.conditions import (
+    Absent,
+    StatusIn,
+)
+from hourhand.domain.jobs.job import (
+    REDRIVABLE,
+    EventKind,
+    Job,
+    JobStatus,
+)
+from hourhand.domain.jobs.transitions._move import Transition, recording
+from hourhand.domain.jobs.transitions._parts import (
+    LEASE_FIELDS,
+    cleared,
+    final_times,
+    make_event,
+    not_started,
+    owes_on_end,
+    owned,
+    same_generation,
+)
+from hourhand.domain.ticks.buckets import Entry
+
+
+def cancel_waiting(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
+    """Cancel a job that has not started."""
+    move = Transition(
+        name="cancel",
+        job_id=job.id,
+        to=JobStatus.CANCELLED,
+        # What is owed was judged by the payload as read; a change of it opens a generation.
+        expect={"status": not_started(), "generation": same_generation(job)},
+        sets={
+            **final_times(job, now, JobStatus.CANCELLED),
+            "cancel_requested_at": now,
+            "enqueued_at": None,
+        },
+        leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
+    )
+    event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
+    return recording(move, job, replace(event, attempt=0, token=0))
+
+
+def request_cancel(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
+    """Ask a running job to stop; its next heartbeat notifies the handler.
+
+    It names the attempt that was read: a copy of the write that arrives late must not stop another.
+    """
+    move = Transition(
+        name="request_cancel",
+        job_id=job.id,
+        expect={**owned(job), "not_asked_yet": Absent("cancel_requested_at")},
+        sets={"cancel_requested_at": now},
+    )
+    event = make_event(job, EventKind.CANCEL_REQUESTED, now, JobStatus.RUNNING, actor, reason)
+    return recording(move, job, event)
+
+
+def change(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    sets: Mapping[str, Any],
+    entry: Entry | None,
+    sends_now: bool,
+    kind: EventKind = EventKind.CHANGED,
+    reason: str = "",
+) -> Transition:
+    """Reschedule, or change priority, payload or expiry, of a job that has not started.
+
+    Messages of the generation before are dropped when they arrive; ``due_at`` and bucket change
+    together.
+    """
+    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
+    move = Transition(
+        name="change",
+        job_id=job.id,
+        to=status,
+        expect={"status": not_started(), "generation": same_generation(job)},
+        sets={
+            **sets,
+            "generation": job.generation + 1,
+            "enqueued_at": now if sends_now else None,
+        },
+        entry=entry,
+    )
+    event = make_event(job, kind, now, status, actor, reason)
+    return recording(move, job, replace(event, attempt=0, token=0))
+
+
+def redrive(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry,
+    sends_now: bool,
+    reason: str,
+    sets: Mapping[str, Any] | None = None,
+) -> Transition:
+    """Send a job that ended badly round again: a new round, its history kept.
+
+    Its schedule withdraws it no more, unless ``sets``, new values of other fields, says so.
+    """
+    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
+    has_expired = job.expires_at is not None and job.expires_at <= entry.due_at
+    move = Transition(
+        name="redrive",
+        job_id=job.id,
+        to=status,
+        expect={"status": StatusIn(REDRIVABLE), "generation": same_generation(job)},
+        sets={
+            **cleared(
+                *LEASE_FIELDS,
+                "cancel_requested_at",
+                "finished_at",
+                "keep_until",
+                "lateness_ms",
+                "progress",
+                "schedule_revision",
+            ),
+            **(cleared("expires_at") if has_expired else {}),
+            "generation": job.generation + 1,
+            "round": job.round + 1,
+            "attempt": 0,
+            "run_at": entry.due_at,
+            "queue": job.priority,
+            "enqueued_at": now if sends_now else None,
+            **(sets or {}),
+        },
+        entry=entry,
+    )
+    event = make_event(job, EventKind.REDRIVEN, now, status, actor, reason)
+    return recording(move, job, replace(event, attempt=0, token=0))

@@ -1,0 +1,114 @@
+"""What several moves are made of: their events, their clauses, what an end clears and owes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hourhand.domain.jobs.conditions import (
+    Below,
+    Condition,
+    Is,
+    StatusIn,
+)
+from hourhand.domain.jobs.history import shorten
+from hourhand.domain.jobs.job import (
+    NOT_STARTED,
+    Content,
+    EventKind,
+    HistoryEvent,
+    Job,
+    JobStatus,
+)
+
+KEY_HOLDS_AT_LEAST = timedelta(hours=24)
+"""How long after its job's end an idempotency key still means that job."""
+
+LEASE_FIELDS = ("lease_owner", "lease_until", "claim_id")
+"""What only a RUNNING job has."""
+
+
+def make_event(
+    job: Job,
+    kind: EventKind,
+    at: datetime,
+    status: JobStatus,
+    actor: str,
+    reason: str = "",
+) -> HistoryEvent:
+    """Return the event of a move on ``job``, of the attempt that the job is in."""
+    return HistoryEvent(
+        kind=kind,
+        at=at,
+        status=status,
+        actor=actor,
+        attempt=job.attempt,
+        token=job.token,
+        reason=shorten(reason),
+    )
+
+
+def same_generation(job: Job) -> Condition:
+    """Nobody retried, changed or redrove the job since it was read."""
+    return Is("generation", job.generation)
+
+
+def not_started() -> Condition:
+    """No attempt is under way and another is still to come."""
+    return StatusIn(NOT_STARTED)
+
+
+def owned(job: Job) -> dict[str, Condition]:
+    """RUNNING under the fencing token as read, and the very job that was read.
+
+    The token is the owner's own, or that of the attempt that was seen. A job that is submitted
+    under the id of a deleted one counts its tokens from the beginning again: only its creation
+    tells it from the job that a paused worker still holds.
+    """
+    return {
+        "status": StatusIn(frozenset({JobStatus.RUNNING})),
+        "token": Is("token", job.token),
+        "same_job": Is("created_at", job.created_at),
+    }
+
+
+def names_expired_lease(job: Job, now: datetime, margin: timedelta) -> dict[str, Condition]:
+    """RUNNING under this token and this lease, and the lease ended more than a margin ago."""
+    return {
+        "status": StatusIn(frozenset({JobStatus.RUNNING})),
+        "token": Is("token", job.token),
+        "lease_as_read": Is("lease_until", job.lease_until),
+        "lease_expired": Below("lease_until", now - margin),
+    }
+
+
+def cleared(*names: str) -> dict[str, None]:
+    """Return what removes these fields."""
+    return dict.fromkeys(names)
+
+
+def final_times(
+    job: Job, now: datetime, status: JobStatus, result: Content | None = None
+) -> dict[str, datetime]:
+    """The end and, where nothing is owed any more, the end of the record.
+
+    A record with something owed is never deleted, however long a dead letter is not taken.
+    """
+    if owes_on_end(job, status, result):
+        return {"finished_at": now}
+    return {"finished_at": now, "keep_until": now + keep_after_end(job)}
+
+
+def keep_after_end(job: Job) -> timedelta:
+    """Return how long a final job is kept: with an idempotency key never less than a day."""
+    retention = timedelta(seconds=job.retention_seconds)
+    return max(retention, KEY_HOLDS_AT_LEAST) if job.idempotency_key else retention
+
+
+def owes_on_end(job: Job, status: JobStatus, result: Content | None = None) -> bool:
+    """Whether something remains to be done for a job once it is in the final ``status``.
+
+    A dead letter for DEAD; for every end, the mark "finished" on objects in the bucket, without
+    which they would never expire.
+    """
+    large_result = result is not None and result.key is not None
+    return status is JobStatus.DEAD or job.payload.key is not None or large_result

@@ -1,0 +1,116 @@
+"""Moves that end what others left: lost attempts, expired jobs, paid debts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hourhand.domain.errors import IllegalTransition
+from hourhand.domain.jobs.conditions import (
+    Absent,
+    AtMost,
+    StatusIn,
+)
+from hourhand.domain.jobs.history import lost_reason
+from hourhand.domain.jobs.job import (
+    EventKind,
+    Job,
+    JobStatus,
+    OnLost,
+)
+from hourhand.domain.jobs.transitions._move import Transition, recording
+from hourhand.domain.jobs.transitions._parts import (
+    LEASE_FIELDS,
+    cleared,
+    final_times,
+    keep_after_end,
+    make_event,
+    names_expired_lease,
+    not_started,
+    owes_on_end,
+    same_generation,
+)
+from hourhand.domain.ticks.buckets import Entry
+
+
+def recover(
+    job: Job, *, now: datetime, margin: timedelta, actor: str, entry: Entry, sends_now: bool
+) -> Transition:
+    """The lease of a RUNNING job expired: its attempt is lost, and this is what follows.
+
+    A cancel request wins; then another attempt where one is left and the job may run again;
+    else DEAD. ``entry`` counts only where another attempt follows.
+    """
+    reason = lost_reason(job.lease_until)
+    expect = names_expired_lease(job, now, margin)
+    gone = cleared(*LEASE_FIELDS, "progress")
+    if job.cancel_requested_at is not None:
+        move = Transition(
+            name="recover",
+            job_id=job.id,
+            to=JobStatus.CANCELLED,
+            expect=expect,
+            sets={**gone, **final_times(job, now, JobStatus.CANCELLED)},
+            leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
+        )
+        lost = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
+        return recording(move, job, lost)
+    expect = {**expect, "not_cancelled": Absent("cancel_requested_at")}
+    if job.on_lost is OnLost.RETRY and job.attempt < job.retry.max_attempts:
+        move = Transition(
+            name="recover",
+            job_id=job.id,
+            to=JobStatus.RETRYING,
+            expect=expect,
+            sets={
+                **gone,
+                "generation": job.generation + 1,
+                "enqueued_at": now if sends_now else None,
+            },
+            entry=entry,
+        )
+        lost = make_event(job, EventKind.LOST, now, JobStatus.RETRYING, actor, reason)
+        return recording(move, job, lost)
+    move = Transition(
+        name="recover",
+        job_id=job.id,
+        to=JobStatus.DEAD,
+        expect=expect,
+        sets={**gone, **final_times(job, now, JobStatus.DEAD)},
+    )
+    return recording(move, job, make_event(job, EventKind.LOST, now, JobStatus.DEAD, actor, reason))
+
+
+def expire(job: Job, *, now: datetime, actor: str) -> Transition:
+    """``expires_at`` passed before a start."""
+    move = Transition(
+        name="expire",
+        job_id=job.id,
+        to=JobStatus.EXPIRED,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "expired": AtMost("expires_at", now),
+        },
+        sets=final_times(job, now, JobStatus.EXPIRED),
+        leaves_index=not owes_on_end(job, JobStatus.EXPIRED),
+    )
+    return recording(move, job, make_event(job, EventKind.EXPIRED, now, JobStatus.EXPIRED, actor))
+
+
+def finish(job: Job) -> Transition:
+    """Nothing is owed for a final job any more: its entry leaves the index.
+
+    From now on the record may be deleted. Raises `IllegalTransition` for a job that did not end.
+    """
+    if job.finished_at is None:
+        raise IllegalTransition(f"Job {job.id} did not end: its entry must stay.")
+    return Transition(
+        name="finish",
+        job_id=job.id,
+        expect={
+            "status": StatusIn(frozenset({job.status})),
+            "generation": same_generation(job),
+        },
+        sets={"keep_until": job.finished_at + keep_after_end(job)},
+        leaves_index=True,
+    )

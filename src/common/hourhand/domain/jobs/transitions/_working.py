@@ -1,0 +1,254 @@
+"""Moves of workers: an attempt from its claim to its outcome, under its fencing token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hourhand.domain.jobs.conditions import (
+    Above,
+    Absent,
+    AnyOf,
+    AtMost,
+    AttemptsLeft,
+    Is,
+)
+from hourhand.domain.jobs.history import lost_reason
+from hourhand.domain.jobs.job import (
+    Content,
+    EventKind,
+    HistoryEvent,
+    Job,
+    JobMessage,
+    JobStatus,
+    OnLost,
+    Outcome,
+    Progress,
+)
+from hourhand.domain.jobs.transitions._move import Transition, recording
+from hourhand.domain.jobs.transitions._parts import (
+    LEASE_FIELDS,
+    cleared,
+    final_times,
+    make_event,
+    names_expired_lease,
+    not_started,
+    owes_on_end,
+    owned,
+    same_generation,
+)
+from hourhand.domain.ticks.buckets import Entry
+
+_END_EVENTS = {
+    Outcome.FAILED: EventKind.FAILED,
+    Outcome.TIMED_OUT: EventKind.TIMED_OUT,
+    Outcome.LOST: EventKind.LOST,
+    Outcome.SNOOZED: EventKind.SNOOZED,
+}
+
+
+def claim(
+    message: JobMessage,
+    *,
+    now: datetime,
+    wait: timedelta,
+    owner: str,
+    claim_id: str,
+    lease_until: datetime,
+) -> Transition:
+    """A worker makes itself the only owner of a job that waits for an attempt."""
+    event = HistoryEvent(
+        kind=EventKind.CLAIMED,
+        at=now,
+        status=JobStatus.RUNNING,
+        actor=owner,
+        attempt=message.attempt + 1,
+        token=message.token + 1,
+    )
+    return Transition(
+        name="claim",
+        job_id=message.job_id,
+        to=JobStatus.RUNNING,
+        expect={
+            "status": not_started(),
+            "generation": Is("generation", message.generation),
+            "attempts_left": AttemptsLeft(),
+            "not_cancelled": Absent("cancel_requested_at"),
+            "not_expired": AnyOf((Absent("expires_at"), Above("expires_at", now))),
+            "due": AtMost("due_at", now + wait),
+        },
+        sets={
+            "claim_id": claim_id,
+            "lease_owner": owner,
+            "lease_until": lease_until,
+            "started_at": now,
+        },
+        increments={"token": 1, "attempt": 1},
+        defaults={"lateness_ms": (now - message.run_at) // timedelta(milliseconds=1)},
+        events=(event,),
+        claim_id=claim_id,
+    )
+
+
+def take_over(
+    job: Job,
+    *,
+    now: datetime,
+    margin: timedelta,
+    owner: str,
+    claim_id: str,
+    lease_until: datetime,
+) -> Transition:
+    """A worker claims a job anew whose lease expired, naming that very lease."""
+    lost = make_event(
+        job, EventKind.LOST, now, JobStatus.RUNNING, owner, lost_reason(job.lease_until)
+    )
+    claimed = HistoryEvent(
+        kind=EventKind.CLAIMED,
+        at=now,
+        status=JobStatus.RUNNING,
+        actor=owner,
+        attempt=job.attempt + 1,
+        token=job.token + 1,
+    )
+    move = Transition(
+        name="take_over",
+        job_id=job.id,
+        to=JobStatus.RUNNING,
+        expect={
+            **names_expired_lease(job, now, margin),
+            "generation": same_generation(job),
+            "attempts_left": AttemptsLeft(),
+            "not_cancelled": Absent("cancel_requested_at"),
+            "not_expired": AnyOf((Absent("expires_at"), Above("expires_at", now))),
+            "may_run_again": Is("on_lost", OnLost.RETRY),
+        },
+        sets={
+            "claim_id": claim_id,
+            "lease_owner": owner,
+            "lease_until": lease_until,
+            "started_at": now,
+            "progress": None,
+        },
+        increments={"token": 1, "attempt": 1},
+        claim_id=claim_id,
+    )
+    return recording(move, job, claimed, lost)
+
+
+def heartbeat(job: Job, *, lease_until: datetime, progress: Progress | None) -> Transition:
+    """The owner is alive and extends its lease.
+
+    A copy of an earlier heartbeat that arrives late must not shorten it: another worker would take
+    the job over while its owner counts on the later end.
+    """
+    sets: dict[str, Any] = {"lease_until": lease_until}
+    if progress is not None:
+        sets["progress"] = progress
+    return Transition(
+        name="heartbeat",
+        job_id=job.id,
+        expect={**owned(job), "extends_lease": AtMost("lease_until", lease_until)},
+        sets=sets,
+    )
+
+
+def complete(
+    job: Job, *, now: datetime, actor: str, result: Content, progress: Progress | None
+) -> Transition:
+    """The handler returned. ``job.finished_at`` and the end of its record are set."""
+    move = Transition(
+        name="complete",
+        job_id=job.id,
+        to=JobStatus.SUCCEEDED,
+        expect=owned(job),
+        sets={
+            **cleared(*LEASE_FIELDS),
+            **final_times(job, now, JobStatus.SUCCEEDED, result),
+            "result": result,
+            "progress": progress,
+        },
+        leaves_index=not owes_on_end(job, JobStatus.SUCCEEDED, result),
+    )
+    event = make_event(job, EventKind.SUCCEEDED, now, JobStatus.SUCCEEDED, actor)
+    return recording(move, job, event)
+
+
+def retry_later(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    outcome: Outcome,
+    reason: str,
+    entry: Entry,
+    sends_now: bool,
+    payload_kept_until: datetime | None = None,
+) -> Transition:
+    """The attempt is over and another is allowed; a snooze does not use the attempt up.
+
+    ``entry`` never lies in an older bucket than the job's own: the sweep may have passed it.
+    ``payload_kept_until``: given where the payload beside the job was renewed for this wait.
+    """
+    renewed = {"payload_kept_until": payload_kept_until} if payload_kept_until else {}
+    kind = _END_EVENTS[outcome]
+    move = Transition(
+        name="snooze" if outcome is Outcome.SNOOZED else "fail",
+        job_id=job.id,
+        to=JobStatus.RETRYING,
+        expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
+        sets={
+            **cleared(*LEASE_FIELDS, "progress"),
+            **renewed,
+            "generation": job.generation + 1,
+            "enqueued_at": now if sends_now else None,
+        },
+        increments={"attempt": -1} if outcome is Outcome.SNOOZED else {},
+        entry=entry,
+    )
+    return recording(move, job, make_event(job, kind, now, JobStatus.RETRYING, actor, reason))
+
+
+def hand_back(
+    job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool, reason: str
+) -> Transition:
+    """The process must end for another job's sake: this one goes back at no cost to it."""
+    move = retry_later(
+        job,
+        now=now,
+        actor=actor,
+        outcome=Outcome.SNOOZED,
+        reason=reason,
+        entry=entry,
+        sends_now=sends_now,
+    )
+    event = make_event(job, EventKind.HANDED_BACK, now, JobStatus.RETRYING, actor, reason)
+    return recording(replace(move, name="hand_back"), job, event)
+
+
+def die(job: Job, *, now: datetime, actor: str, outcome: Outcome, reason: str) -> Transition:
+    """The last attempt failed. The index entry stays until the dead letter is acknowledged."""
+    kind = _END_EVENTS[outcome]
+    move = Transition(
+        name="die",
+        job_id=job.id,
+        to=JobStatus.DEAD,
+        expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
+        sets={**cleared(*LEASE_FIELDS), **final_times(job, now, JobStatus.DEAD)},
+    )
+    return recording(move, job, make_event(job, kind, now, JobStatus.DEAD, actor, reason))
+
+
+def end_cancelled(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
+    """The owner's handler raised after it was asked to stop."""
+    move = Transition(
+        name="end_cancelled",
+        job_id=job.id,
+        to=JobStatus.CANCELLED,
+        expect=owned(job),
+        sets={**cleared(*LEASE_FIELDS), **final_times(job, now, JobStatus.CANCELLED)},
+        leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
+    )
+    event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
+    return recording(move, job, event)

@@ -1,0 +1,274 @@
+"""Deciding a backfill: which past nominal times it covers, and which of them run now. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.ids import occurrence_job_id
+from hourhand.domain.jobs.job import REDRIVABLE, EventKind, Job
+from hourhand.domain.schedules.occurrences import OccurrenceOrder, last_nominal
+from hourhand.domain.schedules.rule import EARLIEST, MAX_WORK, Work
+from hourhand.domain.schedules.schedule import (
+    Backfill,
+    BackfillOrder,
+    JournalEntry,
+    Reprocess,
+    ScheduleDefinition,
+)
+
+if TYPE_CHECKING:
+    from hourhand.domain.schedules.recurrence import Recurrence
+
+MAX_BACKFILL_TIMES = 10_000
+"""Nominal times of one backfill: a week of every minute, or a year of every hour."""
+
+MAX_ACTIVE_BACKFILLS = 5
+"""Backfills of one schedule at a time: each visit works at all of them."""
+
+MAX_RUNNING = 100
+"""Jobs of one backfill that run at once, at the most; under ``allow`` also by default."""
+
+MAX_WAITING = 100
+"""Jobs made ahead of their turn, so that the workers have enough to do until the next visit."""
+
+BUFFER_LIMIT = 1_000
+"""More than are ever made ahead: none is refused for want of room in the line."""
+
+MAX_TIMES_A_STEP = 500
+"""Nominal times that one step looks at; each costs the lookup of one job, or two."""
+
+_TICK = timedelta(milliseconds=1)
+_LOOK_BACKS = tuple(timedelta(minutes=minutes) for minutes in (1, 60, 1440, 46_080, 4_750_000))
+"""How far to look for the nominal time before a range: at last nine years, for 29 February."""
+
+
+@dataclass(frozen=True, slots=True)
+class NominalTimes:
+    """The nominal times of a range, oldest first.
+
+    ``total`` counts them all; ``times`` holds the first of them, or the last, at most one more
+    than a backfill may have. ``is_least``: there are more than were counted.
+    """
+
+    times: tuple[datetime, ...]
+    total: int
+    is_least: bool = False
+
+
+def list_nominal_times(
+    recurrence: Recurrence,
+    definition: ScheduleDefinition,
+    start: datetime,
+    end: datetime,
+    *,
+    keeps_newest: bool = False,
+) -> NominalTimes:
+    """Return the nominal times from ``start`` to ``end``, both included, that are not excluded.
+
+    ``keeps_newest``: of too many the last are held, not the first. What takes more than `MAX_WORK`
+    is not counted out.
+    """
+    if definition.start_at is not None:
+        start = max(start, definition.start_at)
+    times: deque[datetime] = deque(maxlen=MAX_BACKFILL_TIMES + 1)
+    total = 0
+    work = Work(MAX_WORK)
+    fires = recurrence.fires(start - _TICK, min(end, last_nominal(definition)), work)
+    for seen, fire in enumerate(fires):
+        if seen and work.is_over:
+            return NominalTimes(tuple(times), total, is_least=True)
+        if not fire.is_excluded:
+            total += 1
+            if keeps_newest or len(times) <= MAX_BACKFILL_TIMES:
+                times.append(fire.at)
+    return NominalTimes(tuple(times), total)
+
+
+def list_rest(
+    recurrence: Recurrence, definition: ScheduleDefinition, backfill: Backfill
+) -> NominalTimes:
+    """Return the nominal times of a backfill that are still to come, as its calendars stand now."""
+    is_newest = backfill.order is BackfillOrder.NEWEST
+    start, end = backfill.start, backfill.end
+    if backfill.reached is not None and is_newest:
+        end = backfill.reached - _TICK
+    elif backfill.reached is not None:
+        start = backfill.reached + _TICK
+    return list_nominal_times(recurrence, definition, start, end, keeps_newest=is_newest)
+
+
+def nominal_time_before(
+    recurrence: Recurrence, definition: ScheduleDefinition, at: datetime
+) -> datetime | None:
+    """Return the last nominal time before ``at``; ``None``: none, or none found in bounds."""
+    work = Work(MAX_WORK)
+    for look_back in _LOOK_BACKS:
+        start = max(at - look_back, definition.start_at or EARLIEST)
+        found = None
+        for fire in recurrence.fires(start - _TICK, at - _TICK, work):
+            if work.is_over:
+                return None
+            if not fire.is_excluded:
+                found = fire.at
+        if found is not None:
+            return found
+    return None
+
+
+def in_order(
+    backfill: Backfill, times: Sequence[datetime], before: datetime | None
+) -> list[tuple[datetime, datetime | None]]:
+    """Return each nominal time with the one before it, in the order in which they are run.
+
+    ``before`` is the nominal time before the first.
+    """
+    pairs = list(zip(times, (before, *times), strict=False))
+    return pairs[::-1] if backfill.order is BackfillOrder.NEWEST else pairs
+
+
+def overlap_of(backfill: Backfill) -> Overlap | None:
+    """Return how the jobs of a backfill are judged against one another.
+
+    Under ``allow`` not at all: then no more are made than may run.
+    """
+    if backfill.overlap is OverlapPolicy.ALLOW:
+        return None
+    return Overlap(
+        group=f"{backfill.schedule_id}.{backfill.id}",
+        policy=backfill.overlap,
+        max_running=backfill.max_active,
+        buffer_limit=BUFFER_LIMIT,
+        newest_first=backfill.order is BackfillOrder.NEWEST,
+    )
+
+
+def room_of(backfill: Backfill, unfinished: int) -> int:
+    """Return how many more jobs may be made while ``unfinished`` of them have not ended."""
+    ahead = 0 if backfill.overlap is OverlapPolicy.ALLOW else MAX_WAITING
+    return max(0, backfill.max_active + ahead - unfinished)
+
+
+def mark_of(backfill: Backfill) -> str:
+    """Return what the history of a job says of the backfill that made or redrove it."""
+    return f"backfill {backfill.id}"
+
+
+@dataclass(slots=True)
+class BackfillPlan:
+    """What one step does.
+
+    ``orders`` are made, ``redrives`` (ids of jobs) sent round again, ``under_way`` (ids) were
+    redriven already by a step whose end was not stored. ``looked_at`` nominal times were dealt
+    with, ``skipped`` of them have a job that is left alone.
+    """
+
+    orders: list[OccurrenceOrder] = field(default_factory=list)
+    redrives: list[str] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
+    looked_at: int = 0
+    skipped: int = 0
+
+    @property
+    def chosen(self) -> int:
+        """How many jobs of this step run for the backfill."""
+        return len(self.orders) + len(self.redrives) + len(self.under_way)
+
+    @property
+    def entries(self) -> tuple[JournalEntry, ...]:
+        """What the journal tells of the jobs that are made, oldest first."""
+        made = sorted((order.nominal, order.salt) for order in self.orders)
+        return tuple(JournalEntry(first=at, last=at, salt=salt) for at, salt in made)
+
+
+def job_ids(secret: bytes, backfill: Backfill, times: Sequence[datetime]) -> list[str]:
+    """Return the ids of every job that a step over these nominal times must know."""
+    salts = ("", backfill.id) if backfill.reprocess is Reprocess.ALL else ("",)
+    name = backfill.schedule_id
+    return [occurrence_job_id(secret, name, at, salt) for at in times for salt in salts]
+
+
+def plan_step(
+    backfill: Backfill,
+    pairs: Sequence[tuple[datetime, datetime | None]],
+    jobs: Mapping[str, Job],
+    *,
+    secret: bytes,
+    room: int,
+    now: datetime,
+) -> BackfillPlan:
+    """Return what to do about the next nominal times, until ``room`` jobs are chosen.
+
+    ``pairs`` are nominal times, each with the one before it, in the order of the backfill;
+    ``jobs`` are those that exist of `job_ids`. A step that is repeated comes to the same jobs: it
+    knows those that it made.
+    """
+    plan = BackfillPlan()
+    for nominal, before in pairs:
+        if plan.chosen >= room:
+            break
+        plan.looked_at += 1
+        job_id = occurrence_job_id(secret, backfill.schedule_id, nominal)
+        again_id = occurrence_job_id(secret, backfill.schedule_id, nominal, backfill.id)
+        match _fate(backfill, jobs.get(job_id), jobs.get(again_id)):
+            case _Fate.MAKE:
+                plan.orders.append(_order(backfill, nominal, before, now, salt=""))
+            case _Fate.MAKE_AGAIN:
+                plan.orders.append(_order(backfill, nominal, before, now, salt=backfill.id))
+            case _Fate.REDRIVE:
+                plan.redrives.append(job_id)
+            case _Fate.UNDER_WAY:
+                plan.under_way.append(job_id)
+            case _:
+                plan.skipped += 1
+    return plan
+
+
+class _Fate(Enum):
+    MAKE = "make"
+    MAKE_AGAIN = "make again"
+    REDRIVE = "redrive"
+    UNDER_WAY = "under way"
+    SKIP = "skip"
+
+
+def _fate(backfill: Backfill, job: Job | None, again: Job | None) -> _Fate:
+    """Say what becomes of a nominal time that has these jobs: its own, and one made anew."""
+    if again is not None:
+        return _Fate.MAKE_AGAIN
+    if job is None or _was_made_by(backfill, job):
+        return _Fate.MAKE
+    if _was_redriven_by(backfill, job):
+        return _Fate.UNDER_WAY
+    if backfill.reprocess is Reprocess.ALL and job.status.is_final:
+        return _Fate.MAKE_AGAIN
+    if backfill.reprocess is Reprocess.FAILED and job.status in REDRIVABLE:
+        return _Fate.REDRIVE
+    return _Fate.SKIP
+
+
+def _order(
+    backfill: Backfill, nominal: datetime, before: datetime | None, now: datetime, *, salt: str
+) -> OccurrenceOrder:
+    return OccurrenceOrder(
+        nominal=nominal,
+        run_at=now,
+        previous=before,
+        interval_start=before,
+        overlap=overlap_of(backfill),
+        salt=salt,
+    )
+
+
+def _was_made_by(backfill: Backfill, job: Job) -> bool:
+    return bool(job.history) and job.history[0].actor == mark_of(backfill)
+
+
+def _was_redriven_by(backfill: Backfill, job: Job) -> bool:
+    mark = mark_of(backfill)
+    return any(e.kind is EventKind.REDRIVEN and e.reason == mark for e in job.history)

@@ -1,0 +1,289 @@
+"""What people do to a schedule, as pure functions from the schedule that stands to the next one.
+
+Each returns what is to be stored under one more ``sequence`` and the writer's ``write_id``. A
+change that may move nominal times opens a revision: what was materialised for times after ``now``
+is cut from the journal, and the cursor goes back, so that the next visit decides those times anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+
+from hourhand.domain.ids import content_hash
+from hourhand.domain.schedules.journal import in_order, job_times
+from hourhand.domain.schedules.schedule import (
+    JournalEntry,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
+from hourhand.domain.times import floor_ms
+
+DELETED_KEPT = timedelta(days=30)
+"""How long a deleted schedule is remembered: longer than any job of it that did not start."""
+
+DEFINITION_KEPT = timedelta(days=400)
+"""How long a replaced definition is kept, for backfills that still work by it."""
+
+_TICK = timedelta(milliseconds=1)
+
+
+def definition_name(definition: ScheduleDefinition) -> str:
+    """Return the name of a definition: the same for equal ones, and for those alone."""
+    return content_hash("definition", json.dumps(asdict(definition), sort_keys=True, default=str))
+
+
+def create(
+    schedule_id: str,
+    definition: ScheduleDefinition,
+    *,
+    now: datetime,
+    zone_data: str,
+    write_id: str,
+    paused: bool,
+    note: str,
+) -> Schedule:
+    """Return a new schedule. It decides nominal times from ``now`` or its start on."""
+    return Schedule(
+        id=schedule_id,
+        sequence=1,
+        revision=1,
+        write_id=write_id,
+        definition=definition_name(definition),
+        created_at=now,
+        updated_at=now,
+        effective_from=now,
+        cursor=floor_ms(now),
+        zone_data=zone_data,
+        next_at=None if paused else now,
+        paused_at=now if paused else None,
+        note=note,
+    )
+
+
+def replace_definition(
+    schedule: Schedule,
+    definition: ScheduleDefinition,
+    *,
+    now: datetime,
+    zone_data: str,
+    write_id: str,
+    paused: bool | None = None,
+    undecided: tuple[JournalEntry, ...] = (),
+) -> Schedule:
+    """Point a schedule, or one that was deleted, to another definition.
+
+    ``paused``: whether it is to be paused (``None``: as it was). ``undecided``: the entries of
+    nominal times up to ``now`` that the one before left undecided.
+    """
+    revived = schedule.deleted_at is not None
+    was_paused_at = None if revived else schedule.paused_at
+    is_paused = was_paused_at is not None if paused is None else paused
+    return replace(
+        _reopened(schedule, now, write_id),
+        definition=definition_name(definition),
+        created_at=now if revived else schedule.created_at,
+        cursor=floor_ms(now),
+        zone_data=zone_data,
+        next_at=_next_visit(schedule, now, is_live=not is_paused),
+        made=0,
+        served_until=None,
+        paused_at=(was_paused_at or now) if is_paused else None,
+        paused_from=None,
+        resumed_at=None,
+        deleted_at=None,
+        keep_until=None,
+        broken="",
+        journal=in_order((*until(schedule.journal, now), *undecided)),
+    )
+
+
+def pause(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
+    """Stop making occurrences; those that did not start are withdrawn."""
+    return replace(
+        _reopened(schedule, now, write_id),
+        paused_at=now,
+        paused_from=None,
+        resumed_at=None,
+        next_at=_next_visit(schedule, now, is_live=False),
+        note=note,
+    )
+
+
+def resume(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
+    """Go on. What fell into the pause is missed, and dealt with as the misfire policy says."""
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        revision=schedule.revision + 1,
+        write_id=write_id,
+        updated_at=now,
+        paused_at=None,
+        paused_from=schedule.paused_at,
+        resumed_at=now,
+        next_at=now,
+        note=note,
+    )
+
+
+def delete(
+    schedule: Schedule,
+    *,
+    now: datetime,
+    write_id: str,
+    undecided: tuple[JournalEntry, ...] = (),
+) -> Schedule:
+    """Make no occurrences any more; remember that it was there for a while.
+
+    ``undecided``: the entries of nominal times up to ``now`` that it left undecided.
+    """
+    return replace(
+        _reopened(schedule, now, write_id),
+        deleted_at=now,
+        keep_until=now + DELETED_KEPT,
+        next_at=None,
+        backfills=(),
+        journal=in_order((*until(schedule.journal, now), *undecided)),
+    )
+
+
+def recompute(schedule: Schedule, *, now: datetime, zone_data: str, write_id: str) -> Schedule:
+    """Decide the nominal times after ``now`` anew: a calendar or the zone data changed."""
+    if not schedule.is_live:
+        return replace(
+            schedule, sequence=schedule.sequence + 1, write_id=write_id, zone_data=zone_data
+        )
+    return replace(_reopened(schedule, now, write_id), zone_data=zone_data, next_at=now)
+
+
+def annotate(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
+    """Change the note alone."""
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        write_id=write_id,
+        updated_at=now,
+        note=note,
+    )
+
+
+def record(schedule: Schedule, entry: JournalEntry, *, write_id: str) -> Schedule:
+    """Note a job that was made by hand, in its place among the others."""
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        write_id=write_id,
+        journal=in_order((*schedule.journal, entry)),
+    )
+
+
+def put_back(
+    schedule: Schedule, nominal_times: Sequence[datetime], *, definition: str, write_id: str
+) -> Schedule | None:
+    """Note jobs again that began just as a change took them from the journal.
+
+    ``definition``: by which they were made. ``None``: there is nothing to note. What the schedule
+    has still to decide it will note itself: it finds the job then.
+    """
+    known = job_times(schedule.journal)
+    is_over = schedule.deleted_at is not None
+    begun = [t for t in nominal_times if t not in known and (is_over or t <= schedule.cursor)]
+    if not begun:
+        return None
+    others = [e for e in schedule.journal if e.salt or e.count > 1 or e.first not in begun]
+    newest = max(begun)
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        write_id=write_id,
+        made=schedule.made + (len(begun) if schedule.definition == definition else 0),
+        last_fire=max(schedule.last_fire or newest, newest),
+        last_made=max(schedule.last_made or newest, newest),
+        journal=in_order((*others, *(JournalEntry(first=t, last=t) for t in begun))),
+    )
+
+
+def add_backfill(schedule: Schedule, backfill_id: str, *, now: datetime, write_id: str) -> Schedule:
+    """Let the visits work off a backfill, from now on."""
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        write_id=write_id,
+        updated_at=now,
+        backfills=(*schedule.backfills, backfill_id),
+        next_at=now,
+    )
+
+
+def until(journal: tuple[JournalEntry, ...], now: datetime) -> tuple[JournalEntry, ...]:
+    """Return the entries of nominal times up to ``now``, and of what was made by hand."""
+    return tuple(entry for entry in journal if entry.last <= now or entry.salt)
+
+
+def withdrawn(before: Schedule, after: Schedule) -> list[datetime]:
+    """Return the nominal times from which a change took the job that ``before`` had made."""
+    kept = {entry.first for entry in after.journal if entry.reason is None}
+    return [
+        entry.first
+        for entry in before.journal
+        if entry.reason is None
+        and not entry.salt
+        and entry.first >= after.effective_from
+        and entry.first not in kept
+    ]
+
+
+def newest_until(schedule: Schedule, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """Return the newest nominal times at most at ``now``: that has a job, and that was decided.
+
+    What was decided ahead of its time does not count.
+    """
+    own = [entry for entry in until(schedule.journal, now) if not entry.salt]
+    made = [entry.first for entry in own if entry.reason is None]
+    fires = [entry.last for entry in own if entry.reason is not SkipReason.EXCLUDED]
+    return _at_most(schedule.last_made, now, made), _at_most(schedule.last_fire, now, fires)
+
+
+def _next_visit(schedule: Schedule, now: datetime, *, is_live: bool) -> datetime | None:
+    """Return when a changed schedule wants to be visited: backfills go on though it is paused."""
+    return now if is_live or schedule.backfills else None
+
+
+def _reopened(schedule: Schedule, now: datetime, write_id: str) -> Schedule:
+    """Return the schedule under another revision, as if nothing after ``now`` were decided."""
+    kept = until(schedule.journal, now)
+    cut = len(job_times(schedule.journal)) - len(job_times(kept))
+    last_made, last_fire = newest_until(schedule, now)
+    return replace(
+        schedule,
+        sequence=schedule.sequence + 1,
+        revision=schedule.revision + 1,
+        write_id=write_id,
+        updated_at=now,
+        effective_from=_effective_from(schedule, now),
+        cursor=min(schedule.cursor, now),
+        made=max(0, schedule.made - cut),
+        last_made=last_made,
+        last_fire=last_fire,
+        journal=kept,
+    )
+
+
+def _effective_from(schedule: Schedule, now: datetime) -> datetime:
+    """Return from when on jobs of the revisions before are not the schedule's own any more.
+
+    What the present one did not decide it did not adopt either. While it was paused or deleted it
+    decided nothing, so what it withdrew stays withdrawn.
+    """
+    decided = min(schedule.cursor, floor_ms(now)) + _TICK
+    return decided if schedule.is_live else min(decided, schedule.effective_from)
+
+
+def _at_most(newest: datetime | None, now: datetime, kept: list[datetime]) -> datetime | None:
+    """Return ``newest``, or what stays of its kind if it lies after ``now``."""
+    if newest is None or newest <= now:
+        return newest
+    return kept[-1] if kept else None

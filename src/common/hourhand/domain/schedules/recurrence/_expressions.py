@@ -1,0 +1,124 @@
+"""The text of one expression: which kind it is, and what it means under a rule."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from hourhand.domain.schedules.recurrence._aws_cron import parse_aws_cron
+from hourhand.domain.schedules.recurrence._cron import Cron
+from hourhand.domain.schedules.recurrence._instants import Expression, Rate, ZonedTimes
+from hourhand.domain.schedules.recurrence._local_times import OneTime
+from hourhand.domain.schedules.recurrence._transitions import DAY_SECONDS, to_seconds
+from hourhand.domain.schedules.recurrence._unix_cron import parse_unix_cron
+from hourhand.domain.schedules.recurrence._zones import zone_named
+from hourhand.domain.schedules.rule import (
+    EARLIEST,
+    LATEST,
+    BadExpression,
+    DstFold,
+    DstGap,
+    Rule,
+)
+
+MAX_EXPRESSION_LENGTH = 1000
+"""A list of all minutes has 169 characters; nobody writes more than a few such."""
+
+_SHOWN_LENGTH = 100
+_ZONED = re.compile(r"(?:CRON_TZ|TZ)=(?P<zone>\S*) ?(?P<cron>.*)")
+_CALL = re.compile(r"(?P<kind>[A-Z_]+) ?\((?P<inside>[^()]*)\)")
+_RATE = re.compile(r"(?P<count>[0-9]{1,9}) (?P<unit>SECOND|MINUTE|HOUR|DAY|WEEK)S?")
+_AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
+_UNIT_SECONDS = {
+    "SECOND": 1,
+    "MINUTE": 60,
+    "HOUR": 3600,
+    "DAY": DAY_SECONDS,
+    "WEEK": 7 * DAY_SECONDS,
+}
+
+
+def compile_expression(text: str, rule: Rule) -> Expression:
+    """Return what the expression means under the rule's zone, anchor and policies.
+
+    Raises `BadExpression`, whose detail begins with the expression.
+    """
+    try:
+        return _compile(text, rule)
+    except BadExpression as error:
+        shown = text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
+        raise BadExpression(f"In {shown!r}: {error.detail}") from None
+
+
+def _compile(text: str, rule: Rule) -> Expression:
+    if len(text) > MAX_EXPRESSION_LENGTH:
+        raise BadExpression(f"It is longer than {MAX_EXPRESSION_LENGTH} characters.")
+    if not text.isascii():
+        raise BadExpression("Only ASCII characters are allowed.")
+    plain = " ".join(text.split())
+    if match := _ZONED.fullmatch(plain):
+        return _zoned_cron(match["zone"], match["cron"].upper(), rule)
+    upper = plain.upper()
+    call = _CALL.fullmatch(upper)
+    if call is None:
+        return _zoned(parse_unix_cron(upper), rule.timezone, rule)
+    inside = call["inside"].strip()
+    if call["kind"] == "RATE":
+        return _rate(inside, rule.anchor)
+    if call["kind"] == "AT":
+        return _at(inside, rule)
+    if call["kind"] == "CRON":
+        return _zoned(parse_aws_cron(inside), rule.timezone, rule)
+    raise BadExpression("Allowed are at(...), rate(...), cron(...) and a Unix cron.")
+
+
+def _zoned_cron(zone: str, cron: str, rule: Rule) -> ZonedTimes:
+    if _CALL.fullmatch(cron):
+        raise BadExpression("CRON_TZ= is allowed before a Unix cron only.")
+    return _zoned(parse_unix_cron(cron), zone_named(zone).key, rule)
+
+
+def _zoned(cron: Cron, zone: str, rule: Rule) -> ZonedTimes:
+    return ZonedTimes(
+        times=cron.times,
+        zone=zone,
+        gap=DstGap.SKIP if cron.is_wild else rule.dst_gap,
+        fold=DstFold.BOTH if cron.is_wild else rule.dst_fold,
+        is_wild=cron.is_wild,
+        is_hourly=cron.is_hourly,
+    )
+
+
+def _at(text: str, rule: Rule) -> ZonedTimes:
+    if not _AT.fullmatch(text):
+        raise BadExpression(
+            "at() takes a local time of the schedule's zone, without an offset or a fraction,"
+            " as at(2027-01-01T09:00) or at(2027-01-01T09:00:30)."
+        )
+    try:
+        local = datetime.fromisoformat(f"{text}Z")
+    except ValueError as error:
+        raise BadExpression(f"There is no such time: {error}.") from None
+    if not EARLIEST <= local < LATEST:
+        raise BadExpression(f"The year is not within {EARLIEST.year} to {LATEST.year - 1}.")
+    return ZonedTimes(
+        times=OneTime(to_seconds(local)),
+        zone=rule.timezone,
+        gap=rule.dst_gap,
+        fold=rule.dst_fold,
+    )
+
+
+def _rate(text: str, anchor: datetime | None) -> Rate:
+    match = _RATE.fullmatch(text)
+    if match is None or int(match["count"]) == 0:
+        raise BadExpression(
+            "rate() takes a whole number of at least 1 and second(s), minute(s), hour(s), day(s)"
+            " or week(s), as rate(5 minutes)."
+        )
+    interval = int(match["count"]) * _UNIT_SECONDS[match["unit"]]
+    if interval > to_seconds(LATEST):
+        raise BadExpression("The interval is longer than 231 years: it would never fire twice.")
+    if anchor is None or anchor.tzinfo is None:
+        raise BadExpression("rate() needs an anchor: an instant with an offset.")
+    return Rate(to_seconds(anchor), interval)

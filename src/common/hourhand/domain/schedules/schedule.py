@@ -1,0 +1,268 @@
+"""The nouns of recurring work: a schedule, its definition, its journal and its backfills.
+
+The hot item of a schedule says how far it was decided (the cursor) and what became of the newest
+nominal times (the journal); one conditional write moves both, so that each nominal time is
+accounted for exactly once. What it runs and when is its definition, which never changes: replacing
+a schedule writes another definition and points to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.schedules.rule import DstFold, DstGap, Exclusion
+
+
+class MisfirePolicy(StrEnum):
+    """Which of the nominal times run that passed without being materialised."""
+
+    LATEST = "latest"
+    ALL = "all"
+    EARLIEST = "earliest"
+    SKIP = "skip"
+
+
+MISFIRE_GRACE = timedelta(seconds=60)
+"""A nominal time decided later than this was missed: one tick may come late without harm."""
+
+
+class SkipReason(StrEnum):
+    """Why a nominal time has no job, or a job that was cancelled before it began."""
+
+    PAUSED = "paused"
+    OVERLAP = "overlap"
+    WINDOW = "window"
+    MISFIRE = "misfire"
+    EXCLUDED = "excluded"
+    BUFFER_FULL = "buffer full"
+    REPLACED = "replaced"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarName:
+    """A named calendar whose exclusions a schedule shares."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Misfire:
+    """What is done about missed nominal times, and how old they may be."""
+
+    policy: MisfirePolicy = MisfirePolicy.LATEST
+    window_seconds: int = 86_400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Keep:
+    """How many ended occurrences the history of a schedule tells of."""
+
+    succeeded: int = 100
+    failed: int = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryChanges:
+    """The parts of a retry policy that a schedule states; the handler's hold for the others."""
+
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    base_seconds: float | None = None
+    max_delay_seconds: float | None = None
+    jitter: Jitter | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScheduleDefinition:
+    """What a schedule runs and when. It never changes: a replaced schedule has another one.
+
+    Policies of the job that are ``None`` are the handler's when the job is made. ``max_running``
+    ``None`` is no limit under ``allow`` and 1 under every other policy. ``is_union``: the
+    expression was given as a list.
+    """
+
+    expressions: tuple[str, ...]
+    handler: str
+    is_union: bool = False
+    timezone: str = "UTC"
+    anchor: datetime | None = None
+    dst_gap: DstGap = DstGap.NEXT_VALID
+    dst_fold: DstFold = DstFold.FIRST
+    exclude: tuple[Exclusion | CalendarName, ...] = ()
+    payload_text: str = "null"
+    priority: Priority | None = None
+    timeout_seconds: int | None = None
+    retention_seconds: int | None = None
+    on_lost: OnLost | None = None
+    retry: RetryChanges | None = None
+    tenant: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    jitter_seconds: float = 0.0
+    misfire: Misfire = field(default_factory=Misfire)
+    overlap: OverlapPolicy = OverlapPolicy.SKIP
+    max_running: int | None = None
+    buffer_limit: int = 100
+    max_occurrences: int | None = None
+    pause_on_failure: bool = False
+    keep: Keep = field(default_factory=Keep)
+
+    @property
+    def calendars(self) -> tuple[str, ...]:
+        """The names of the calendars that it shares."""
+        return tuple(e.name for e in self.exclude if isinstance(e, CalendarName))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JournalEntry:
+    """What became of one nominal time, or of a run of them that were skipped for one reason.
+
+    ``reason`` absent: a job was made, for ``first`` alone. ``salt`` tells a job made by hand
+    ("trigger") or anew by a backfill (its id) from the one that the schedule made. ``is_least``:
+    more than ``count`` were skipped, too many to be counted.
+    """
+
+    first: datetime
+    last: datetime
+    count: int = 1
+    reason: SkipReason | None = None
+    salt: str = ""
+    is_least: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Schedule:
+    """The hot item of a schedule.
+
+    ``sequence`` counts its writes: each is conditional on the one before, and ``write_id`` tells
+    a writer its own. ``revision`` rises when nominal times may change: with each replacement,
+    pause, resume, deletion and recomputation; jobs of older revisions whose nominal time is
+    ``effective_from`` or later, and which did not start, are withdrawn unless adopted.
+    ``cursor``: every nominal time at or before it was decided. ``next_at``: when it wants to be
+    visited, its place in the index of due schedules; absent when nothing is to come (paused,
+    ended, deleted). ``last_fire`` and ``last_made``: the newest nominal time decided, and the
+    newest that became a job. ``paused_from``: when the pause began that
+    ``resumed_at`` ended. ``served_until``: missed times up to here belong to an outage for
+    which the policy ``earliest`` ran its one already. ``zone_data``: the release of the time zone
+    database that it was computed with. ``keep_until``: when a deleted one may be forgotten.
+    ``broken``: why its nominal times cannot be computed; it is not visited until what it depends
+    on changes.
+    """
+
+    id: str
+    sequence: int
+    revision: int
+    write_id: str
+    definition: str
+    created_at: datetime
+    updated_at: datetime
+    effective_from: datetime
+    cursor: datetime
+    zone_data: str
+    next_at: datetime | None = None
+    made: int = 0
+    last_fire: datetime | None = None
+    last_made: datetime | None = None
+    served_until: datetime | None = None
+    paused_at: datetime | None = None
+    paused_from: datetime | None = None
+    resumed_at: datetime | None = None
+    deleted_at: datetime | None = None
+    keep_until: datetime | None = None
+    note: str = ""
+    broken: str = ""
+    backfills: tuple[str, ...] = ()
+    journal: tuple[JournalEntry, ...] = ()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it makes occurrences: neither paused nor deleted."""
+        return self.paused_at is None and self.deleted_at is None
+
+
+class BackfillOrder(StrEnum):
+    """Which of the past nominal times come first."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+
+
+class Reprocess(StrEnum):
+    """Which of the past nominal times run that have a job already."""
+
+    NONE = "none"
+    FAILED = "failed"
+    ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Backfill:
+    """Past nominal times to be run on purpose, from ``start`` to ``end``, both included.
+
+    ``definition`` is the schedule's when it was asked for. ``position``: how many of its nominal
+    times were dealt with, ``reached`` the last of them, in its order; ``made`` and ``skipped``
+    count what became of them. ``total``: those and what is still to come, as it was when last
+    looked at; a calendar may change it. ``waiting``: ids of jobs made for it that had not ended
+    then.
+    """
+
+    id: str
+    schedule_id: str
+    sequence: int
+    write_id: str
+    definition: str
+    start: datetime
+    end: datetime
+    total: int
+    created_at: datetime
+    overlap: OverlapPolicy = OverlapPolicy.BUFFER_ALL
+    order: BackfillOrder = BackfillOrder.OLDEST
+    max_active: int = 1
+    reprocess: Reprocess = Reprocess.NONE
+    position: int = 0
+    reached: datetime | None = None
+    made: int = 0
+    skipped: int = 0
+    waiting: tuple[str, ...] = ()
+    note: str = ""
+    keep_until: datetime | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every nominal time was dealt with."""
+        return self.position >= self.total
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calendar:
+    """Exclusions under a name that schedules share. ``revision`` rises with each change."""
+
+    name: str
+    revision: int
+    exclude: tuple[Exclusion, ...]
+    updated_at: datetime
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Walk:
+    """A pass over every schedule, to recompute what a calendar or the zone data changed.
+
+    ``wanted`` rises with each change; ``position`` is the last schedule seen by the pass under
+    way for ``running`` (``None``: none is). ``zone_data``: what the last pass was made with.
+    """
+
+    sequence: int = 0
+    write_id: str = ""
+    wanted: int = 0
+    running: int | None = None
+    finished: int = 0
+    position: str | None = None
+    zone_data: str = ""

@@ -1,0 +1,1 @@
+"""A tick: buckets, the watermark, leases, clock skew and every default duration."""

@@ -1,0 +1,77 @@
+"""Telemetry and log lines as news, for what runs in the cloud's own process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hourhand.local.events import Listener, Logged, Measured
+
+_RECORD_ATTRIBUTES = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
+
+
+class TellingTelemetry:
+    """Implements the port `Telemetry`; ``name`` is who speaks."""
+
+    def __init__(self, name: str, tell: Listener) -> None:
+        """Take who is to be told."""
+        self._name = name
+        self._tell = tell
+
+    def info(self, sentence: str, **fields: Any) -> None:
+        """Tell a line."""
+        self._line(sentence, fields, is_warning=False)
+
+    def warning(self, sentence: str, **fields: Any) -> None:
+        """Tell a line that somebody should look at."""
+        self._line(sentence, fields, is_warning=True)
+
+    def count(self, metric: str, value: float = 1) -> None:
+        """Tell of something that is counted."""
+        self._tell(Measured(name=self._name, values={metric: (value,)}))
+
+    def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:  # noqa: ARG002
+        """Tell a measurement."""
+        self._tell(Measured(name=self._name, values={metric: (value,)}))
+
+    def gauge(self, metric: str, value: float, unit: str) -> None:  # noqa: ARG002
+        """Pass on how much there is of something; not zero, as no telemetry writes it."""
+        if value != 0:
+            self._tell(Measured(name=self._name, values={metric: (value,)}))
+
+    def flush(self) -> None:
+        """Do nothing: nothing is held back."""
+
+    def _line(self, sentence: str, fields: Mapping[str, Any], *, is_warning: bool) -> None:
+        told = Logged(
+            name=self._name, sentence=sentence, is_warning=is_warning, fields=dict(fields)
+        )
+        self._tell(told)
+
+
+def telling_logger(name: str, tell: Listener) -> logging.Logger:
+    """Return a logger for handlers, whose lines are told and go nowhere else."""
+    logger = logging.getLogger(f"hourhand.local.{name}")
+    logger.handlers[:] = [_TellingHandler(name, tell)]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+    return logger
+
+
+class _TellingHandler(logging.Handler):
+    def __init__(self, name: str, tell: Listener) -> None:
+        super().__init__()
+        self._speaker = name
+        self._told = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        given = vars(record)
+        self._told(
+            Logged(
+                name=self._speaker,
+                sentence=record.getMessage(),
+                is_warning=record.levelno >= logging.WARNING,
+                fields={key: given[key] for key in given.keys() - _RECORD_ATTRIBUTES},
+            )
+        )

@@ -1,0 +1,56 @@
+"""Runs the handler of one attempt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finished:
+    """How a handler's run ended, before anything of it is committed.
+
+    ``error``: also why a job was put off that was not begun (SNOOZED, at no attempt); its history
+    tells ``reason``, where one is given, and the error's type else.
+    ``retry_after``: what `RetryLater` or `Snooze` asked for. ``result_text``: JSON, for
+    SUCCEEDED. ``progress``: the last that it told. ``still_runs``: the handler ignores its end,
+    and its process needs a moment to end: another attempt must not start before.
+    """
+
+    outcome: Outcome
+    result_text: str = "null"
+    error: ErrorInfo | None = None
+    retry_after: timedelta | None = None
+    reason: str = ""
+    progress: Progress | None = None
+    still_runs: bool = False
+
+
+class Pulse(Protocol):
+    """What a runner calls while a handler runs: implemented by the execution service."""
+
+    @property
+    def lease_ends_at(self) -> float:
+        """When the lease ends that the last answered write set, by the monotonic clock.
+
+        Measured from before that write: never later than another worker sees it.
+        """
+
+    def beat(self, progress: Progress | None) -> str:
+        """Extend visibility and lease.
+
+        Returns ``alive``, ``cancelled`` (asked to stop) or ``lost`` (the lease is another's: what
+        the handler does now is not committed).
+        """
+
+
+class HandlerRunner(Protocol):
+    """Runs a user's handler under its time limit and with a heartbeat."""
+
+    def run(
+        self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
+    ) -> Finished:
+        """Run the handler of ``job`` to its end. Never raises for what a handler does."""

@@ -1,0 +1,257 @@
+"""One attempt under way: its pulse, and the commit of its outcome under its fencing token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.jobs.retry import retry_delay
+from hourhand.domain.jobs.transitions import (
+    Transition,
+    complete,
+    die,
+    end_cancelled,
+    hand_back,
+    heartbeat,
+    keep_after_end,
+    retry_later,
+)
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import ceil_seconds
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_runner import Finished
+from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
+from hourhand.ports.queues import Delivery, Queues
+from hourhand.ports.randomness import Randomness
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.due import DueJobs, make_transition
+from hourhand.services.jobs.idempotency import IdempotencyGuard
+from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
+from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.version_skew import log_newer
+
+HAND_BACK_DELAY = timedelta(seconds=10)
+"""Longer than a process may take to end: until then a handler that is stuck, or whose job was
+handed back for its sake, may still run. The runtime ends the process in 8 s by a timer that no call
+can hold up; two clocks may differ by less than the rest (ADR 22)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptTools:
+    """The ports and services that every attempt works with.
+
+    The ports that an attempt depends on retry their calls (`hourhand.services.retrying_ports`).
+    ``heartbeats`` are written without retries, because the next one follows anyway. So is what
+    ``recovery`` does after an end, because a tick does it otherwise.
+    """
+
+    jobs: JobStore
+    heartbeats: JobStore
+    contents: PayloadStore
+    due: DueJobs
+    recovery: RecoveryService
+    keys: IdempotencyGuard
+    queues: Queues
+    clock: Clock
+    randomness: Randomness
+    timings: Timings
+    telemetry: Telemetry
+    ids: DerivedIds
+
+
+@dataclass(slots=True)
+class RunningAttempt:
+    """An attempt whose claim succeeded. It is the `Pulse` that the runner beats.
+
+    ``job`` is the item as this attempt last saw it. Every commit names its fencing token, so
+    whatever happened meanwhile, it applies only while the attempt owns the job.
+    """
+
+    tools: AttemptTools
+    job: Job
+    delivery: Delivery
+    worker: str
+    progress: Progress | None = field(default=None)
+    lease_ends_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read how much of the lease is left."""
+        clock_read_at = self.tools.clock.monotonic()
+        self.lease_ends_at = self._lease_end(clock_read_at, self.tools.clock.now())
+
+    def is_fit_to_start(self) -> bool:
+        """Whether the handler may start: where much of the lease is used up, renew it first."""
+        began = self.job.started_at or self.tools.clock.now()
+        if self.tools.clock.now() - began < self.tools.timings.heartbeat:
+            return True
+        return self.beat(None) != "lost"
+
+    def beat(self, progress: Progress | None) -> str:
+        """Extend lease and visibility; see the port `Pulse`."""
+        clock_read_at = self.tools.clock.monotonic()
+        now = self.tools.clock.now()
+        self.progress = progress or self.progress
+        # Where the time was set back, the lease stays as it is: no write may shorten it.
+        lease_until = max(now + self.tools.timings.job_lease, self.job.lease_until or now)
+        try:
+            result = self.tools.heartbeats.transition(
+                heartbeat(self.job, lease_until=lease_until, progress=progress)
+            )
+            if isinstance(result, Refused):
+                return "lost"
+            self.job = result.job
+            self.lease_ends_at = self._lease_end(clock_read_at, now)
+            self.tools.queues.hide(self.delivery, ceil_seconds(self.tools.timings.visibility))
+        except WrittenByNewer as newer:
+            # It was migrated under our hands: what this version would commit is refused.
+            log_newer(self.tools.telemetry, newer)
+            return "lost"
+        except Unavailable as error:
+            self.tools.telemetry.warning(
+                "A heartbeat failed.", job_id=self.job.id, reason=error.detail
+            )
+            # The calls may have taken longer than the rest of the lease.
+            now = self.tools.clock.now()
+            has_lease = self.job.lease_until is not None and now < self.job.lease_until
+            return "alive" if has_lease else "lost"
+        return "alive" if self.job.cancel_requested_at is None else "cancelled"
+
+    def finish(self, finished: Finished, payload_text: str) -> bool:
+        """Commit how the handler's run ended; whether it was still ours to commit."""
+        # What a handler told after its last heartbeat, or all that a short one ever told.
+        self.progress = finished.progress or self.progress
+        match finished.outcome:
+            case Outcome.SUCCEEDED:
+                return self._succeed(finished.result_text, payload_text)
+            case Outcome.CANCELLED:
+                return self._end_cancelled("the handler stopped", finished)
+            case Outcome.SNOOZED:
+                told = "snoozed" if finished.error is None else finished.error.type
+                delay = finished.retry_after or timedelta()
+                return self._again(finished, delay, finished.reason or told)
+            case _:
+                return self._fail(finished)
+
+    def replay(self, result: Content | None) -> bool:
+        """Commit the result that an earlier attempt under the same key recorded."""
+        return self._complete(result or Content(size_bytes=4, text="null"))
+
+    def hand_back(self, reason: str) -> bool:
+        """Return the job to its queue while its handler runs; whether it was ours to return."""
+        build = partial(hand_back, reason=reason)
+        result = self.tools.due.move(self.job, HAND_BACK_DELAY, build, self.worker)
+        return isinstance(result, Applied)
+
+    def _lease_end(self, clock_read_at: float, now: datetime) -> float:
+        """Return the end of the job's lease by the monotonic clock, which was read before ``now``.
+
+        Never longer than a lease: the time may have been set back since it was written.
+        """
+        left = (self.job.lease_until or now) - now
+        return clock_read_at + min(left, self.tools.timings.job_lease).total_seconds()
+
+    def _succeed(self, result_text: str, payload_text: str) -> bool:
+        now = self.tools.clock.now()
+        keep_until = now + 2 * keep_after_end(self.job)
+        result = self.tools.contents.keep_result(self.job.id, result_text, keep_until)
+        if not self.tools.keys.finish(self.job, payload_text, result):
+            return False
+        return self._complete(result)
+
+    def _complete(self, result: Content) -> bool:
+        now = self.tools.clock.now()
+        committed = self._commit(
+            lambda job: complete(
+                job, now=now, actor=self.worker, result=result, progress=self.progress
+            )
+        )
+        if isinstance(committed, Refused):
+            return False
+        self.tools.recovery.settle_end(committed.job, self.worker)
+        return True
+
+    def _end_cancelled(self, reason: str, finished: Finished) -> bool:
+        now = self.tools.clock.now()
+        committed = self._commit(
+            lambda job: end_cancelled(job, now=now, actor=self.worker, reason=reason)
+        )
+        if isinstance(committed, Refused):
+            return False
+        self._settle_end(committed.job, finished)
+        return True
+
+    def _fail(self, finished: Finished) -> bool:
+        job, tools = self.job, self.tools
+        error = finished.error or ErrorInfo(type="Error", message="The attempt failed.")
+        now = tools.clock.now()
+        keep_until = payload_kept_until(now, job.retention_seconds, tools.timings)
+        failure = Attempt(
+            number=job.attempt,
+            token=job.token,
+            worker=self.worker,
+            started_at=job.started_at,
+            finished_at=now,
+            outcome=finished.outcome,
+            error=error,
+        )
+        # Named by the token, so that a late owner's error never stands for the real one's.
+        tools.jobs.put_failure(job.id, failure, keep_until)
+        reason = f"{error.type}: {error.message}"
+        if error.retryable and job.attempt < job.retry.max_attempts:
+            delay = finished.retry_after
+            if delay is None:
+                delay = retry_delay(job.retry, job.attempt, tools.randomness.fraction())
+            if finished.still_runs:
+                delay = max(delay, HAND_BACK_DELAY)
+            return self._again(finished, delay, reason)
+        return self._die(finished, reason)
+
+    def _again(self, finished: Finished, delay: timedelta, reason: str) -> bool:
+        tools, job = self.tools, self.job
+        runs_at = max(tools.clock.now() + delay, job.due_at or job.run_at)
+        # The sweep, which renews payloads, may not read this job before the wait is over.
+        kept_until = tools.contents.renew_payload(job, runs_at, tools.timings)
+        build = partial(
+            retry_later, outcome=finished.outcome, reason=reason, payload_kept_until=kept_until
+        )
+        result = tools.due.move(job, delay, build, self.worker)
+        if isinstance(result, Refused):
+            return self._stopped_instead(result, reason, finished)
+        tools.telemetry.count("attempts_to_be_retried")
+        return True
+
+    def _die(self, finished: Finished, reason: str) -> bool:
+        now = self.tools.clock.now()
+        committed = self._commit(
+            lambda job: die(
+                job, now=now, actor=self.worker, outcome=finished.outcome, reason=reason
+            )
+        )
+        if isinstance(committed, Refused):
+            return self._stopped_instead(committed, reason, finished)
+        self.tools.telemetry.count("jobs_dead")
+        self._settle_end(committed.job, finished)
+        return True
+
+    def _settle_end(self, job: Job, finished: Finished) -> None:
+        """See to what follows the end, unless the handler runs on: then a tick does.
+
+        A job that waits for this one's place must not be called while its handler runs, and the
+        process has better things to do than to send a dead letter: to end.
+        """
+        if not finished.still_runs:
+            self.tools.recovery.settle_end(job, self.worker)
+
+    def _stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
+        """A failed attempt of a job that was asked to stop ends it; anything else is lost."""
+        current = refused.current
+        asked = current is not None and current.cancel_requested_at is not None
+        return asked and self._end_cancelled(reason, finished)
+
+    def _commit(self, build: Callable[[Job], Transition]) -> WriteResult:
+        return make_transition(self.tools.jobs, self.job, build)

@@ -1,0 +1,330 @@
+"""When jobs are due: `DueJobs` makes every write that changes it.
+
+Each such write takes the same steps, in this order:
+
+1. read the monotonic clock, then the time;
+2. choose the job's place in the ``run_at`` index;
+3. write, under the conditions of the put or the move;
+4. if the writer stalled between the steps 1 and 3, move the entry to a current bucket;
+5. send the job's message, if the job is due within the look-ahead.
+
+The sweep closes a bucket a trail after its end. A writer that stalls after it read the time may
+place its entry in a closed bucket, where no sweep finds it. Step 4 detects that. It relies on the
+monotonic clock, which is read first: a stall between the two readings counts, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer, or_error
+from hourhand.domain.jobs.conditions import HistoryLengthIs, all_hold
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import Transition, refile, unmark
+from hourhand.domain.ticks.buckets import Entry, ShardMap, bucket_end, bucket_of, file_entry
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import floor_ms
+from hourhand.ports.clock import Clock
+from hourhand.ports.control_store import ControlStore
+from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
+from hourhand.ports.queues import Queues
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.messages import outgoing_of
+from hourhand.services.optional import reason_of
+from hourhand.services.version_skew import log_newer
+
+AT_ONCE = timedelta(0)
+"""The time of a job that is due now."""
+
+MAX_REFILES = 5
+"""A writer that stalls beyond the bound five times in a row gives up."""
+
+MAX_REBUILDS = 5
+"""Another writer appended to the history between our read and our write, five times in a row."""
+
+
+class DueTransition(Protocol):
+    """A move of `hourhand.domain.jobs.transitions` that files a job under another time."""
+
+    def __call__(
+        self, job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool
+    ) -> Transition:
+        """Build the move. ``sends_now``: the message is sent right after the write."""
+
+
+class TransitionInPlace(Protocol):
+    """A move that opens a new generation of a job and leaves its time as it is."""
+
+    def __call__(
+        self, job: Job, *, now: datetime, actor: str, entry: None, sends_now: bool
+    ) -> Transition:
+        """Build the move, as `DueTransition`."""
+
+
+@dataclass(slots=True)
+class DueJobs:
+    """Changes when jobs are due, and sends the messages of those that are due soon.
+
+    It reads the shard map again every `Timings.control_cache`. All methods raise `Unavailable`
+    where AWS does not answer, and where the writer stalls again and again: then the job may be
+    stored, and its time is not sure.
+    """
+
+    jobs: JobStore
+    control: ControlStore
+    queues: Queues
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+    _shard_map: ShardMap | None = field(default=None, init=False)
+    _map_read_at: float = field(default=0.0, init=False)
+
+    def move(
+        self,
+        job: Job,
+        due_at: datetime | timedelta,
+        build: DueTransition,
+        actor: str,
+        *,
+        announces: bool = True,
+    ) -> WriteResult:
+        """Make a move after which ``job`` is due at ``due_at``; a timedelta counts from now.
+
+        ``build`` is called again where only the history grew since ``job`` was read. A caller that
+        makes several moves may send their messages together: with ``announces=False`` it must call
+        `announce` next.
+        """
+        clock_read_at, now = self._read_clocks()
+        run_at = floor_ms(now + due_at) if isinstance(due_at, timedelta) else due_at
+        entry = self._next_entry(job, run_at, now)
+        sends_now = self._is_soon(entry.due_at, now)
+        ready = partial(build, now=now, actor=actor, entry=entry, sends_now=sends_now)
+        result = make_transition(self.jobs, job, ready)
+        return self._after_write(result, clock_read_at, actor, announces=announces)
+
+    def move_in_place(self, job: Job, build: TransitionInPlace, actor: str) -> WriteResult:
+        """Make a move of a waiting job that keeps its time, and send its message anew if due soon.
+
+        The messages of its older generation are dropped when they arrive.
+        """
+        clock_read_at, now = self._read_clocks()
+        sends_now = job.due_at is not None and self._is_soon(job.due_at, now)
+        ready = partial(build, now=now, actor=actor, entry=None, sends_now=sends_now)
+        return self._after_write(make_transition(self.jobs, job, ready), clock_read_at, actor)
+
+    def put(self, job: Job, actor: str, *, announces: bool = True) -> WriteResult:
+        """Put a new job, due at its ``run_at``, if its id is free.
+
+        ``job`` comes without a place in the index, and PENDING. `Applied` too where the job that
+        has the id was put by this very call, whose answer was lost. ``announces``: as in `move`.
+        """
+        clock_read_at, now = self._read_clocks()
+        filed = self._filed(job, now)
+        result = self._after_put(filed, self.jobs.put(filed), clock_read_at, actor)
+        if announces and isinstance(result, Applied):
+            self.announce([result.job], actor)
+        return result
+
+    def put_many(self, jobs: Sequence[Job], actor: str) -> list[WriteResult | HourhandError]:
+        """Put new jobs as `put` does and send their messages together, ten to a request.
+
+        Each is judged alone; results in the order of ``jobs``, errors as values.
+        """
+        clock_read_at, now = self._read_clocks()
+        filed = [or_error(partial(self._filed, job, now)) for job in jobs]
+        put = iter(self.jobs.put_many([job for job in filed if isinstance(job, Job)]))
+        results = [
+            or_error(partial(self._after_put, job, next(put), clock_read_at, actor))
+            if isinstance(job, Job)
+            else job
+            for job in filed
+        ]
+        self.announce([each.job for each in results if isinstance(each, Applied)], actor)
+        return results
+
+    def is_behind(self, job: Job, now: datetime) -> bool:
+        """Whether the entry of ``job`` lies in a bucket that the sweep may have closed.
+
+        The sweep closes a bucket a trail after its end at the earliest, and only after a second
+        look: it finds every entry that was filed by then.
+        """
+        if job.due_at is None or job.status.is_final:
+            return False
+        closed_at = bucket_end(bucket_of(job.due_at)) + self.timings.trail
+        return now + self.timings.skew_widens >= closed_at
+
+    def refile(self, job: Job, actor: str) -> Job:
+        """Move the entry of ``job`` to a current bucket, and send its message if it was announced.
+
+        Returns the job as it stands.
+        """
+        clock_read_at = self.clock.monotonic()
+        job = self._guard(self._refiled(job, actor), clock_read_at, actor)
+        self.announce([job], actor)
+        return job
+
+    def announce(self, jobs: Sequence[Job], actor: str) -> None:
+        """Send the messages of those ``jobs`` whose write said "sent", unless they began already.
+
+        Raises nothing for a message that SQS does not accept: the job is marked as never sent, and
+        the next tick sends it. If that mark fails too, or if this process dies before, the sweep
+        sends the message after a minute.
+        """
+        announced = [job for job in jobs if job.is_sent and job.status.is_waiting]
+        if not announced:
+            return
+        now = self.clock.now()
+        outgoing = [outgoing_of(job, now, self.timings.delay_rounding) for job in announced]
+        try:
+            failures = self.queues.send(outgoing)
+        except Exception as error:  # noqa: BLE001 - the jobs are accepted, whatever this was
+            failures = [reason_of(error)] * len(outgoing)
+        for job, failure in zip(announced, failures, strict=True):
+            if failure is not None:
+                self._take_back(job, failure, actor)
+
+    def _read_clocks(self) -> tuple[float, datetime]:
+        """Return the monotonic clock and the time, read in this order."""
+        clock_read_at = self.clock.monotonic()
+        return clock_read_at, self.clock.now()
+
+    def _is_soon(self, due_at: datetime, now: datetime) -> bool:
+        return due_at <= now + self.timings.look_ahead
+
+    def _entry(self, job_id: str, run_at: datetime, now: datetime) -> Entry:
+        return file_entry(job_id, run_at, now, self._map())
+
+    def _next_entry(self, job: Job, run_at: datetime, now: datetime) -> Entry:
+        """Return the place of ``job`` after its move.
+
+        A job that runs never goes to an older bucket than it lies in now. Its own bucket is open,
+        since it shows an entry; older ones may be closed.
+        """
+        entry = self._entry(job.id, run_at, now)
+        if job.status is not JobStatus.RUNNING:
+            return entry
+        floor = max(now, job.due_at or now)
+        if bucket_of(entry.due_at) >= bucket_of(floor):
+            return entry
+        return self._entry(job.id, floor, now)
+
+    def _filed(self, job: Job, now: datetime) -> Job:
+        """Return a new job with its place in the index."""
+        entry = self._entry(job.id, job.run_at, now)
+        placed = replace(job, due_at=entry.due_at, shard=entry.shard)
+        if not self._is_soon(entry.due_at, now):
+            return placed
+        events = tuple(replace(event, status=JobStatus.ENQUEUED) for event in job.history)
+        return replace(placed, status=JobStatus.ENQUEUED, enqueued_at=now, history=events)
+
+    def _after_put(
+        self, job: Job, result: WriteResult | HourhandError, clock_read_at: float, actor: str
+    ) -> WriteResult:
+        if isinstance(result, HourhandError):
+            raise result
+        if isinstance(result, Refused) and _is_same_put(job, result.current):
+            result = Applied(job)
+        return self._after_write(result, clock_read_at, actor, announces=False)
+
+    def _after_write(
+        self, result: WriteResult, clock_read_at: float, actor: str, *, announces: bool = True
+    ) -> WriteResult:
+        """Take the steps that follow a write."""
+        if isinstance(result, Refused):
+            return result
+        job = self._guard(result.job, clock_read_at, actor)
+        if announces:
+            self.announce([job], actor)
+        return Applied(job)
+
+    def _guard(self, job: Job, clock_read_at: float, actor: str) -> Job:
+        """Move the entry of a written ``job`` if its writer stalled since ``clock_read_at``."""
+        bound = self.timings.stall_bound.total_seconds()
+        for _ in range(MAX_REFILES):
+            if self.clock.monotonic() - clock_read_at <= bound:
+                return job
+            clock_read_at = self.clock.monotonic()
+            job = self._refiled(job, actor)
+        raise Unavailable("This writer stalls; the job is stored, but its time is not sure.")
+
+    def _refiled(self, job: Job, actor: str) -> Job:
+        now = self.clock.now()
+        if job.due_at is None or job.status.is_final:
+            return job
+        due_at = job.due_at
+
+        def build(current: Job) -> Transition:
+            entry = self._entry(current.id, due_at, now)
+            return refile(current, entry=entry, now=now, actor=actor)
+
+        result = make_transition(self.jobs, job, build)
+        if isinstance(result, Applied):
+            return result.job
+        return result.current or job
+
+    def _take_back(self, job: Job, failure: str, actor: str) -> None:
+        self.telemetry.warning(
+            "SQS did not accept a message. The next tick sends it.", job_id=job.id, reason=failure
+        )
+        self.telemetry.count("send_failures")
+        now = self.clock.now()
+        try:
+            make_transition(
+                self.jobs,
+                job,
+                lambda current: unmark(current, now=now, actor=actor, reason=failure),
+            )
+        except WrittenByNewer as newer:
+            log_newer(self.telemetry, newer)
+        except Exception as error:  # noqa: BLE001 - the job is accepted, whatever this was
+            self.telemetry.warning(
+                "Could not record the failed send. The sweep will detect that the message is "
+                "missing and send it again.",
+                job_id=job.id,
+                reason=reason_of(error),
+            )
+
+    def _map(self) -> ShardMap:
+        age = self.clock.monotonic() - self._map_read_at
+        if self._shard_map is None or age > self.timings.control_cache.total_seconds():
+            self._shard_map = self.control.read_shard_map()
+            self._map_read_at = self.clock.monotonic()
+        return self._shard_map
+
+
+def make_transition(jobs: JobStore, job: Job, build: Callable[[Job], Transition]) -> WriteResult:
+    """Build a move from ``job`` and make it. One that changes when the job is due: `DueJobs.move`.
+
+    If it is refused only because the history grew since it was read, it is built anew from the
+    item as it stands: the move itself is still allowed.
+    """
+    result: WriteResult = Refused(job)
+    for _ in range(MAX_REBUILDS):
+        move = build(job)
+        result = jobs.transition(move)
+        if isinstance(result, Applied) or not _only_history_moved(move, result.current):
+            return result
+        assert result.current is not None
+        job = result.current
+    return result
+
+
+def _is_same_put(job: Job, current: Job | None) -> bool:
+    """Whether the item that stands in the way is our own, put by a call whose answer was lost.
+
+    Several visits may put a schedule's job in one millisecond: there the caller judges.
+    """
+    if current is None or job.schedule_id is not None:
+        return False
+    return current.history[:1] == job.history[:1]
+
+
+def _only_history_moved(move: Transition, current: Job | None) -> bool:
+    if current is None or "history_as_read" not in move.expect:
+        return False
+    others = [c for c in move.expect.values() if not isinstance(c, HistoryLengthIs)]
+    return all_hold(others, current)

@@ -1,0 +1,93 @@
+"""Walking the listing under filters, page by page, with bounded work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.ports.job_store import JobStore, ListingPosition
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.version_skew import read_known
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobFilters
+
+MAX_LISTING_READS = 20
+"""Index pages that one page of results may cost; a page that needs more comes back short."""
+
+LISTING_CHUNK = 100
+"""Jobs read at a time while filters leave a page unfilled: one BatchGetItem."""
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Earlier than any job."""
+
+CLOCKS_APART = timedelta(minutes=10)
+"""A listing without an end shows jobs whose submitter's clock is this far ahead of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Jobs that match, newest first, and where to go on (``None``: the listing ended).
+
+    ``positions`` are the places of the jobs: from each one the listing goes on right after it.
+    """
+
+    jobs: tuple[Job, ...]
+    positions: tuple[ListingPosition, ...]
+    next: ListingPosition | None
+
+
+def collect(
+    store: JobStore,
+    telemetry: Telemetry,
+    filters: JobFilters,
+    position: ListingPosition | None,
+    *,
+    limit: int,
+    now: datetime,
+) -> Collected:
+    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``.
+
+    Those that a newer version wrote are not among them; they are told.
+    """
+    found: list[Job] = []
+    positions: list[ListingPosition] = []
+    for _ in range(MAX_LISTING_READS):
+        page = store.list_jobs(
+            dead_only=filters.status is JobStatus.DEAD,
+            newest=position,
+            created_before=filters.created_before or now + CLOCKS_APART,
+            created_after=filters.created_after or BEGINNING,
+            limit=LISTING_CHUNK,
+        )
+        job_ids = [listed.job_id for listed in page.jobs]
+        jobs = read_known(telemetry, job_ids, store.get_many)
+        for listed in page.jobs:
+            job = jobs.get(listed.job_id)
+            if job is not None and matches(job, filters):
+                found.append(job)
+                positions.append(listed.position)
+                if len(found) == limit:
+                    return Collected(tuple(found), tuple(positions), listed.position)
+        position = page.next
+        if position is None:
+            break
+    return Collected(tuple(found), tuple(positions), position)
+
+
+def matches(job: Job, filters: JobFilters) -> bool:
+    """Whether ``job`` passes every filter that is given.
+
+    The times of creation are not looked at again: the listing is in their order.
+    """
+    if filters.tag is not None and job.tags.get(filters.tag[0]) != filters.tag[1]:
+        return False
+    wanted = (
+        (filters.status, job.status),
+        (filters.handler, job.handler),
+        (filters.schedule_id, job.schedule_id),
+        (filters.tenant, job.tenant),
+    )
+    return all(expected is None or expected == actual for expected, actual in wanted)

@@ -1,0 +1,172 @@
+"""The job that a submission asks for.
+
+Each field is taken from the submission, else from the handler's ``@job``, else the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, TypeAlias
+
+from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.ids import trace_id_for
+from hourhand.domain.jobs.job import (
+    Content,
+    EventKind,
+    HistoryEvent,
+    Job,
+    JobStatus,
+    OnLost,
+    Priority,
+    RetryPolicy,
+)
+from hourhand.domain.schedules.schedule import RetryChanges
+from hourhand.domain.times import floor_ms
+from hourhand.ports.handler_directory import HandlerInfo
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobSubmission, RetryInput
+    from hourhand.domain.schedules.schedule import ScheduleDefinition
+
+OLDEST_RUN_AT = timedelta(days=1)
+LATEST_RUN_AT = datetime(2201, 1, 1, tzinfo=UTC)
+DEFAULT_TIMEOUT_SECONDS = 300
+DEFAULT_RETENTION_SECONDS = 7 * 86_400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policies:
+    """The policies of a job to be, resolved."""
+
+    priority: Priority
+    timeout_seconds: int
+    retention_seconds: int
+    on_lost: OnLost
+    retry: RetryPolicy
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """What is settled about a new job before it is written.
+
+    ``submission`` tells this submission from others under the same id or key; a random id needs
+    no such mark.
+    """
+
+    job_id: str
+    now: datetime
+    run_at: datetime
+    policies: Policies
+    payload: Content
+    payload_kept_until: datetime | None
+    actor: str
+    trace_id: str | None
+    submission: str
+
+
+PolicyChoices: TypeAlias = "JobSubmission | ScheduleDefinition"
+"""What states policies of a job; ``None`` there leaves them to the handler."""
+
+
+def resolve_policies(request: PolicyChoices, handler: HandlerInfo) -> Policies:
+    """Take each policy from the submission or schedule, else the handler, else the default."""
+    on_lost = request.on_lost or handler.on_lost
+    return Policies(
+        priority=request.priority or handler.priority or Priority.MEDIUM,
+        timeout_seconds=request.timeout_seconds
+        or handler.timeout_seconds
+        or DEFAULT_TIMEOUT_SECONDS,
+        retention_seconds=_first_given(
+            request.retention_seconds, handler.retention_seconds, DEFAULT_RETENTION_SECONDS
+        ),
+        on_lost=OnLost(on_lost) if on_lost else OnLost.RETRY,
+        retry=_retry_policy(request.retry, handler.retry or RetryPolicy()),
+    )
+
+
+def _first_given(*values: int | None) -> int:
+    return next(value for value in values if value is not None)
+
+
+def _retry_policy(given: RetryInput | RetryChanges | None, standard: RetryPolicy) -> RetryPolicy:
+    if given is None:
+        return standard
+    return RetryPolicy(
+        max_attempts=standard.max_attempts if given.max_attempts is None else given.max_attempts,
+        backoff=standard.backoff if given.backoff is None else given.backoff,
+        base_seconds=standard.base_seconds if given.base_seconds is None else given.base_seconds,
+        max_delay_seconds=standard.max_delay_seconds
+        if given.max_delay_seconds is None
+        else given.max_delay_seconds,
+        jitter=standard.jitter if given.jitter is None else given.jitter,
+    )
+
+
+def resolve_run_at(run_at: datetime | None, delay_seconds: float | None, now: datetime) -> datetime:
+    """Return the absolute time, fixed once and for all, at which a job should run.
+
+    Raises `InvalidInput` for times more than a day in the past or beyond the year 2200.
+    """
+    if run_at is None:
+        name = "delay_seconds"
+        try:
+            run_at = now + timedelta(seconds=delay_seconds or 0)
+        except OverflowError:
+            run_at = LATEST_RUN_AT
+    else:
+        name = "run_at"
+    if run_at < now - OLDEST_RUN_AT:
+        raise _invalid(name, "must be at most a day in the past")
+    if run_at >= LATEST_RUN_AT:
+        raise _invalid(name, "must be before the year 2201")
+    return floor_ms(run_at)
+
+
+def require_expiry_after(expires_at: datetime | None, run_at: datetime, now: datetime) -> None:
+    """Refuse an ``expires_at`` that would end the job before it could ever start."""
+    if expires_at is not None and expires_at <= max(run_at, now):
+        raise _invalid("expires_at", "must be after the job's time and not in the past")
+
+
+def build_job(request: JobSubmission, draft: Draft) -> Job:
+    """Return the job to be put, without a place in the index (see `DueJobs.put`)."""
+    policies = draft.policies
+    submitted = HistoryEvent(
+        kind=EventKind.SUBMITTED,
+        at=draft.now,
+        status=JobStatus.PENDING,
+        actor=draft.actor,
+        reason=draft.submission,
+    )
+    return Job(
+        id=draft.job_id,
+        handler=request.handler,
+        status=JobStatus.PENDING,
+        run_at=draft.run_at,
+        created_at=draft.now,
+        payload=draft.payload,
+        payload_kept_until=draft.payload_kept_until,
+        priority=policies.priority,
+        queue=policies.priority,
+        timeout_seconds=policies.timeout_seconds,
+        retention_seconds=policies.retention_seconds,
+        expires_at=floor_ms(request.expires_at) if request.expires_at else None,
+        on_lost=policies.on_lost,
+        retry=policies.retry,
+        idempotency_key=request.idempotency_key,
+        body_hash=request.body_hash if has_callers_name(request) else None,
+        tenant=request.tenant,
+        tags=request.tags,
+        history=(submitted,),
+        trace_id=draft.trace_id or trace_id_for(draft.job_id),
+    )
+
+
+def has_callers_name(request: JobSubmission) -> bool:
+    """Whether the submission can be repeated: it brings an id or a key of its own."""
+    return request.id is not None or request.idempotency_key is not None
+
+
+def _invalid(name: str, message: str) -> InvalidInput:
+    return InvalidInput(f"{name} {message}.", errors=(FieldError(name, message),))

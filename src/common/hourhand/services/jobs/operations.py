@@ -1,0 +1,263 @@
+"""What people do to jobs: cancel, change, run now, redrive. One job at a time; see ``bulk``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hourhand.domain.errors import NotFound, Unavailable, WrongState
+from hourhand.domain.ids import is_json
+from hourhand.domain.jobs.job import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
+from hourhand.domain.jobs.transitions import (
+    Transition,
+    cancel_waiting,
+    change,
+    keep_after_end,
+    redrive,
+    request_cancel,
+)
+from hourhand.domain.ticks.buckets import Entry
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import Applied, JobStore, WriteResult
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
+from hourhand.services.jobs.new_job import require_expiry_after, resolve_run_at
+from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
+from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.optional import reason_of
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobPatch
+
+MAX_LOST_RACES = 10
+"""How often a job may change between our read and our write before we give up."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationsService:
+    """Changes jobs on request. A lost race is judged anew from the job as it stands then."""
+
+    jobs: JobStore
+    contents: PayloadStore
+    due: DueJobs
+    recovery: RecoveryService
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+
+    def cancel(self, job_id: str, *, actor: str, reason: str = "") -> Job:
+        """Cancel a waiting job at once; ask a running one to stop.
+
+        Cancelling again is no error while the job is CANCELLED or asked already. Raises
+        `NotFound`, `WrongState` for a job that ended otherwise, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            if job.status is JobStatus.CANCELLED:
+                return job
+            if job.status.is_final:
+                raise WrongState(f"Job {job_id} is {job.status}; it cannot be cancelled any more.")
+            if job.status is JobStatus.RUNNING and job.cancel_requested_at is not None:
+                return job
+            cancelled, job = self._try_cancel(job, actor, reason)
+            if cancelled:
+                return job
+        raise _lost_too_often(job_id)
+
+    def change(self, job_id: str, patch: JobPatch, *, actor: str) -> Job:
+        """Change time, priority, payload or expiry of a job that is not running.
+
+        Raises `NotFound`, `WrongState`, `InvalidInput`, `TooLarge`, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            _require_waiting(job, "changed")
+            now = self.clock.now()
+            run_at = _new_run_at(patch, now)
+            sets = self._changed_fields(job, patch, run_at, now)
+            build, replaced = partial(change, sets=sets), job.payload
+            if run_at is None:
+                result = self.due.move_in_place(job, build, actor)
+            else:
+                result = self.due.move(job, run_at, build, actor)
+            changed, job = _judge(job, result)
+            if changed:
+                self._settle_objects(job, replaced)
+                return job
+        raise _lost_too_often(job_id)
+
+    def run_now(self, job_id: str, *, actor: str) -> Job:
+        """Make a waiting job due at once. Raises `NotFound`, `WrongState`, `Unavailable`."""
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            _require_waiting(job, "run now")
+            changed, job = _judge(job, self.due.move(job, AT_ONCE, _run_now, actor))
+            if changed:
+                return job
+        raise _lost_too_often(job_id)
+
+    def redrive(
+        self,
+        job_id: str,
+        *,
+        actor: str,
+        reason: str = "",
+        sets: Mapping[str, Any] | None = None,
+    ) -> Job:
+        """Send a DEAD, EXPIRED or CANCELLED job round again, with all its attempts.
+
+        ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            if job.status not in REDRIVABLE:
+                raise WrongState(
+                    f"Job {job_id} is {job.status}; only DEAD, EXPIRED and CANCELLED jobs can be "
+                    "redriven."
+                )
+            self._require_payload_is_json(job)
+            if job.due_at is not None:
+                # A dead letter is still owed for the round that ended: it goes out first.
+                self.recovery.finish_job(job)
+            self.contents.mark_live(job)
+            self.recovery.renew_payload(job)
+            build = partial(redrive, reason=reason, sets=sets)
+            moved, job = _judge(job, self.due.move(job, AT_ONCE, build, actor))
+            if moved:
+                self.telemetry.count("jobs_redriven")
+                self._keep_objects(job)
+                return job
+        raise _lost_too_often(job_id)
+
+    def _require_payload_is_json(self, job: Job) -> None:
+        """Refuse a job that no worker can run, where that costs at most one read.
+
+        What lies in the bucket is left to the worker: bulk redrives must not read megabytes.
+        """
+        if job.payload.key is not None:
+            return
+        text = self.contents.read(job.id, job.payload)
+        if text is not None and not is_json(text):
+            raise WrongState(
+                f"The payload that is stored for job {job.id} is not JSON: it cannot run. Submit "
+                "it anew with its payload."
+            )
+
+    def _try_cancel(self, job: Job, actor: str, reason: str) -> tuple[bool, Job]:
+        now = self.clock.now()
+        if job.status is JobStatus.RUNNING:
+            return self._try(
+                job, lambda current: request_cancel(current, now=now, actor=actor, reason=reason)
+            )
+        cancelled, job = self._try(
+            job, lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason)
+        )
+        if cancelled:
+            self.recovery.settle_end(job, actor)
+        return cancelled, job
+
+    def _try(self, job: Job, build: Callable[[Job], Transition]) -> tuple[bool, Job]:
+        return _judge(job, make_transition(self.jobs, job, build))
+
+    def _require(self, job_id: str) -> Job:
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return job
+
+    def _changed_fields(
+        self, job: Job, patch: JobPatch, run_at: datetime | None, now: datetime
+    ) -> dict[str, Any]:
+        sets: dict[str, Any] = {} if run_at is None else {"run_at": run_at}
+        expires_at = patch.expires_at if "expires_at" in patch.given else job.expires_at
+        require_expiry_after(expires_at, run_at or job.run_at, now)
+        if "expires_at" in patch.given:
+            sets["expires_at"] = expires_at
+        if patch.priority is not None:
+            sets["priority"] = sets["queue"] = patch.priority
+        # A job that waits for another attempt is due later than its run_at.
+        runs_at = max(run_at or job.due_at or job.run_at, now)
+        if patch.payload_text is not None:
+            kept_until = payload_kept_until(runs_at, job.retention_seconds, self.timings)
+            payload = self.contents.keep_payload(job.id, patch.payload_text, kept_until)
+            sets["payload"] = payload
+            sets["payload_kept_until"] = kept_until if payload.item is not None else None
+        elif renewed_until := self.contents.renew_payload(job, runs_at, self.timings):
+            sets["payload_kept_until"] = renewed_until
+        return sets
+
+    def _keep_objects(self, redriven: Job) -> None:
+        """See to it that no object of a redriven job expires that was marked for its last end.
+
+        The redrive holds, whatever fails here: they were marked live before it, too.
+        """
+        try:
+            self.contents.keep_live(redriven)
+        except Exception as error:  # noqa: BLE001 - the redrive stands, whatever this was
+            self.telemetry.warning(
+                "The objects of a redriven job could not be marked; they may expire.",
+                job_id=redriven.id,
+                reason=reason_of(error),
+            )
+
+    def _settle_objects(self, job: Job, replaced: Content) -> None:
+        """Let the object expire that a change of payload left behind.
+
+        It is not undone by a failure here: what is left then costs its storage, and no more.
+        """
+        if replaced.key == job.payload.key:
+            return
+        try:
+            if replaced.key is not None:
+                self.contents.mark_replaced(replaced.key, self.clock.now() + keep_after_end(job))
+            # Objects are named by their texts: what one change leaves behind, another at the same
+            # time may bring back. Whoever comes last sees to what the job has now.
+            current = self.jobs.get(job.id)
+            if current is not None and not current.status.is_final:
+                self.contents.keep_live(current)
+        except Exception as error:  # noqa: BLE001 - the change stands, whatever this was
+            self.telemetry.warning(
+                "A replaced payload could not be marked; its object stays.",
+                job_id=job.id,
+                reason=reason_of(error),
+            )
+
+
+def _new_run_at(patch: JobPatch, now: datetime) -> datetime | None:
+    if not {"run_at", "delay_seconds"} & patch.given:
+        return None
+    return resolve_run_at(patch.run_at, patch.delay_seconds, now)
+
+
+def _require_waiting(job: Job, verb: str) -> None:
+    if job.status not in NOT_STARTED:
+        raise WrongState(f"Job {job.id} is {job.status}; only a job not yet running can be {verb}.")
+
+
+def _judge(job: Job, result: WriteResult) -> tuple[bool, Job]:
+    """Return whether a write was made, and the job as it stands. Raises `NotFound`."""
+    if isinstance(result, Applied):
+        return True, result.job
+    if result.current is None:
+        raise NotFound(f"There is no job {job.id} any more.")
+    return False, result.current
+
+
+def _run_now(job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool) -> Transition:
+    return change(
+        job,
+        now=now,
+        actor=actor,
+        sets={"run_at": now},
+        entry=entry,
+        sends_now=sends_now,
+        kind=EventKind.RUN_NOW,
+    )
+
+
+def _lost_too_often(job_id: str) -> Unavailable:
+    return Unavailable(f"Job {job_id} changed too often while we tried; try again.")

@@ -1,0 +1,251 @@
+"""What is read: one job, its events, pages of jobs, and how the system does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hourhand.domain.errors import NotFound
+from hourhand.domain.jobs.history import attempts_of, last_error
+from hourhand.domain.jobs.job import (
+    POOL,
+    Attempt,
+    Content,
+    ErrorInfo,
+    HistoryEvent,
+    Job,
+    JobStatus,
+    Priority,
+)
+from hourhand.domain.ticks.buckets import bucket_start
+from hourhand.domain.ticks.leases import LEADER
+from hourhand.ports.clock import Clock
+from hourhand.ports.control_store import ControlStore
+from hourhand.ports.job_store import JobDetails, JobStore
+from hourhand.ports.queues import Queues
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.cursors import read_cursor, write_cursor
+from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, collect
+from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.optional import ask_optionally
+from hourhand.services.version_skew import read_known
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobFilters
+
+LATENESS_SAMPLE = 200
+"""How many of the newest jobs the lateness in ``stats`` is computed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A job with what is kept beside it. Listings leave out payload, result and traceback."""
+
+    job: Job
+    payload_text: str | None
+    result_text: str | None
+    attempts: tuple[Attempt, ...]
+    error: ErrorInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvents:
+    """A job's history, oldest first; ``dropped`` events had to go from its middle."""
+
+    events: tuple[HistoryEvent, ...]
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """A page of jobs, newest first. Only an absent ``next_cursor`` ends a listing."""
+
+    jobs: tuple[JobReport, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """One queue of a pool; the counts are SQS's and approximate, ``None`` where it gave none."""
+
+    pool: str
+    priority: Priority
+    waiting: int | None
+    running: int | None
+    delayed: int | None
+    oldest_due_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatenessStats:
+    """Lateness of the newest jobs that started; ``since`` is the oldest one's creation."""
+
+    p50_ms: int | None
+    p99_ms: int | None
+    sample: int
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How the system does, as of the last tick and of the queues' own counts.
+
+    ``leader`` and ``epoch``: of the tick under way, else of the last one.
+    """
+
+    queues: tuple[QueueStats, ...]
+    lateness: LatenessStats
+    leader: str | None
+    epoch: int
+    last_tick_at: datetime | None
+    watermark: datetime | None
+    open_buckets: int
+    skew_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryService:
+    """Reads for the API and the tools; changes nothing."""
+
+    jobs: JobStore
+    contents: PayloadStore
+    control: ControlStore
+    queues: Queues
+    clock: Clock
+    telemetry: Telemetry
+
+    def job(self, job_id: str) -> JobReport:
+        """Return one job, whole. Raises `NotFound`."""
+        details = self.jobs.get_details(job_id)
+        if details is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return self._whole(details)
+
+    def report(self, job: Job) -> JobReport:
+        """Return a job at hand, whole: what a write answers with.
+
+        Reads nothing where everything is in the job's own item, as with most.
+        """
+        if _is_all_in(job):
+            return self._whole(JobDetails(job=job))
+        details = self.jobs.get_details(job.id) or JobDetails(job=job)
+        return self._whole(JobDetails(job=job, texts=details.texts, failures=details.failures))
+
+    def events(self, job_id: str) -> JobEvents:
+        """Return a job's history. Raises `NotFound`."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return JobEvents(job.history, job.history_dropped)
+
+    def list_jobs(self, filters: JobFilters, *, limit: int, cursor: str | None) -> JobPage:
+        """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
+        position = read_cursor(cursor, filters.fingerprint) if cursor else None
+        now = self.clock.now()
+        page = collect(self.jobs, self.telemetry, filters, position, limit=limit, now=now)
+        next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
+        return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
+
+    def stats(self) -> Stats:
+        """Return how the system does."""
+        tick = self.control.read_tick()
+        lease = self.control.read_lease(LEADER)
+        watermark = self.control.read_watermark()
+        oldest = tick.oldest_due_seconds if tick else {}
+        sentence = "The queues could not be counted; the statistics leave them out."
+        counts = ask_optionally(self.telemetry, sentence, self.queues.counts) or {}
+        queues = tuple(
+            _stats_of(priority, counts.get(priority), oldest.get(priority)) for priority in Priority
+        )
+        return Stats(
+            queues=queues,
+            lateness=self._lateness(),
+            leader=lease.holder if lease else tick.holder if tick else None,
+            epoch=lease.epoch if lease else tick.epoch if tick else 0,
+            last_tick_at=tick.at if tick else None,
+            watermark=bucket_start(watermark.low) if watermark else None,
+            open_buckets=len(watermark.open) if watermark else 0,
+            skew_ms=tick.skew_ms if tick else 0,
+        )
+
+    def _lateness(self) -> LatenessStats:
+        page = self.jobs.list_jobs(
+            dead_only=False,
+            newest=None,
+            created_before=self.clock.now() + CLOCKS_APART,
+            created_after=BEGINNING,
+            limit=LATENESS_SAMPLE,
+        )
+        job_ids = [listed.job_id for listed in page.jobs]
+        found = read_known(self.telemetry, job_ids, self.jobs.get_many)
+        started = [job for job in found.values() if job.lateness_ms is not None]
+        lateness = sorted(job.lateness_ms for job in started if job.lateness_ms is not None)
+        since = min((job.created_at for job in started), default=None)
+        return LatenessStats(
+            p50_ms=percentile(lateness, 50),
+            p99_ms=percentile(lateness, 99),
+            sample=len(lateness),
+            since=since,
+        )
+
+    def _whole(self, details: JobDetails) -> JobReport:
+        job = details.job
+        attempts = attempts_of(job.history, details.failures)
+        return JobReport(
+            job=job,
+            payload_text=self._text(details, job.payload),
+            result_text=self._text(details, job.result),
+            attempts=attempts,
+            error=_error_of(job, attempts),
+        )
+
+    def _text(self, details: JobDetails, content: Content | None) -> str | None:
+        if content is None:
+            return None
+        if content.item is not None:
+            return details.texts.get(content.item)
+        return self.contents.read(details.job.id, content)
+
+
+def _stats_of(
+    priority: Priority, counts: tuple[int, int, int] | None, oldest_due_seconds: float | None
+) -> QueueStats:
+    waiting, running, delayed = counts or (None, None, None)
+    return QueueStats(POOL, priority, waiting, running, delayed, oldest_due_seconds)
+
+
+def _is_all_in(job: Job) -> bool:
+    """Whether nothing is kept beside ``job``: no long texts, and no errors of attempts."""
+    contents = [content for content in (job.payload, job.result) if content is not None]
+    has_texts_beside = any(content.item is not None for content in contents)
+    return job.token == 0 and not has_texts_beside
+
+
+def summary(job: Job) -> JobReport:
+    """Return a job as listings show it, from its hot item alone."""
+    attempts = tuple(_judged(job, attempt) for attempt in attempts_of(job.history, {}))
+    return JobReport(job, None, None, attempts, _error_of(job, attempts))
+
+
+def _judged(job: Job, attempt: Attempt) -> Attempt:
+    """Tell what the record leaves out: a job that died with tries left was not to be retried."""
+    is_last = attempt.token == job.token and job.status is JobStatus.DEAD
+    has_tries_left = attempt.number < job.retry.max_attempts
+    if attempt.error is None or not is_last or not has_tries_left:
+        return attempt
+    return replace(attempt, error=replace(attempt.error, retryable=False))
+
+
+def _error_of(job: Job, attempts: Sequence[Attempt]) -> ErrorInfo | None:
+    """Return why the last failed attempt failed; nothing is wrong with a job that succeeded."""
+    return None if job.status is JobStatus.SUCCEEDED else last_error(attempts)
+
+
+def percentile(ordered: Sequence[int], percent: int) -> int | None:
+    """Return the value that at least ``percent`` % of ``ordered`` (ascending) do not exceed."""
+    if not ordered:
+        return None
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(0, rank - 1)]

@@ -1,0 +1,153 @@
+"""Recovery of what was left half done: lost attempts, expired jobs, dead letters not yet sent.
+
+Every process may call every method at any time: the condition of its write decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import (
+    cancel_waiting,
+    expire,
+    finish,
+    keep_after_end,
+    keep_payload,
+    recover,
+)
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import Applied, JobDetails, JobStore, Refused
+from hourhand.ports.queues import Queues
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.dead_letters import can_hold, dead_letter_body
+from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
+from hourhand.services.jobs.payload_store import PayloadStore
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryService:
+    """Repairs jobs. The sweep calls it, and workers that meet such a job first.
+
+    ``wake_next`` wakes the jobs that wait for the slot of a job that ended. ``pause_schedule``
+    pauses the schedule of a DEAD job that asks for it, and may be called again for the same round.
+    Workers may not write schedules and have none: they leave such a job to the sweep.
+    """
+
+    jobs: JobStore
+    contents: PayloadStore
+    due: DueJobs
+    queues: Queues
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+    wake_next: Callable[[Overlap, str], None] | None = None
+    pause_schedule: Callable[[Job], None] | None = None
+
+    def recover_lost(self, job: Job, actor: str) -> bool:
+        """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
+        build = partial(recover, margin=self.timings.clock_margin)
+        result = self.due.move(job, AT_ONCE, build, actor)
+        if not isinstance(result, Applied):
+            return False
+        self.telemetry.warning(
+            "An attempt was lost: its worker's lease expired.",
+            job_id=job.id,
+            attempt=job.attempt,
+            worker=job.lease_owner,
+            status=result.job.status,
+        )
+        self.telemetry.count("attempts_lost")
+        self.settle_end(result.job, actor)
+        return True
+
+    def expire_job(self, job: Job, actor: str) -> bool:
+        """End a job whose ``expires_at`` passed before it started; whether it was ours to end."""
+        now = self.clock.now()
+        result = make_transition(
+            self.jobs, job, lambda current: expire(current, now=now, actor=actor)
+        )
+        if not isinstance(result, Applied):
+            return False
+        self.telemetry.count("jobs_expired")
+        self.settle_end(result.job, actor)
+        return True
+
+    def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
+        """End a job that waits for its start; whether it was ours to end."""
+        now = self.clock.now()
+        result = make_transition(
+            self.jobs,
+            job,
+            lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
+        )
+        if not isinstance(result, Applied):
+            return False
+        self.settle_end(result.job, actor)
+        return True
+
+    def settle_end(self, job: Job, actor: str) -> None:
+        """See to what follows the end of ``job``: who waits for its place, and what is owed.
+
+        Does nothing for a job that is not final: it went on since.
+        """
+        if not job.status.is_final:
+            # Another wrote the same end in the same millisecond, under our name, and was first.
+            return
+        overlap = job.overlap
+        # Under `skip` nobody waits, but for a few that are caught up: they come by themselves.
+        if self.wake_next is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:
+            self.wake_next(overlap, actor)
+        if job.due_at is not None:
+            self.finish_job(job)
+
+    def finish_job(self, job: Job) -> bool:
+        """Pay what is owed for a final job, then take it out of the index.
+
+        The entry goes only after SQS acknowledged the dead letter: a crash between the two
+        sends a second letter with the same job id and round, never none. A schedule that is to
+        be paused for it is paused first.
+        """
+        details = self.jobs.get_details(job.id)
+        if details is None or details.job.generation != job.generation:
+            return False
+        if job.status is JobStatus.DEAD:
+            if job.pauses_schedule:
+                if self.pause_schedule is None:
+                    return False
+                self.pause_schedule(job)
+            self._send_dead_letter(details)
+        self.contents.mark_finished(job, job.keep_until or self.clock.now() + keep_after_end(job))
+        result = self.jobs.transition(finish(job))
+        if isinstance(result, Refused) and result.current and not result.current.status.is_final:
+            # Redriven meanwhile: what it needs must not expire.
+            self.contents.keep_live(result.current)
+        return isinstance(result, Applied)
+
+    def renew_payload(self, job: Job) -> bool:
+        """Keep the payload beside a job that is still to run, if it comes near its end.
+
+        Returns whether it was kept longer and the job agreed.
+        """
+        runs_at = max(self.clock.now(), job.due_at or job.run_at)
+        until = self.contents.renew_payload(job, runs_at, self.timings)
+        if until is None:
+            return False
+        return isinstance(self.jobs.transition(keep_payload(job, kept_until=until)), Applied)
+
+    def _send_dead_letter(self, details: JobDetails) -> None:
+        body = dead_letter_body(details, self._payload_to_tell(details))
+        self.queues.send_dead_letter(body, tenant=details.job.tenant)
+        self.telemetry.count("dead_letters")
+
+    def _payload_to_tell(self, details: JobDetails) -> str | None:
+        payload = details.job.payload
+        if not can_hold(payload):
+            return None
+        if payload.item is not None:
+            return details.texts.get(payload.item)
+        return self.contents.read(details.job.id, payload)

@@ -1,0 +1,244 @@
+"""Accepting jobs: validated, durable before they are acknowledged, sent at once if due soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hourhand.domain.errors import (
+    FieldError,
+    HourhandError,
+    IdempotencyConflict,
+    InvalidInput,
+    Unavailable,
+    or_error,
+)
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
+from hourhand.ports.job_store import Applied, JobStore, WriteResult
+from hourhand.ports.randomness import Randomness
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.new_job import (
+    Draft,
+    build_job,
+    has_callers_name,
+    require_expiry_after,
+    resolve_policies,
+    resolve_run_at,
+)
+from hourhand.services.jobs.payload_store import PayloadStore, fits_inline, payload_kept_until
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobSubmission
+
+JOBS_A_ROUND = 100
+"""Jobs of a batch that are stored, then sent: four calls of DynamoDB and ten of SQS, if nothing
+lies beside them. The first is on its way while the next hundred are stored."""
+
+NAMED_HANDLERS = 20
+"""How many known handlers an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The job, and whether this submission made it or an earlier one with the same body did."""
+
+    job: Job
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A job that is ready to be put."""
+
+    request: JobSubmission
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionService:
+    """Takes jobs from callers. Whatever it answered for is in the table and in the index."""
+
+    jobs: JobStore
+    contents: PayloadStore
+    due: DueJobs
+    handlers: HandlerDirectory
+    clock: Clock
+    randomness: Randomness
+    timings: Timings
+    telemetry: Telemetry
+    ids: DerivedIds
+
+    def submit(
+        self, request: JobSubmission, *, actor: str, trace_id: str | None = None
+    ) -> Submitted:
+        """Accept one job.
+
+        Raises `InvalidInput` for an unknown handler or impossible times, `IdempotencyConflict`
+        where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
+        table did not answer: then the same submission with the same key may be repeated.
+        """
+        prepared = self._prepare(request, actor, trace_id)
+        if isinstance(prepared, Submitted):
+            return prepared
+        return self._submitted(prepared, self.due.put(prepared.job, actor), actor)
+
+    def submit_many(
+        self,
+        requests: Sequence[JobSubmission | HourhandError],
+        *,
+        actor: str,
+        trace_id: str | None = None,
+    ) -> list[Submitted | HourhandError]:
+        """Accept many, each judged alone; results in the order sent, errors as values."""
+        results: list[Submitted | HourhandError] = []
+        for together in _rounds(requests):
+            # Sent as they are stored: the first must not wait for the last.
+            results += self._submit_round(together, actor, trace_id)
+        return results
+
+    def _submit_round(
+        self,
+        requests: Sequence[JobSubmission | HourhandError],
+        actor: str,
+        trace_id: str | None,
+    ) -> list[Submitted | HourhandError]:
+        prepared = [or_error(partial(self._prepare, r, actor, trace_id)) for r in requests]
+        jobs = [each.job for each in prepared if isinstance(each, _Prepared)]
+        put = iter(self.due.put_many(jobs, actor))
+        return [
+            or_error(partial(self._submitted, each, next(put), actor))
+            if isinstance(each, _Prepared)
+            else each
+            for each in prepared
+        ]
+
+    def _prepare(
+        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
+    ) -> _Prepared | Submitted:
+        """Return the job that is to be put, or what an earlier submission made of it."""
+        if isinstance(request, HourhandError):
+            raise request
+        handler = require_handler(self.handlers, request.handler)
+        now = self.clock.now()
+        job_id = self._job_id(request, now)
+        if has_callers_name(request) and not fits_inline(request.payload_text):
+            # A large payload is written before its job; it must not renew one that is there.
+            existing = self.jobs.get(job_id)
+            if existing is not None:
+                return self._repeated(request, existing, now, actor)
+        try:
+            draft = self._draft(request, handler, job_id, now, actor, trace_id)
+        except InvalidInput:
+            # Its times may be over by now: who repeats a submission is still told of its job.
+            existing = self.jobs.get(job_id) if has_callers_name(request) else None
+            if existing is None:
+                raise
+            return self._repeated(request, existing, now, actor)
+        return _Prepared(request, build_job(request, draft))
+
+    def _submitted(
+        self, prepared: _Prepared, result: WriteResult | HourhandError, actor: str
+    ) -> Submitted:
+        if isinstance(result, HourhandError):
+            raise result
+        if isinstance(result, Applied):
+            self.telemetry.count("jobs_submitted")
+            return Submitted(result.job, created=True)
+        if result.current is None:
+            raise Unavailable("The job's id was freed while it was being taken; try again.")
+        return self._repeated(prepared.request, result.current, self.clock.now(), actor)
+
+    def _draft(
+        self,
+        request: JobSubmission,
+        handler: HandlerInfo,
+        job_id: str,
+        now: datetime,
+        actor: str,
+        trace_id: str | None,
+    ) -> Draft:
+        run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
+        require_expiry_after(request.expires_at, run_at, now)
+        policies = resolve_policies(request, handler)
+        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
+        return Draft(
+            job_id=job_id,
+            now=now,
+            run_at=run_at,
+            policies=policies,
+            payload=payload,
+            payload_kept_until=kept_until if payload.item is not None else None,
+            actor=actor,
+            trace_id=trace_id,
+            submission=self.randomness.nonce()[:8] if has_callers_name(request) else "",
+        )
+
+    def _repeated(
+        self, request: JobSubmission, existing: Job, now: datetime, actor: str
+    ) -> Submitted:
+        if existing.body_hash != request.body_hash:
+            field = "idempotency_key" if request.idempotency_key else "id"
+            raise IdempotencyConflict(
+                f"This {field} was already used for job {existing.id} with another body.",
+                errors=(FieldError(field, "was already used with another body"),),
+            )
+        if self.due.is_behind(existing, now):
+            # Its first writer may have died before it noticed that it had stalled, or before it
+            # sent the message; and an entry that moves is not missed by the sweep.
+            existing = self.due.refile(existing, actor)
+        return Submitted(existing, created=False)
+
+    def _job_id(self, request: JobSubmission, now: datetime) -> str:
+        if request.id is not None:
+            return request.id
+        if request.idempotency_key is not None:
+            return self.ids.of_key(request.tenant, request.idempotency_key)
+        return self.randomness.job_id(now)
+
+
+def _rounds(
+    requests: Sequence[JobSubmission | HourhandError],
+) -> Iterator[list[JobSubmission | HourhandError]]:
+    """Yield ``requests`` in order, as many at a time as are stored together.
+
+    A name that comes twice begins a new round: the second must find what the first one made.
+    """
+    together: list[JobSubmission | HourhandError] = []
+    named: set[tuple[str | None, ...]] = set()
+    for request in requests:
+        name = None if isinstance(request, HourhandError) else _name_of(request)
+        if len(together) == JOBS_A_ROUND or name in named:
+            yield together
+            together, named = [], set()
+        together.append(request)
+        if name is not None:
+            named.add(name)
+    yield together
+
+
+def _name_of(request: JobSubmission) -> tuple[str | None, ...] | None:
+    """Return what a caller named the job by: its id, or its tenant and idempotency key."""
+    if request.id is not None:
+        return (request.id,)
+    if request.idempotency_key is not None:
+        return request.tenant, request.idempotency_key
+    return None
+
+
+def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
+    """Return the handler of that name; raise `InvalidInput` naming those that exist."""
+    handler = handlers.find(name)
+    if handler is None:
+        known = ", ".join(info.name for info in handlers.all()[:NAMED_HANDLERS])
+        message = f"is not a registered handler; known are: {known or 'none'}"
+        raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
+    return handler

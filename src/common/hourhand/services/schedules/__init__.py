@@ -1,0 +1,1 @@
+"""What Hourhand does with schedules: changes them, and creates the jobs of their occurrences."""

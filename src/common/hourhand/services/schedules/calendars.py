@@ -1,0 +1,136 @@
+"""Named calendars: exclusions that many schedules share, and that can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer, WrongState
+from hourhand.domain.schedules.schedule import Calendar
+from hourhand.ports.calendar_store import CalendarStore
+from hourhand.ports.clock import Clock
+from hourhand.ports.randomness import Randomness
+from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.schedules.recompute import SCHEDULES_A_PAGE, read_definitions, want_walk
+from hourhand.services.version_skew import read_apart, read_known
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import CalendarInput
+
+MAX_LOST_RACES = 10
+"""How often a calendar may change between our read and our write before we give up."""
+
+MAX_SECONDS_A_SEARCH = 20.0
+"""A search for who uses a calendar must end before API Gateway's 30 seconds are over."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarService:
+    """Changes calendars on request; the schedules that use them are recomputed by the ticks."""
+
+    calendars: CalendarStore
+    schedules: ScheduleStore
+    clock: Clock
+    randomness: Randomness
+    telemetry: Telemetry
+
+    def put(self, name: str, request: CalendarInput, *, actor: str) -> tuple[Calendar, bool]:
+        """Create a calendar or replace it; return it, and whether it is new.
+
+        The same put again changes nothing. Raises `Unavailable`.
+        """
+        for _ in range(MAX_LOST_RACES):
+            current = self.calendars.get_calendars([name]).get(name)
+            wanted = Calendar(
+                name=name,
+                revision=1 if current is None else current.revision + 1,
+                exclude=request.exclusions,
+                updated_at=self.clock.now(),
+                note=request.note or "",
+            )
+            if current is not None and _holds(current, wanted):
+                # Whoever put it may have died before this; to want a walk twice costs little.
+                want_walk(self.schedules, self.randomness)
+                return current, False
+            previous = None if current is None else current.revision
+            if self.calendars.put_calendar(wanted, previous=previous):
+                want_walk(self.schedules, self.randomness)
+                self._tell("A calendar was put.", wanted, actor)
+                return wanted, current is None
+        raise _lost_too_often(name)
+
+    def get(self, name: str) -> Calendar:
+        """Return a calendar. Raises `NotFound`."""
+        calendar = self.calendars.get_calendars([name]).get(name)
+        if calendar is None:
+            raise NotFound(f"There is no calendar {name}.")
+        return calendar
+
+    def list(self, after: str | None, limit: int) -> tuple[list[Calendar], str | None]:
+        """Return a page of calendars by name, and where the next one starts; it may be short."""
+        page = self.calendars.list_calendars(after=after, limit=limit)
+        found = read_known(self.telemetry, page.names, self.calendars.get_calendars)
+        return [found[name] for name in page.names if name in found], page.next
+
+    def delete(self, name: str, *, actor: str) -> None:
+        """Delete a calendar that no schedule uses.
+
+        Raises `NotFound`, `WrongState` naming a schedule that uses it, `WrittenByNewer` where one
+        that only a newer version reads may use it, `Unavailable` also where the schedules are too
+        many to be looked through in time.
+        """
+        for _ in range(MAX_LOST_RACES):
+            calendar = self.get(name)
+            user = self._find_user(name)
+            if user is not None:
+                raise WrongState(f"Calendar {name} is used by schedule {user}.")
+            if self.calendars.delete_calendar(name, previous=calendar.revision):
+                self._tell("A calendar was deleted.", calendar, actor)
+                return
+        raise _lost_too_often(name)
+
+    def _find_user(self, name: str) -> str | None:
+        """Return the id of a schedule that uses a calendar; raises as `delete`."""
+        newer: set[str] = set()
+        deadline = self.clock.monotonic() + MAX_SECONDS_A_SEARCH
+        position: str | None = None
+        while self.clock.monotonic() < deadline:
+            page = self.schedules.list_schedules(after=position, limit=SCHEDULES_A_PAGE)
+            read = read_apart(self.telemetry, page.names, self.schedules.get_many)
+            kept = [schedule for schedule in read.found.values() if schedule.deleted_at is None]
+            definitions = read_definitions(self.telemetry, self.schedules, kept)
+            for schedule_id, definition in definitions.found.items():
+                if name in definition.calendars:
+                    return schedule_id
+            newer |= read.newer | definitions.newer
+            position = page.next
+            if position is None:
+                _require_none_newer(name, newer)
+                return None
+        raise Unavailable(
+            f"The schedules could not all be asked in time whether they use calendar {name}."
+        )
+
+    def _tell(self, sentence: str, calendar: Calendar, actor: str) -> None:
+        self.telemetry.info(
+            sentence, calendar=calendar.name, revision=calendar.revision, actor=actor
+        )
+
+
+def _holds(current: Calendar, wanted: Calendar) -> bool:
+    return current.exclude == wanted.exclude and current.note == wanted.note
+
+
+def _require_none_newer(name: str, schedule_ids: Collection[str]) -> None:
+    if schedule_ids:
+        raise WrittenByNewer(
+            f"Schedule {min(schedule_ids)} was written by a newer version of Hourhand and may use "
+            f"calendar {name}: finish the upgrade, then delete it.",
+            ids=schedule_ids,
+        )
+
+
+def _lost_too_often(name: str) -> Unavailable:
+    return Unavailable(f"Calendar {name} changed too often while we tried; try again.")

@@ -1,0 +1,68 @@
+"""Pausing a schedule whose job failed for good, where it asks for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.changes import pause
+from hourhand.domain.schedules.schedule import Schedule, SkipReason
+from hourhand.ports.clock import Clock
+from hourhand.ports.randomness import Randomness
+from hourhand.ports.schedule_store import ScheduleStore, Written
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.schedules.withdrawal import Withdrawal
+
+MAX_LOST_RACES = 20
+"""How often the schedule may change between our read and our write before we give up."""
+
+ACTOR = "pause_on_failure"
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePauses:
+    """Pauses schedules after a failure; for the scheduler and the API, never for workers."""
+
+    schedules: ScheduleStore
+    withdrawal: Withdrawal
+    clock: Clock
+    randomness: Randomness
+    telemetry: Telemetry
+
+    def pause_schedule_of(self, job: Job) -> None:
+        """Pause the schedule of a DEAD ``job``, unless it asks for that no more.
+
+        It does not where it is paused, was resumed since the failure, or has another definition.
+
+        May be called again for the same job. Raises `Unavailable`: then it must be.
+        """
+        for _ in range(MAX_LOST_RACES):
+            current = self.schedules.get(job.schedule_id or "")
+            if current is None or not current.is_live:
+                return
+            if not self._asks_for_it(current) or _was_resumed_since(current, job):
+                return
+            now = self.clock.now()
+            note = f"paused, since job {job.id} failed"
+            after = pause(current, now=now, write_id=self.randomness.nonce(), note=note)
+            if isinstance(self.schedules.write(after, previous=current.sequence), Written):
+                self.telemetry.warning(
+                    "A schedule was paused, since a job of it failed.",
+                    schedule_id=current.id,
+                    job_id=job.id,
+                )
+                self.telemetry.count("schedules_paused_by_failure")
+                self.withdrawal.cancel(current, after, SkipReason.PAUSED, ACTOR)
+                return
+        raise Unavailable("The schedule of a failed job changed too often; try again.")
+
+    def _asks_for_it(self, schedule: Schedule) -> bool:
+        key = (schedule.id, schedule.definition)
+        definition = self.schedules.get_definitions([key]).get(key)
+        return definition is not None and definition.pause_on_failure
+
+
+def _was_resumed_since(schedule: Schedule, job: Job) -> bool:
+    resumed_at = schedule.resumed_at
+    return resumed_at is not None and job.finished_at is not None and job.finished_at <= resumed_at

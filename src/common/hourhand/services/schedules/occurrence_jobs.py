@@ -1,0 +1,306 @@
+"""Making the jobs of a schedule's nominal times: each exactly once, however often it is asked.
+
+The id of a job follows from its schedule and nominal time, so that whoever makes it again finds
+it there. What is there under an older revision, and did not start, is adopted: it gets the content
+of the revision that makes it now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.groups.overlap import Slots
+from hourhand.domain.groups.slots import still_waits
+from hourhand.domain.ids import trace_id_for
+from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobStatus
+from hourhand.domain.jobs.transitions import change, redrive
+from hourhand.domain.schedules.occurrences import OccurrenceOrder
+from hourhand.domain.schedules.schedule import (
+    MISFIRE_GRACE,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
+from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import floor_ms
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
+from hourhand.ports.job_store import Applied, JobStore
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.new_job import Policies, resolve_policies
+from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
+from hourhand.services.version_skew import log_newer, read_apart, read_known
+
+__all__ = ["OccurrenceJobs", "OccurrenceOrder"]
+
+MAX_ADOPTIONS = 5
+"""How often a job may change under our eyes while it is adopted; then it is left to the claim."""
+
+LINE_LOOKED_UP = 100
+"""Jobs of a line that are looked up at a time: what one BatchGetItem takes."""
+
+WITHDRAWN = frozenset({SkipReason.PAUSED, SkipReason.REPLACED, SkipReason.DELETED})
+"""Reasons for which a schedule cancelled a job that it may want again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceJobs:
+    """Puts, adopts and sends jobs for schedules."""
+
+    jobs: JobStore
+    contents: PayloadStore
+    due: DueJobs
+    handlers: HandlerDirectory
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+    ids: DerivedIds
+
+    def make(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        orders: Sequence[OccurrenceOrder],
+        *,
+        now: datetime,
+        actor: str,
+    ) -> list[Job]:
+        """Make the jobs of ``orders`` and send those that are due soon; return them, in order.
+
+        Raises `Unavailable` where the table does not answer: what was made stays, and is found
+        again when the same orders are made once more. ``now``: when they were decided.
+        """
+        made = self.put(schedule, definition, orders, now=now, actor=actor)
+        self.send(made, actor)
+        return [job for job, _ in made]
+
+    def may_be_missed(self, orders: Sequence[OccurrenceOrder]) -> bool:
+        """Whether another visit may by now have recorded one of these times as missed.
+
+        Who makes their jobs looks at the schedule once more right before. Whoever stands still
+        after that look for longer than a put may take makes a job that its claim refuses.
+        """
+        slack = self.timings.clock_margin + self.timings.stall_bound
+        latest = self.clock.now() + slack - MISFIRE_GRACE
+        return any(order.nominal <= latest for order in orders)
+
+    def put(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        orders: Sequence[OccurrenceOrder],
+        *,
+        now: datetime,
+        actor: str,
+    ) -> list[tuple[Job, bool]]:
+        """Make the jobs of ``orders``; return each with whether it is to be sent. Raises as `make`.
+
+        They say that they are sent: whoever calls this must call `send` next. Should it die in
+        between, whoever puts them again sends them.
+        """
+        if not orders:
+            return []
+        policies = resolve_policies(definition, self._handler(schedule.id, definition.handler))
+        return [self._make(schedule, definition, policies, o, now, actor) for o in orders]
+
+    def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:
+        """Send the messages of those that are due soon, of several schedules at once."""
+        self.due.announce([job for job, is_to_be_sent in made if is_to_be_sent], actor)
+
+    def find_made(
+        self, schedule: Schedule, nominal_times: Sequence[datetime]
+    ) -> frozenset[datetime]:
+        """Return those of ``nominal_times`` that have a job which nothing withdrew.
+
+        A visit that died made them. One of a newer version is taken to stand. Raises
+        `Unavailable`.
+        """
+        by_id = {self.ids.of_occurrence(schedule.id, nominal): nominal for nominal in nominal_times}
+        if not by_id:
+            return frozenset()
+        read = read_apart(self.telemetry, list(by_id), self.jobs.get_many)
+        standing = (job.id for job in read.found.values() if is_standing(job, schedule))
+        return frozenset(by_id[job_id] for job_id in (*standing, *read.newer))
+
+    def count_in_line(self, slots: Slots, *, now: datetime, enough: int) -> int:
+        """Return how many of the line still wait for room; of more than ``enough`` maybe not all.
+
+        Those that a newer version wrote are not counted. Raises `Unavailable`.
+        """
+        line = [job_id for _, job_id in slots.waiting]
+        waiting = 0
+        for start in range(0, len(line), LINE_LOOKED_UP):
+            job_ids = line[start : start + LINE_LOOKED_UP]
+            found = read_known(self.telemetry, job_ids, self.jobs.get_many)
+            waiting += sum(still_waits(job, now, self.timings) for job in found.values())
+            if waiting >= enough:
+                break
+        return waiting
+
+    def _handler(self, schedule_id: str, name: str) -> HandlerInfo:
+        handler = self.handlers.find(name)
+        if handler is None:
+            self.telemetry.count("handlers_unknown")
+            self.telemetry.warning(
+                "A schedule's handler was not deployed: its jobs wait for it, and then fail. "
+                "Deploy it, or change, pause or delete the schedule.",
+                schedule_id=schedule_id,
+                handler=name,
+            )
+            return HandlerInfo(name=name)
+        return handler
+
+    def _make(
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        policies: Policies,
+        order: OccurrenceOrder,
+        now: datetime,
+        actor: str,
+    ) -> tuple[Job, bool]:
+        """Return the job, and whether its message is to be sent: it is new, or may lack one."""
+        # A tick decides all at one time; this job may be created much later.
+        now = max(now, self.clock.now())
+        job_id = self.ids.of_occurrence(schedule.id, order.nominal, order.salt)
+        kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
+        payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
+        wanted = self._job(schedule.id, definition, policies, order, payload, now, actor)
+        try:
+            result = self.due.put(wanted, actor, announces=False)
+        except WrittenByNewer as newer:
+            # It is there, and sent by whoever knows it: the schedule must not wait for that.
+            log_newer(self.telemetry, newer)
+            return wanted, False
+        if isinstance(result, Applied):
+            self.telemetry.count("occurrences_made")
+            return result.job, True
+        if result.current is None:
+            # It was deleted by TTL as we looked: it had ended long ago.
+            return wanted, False
+        return self._adopt(result.current, wanted, actor)
+
+    def _job(
+        self,
+        schedule_id: str,
+        definition: ScheduleDefinition,
+        policies: Policies,
+        order: OccurrenceOrder,
+        payload: Content,
+        now: datetime,
+        actor: str,
+    ) -> Job:
+        job_id = self.ids.of_occurrence(schedule_id, order.nominal, order.salt)
+        run_at = floor_ms(order.run_at)
+        submitted = HistoryEvent(
+            kind=EventKind.SUBMITTED,
+            at=now,
+            status=JobStatus.PENDING,
+            actor=actor,
+            reason=order.reason,
+        )
+        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        return Job(
+            id=job_id,
+            handler=definition.handler,
+            status=JobStatus.PENDING,
+            run_at=run_at,
+            created_at=now,
+            payload=payload,
+            payload_kept_until=kept_until if payload.item is not None else None,
+            priority=policies.priority,
+            queue=policies.priority,
+            timeout_seconds=policies.timeout_seconds,
+            retention_seconds=policies.retention_seconds,
+            on_lost=policies.on_lost,
+            retry=policies.retry,
+            tenant=definition.tenant,
+            tags=definition.tags,
+            history=(submitted,),
+            schedule_id=schedule_id,
+            schedule_revision=order.revision,
+            occurrence=order.nominal,
+            previous_occurrence=order.previous,
+            interval_start=order.interval_start,
+            overlap=order.overlap,
+            pauses_schedule=definition.pause_on_failure,
+            trace_id=trace_id_for(job_id),
+        )
+
+    def _adopt(self, current: Job, wanted: Job, actor: str) -> tuple[Job, bool]:
+        """Bring a job of an older revision up to date, unless it began or is not the schedule's."""
+        sets = _content_of(wanted)
+        for _ in range(MAX_ADOPTIONS):
+            if not is_adoptable(current, wanted):
+                return current, may_lack_message(current)
+            if current.status is JobStatus.CANCELLED:
+                build = partial(redrive, sets=sets, reason="its schedule wants it again")
+            else:
+                build = partial(change, sets=sets, reason="its schedule changed")
+            result = self.due.move(current, wanted.run_at, build, actor, announces=False)
+            if isinstance(result, Applied):
+                self.telemetry.count("occurrences_adopted")
+                return result.job, True
+            if result.current is None:
+                return wanted, False
+            current = result.current
+        return current, False
+
+
+def is_standing(job: Job, schedule: Schedule) -> bool:
+    """Whether a job that is there is no leftover of a revision that ``schedule`` replaced."""
+    revision = job.schedule_revision
+    if job.token > 0 or revision is None or revision == schedule.revision:
+        return True
+    return job.occurrence is not None and job.occurrence < schedule.effective_from
+
+
+def may_lack_message(job: Job) -> bool:
+    """Whether nothing happened to a waiting job since its put: its maker may have died then.
+
+    That a maker which stalled filed it anew is part of the put. A second message costs a refused
+    claim; none at all would make the job a minute late.
+    """
+    return job.status.is_waiting and all(e.kind is EventKind.REFILED for e in job.history[1:])
+
+
+def is_adoptable(current: Job, wanted: Job) -> bool:
+    """Whether a job that is there is the schedule's own of an older revision, and did not start."""
+    if wanted.schedule_revision is None or current.schedule_revision is None:
+        return False
+    if current.token > 0 or current.schedule_revision >= wanted.schedule_revision:
+        return False
+    if current.status.is_waiting:
+        return True
+    reason = current.history[-1].reason if current.history else ""
+    return current.status is JobStatus.CANCELLED and reason in WITHDRAWN
+
+
+def _content_of(wanted: Job) -> dict[str, Any]:
+    names = (
+        "handler",
+        "run_at",
+        "payload",
+        "payload_kept_until",
+        "priority",
+        "queue",
+        "timeout_seconds",
+        "retention_seconds",
+        "on_lost",
+        "retry",
+        "tenant",
+        "tags",
+        "schedule_revision",
+        "previous_occurrence",
+        "interval_start",
+        "overlap",
+        "pauses_schedule",
+    )
+    return {name: getattr(wanted, name) for name in names}

@@ -1,0 +1,404 @@
+"""What people do to schedules: put, read, pause, resume, delete, trigger.
+
+Each is one conditional write on the schedule's item. What follows from it is done at once, and
+would be done without us too: the tick visits what is due, and a job that its schedule withdrew is
+refused at its claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.changes import (
+    DEFINITION_KEPT,
+    annotate,
+    create,
+    definition_name,
+    delete,
+    pause,
+    recompute,
+    replace_definition,
+    resume,
+)
+from hourhand.domain.schedules.journal import skipped_runs
+from hourhand.domain.schedules.occurrences import is_used_up, last_nominal, not_before_start
+from hourhand.domain.schedules.possible_occurrences import possible_occurrences_between
+from hourhand.domain.schedules.rule import TZDATA_VERSION, BadExpression
+from hourhand.domain.schedules.schedule import (
+    Backfill,
+    JournalEntry,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
+from hourhand.domain.schedules.upcoming import upcoming
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.clock import Clock
+from hourhand.ports.randomness import Randomness
+from hourhand.ports.schedule_store import ScheduleStore, Written
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.schedules.journal_pages import spill
+from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
+from hourhand.services.schedules.recompute import read_definitions
+from hourhand.services.schedules.triggers import Triggers
+from hourhand.services.schedules.visit import Materialiser
+from hourhand.services.schedules.withdrawal import Withdrawal
+from hourhand.services.version_skew import leaving_newer, read_known
+
+if TYPE_CHECKING:
+    from hourhand.api.requests.schedules import ScheduleInput
+
+MAX_LOST_RACES = 40
+"""How often a schedule may change between our read and our write before we give up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleView:
+    """A schedule with what it runs, when it fires next, and the backfills under way.
+
+    ``broken_reason``: why its nominal times cannot be computed; absent where they can.
+    """
+
+    schedule: Schedule
+    definition: ScheduleDefinition
+    next_occurrence: datetime | None
+    backfills: tuple[Backfill, ...] = ()
+    broken_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleService:
+    """Changes schedules on request. A lost race is judged anew from the schedule as it stands."""
+
+    schedules: ScheduleStore
+    check: ScheduleCheck
+    materialiser: Materialiser
+    triggers: Triggers
+    withdrawal: Withdrawal
+    recurrences: CompiledRules
+    clock: Clock
+    randomness: Randomness
+    timings: Timings
+    telemetry: Telemetry
+
+    def put(
+        self, schedule_id: str, request: ScheduleInput, *, actor: str
+    ) -> tuple[ScheduleView, bool]:
+        """Create a schedule or replace it; return it, and whether it is new.
+
+        The same put again changes nothing. A replaced one decides its nominal times from now on
+        anew: what is pending is replaced, what runs is left. Raises `InvalidInput` for an unknown
+        handler or calendar and for what can never fire.
+        """
+        for _ in range(MAX_LOST_RACES):
+            now = self.clock.now()
+            found = self.schedules.get(schedule_id)
+            current = None if found is None or found.deleted_at is not None else found
+            before = None if current is None else self._find_definition(current)
+            definition = settle_anchor(request.definition, before, now)
+            if current is not None and current.definition == definition_name(definition):
+                view = self._put_state(current, definition, request, actor)
+                if view is not None:
+                    return view, False
+                continue
+            self.check.require_sensible(definition, now)
+            self.schedules.put_definition(schedule_id, definition_name(definition), definition)
+            after = self._replacement(schedule_id, found, before, definition, request, now)
+            answer = self.schedules.write(after, previous=found.sequence if found else None)
+            if isinstance(answer, Written):
+                self.telemetry.count("schedules_changed")
+                view = self._follow_up(found, after, definition, SkipReason.REPLACED, actor)
+                return view, current is None
+        raise _lost_too_often(schedule_id)
+
+    def get(self, schedule_id: str) -> ScheduleView:
+        """Return a schedule. Raises `NotFound`."""
+        schedule = self._require(schedule_id)
+        return self._view(schedule, self._definition_of(schedule))
+
+    def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
+        """Return a page of schedules by id, and where the next one starts; it may be short.
+
+        Those that a newer version wrote are not among them; they are told.
+        """
+        page = self.schedules.list_schedules(after=after, limit=limit)
+        found = read_known(self.telemetry, page.names, self.schedules.get_many)
+        live = [s for s in found.values() if s.deleted_at is None]
+        definitions = read_definitions(self.telemetry, self.schedules, live).found
+        views = [
+            self._view(schedule, definitions[schedule.id])
+            for schedule in sorted(live, key=lambda schedule: schedule.id)
+            if schedule.id in definitions
+        ]
+        return views, page.next
+
+    def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
+        """Stop a schedule; what is pending is withdrawn, what runs is left. Twice is no error."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            text = current.note if note is None else note
+            if current.paused_at is None:
+                return pause(current, now=now, write_id=self.randomness.nonce(), note=text)
+            return self._annotated(current, text, now)
+
+        return self._change(schedule_id, build, SkipReason.PAUSED, actor)
+
+    def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
+        """Let a schedule go on; what it missed is dealt with by its misfire policy."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            text = current.note if note is None else note
+            if current.paused_at is not None:
+                return resume(current, now=now, write_id=self.randomness.nonce(), note=text)
+            return self._annotated(current, text, now)
+
+        return self._change(schedule_id, build, SkipReason.REPLACED, actor)
+
+    def delete(self, schedule_id: str, *, actor: str) -> None:
+        """Delete a schedule; what is pending is cancelled, what runs is left. Raises `NotFound`."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            definition = self._definition_of(current)
+            undecided = self._undecided(current, definition, now, SkipReason.DELETED)
+            write_id = self.randomness.nonce()
+            rest = spill(self.schedules, current, self.timings)
+            return delete(rest, now=now, write_id=write_id, undecided=undecided)
+
+        self._change(schedule_id, build, SkipReason.DELETED, actor)
+
+    def recompute(self, schedule_id: str, *, actor: str) -> None:
+        """Decide what is to come anew: a calendar or the zone data changed."""
+
+        def build(current: Schedule, now: datetime) -> Schedule | None:
+            write_id = self.randomness.nonce()
+            return recompute(current, now=now, zone_data=TZDATA_VERSION, write_id=write_id)
+
+        try:
+            self._change(schedule_id, build, SkipReason.REPLACED, actor, searches_on=False)
+        except NotFound:
+            return
+
+    def trigger(
+        self, schedule_id: str, note: str | None, *, actor: str, trace_id: str | None = None
+    ) -> Job:
+        """Run a schedule's job now, paused or not; its overlap policy holds for it too.
+
+        Raises `NotFound`.
+        """
+        schedule = self._require(schedule_id)
+        return self.triggers.run(
+            schedule, self._definition_of(schedule), note or "", actor, trace_id
+        )
+
+    # --- parts ---
+
+    def _put_state(
+        self, current: Schedule, definition: ScheduleDefinition, request: ScheduleInput, actor: str
+    ) -> ScheduleView | None:
+        """Answer a put that changes no more than pause and note; ``None``: it changed meanwhile."""
+        is_paused = current.paused_at is not None
+        if request.paused is not None and request.paused is not is_paused:
+            if request.paused:
+                return self.pause(current.id, request.note, actor=actor)
+            return self.resume(current.id, request.note, actor=actor)
+        note = current.note if request.note is None else request.note
+        noted = self._annotated(current, note, self.clock.now())
+        if noted is None:
+            return self._view(current, definition)
+        answer = self.schedules.write(noted, previous=current.sequence)
+        return self._view(noted, definition) if isinstance(answer, Written) else None
+
+    def _annotated(self, current: Schedule, note: str, now: datetime) -> Schedule | None:
+        if note == current.note:
+            return None
+        return annotate(current, now=now, write_id=self.randomness.nonce(), note=note)
+
+    def _replacement(
+        self,
+        schedule_id: str,
+        found: Schedule | None,
+        before: ScheduleDefinition | None,
+        definition: ScheduleDefinition,
+        request: ScheduleInput,
+        now: datetime,
+    ) -> Schedule:
+        write_id = self.randomness.nonce()
+        if found is None:
+            return create(
+                schedule_id,
+                definition,
+                now=now,
+                zone_data=TZDATA_VERSION,
+                write_id=write_id,
+                paused=bool(request.paused),
+                note=request.note or "",
+            )
+        after = replace_definition(
+            spill(self.schedules, found, self.timings),
+            definition,
+            now=now,
+            zone_data=TZDATA_VERSION,
+            write_id=write_id,
+            paused=request.paused,
+            undecided=self._undecided(found, before, now, SkipReason.REPLACED),
+        )
+        return after if request.note is None else replace(after, note=request.note)
+
+    def _undecided(
+        self,
+        found: Schedule,
+        before: ScheduleDefinition | None,
+        now: datetime,
+        reason: SkipReason,
+    ) -> tuple[JournalEntry, ...]:
+        """Return what the definition before left undecided: by an outage, or by a pause."""
+        if before is None or found.cursor >= now or is_used_up(found, before):
+            return ()
+        paused_at = found.paused_at or now
+        return (
+            *self._skipped(found, before, found.cursor, min(paused_at, now), reason),
+            *self._skipped(found, before, max(found.cursor, paused_at), now, SkipReason.PAUSED),
+        )
+
+    def _skipped(
+        self,
+        found: Schedule,
+        before: ScheduleDefinition,
+        after: datetime,
+        until: datetime,
+        reason: SkipReason,
+    ) -> tuple[JournalEntry, ...]:
+        recurrence = self.recurrences.of_what_is_left(before)
+        if recurrence is None:
+            return ()
+        after = not_before_start(before, after)
+        until = min(until, last_nominal(before))
+        possible = possible_occurrences_between(recurrence, after, until)
+        made_before = self.materialiser.occurrence_jobs.find_made(found, possible)
+        return skipped_runs(recurrence, after, until, reason, made_before)
+
+    def _change(
+        self,
+        schedule_id: str,
+        build: Callable[[Schedule, datetime], Schedule | None],
+        reason: SkipReason,
+        actor: str,
+        *,
+        searches_on: bool = True,
+    ) -> ScheduleView:
+        """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do."""
+        for _ in range(MAX_LOST_RACES):
+            current = self._require(schedule_id)
+            definition = self._definition_of(current)
+            after = build(current, self.clock.now())
+            if after is None:
+                return self._view(current, definition)
+            if isinstance(self.schedules.write(after, previous=current.sequence), Written):
+                self.telemetry.count("schedules_changed")
+                return self._follow_up(
+                    current, after, definition, reason, actor, searches_on=searches_on
+                )
+        raise _lost_too_often(schedule_id)
+
+    def _follow_up(
+        self,
+        before: Schedule | None,
+        after: Schedule,
+        definition: ScheduleDefinition,
+        reason: SkipReason,
+        actor: str,
+        *,
+        searches_on: bool = True,
+    ) -> ScheduleView:
+        """Materialise what is due soon, and cancel what was pending and is not wanted any more.
+
+        The change itself stands already. What fails here is done by the next tick, or at a claim.
+        """
+        written = after
+        try:
+            if after.next_at is not None:
+                now = self.clock.now()
+                horizon = now + self.timings.look_ahead
+                after = self.materialiser.visit(
+                    after,
+                    definition,
+                    now=now,
+                    horizon=horizon,
+                    actor=actor,
+                    searches_on=searches_on,
+                )
+            if before is not None:
+                self.withdrawal.cancel(before, after, reason, actor)
+                self._settle_definitions(before, written, definition)
+        except Unavailable as error:
+            self.telemetry.warning(
+                "A schedule was changed; what follows from it is left to the next tick.",
+                schedule_id=after.id,
+                reason=error.detail,
+            )
+        return self._view(after, definition)
+
+    def _settle_definitions(
+        self, before: Schedule, written: Schedule, definition: ScheduleDefinition
+    ) -> None:
+        """Keep the definition that is used, and let the one expire that is not.
+
+        Where two replace the schedule at one time, one may let expire what the other just kept:
+        so each looks again, after its schedule stands.
+        """
+        if (written.definition, written.deleted_at) == (before.definition, before.deleted_at):
+            return
+        if written.deleted_at is None:
+            self.schedules.put_definition(written.id, written.definition, definition)
+            if written.definition == before.definition:
+                return
+        keep_until = written.updated_at + DEFINITION_KEPT
+        self.schedules.retire_definition(before.id, before.definition, keep_until)
+        current = self.schedules.get(before.id)
+        if current is not None and current.definition == before.definition:
+            retired = self._find_definition(current)
+            if retired is not None and current.deleted_at is None:
+                self.schedules.put_definition(current.id, current.definition, retired)
+
+    def _require(self, schedule_id: str) -> Schedule:
+        schedule = self.schedules.get(schedule_id)
+        if schedule is None or schedule.deleted_at is not None:
+            raise NotFound(f"There is no schedule {schedule_id}.")
+        return schedule
+
+    def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
+        definition = self._find_definition(schedule)
+        if definition is None:
+            raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
+        return definition
+
+    def _find_definition(self, schedule: Schedule) -> ScheduleDefinition | None:
+        key = (schedule.id, schedule.definition)
+        return self.schedules.get_definitions([key]).get(key)
+
+    def _view(self, schedule: Schedule, definition: ScheduleDefinition) -> ScheduleView:
+        backfills: list[Backfill] = []
+        for backfill_id in schedule.backfills:
+            with leaving_newer(self.telemetry):
+                backfill = self.schedules.get_backfill(schedule.id, backfill_id)
+                backfills += [backfill] if backfill is not None else []
+        try:
+            recurrence = self.recurrences.of(definition)
+        except BadExpression as error:
+            # It must still be shown: else it could not be repaired.
+            return ScheduleView(schedule, definition, None, tuple(backfills), error.detail)
+        if schedule.broken and schedule.is_live and schedule.next_at is None:
+            # What it depends on changed, and no visit has seen that yet.
+            return ScheduleView(schedule, definition, None, tuple(backfills), schedule.broken)
+        following = upcoming(schedule, definition, recurrence, now=self.clock.now(), count=1)
+        return ScheduleView(schedule, definition, next(iter(following), None), tuple(backfills))
+
+
+def _lost_too_often(schedule_id: str) -> Unavailable:
+    return Unavailable(f"Schedule {schedule_id} changed too often while we tried; try again.")

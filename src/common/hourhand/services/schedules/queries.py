@@ -1,0 +1,343 @@
+"""What became of a schedule's nominal times, which come next, and what a rule would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.schedules.journal import fill_in
+from hourhand.domain.schedules.rule import BadExpression, Work
+from hourhand.domain.schedules.schedule import (
+    JournalEntry,
+    Keep,
+    Schedule,
+    ScheduleDefinition,
+    SkipReason,
+)
+from hourhand.domain.schedules.upcoming import FirstFires, first_fires, upcoming
+from hourhand.domain.times import rfc3339, to_ms
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.cursors import seal, unseal
+from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.schedules.new_schedule import settle_anchor
+from hourhand.services.version_skew import read_known
+
+if TYPE_CHECKING:
+    from hourhand.domain.schedules.recurrence import Recurrence
+
+UPCOMING = 10
+
+_TICK = timedelta(milliseconds=1)
+
+MAX_SECONDS_A_PREVIEW = 10.0
+"""A preview must end before API Gateway's 30 seconds are over."""
+
+MAX_WORK_A_PREVIEW = 400_000
+"""More than two days of seconds, or four months of minutes, with one excluding expression: about
+0.2 s on a usual core."""
+
+_CUT = "The search for further times took too long: there may be more than are listed."
+
+MAX_WORK_A_HISTORY = 400_000
+"""To tell which times of skipped runs have jobs by now, about 0.2 s on a usual core."""
+
+MAX_JOURNAL_PAGES = 2_000
+"""More than a history of the largest `Keep` fills; older pages are not told of."""
+
+ENTRIES_A_READ = 100
+"""Entries whose jobs are looked up at a time: what one BatchGetItem takes."""
+
+MAX_READS = 20
+"""Lookups that one page of a history may cost; a page that needs more comes back short."""
+
+_SKIPPED = frozenset(reason.value for reason in SkipReason)
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceRecord:
+    """One row of a history. ``job_id`` is absent where no job was made, ``job`` also once gone.
+
+    ``job`` is absent, too, where a newer version wrote it. ``skipped_first``: why its time was
+    skipped, before a backfill made the job.
+    """
+
+    entry: JournalEntry
+    job: Job | None
+    job_id: str | None
+    skipped_first: SkipReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrencePage:
+    """Past nominal times, newest first, and the next ones.
+
+    A page may be short or empty; only an absent ``next_cursor`` ends a history.
+    """
+
+    entries: tuple[OccurrenceRecord, ...]
+    next_cursor: str | None
+    upcoming: tuple[datetime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewFire:
+    """A nominal time: in UTC, as RFC 3339 in the schedule's zone, and what a change of clocks does.
+
+    ``note`` is absent where no change has a part in it.
+    """
+
+    at: datetime
+    local: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """When a schedule would fire, and what its author should know."""
+
+    fires: tuple[PreviewFire, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceQueries:
+    """Reads for the API; changes nothing."""
+
+    schedules: ScheduleStore
+    jobs: JobStore
+    recurrences: CompiledRules
+    clock: Clock
+    telemetry: Telemetry
+    ids: DerivedIds
+
+    def history(self, schedule_id: str, *, limit: int, cursor: str | None) -> OccurrencePage:
+        """Return a page of what became of past nominal times, newest first, and the next ten.
+
+        As many ended jobs are told of as the schedule's `Keep` says. Raises `NotFound`,
+        `InvalidInput` for a cursor that is not one of this schedule's history, `Unavailable`.
+        """
+        position = _read_position(cursor, schedule_id) if cursor else None
+        schedule = self.schedules.get(schedule_id)
+        if schedule is None:
+            raise NotFound(f"There is no schedule {schedule_id}.")
+        key = (schedule.id, schedule.definition)
+        definition = self.schedules.get_definitions([key]).get(key)
+        if definition is None:
+            raise Unavailable(f"The definition of schedule {schedule_id} is not there; try again.")
+        now = self.clock.now()
+        recurrence = self._recurrence(definition)
+        found = [entry for entry in self._entries(schedule) if entry.first <= now]
+        entries, skipped_first = fill_in(found, recurrence, Work(MAX_WORK_A_HISTORY))
+        entries.sort(key=_place, reverse=True)
+        records, end = self._page(schedule_id, entries, definition.keep, position, limit)
+        return OccurrencePage(
+            entries=tuple(
+                replace(record, skipped_first=skipped_first.get(record.entry.first))
+                if record.entry.reason is None and not record.entry.salt
+                else record
+                for record in records
+            ),
+            next_cursor=None if end is None else _write_position(end, schedule_id),
+            upcoming=upcoming(schedule, definition, recurrence, now=now, count=UPCOMING)
+            if recurrence is not None
+            else (),
+        )
+
+    def _recurrence(self, definition: ScheduleDefinition) -> Recurrence | None:
+        try:
+            return self.recurrences.of(definition)
+        except BadExpression:
+            # The schedule is broken, and says so where it is shown itself.
+            return None
+
+    def preview(
+        self, definition: ScheduleDefinition, *, count: int, after: datetime | None
+    ) -> Preview:
+        """Return when a schedule would fire, strictly after ``after`` (default: now).
+
+        Jitter is left out. Raises `BadExpression`, `Unavailable`.
+        """
+        now = self.clock.now()
+        after = now if after is None else after
+        definition = settle_anchor(definition, None, now)
+        recurrence = self.recurrences.of(definition)
+        wanted = min(count, definition.max_occurrences or count)
+        found = self._first_fires(definition, recurrence, after, wanted)
+        fires = found.times
+        return Preview(
+            fires=tuple(
+                PreviewFire(
+                    at=fire,
+                    local=recurrence.local(fire).isoformat(timespec="milliseconds"),
+                    note=recurrence.note(fire),
+                )
+                for fire in fires
+            ),
+            warnings=(
+                *self._unknown_calendars(definition),
+                *([_CUT] if found.is_cut else _early_end(fires, after, count)),
+                *_left_out(recurrence, after, fires),
+            ),
+        )
+
+    def _first_fires(
+        self,
+        definition: ScheduleDefinition,
+        recurrence: Recurrence,
+        after: datetime,
+        count: int,
+    ) -> FirstFires:
+        work = self.recurrences.work_within(MAX_WORK_A_PREVIEW, MAX_SECONDS_A_PREVIEW)
+        return first_fires(definition, recurrence, after=after, count=count, work=work)
+
+    def _unknown_calendars(self, definition: ScheduleDefinition) -> list[str]:
+        missing = self.recurrences.missing_calendars(definition)
+        return [f"There is no calendar {name}: it excludes nothing." for name in missing]
+
+    def _entries(self, schedule: Schedule) -> list[JournalEntry]:
+        """Return every entry of the journal, newest first, each once.
+
+        A page whose writer died may hold what was decided otherwise later: of what the schedule
+        itself decided only that counts which lies before the next newer page, or before the hot
+        item's entries, and before the cursor. What was made by hand counts wherever it lies.
+        """
+        found = list(schedule.journal)
+        end = min((e.first for e in found if not e.salt), default=schedule.cursor + _TICK)
+        for page in self.schedules.read_journal(schedule.id, before=None, limit=MAX_JOURNAL_PAGES):
+            decided = [e for e in page.entries if not (page.tag or e.salt) and e.first < end]
+            found += decided
+            found += (e for e in page.entries if page.tag or e.salt)
+            end = min((entry.first for entry in decided), default=end)
+        by_place = {_place(entry): entry for entry in found}
+        return [by_place[place] for place in sorted(by_place, reverse=True)]
+
+    def _page(
+        self,
+        schedule_id: str,
+        entries: Sequence[JournalEntry],
+        keep: Keep,
+        position: _Position | None,
+        limit: int,
+    ) -> tuple[tuple[OccurrenceRecord, ...], _Position | None]:
+        """Return up to ``limit`` records after ``position``, and where the next page starts."""
+        at = position or _Position()
+        left = [e for e in entries if position is None or _place(e) < position.place]
+        records: list[OccurrenceRecord] = []
+        for start in range(0, min(len(left), MAX_READS * ENTRIES_A_READ), ENTRIES_A_READ):
+            chunk = left[start : start + ENTRIES_A_READ]
+            for record in self._with_jobs(schedule_id, chunk):
+                if len(records) == limit:
+                    return tuple(records), at
+                at = at.after(record)
+                if at.succeeded <= keep.succeeded and at.failed <= keep.failed:
+                    records.append(record)
+                else:
+                    at = at.at_most(keep)
+        is_end = len(left) <= MAX_READS * ENTRIES_A_READ
+        return tuple(records), None if is_end else at
+
+    def _with_jobs(
+        self, schedule_id: str, entries: Iterable[JournalEntry]
+    ) -> list[OccurrenceRecord]:
+        ids = [
+            self.ids.of_occurrence(schedule_id, entry.first, entry.salt)
+            if entry.reason is None
+            else None
+            for entry in entries
+        ]
+        wanted = [job_id for job_id in ids if job_id is not None]
+        found = read_known(self.telemetry, wanted, self.jobs.get_many)
+        return [
+            OccurrenceRecord(entry, found.get(job_id) if job_id else None, job_id)
+            for entry, job_id in zip(entries, ids, strict=True)
+        ]
+
+
+_Place = tuple[int, str, str]
+"""The order of entries: nominal time, then what tells several of one time apart."""
+
+
+def _place(entry: JournalEntry) -> _Place:
+    return to_ms(entry.first), entry.salt, entry.reason or ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Position:
+    """A place in a history, and how many ended jobs were told of before it."""
+
+    place: _Place = (0, "", "")
+    succeeded: int = 0
+    failed: int = 0
+
+    def after(self, record: OccurrenceRecord) -> _Position:
+        """Return the place right after ``record``, with its job counted."""
+        return replace(
+            self,
+            place=_place(record.entry),
+            succeeded=self.succeeded + _counts_as_succeeded(record),
+            failed=self.failed + _counts_as_failed(record.job),
+        )
+
+    def at_most(self, keep: Keep) -> _Position:
+        """Return the same place, the last one counted not told of."""
+        return replace(
+            self,
+            succeeded=min(self.succeeded, keep.succeeded),
+            failed=min(self.failed, keep.failed),
+        )
+
+
+def _counts_as_succeeded(record: OccurrenceRecord) -> bool:
+    """Whether a job succeeded, or ended so long ago that nobody knows any more how."""
+    if record.job is None:
+        return record.job_id is not None
+    return record.job.status is JobStatus.SUCCEEDED
+
+
+def _counts_as_failed(job: Job | None) -> bool:
+    """Whether a job ended otherwise; one that its schedule skipped did not run, so nor fail."""
+    if job is None or not job.status.is_final or job.status is JobStatus.SUCCEEDED:
+        return False
+    cancels = [event.reason for event in job.history if event.kind is EventKind.CANCELLED]
+    is_skipped = job.status is JobStatus.CANCELLED and bool(cancels) and cancels[-1] in _SKIPPED
+    return not is_skipped
+
+
+def _write_position(position: _Position, schedule_id: str) -> str:
+    parts = (*position.place, position.succeeded, position.failed)
+    return seal(parts, _fingerprint(schedule_id))
+
+
+def _read_position(cursor: str, schedule_id: str) -> _Position:
+    kinds = (int, str, str, int, int)
+    at, salt, reason, succeeded, failed = unseal(cursor, _fingerprint(schedule_id), kinds)
+    return _Position(place=(at, salt, reason), succeeded=succeeded, failed=failed)
+
+
+def _fingerprint(schedule_id: str) -> str:
+    return f"occurrences of {schedule_id}"
+
+
+def _early_end(fires: Sequence[datetime], after: datetime, count: int) -> list[str]:
+    """Return in words that a schedule ends before as many fires as were asked for."""
+    if len(fires) >= count:
+        return []
+    if not fires:
+        return [f"It never fires after {rfc3339(after)}."]
+    times = "once more" if len(fires) == 1 else f"{len(fires)} more times"
+    return [f"It fires {times}, then never again."]
+
+
+def _left_out(
+    recurrence: Recurrence, after: datetime, fires: Sequence[datetime]
+) -> tuple[str, ...]:
+    """Return in words which times are left out between ``after`` and the last fire."""
+    return recurrence.warnings(after, fires[-1]) if fires else ()

@@ -1,0 +1,1 @@
+"""The tick of the scheduler: leadership, clock audit, sweep and dispatch."""

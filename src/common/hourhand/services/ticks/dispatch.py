@@ -1,0 +1,128 @@
+"""Sending due jobs to their queues, then marking them: in this order, always.
+
+A crash between the two sends a message twice, which the claim drops. The other order would lose
+the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.jobs.actions import Dispatch, DispatchAgain
+from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition, mark_dispatched_again
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import LeftToNewer
+from hourhand.ports.pipeline import Pipeline
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.messages import outgoing_of
+from hourhand.services.version_skew import log_newer
+
+
+@dataclass(frozen=True, slots=True)
+class ToDispatch:
+    """A job that is to be sent, and why."""
+
+    job: Job
+    action: Dispatch | DispatchAgain
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it was sent before, and its message is missed."""
+        return isinstance(self.action, DispatchAgain) or self.action.is_missed
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Sends and marks. ``rounding``: of a message's delay, see `Timings.delay_rounding`."""
+
+    pipeline: Pipeline
+    clock: Clock
+    telemetry: Telemetry
+    rounding: timedelta
+
+    def dispatch(self, batch: Sequence[ToDispatch], ended: Callable[[int, int], None]) -> None:
+        """Begin to send every job of ``batch``, each of which is marked once it is sent.
+
+        ``ended`` is called, maybe for one part after the other, with how many messages SQS
+        accepted, and how many it did not. These stay unmarked, and the next tick sends them. So
+        it does with what is sent without a mark, unless the record of the whole sweep covers it.
+        """
+        if not batch:
+            return
+        # A fresh "now" for the delays: the tick's own may be a minute old in a long sweep.
+        now = self.clock.now()
+        outgoing = [
+            outgoing_of(
+                item.job,
+                now,
+                self.rounding,
+                item.action.queue if isinstance(item.action, DispatchAgain) else None,
+            )
+            for item in batch
+        ]
+        self.pipeline.send(outgoing, lambda told: self._mark_sent(batch, told, ended))
+
+    def _mark_sent(
+        self,
+        batch: Sequence[ToDispatch],
+        told: Mapping[int, str | None],
+        ended: Callable[[int, int], None],
+    ) -> None:
+        """Mark what SQS accepted of a part of ``batch``."""
+        now = self.clock.now()
+        enqueued = EnqueuedMarks(now, TICK)
+        marks: list[Transition] = []
+        sent: list[ToDispatch] = []
+        for place, failure in told.items():
+            item = batch[place]
+            if failure is None:
+                sent.append(item)
+                if not isinstance(item.action, Dispatch) or item.action.is_marked:
+                    marks.append(_mark(item, enqueued, now))
+            else:
+                self.telemetry.count("send_failures")
+                self.telemetry.warning(
+                    "SQS did not accept a message. The next tick sends it again.",
+                    job_id=item.job.id,
+                    reason=failure,
+                )
+        self.pipeline.mark(marks, self._count_marks)
+        self._count_sent(sent)
+        ended(len(sent), len(told) - len(sent))
+
+    def _count_marks(self, results: Sequence[bool | LeftToNewer] | Exception) -> None:
+        if isinstance(results, Exception):
+            raise results
+        refused = sum(1 for result in results if result is False)
+        self._tell_left([each.reason for each in results if isinstance(each, LeftToNewer)])
+        if refused:
+            # Claimed, changed or cancelled while the message was on its way: as it should be.
+            self.telemetry.count("marks_refused", refused)
+
+    def _tell_left(self, left: Sequence[WrittenByNewer]) -> None:
+        """Tell of jobs that turned newer after they were read: their claims judge the messages."""
+        if left:
+            ids = frozenset[str]().union(*(newer.ids for newer in left))
+            log_newer(self.telemetry, WrittenByNewer(left[0].detail, ids=ids))
+
+    def _count_sent(self, sent: Sequence[ToDispatch]) -> None:
+        again = sum(1 for item in sent if item.is_again)
+        self.telemetry.count("jobs_dispatched", len(sent))
+        if again:
+            self.telemetry.count("jobs_dispatched_again", again)
+
+
+def _mark(item: ToDispatch, enqueued: EnqueuedMarks, now: datetime) -> Transition:
+    if isinstance(item.action, Dispatch):
+        return enqueued.of(item.job)
+    return mark_dispatched_again(
+        item.job,
+        now=now,
+        actor=TICK,
+        queue=item.action.queue,
+        reason=item.action.reason,
+    )

@@ -1,0 +1,215 @@
+"""What each of the three functions calls. ``adapters`` replaces AWS: memory's, or a test's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hourhand.ports.telemetry import Telemetry
+from hourhand.settings import Settings
+from hourhand.wiring.adapters import Adapters, aws_adapters
+from hourhand.wiring.services import Wiring
+
+if TYPE_CHECKING:
+    from hourhand.api.routing import Services
+    from hourhand.services.jobs.execution import ExecutionService
+    from hourhand.services.ticks.shards import ShardingService
+    from hourhand.services.ticks.tick import SchedulingService
+    from hourhand.worker import WorkerRuntime
+
+
+def _ignore_name(_: str) -> None:
+    return
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchedulerServices:
+    """What the scheduler function calls. ``called_as`` takes the name that it was invoked by."""
+
+    scheduling: SchedulingService
+    sharding: ShardingService
+    telemetry: Telemetry
+    called_as: Callable[[str], None] = _ignore_name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerServices:
+    """What the worker function calls."""
+
+    execution: ExecutionService
+    runtime: WorkerRuntime
+    telemetry: Telemetry
+
+
+def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
+    """Wire the API function. It needs ``handlers``, ``schedules``, ``calendars`` and ``slots``."""
+    from hourhand.api.routing import Services
+    from hourhand.services.jobs.bulk import BulkService
+    from hourhand.services.jobs.queries import QueryService
+    from hourhand.services.jobs.submission import SubmissionService
+    from hourhand.services.schedules.backfills import BackfillService
+    from hourhand.services.schedules.calendars import CalendarService
+    from hourhand.services.schedules.queries import OccurrenceQueries
+    from hourhand.services.ticks.resweeps import ResweepService
+
+    if adapters is None:
+        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
+
+        adapters = replace(
+            aws_adapters(settings, "api"), handlers=ManifestHandlerDirectory(settings.manifest)
+        )
+    wiring = Wiring(settings, adapters)
+    clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
+    return Services(
+        submission=SubmissionService(
+            jobs=adapters.jobs,
+            contents=wiring.contents,
+            due=wiring.due,
+            handlers=adapters.handlers,
+            clock=clock,
+            randomness=randomness,
+            timings=settings.timings,
+            telemetry=telemetry,
+            ids=wiring.ids,
+        ),
+        queries=QueryService(
+            jobs=adapters.jobs,
+            contents=wiring.contents,
+            control=adapters.control,
+            queues=adapters.queues,
+            clock=clock,
+            telemetry=telemetry,
+        ),
+        operations=wiring.operations,
+        bulk=BulkService(adapters.jobs, wiring.operations, clock, telemetry),
+        schedules=wiring.schedules,
+        backfills=BackfillService(
+            schedules=adapters.schedules,
+            recurrences=wiring.recurrences,
+            steps=wiring.backfill_work,
+            clock=clock,
+            randomness=randomness,
+            telemetry=telemetry,
+        ),
+        calendars=CalendarService(
+            calendars=adapters.calendars,
+            schedules=adapters.schedules,
+            clock=clock,
+            randomness=randomness,
+            telemetry=telemetry,
+        ),
+        occurrences=OccurrenceQueries(
+            schedules=adapters.schedules,
+            jobs=adapters.jobs,
+            recurrences=wiring.recurrences,
+            clock=clock,
+            telemetry=telemetry,
+            ids=wiring.ids,
+        ),
+        resweeps=ResweepService(adapters.control, clock, randomness),
+        handlers=adapters.handlers,
+        telemetry=telemetry,
+    )
+
+
+def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> SchedulerServices:
+    """Wire the scheduler function. It needs what the API needs, and ``invoker``."""
+    from hourhand.services.ticks.shards import ShardingService
+
+    called_as: Callable[[str], None] = _ignore_name
+    if adapters is None:
+        from hourhand.aws.clients import lambda_client, lazy_client
+        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
+        from hourhand.aws.sweep_invoker import LambdaSweepInvoker
+
+        adapters = aws_adapters(settings, "scheduler")
+        invoker = LambdaSweepInvoker(
+            lazy_client(lambda_client), settings.scheduler_function, adapters.telemetry
+        )
+        called_as = invoker.called_as
+        adapters = replace(
+            adapters, handlers=ManifestHandlerDirectory(settings.manifest), invoker=invoker
+        )
+    return SchedulerServices(
+        scheduling=Wiring(settings, adapters).scheduling,
+        sharding=ShardingService(adapters.control, adapters.clock, settings.timings),
+        telemetry=adapters.telemetry,
+        called_as=called_as,
+    )
+
+
+def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
+    """Wire the worker function. It needs ``idempotency``, ``schedules`` and ``slots``."""
+    from hourhand.handlers import load_handlers
+    from hourhand.services.groups.admission import AdmissionCheck
+    from hourhand.services.jobs.attempt import AttemptTools
+    from hourhand.services.jobs.execution import ExecutionService
+    from hourhand.services.jobs.idempotency import IdempotencyGuard
+    from hourhand.worker import FaultTimer, WorkerRuntime
+
+    # With adapters in memory, the process belongs to its tests or to the memory cloud.
+    timer = FaultTimer() if adapters is None else None
+    if adapters is None:
+        from hourhand.aws.clients import dynamodb_client, lazy_client
+        from hourhand.aws.idempotency_store import DynamoIdempotencyStore
+
+        records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
+        adapters = replace(aws_adapters(settings, "worker"), idempotency=records)
+    retrying = _with_retries(adapters)
+    wiring = Wiring(settings, adapters, pauses_schedules=False)
+    retried = Wiring(settings, retrying, pauses_schedules=False)
+    tools = AttemptTools(
+        jobs=retrying.jobs,
+        heartbeats=adapters.jobs,
+        contents=retried.contents,
+        due=retried.due,
+        recovery=wiring.recovery,
+        keys=IdempotencyGuard(retrying.idempotency, adapters.clock),
+        queues=adapters.queues,
+        clock=adapters.clock,
+        randomness=adapters.randomness,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+        ids=retried.ids,
+    )
+    worker = "w-" + adapters.randomness.nonce()[:8]
+    admission = AdmissionCheck(
+        tools=tools,
+        schedules=retrying.schedules,
+        slots=retrying.slots,
+        recovery=retried.recovery,
+        waiters=wiring.waiters,
+        worker=worker,
+    )
+    execution = ExecutionService(tools, worker, admission)
+    runtime = WorkerRuntime(
+        execution=execution,
+        read_delivery=adapters.read_delivery,
+        load=functools.partial(load_handlers, settings.handlers),
+        clock=adapters.clock,
+        timings=settings.timings,
+        telemetry=adapters.telemetry,
+        timer=timer,
+    )
+    return WorkerServices(execution=execution, runtime=runtime, telemetry=adapters.telemetry)
+
+
+def _with_retries(adapters: Adapters) -> Adapters:
+    """Return the stores of a worker so that each call without an answer is tried again.
+
+    The queues are left out: SQS redelivers a message that was not sent on, hidden or deleted.
+    """
+    from hourhand.services.retrying_ports import Retries
+
+    retries = Retries(adapters.clock, adapters.telemetry)
+    return replace(
+        adapters,
+        jobs=retries.of(adapters.jobs, "jobs"),
+        control=retries.of(adapters.control, "control"),
+        objects=retries.of(adapters.objects, "objects"),
+        schedules=retries.of(adapters.schedules, "schedules"),
+        slots=retries.of(adapters.slots, "slots"),
+        idempotency=retries.of(adapters.idempotency, "idempotency"),
+    )

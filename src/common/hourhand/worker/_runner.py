@@ -1,0 +1,132 @@
+"""Runs one handler: from the context that it is given to the outcome of its attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
+from hourhand.domain.jobs.unknown_handler import wait_for_handler
+from hourhand.handlers import (
+    HandlersNotLoaded,
+    JobContext,
+    StopSignal,
+    UnknownHandler,
+)
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
+from hourhand.worker._call import HandlerCall
+from hourhand.worker._context import job_context
+from hourhand.worker._errors import error_info
+from hourhand.worker._heart import Heart
+from hourhand.worker._process import Record
+from hourhand.worker._tools import RunnerTools
+from hourhand.worker._watch import Watch
+
+WHAT_TO_DO = (
+    "A deploy removed it, or did not bring it yet: deploy it (again), then redrive the job."
+)
+
+
+class ThreadRunner:
+    """Implements the port `HandlerRunner` for one record: a thread for each handler."""
+
+    def __init__(
+        self, tools: RunnerTools, record: Record, remaining_seconds: Callable[[], float]
+    ) -> None:
+        """Take what is shared, the record that is being handled, and the function's time."""
+        self._tools = tools
+        self._record = record
+        self._remaining_seconds = remaining_seconds
+
+    def run(
+        self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
+    ) -> Finished:
+        """Run the handler of ``job`` to its end, or to the end of its time.
+
+        Raises `HandlerAbandoned` if the process had to end for another's sake.
+        """
+        stop = StopSignal()
+        heart = self._heart(job, pulse, stop)
+        not_loaded = self._wait_for_handlers(heart)
+        if not_loaded is not None:
+            return not_loaded
+        if self._tools.process.is_ending or self._import_took_too_long(job):
+            return NOT_BEGUN
+        context = self._context(job, last_error, stop)
+        heart.context = context
+        try:
+            handler = self._tools.handlers.registry().get(job.handler)
+        except UnknownHandler as error:
+            return self._without_handler(job, error)
+        except BaseException as error:  # noqa: BLE001 - an import may have raised anything
+            return Finished(outcome=Outcome.FAILED, error=error_info(error))
+        tools = self._tools
+        call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
+        try:
+            call.start(tools.lease_end(heart))
+        except RuntimeError:
+            # Threads that earlier handlers left behind used up what the process may have.
+            self._tools.telemetry.warning("No thread could be started.", job_id=job.id)
+            self._tools.process.condemn()
+            return NOT_BEGUN
+        return Watch(self._tools, self._record, job, call, heart, context).to_the_end()
+
+    def _heart(self, job: Job, pulse: Pulse, stop: StopSignal) -> Heart:
+        return Heart(
+            job,
+            pulse,
+            stop,
+            clock=self._tools.clock,
+            timings=self._tools.timings,
+            telemetry=self._tools.telemetry,
+        )
+
+    def _wait_for_handlers(self, heart: Heart) -> Finished | None:
+        """Wait for the import of the handlers; ``None``: it has ended, well or badly."""
+        clock, limit = self._tools.clock, self._tools.limits.load
+        give_up_at = clock.monotonic() + limit
+        while (left := give_up_at - clock.monotonic()) > 0:
+            if self._tools.handlers.wait(min(left, heart.seconds_to_next())):
+                return None
+            heart.beat_if_due()
+        # The import may never end, and only a new process can try it again.
+        self._tools.process.condemn()
+        error = HandlersNotLoaded(f"Importing the handlers took longer than {limit:g} s.")
+        return Finished(outcome=Outcome.FAILED, error=error_info(error))
+
+    def _import_took_too_long(self, job: Job) -> bool:
+        if can_end_in_time(job, self._remaining_seconds()):
+            return False
+        self._tools.telemetry.warning(
+            "A job was not begun: the import of the handlers took the time it needs.",
+            job_id=job.id,
+            timeout_seconds=job.timeout_seconds,
+        )
+        self._tools.telemetry.count("not_begun_for_time")
+        return True
+
+    def _without_handler(self, job: Job, unknown: UnknownHandler) -> Finished:
+        """Wait for a deploy that brings the handler; one that removed it is told as the error."""
+        error = replace(error_info(unknown), message=f"{unknown.detail} {WHAT_TO_DO}")
+        wait = wait_for_handler(job, self._tools.clock.now(), self._tools.timings)
+        self._tools.telemetry.count("handlers_unknown")
+        self._tools.telemetry.warning(
+            "A job's handler is not among those that were deployed.",
+            job_id=job.id,
+            handler=job.handler,
+            looks_again=wait is not None,
+        )
+        if wait is None:
+            return Finished(outcome=Outcome.FAILED, error=error)
+        return Finished(
+            outcome=Outcome.SNOOZED,
+            error=error,
+            retry_after=wait.duration,
+            reason=wait.reason,
+        )
+
+    def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
+        return job_context(
+            job, last_error, stop, clock=self._tools.clock, logger=self._tools.logger
+        )

@@ -1,0 +1,119 @@
+"""The eye on one running handler: its end, its time, its pulse and its neighbours."""
+
+from __future__ import annotations
+
+from hourhand.domain.jobs.job import Job
+from hourhand.handlers import JobContext, StopReason
+from hourhand.ports.handler_runner import Finished
+from hourhand.worker._call import HandlerCall
+from hourhand.worker._heart import Heart
+from hourhand.worker._outcomes import finished_call, timed_out
+from hourhand.worker._process import Record
+from hourhand.worker._tools import HandlerAbandoned, RunnerTools
+
+
+class Watch:
+    """What the record's thread does while the handler's own thread runs."""
+
+    def __init__(
+        self,
+        tools: RunnerTools,
+        record: Record,
+        job: Job,
+        call: HandlerCall,
+        heart: Heart,
+        context: JobContext,
+    ) -> None:
+        self._tools, self._record, self._job = tools, record, job
+        self._call, self._heart, self._context = call, heart, context
+        self._limit = context.ends_at_monotonic
+        self._stack: str | None = None
+        self._told_at: float | None = None
+
+    def to_the_end(self) -> Finished:
+        """Watch until the handler ended, or its outcome may be committed although it did not."""
+        while not self._call.is_done:
+            now = self._tools.clock.monotonic()
+            if self._record.is_stuck:
+                if self._may_commit(now):
+                    break
+            elif self._told_at is not None:
+                # From when it was told, not from its limit: a pause must not take its grace.
+                if now >= self._told_at + self._tools.limits.stop_grace:
+                    self._declare_stuck(now)
+            elif now >= self._limit:
+                self._tell_over_time(now)
+            elif self._must_hand_back(now):
+                self._hand_back()
+            self._heart.beat_if_due()
+            self._tools.watchdog.extend(self._call, self._tools.lease_end(self._heart))
+            self._wait()
+        if not self._call.is_done:
+            self._end_process_in_time()
+        ended, progress = self._call.ended, self._context.last_progress
+        if ended is None or self._told_at is not None:
+            return timed_out(self._job, ended, self._stack, progress)
+        return finished_call(ended, self._context.cancelled.reason, progress)
+
+    def _tell_over_time(self, now: float) -> None:
+        self._told_at = now
+        self._stack = self._call.stack()
+        self._context.cancelled.tell(StopReason.TIMED_OUT)
+        self._call.interrupt()
+
+    def _declare_stuck(self, now: float) -> None:
+        self._tools.telemetry.warning(
+            "A handler ignored its time limit: its process will end.",
+            job_id=self._job.id,
+            handler=self._job.handler,
+            timeout_seconds=self._job.timeout_seconds,
+        )
+        self._tools.telemetry.count("handlers_stuck")
+        self._tools.process.declare_stuck(
+            self._record, self._call, now + self._tools.limits.neighbour_grace
+        )
+
+    def _may_commit(self, now: float) -> bool:
+        """Whether no neighbour is left, or those that are had their time."""
+        process = self._tools.process
+        until = process.neighbours_until
+        if until is None or not process.has_neighbours():
+            return True
+        return now >= until + self._tools.limits.hand_back
+
+    def _must_hand_back(self, now: float) -> bool:
+        until = self._tools.process.neighbours_until
+        return until is not None and now >= until
+
+    def _hand_back(self) -> None:
+        self._tools.process.disown(self._call)
+        self._end_process_in_time()
+        was_possible = self._tools.hand_back(self._job.id, "the process had to end")
+        self._tools.telemetry.info(
+            "A job left a process that had to end.",
+            job_id=self._job.id,
+            was_handed_back=was_possible,
+        )
+        raise HandlerAbandoned(self._job.id)
+
+    def _end_process_in_time(self) -> None:
+        """See to it that the next attempt does not meet this one, however long the calls take."""
+        now = self._tools.clock.monotonic()
+        self._tools.watchdog.end_by(self._call, now + self._tools.limits.process_end)
+
+    def _wait(self) -> None:
+        """Wait for a wake-up, or for the next moment at which something is to be done."""
+        now = self._tools.clock.monotonic()
+        # One that passed during the heartbeat is waited for no longer, but still to be acted on.
+        waits = [max(0.0, moment - now) for moment in self._moments_to_come()]
+        self._record.wake.wait(min([*waits, self._heart.seconds_to_next()]))
+        self._record.wake.clear()
+
+    def _moments_to_come(self) -> list[float]:
+        """Return when the steps are due that `to_the_end` has not done yet."""
+        limits, until = self._tools.limits, self._tools.process.neighbours_until
+        if self._record.is_stuck:
+            return [] if until is None else [until + limits.hand_back]
+        if self._told_at is not None:
+            return [self._told_at + limits.stop_grace]
+        return [self._limit] if until is None else [self._limit, until]

@@ -1,0 +1,140 @@
+"""Filters of listings and bulk operations."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hourhand.api.requests import BulkRequest, JobFilters, ListRequest
+from hourhand.domain.errors import InvalidInput
+from hourhand.domain.jobs.job import JobStatus
+
+WHOLE = {
+    "status": "DEAD",
+    "handler": "greet",
+    "schedule_id": "nightly",
+    "tenant": "acme",
+    "tag": "customer:4:2",
+    "created_after": "2026-11-01T00:00:00Z",
+    "created_before": "2026-11-21T01:00:00+01:00",
+}
+
+
+def test_every_filter_is_taken() -> None:
+    filters = JobFilters.parse_query(WHOLE)
+    assert filters.status is JobStatus.DEAD
+    assert (filters.handler, filters.schedule_id, filters.tenant) == ("greet", "nightly", "acme")
+    assert filters.tag == ("customer", "4:2")
+    assert filters.created_after == datetime(2026, 11, 1, tzinfo=UTC)
+    assert filters.created_before == datetime(2026, 11, 21, tzinfo=UTC)
+    assert not filters.is_empty
+
+
+def test_a_page_holds_50_jobs_unless_asked_otherwise() -> None:
+    query = ListRequest.parse_query({})
+    assert (query.limit, query.cursor) == (50, None)
+    assert query.filters == JobFilters()
+    assert query.filters.is_empty
+
+
+@pytest.mark.parametrize("limit", ["1", "200"])
+def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
+    assert ListRequest.parse_query({"limit": limit}).limit == int(limit)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"limit": "0"}, "at least 1"),
+        ({"limit": "201"}, "at most 200"),
+        ({"limit": "-1"}, "from 1 to 200"),
+        ({"limit": ""}, "from 1 to 200"),
+        ({"limit": "5.0"}, "from 1 to 200"),
+        ({"limit": "\u0665"}, "from 1 to 200"),
+        ({"limit": "9" * 5000}, "from 1 to 200"),
+        ({"status": "dead"}, "'PENDING'"),
+        ({"status": ""}, "'PENDING'"),
+        ({"handler": ""}, "at least 1"),
+        ({"tenant": "t" * 129}, "at most 128"),
+        ({"tag": "customer"}, "key:value"),
+        ({"tag": ":42"}, "key:value"),
+        ({"tag": "k" * 65 + ":v"}, "key:value"),
+        ({"tag": "k:" + "v" * 257}, "key:value"),
+        ({"created_after": "2026-11-21"}, "RFC 3339"),
+        ({"created_before": "2026-11-21T00:00:00"}, "must have an offset"),
+        ({"cursor": ""}, "at least 1"),
+        ({"cursor": "c" * 1001}, "at most 1000"),
+        ({"order": "asc"}, "is not a known field"),
+    ],
+)
+def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ListRequest.parse_query(query)
+    (fault,) = caught.value.errors
+    assert fault.field == next(iter(query))
+    assert message in fault.message
+
+
+def test_page_size_and_cursor_are_no_filters() -> None:
+    for field in ("limit", "cursor"):
+        with pytest.raises(InvalidInput):
+            JobFilters.parse_query({field: "1"})
+
+
+def test_equal_filters_share_a_fingerprint_whatever_they_came_in() -> None:
+    filters = JobFilters.parse_query(WHOLE)
+    assert ListRequest.parse_query({**WHOLE, "limit": "3"}).filters.fingerprint == (
+        filters.fingerprint
+    )
+    assert BulkRequest.parse({**WHOLE, "dry_run": True}).filters == filters
+    assert BulkRequest.parse(WHOLE).filters.fingerprint == filters.fingerprint
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_any_other_filter_has_another_fingerprint(field: str) -> None:
+    fewer = {name: value for name, value in WHOLE.items() if name != field}
+    whole = JobFilters.parse_query(WHOLE)
+    assert JobFilters.parse_query(fewer).fingerprint != whole.fingerprint
+
+
+def test_no_two_tags_can_be_confused() -> None:
+    first = JobFilters.parse_query({"tag": "a:b"})
+    assert JobFilters.parse_query({"tag": 'a:"b'}).fingerprint != first.fingerprint
+    assert JobFilters.parse_query({"handler": "a:b"}).fingerprint != first.fingerprint
+
+
+@pytest.mark.parametrize("raw", [{}, {"all": False}, {"handler": None}, {"dry_run": True}])
+def test_a_bulk_operation_without_a_filter_is_refused_unless_all_is_meant(
+    raw: dict[str, Any],
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        BulkRequest.parse(raw)
+    assert [fault.field for fault in caught.value.errors] == ["all"]
+
+
+def test_all_jobs_are_meant_only_by_saying_so() -> None:
+    request = BulkRequest.parse({"all": True})
+    assert request.everything
+    assert request.filters.is_empty
+    assert not BulkRequest.parse({"status": "DEAD"}).everything
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ({"all": "yes"}, "all"),
+        ({"all": 1}, "all"),
+        ({"all": True, "dry_run": "no"}, "dry_run"),
+        ({"everything": True}, "everything"),
+        ({"status": 5}, "status"),
+        ({"tag": ["a", "b"]}, "tag"),
+        ({"all": True, "limit": 5}, "limit"),
+        ([], "body"),
+    ],
+)
+def test_a_wrong_field_of_a_bulk_request_is_named(raw: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        BulkRequest.parse(raw)
+    assert [fault.field for fault in caught.value.errors] == [field]

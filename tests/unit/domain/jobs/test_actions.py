@@ -1,0 +1,285 @@
+"""What the sweep decides about a job: every branch of one pure function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from hourhand.domain.jobs.actions import (
+    Action,
+    Dispatch,
+    DispatchAgain,
+    Expire,
+    Finish,
+    KeepPayload,
+    Leave,
+    QueueView,
+    Recover,
+    SweepContext,
+    needs_payload_renewal,
+    next_action,
+    redispatch_wait,
+)
+from hourhand.domain.jobs.job import FINAL, EventKind, Job, JobStatus, Priority
+from hourhand.domain.jobs.transitions import mark_dispatched_again
+from hourhand.domain.ticks.timings import Timings
+from hourhand.testing import make_event
+from tests.unit.domain.job_samples import (
+    NOW,
+    a_final_job,
+    a_job,
+    a_retrying_job,
+    a_running_job,
+    a_sent_job,
+    after,
+    an_abandoned_job,
+)
+
+TIMINGS = Timings()
+MISSED = DispatchAgain(Priority.MEDIUM, "message missed")
+WAITED = DispatchAgain(Priority.MEDIUM, "waited too long")
+EMPTY = QueueView(0)
+
+
+def decide(job: Job, now: datetime = NOW, view: QueueView | None = None) -> Action:
+    queues = {} if view is None else dict.fromkeys(Priority, view)
+    return next_action(job, SweepContext(now, now + TIMINGS.look_ahead, TIMINGS, queues))
+
+
+# --- final ---
+
+
+@pytest.mark.parametrize("status", sorted(FINAL))
+def test_a_final_job_in_the_index_is_finished(status: JobStatus) -> None:
+    assert decide(a_final_job(status, due_at=NOW, shard=0)) == Finish()
+    assert decide(a_final_job(status, due_at=None, shard=None)) == Leave()
+
+
+# --- running ---
+
+
+def test_a_running_job_with_a_lease_is_left_alone() -> None:
+    assert decide(a_running_job()) == Leave()
+    assert decide(a_running_job(expires_at=after(-100))) == Leave()
+
+
+@pytest.mark.parametrize(
+    ("seconds_over", "action"),
+    [(0, Leave()), (1.999, Leave()), (2, Leave()), (2.001, Recover()), (3600, Recover())],
+)
+def test_a_job_is_recovered_only_beyond_the_margin(seconds_over: float, action: Action) -> None:
+    job = an_abandoned_job(lease_until=after(-seconds_over))
+    assert decide(job) == action
+
+
+def test_a_running_job_without_a_lease_is_not_judged_by_it() -> None:
+    assert decide(a_running_job(lease_until=None)) == Leave()
+
+
+# --- expiry ---
+
+
+@pytest.mark.parametrize("status", [JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING])
+def test_a_waiting_job_expires_at_its_time(status: JobStatus) -> None:
+    assert decide(a_job(status=status, expires_at=NOW)) == Expire()
+    assert decide(a_job(status=status, expires_at=after(0.001))) == Dispatch()
+
+
+def test_a_job_expires_though_it_is_not_due() -> None:
+    assert decide(a_job(due_at=after(9000), expires_at=after(-1))) == Expire()
+
+
+# --- dispatch ---
+
+
+@pytest.mark.parametrize(
+    ("due", "action"),
+    [(-604_800, Dispatch()), (0, Dispatch()), (300, Dispatch()), (300.001, Leave())],
+)
+def test_a_job_never_sent_is_dispatched_within_the_look_ahead(due: float, action: Action) -> None:
+    assert decide(a_job(due_at=after(due))) == action
+    assert decide(a_retrying_job(due_at=after(due), enqueued_at=None)) == action
+
+
+def test_a_wider_horizon_reaches_further() -> None:
+    job = a_job(due_at=after(400))
+    assert next_action(job, SweepContext(NOW, after(400), TIMINGS)) == Dispatch()
+
+
+def test_a_waiting_job_that_is_not_due_at_all_is_left_alone() -> None:
+    assert decide(a_job(due_at=None)) == Leave()
+
+
+def test_a_job_sent_ahead_is_left_alone_until_it_is_missed() -> None:
+    assert decide(a_sent_job(due_at=after(60))) == Leave()
+    assert decide(a_sent_job(), now=after(59.999)) == Leave()
+    assert decide(a_sent_job(), now=after(60)) == MISSED
+
+
+# --- dispatch again ---
+
+
+def _resend_times(job: Job, view: QueueView | None, hours: float) -> list[int]:
+    """Sweep every second, mark what is sent again; return the seconds past noon of each."""
+    times = []
+    for second in range(int(hours * 3600)):
+        now = after(second)
+        action = decide(job, now, view)
+        if isinstance(action, DispatchAgain):
+            times.append(second)
+            move = mark_dispatched_again(
+                job, now=now, actor="scheduler", queue=action.queue, reason=action.reason
+            )
+            job = move.apply(job)
+    return times
+
+
+def test_a_missed_message_is_sent_again_60_120_240_seconds_after_due_and_so_on() -> None:
+    assert _resend_times(a_sent_job(queue=Priority.HIGH), None, 1) == [
+        60,
+        120,
+        240,
+        480,
+        960,
+        960 + 900,
+        960 + 1800,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent_after_due", "wait"),
+    [(-300, 60), (0, 60), (59, 60), (60, 60), (61, 61), (480, 480), (900, 900), (604_800, 900)],
+)
+def test_the_next_wait_is_what_has_passed_since_due_within_its_bounds(
+    sent_after_due: float, wait: float
+) -> None:
+    assert redispatch_wait(NOW, after(sent_after_due), TIMINGS) == timedelta(seconds=wait)
+
+
+def test_a_message_that_may_still_wait_in_its_queue_is_not_sent_again() -> None:
+    job = a_sent_job(queue=Priority.HIGH)
+    waits = QueueView(1000, oldest_sent_at=after(-400))
+    assert decide(job, after(300), waits) == Leave()
+
+
+def test_a_message_older_than_the_oldest_must_have_been_lost() -> None:
+    younger = QueueView(1000, oldest_sent_at=after(-299))
+    assert decide(a_sent_job(), after(60), younger) == MISSED
+
+
+def test_an_empty_queue_explains_nothing() -> None:
+    assert decide(a_sent_job(), after(60), EMPTY) == MISSED
+    assert decide(a_sent_job(), after(60), QueueView(0, oldest_sent_at=after(-900))) == MISSED
+
+
+def test_only_the_jobs_own_queue_explains_it() -> None:
+    job = a_sent_job(queue=Priority.HIGH)
+    now = after(60)
+    full, own = QueueView(5), {Priority.HIGH: EMPTY}
+    queues = {Priority.LOW: full, Priority.MEDIUM: full, **own}
+    judgement = SweepContext(now, now + TIMINGS.look_ahead, TIMINGS, queues)
+    assert next_action(job, judgement) == DispatchAgain(Priority.HIGH, "message missed")
+
+
+def test_after_a_hard_cap_no_explanation_helps() -> None:
+    full = QueueView(1_000_000)
+    job = a_sent_job()
+    assert decide(job, after(1799.999), full) == Leave()
+    assert decide(job, after(1800), full) == WAITED
+    again = replace(job, enqueued_at=after(1800))
+    assert decide(again, after(3599), full) == Leave()
+
+
+@pytest.mark.parametrize(
+    ("view", "sent_at", "explains"),
+    [
+        (QueueView(0), NOW, False),
+        (QueueView(3), NOW, True),
+        (QueueView(3, oldest_sent_at=NOW), NOW, True),
+        (QueueView(3, oldest_sent_at=after(1)), NOW, False),
+        (QueueView(3, oldest_sent_at=after(-1)), NOW, True),
+    ],
+)
+def test_a_queue_explains_what_is_not_older_than_its_oldest_message(
+    view: QueueView, sent_at: datetime, *, explains: bool
+) -> None:
+    assert view.explains(sent_at) is explains
+
+
+# --- aging ---
+
+
+def test_a_job_ages_from_low_to_medium_to_high_an_hour_each() -> None:
+    full = QueueView(1_000_000)
+    low = a_sent_job(priority=Priority.LOW, queue=Priority.LOW, enqueued_at=after(3500))
+    assert decide(low, after(3599), full) == Leave()
+    assert decide(low, after(3600), full) == DispatchAgain(Priority.MEDIUM, "waited too long")
+    medium = replace(low, queue=Priority.MEDIUM, enqueued_at=after(3600))
+    assert decide(medium, after(3601), full) == Leave()
+    assert decide(replace(medium, enqueued_at=after(7199)), after(7199), full) == Leave()
+    assert decide(medium, after(7200), full) == DispatchAgain(Priority.HIGH, "waited too long")
+    high = replace(medium, queue=Priority.HIGH, enqueued_at=after(7200))
+    assert decide(high, after(7260), full) == Leave()
+
+
+def test_a_job_that_was_first_sent_after_an_outage_ages_from_then_on() -> None:
+    """Else the tick after the first would send a whole day's backlog again, all of it to `high`."""
+    events = (
+        make_event(at=NOW - timedelta(days=1)),
+        make_event(kind=EventKind.ENQUEUED, at=NOW, status=JobStatus.ENQUEUED),
+    )
+    job = a_sent_job(due_at=NOW - timedelta(days=1), enqueued_at=NOW, history=events)
+    full = QueueView(20_000)
+    assert decide(job, after(60), full) == Leave()
+    assert decide(job, after(3599), full) != DispatchAgain(Priority.HIGH, "waited too long")
+    again = make_event(kind=EventKind.DISPATCHED_AGAIN, at=after(1800), status=JobStatus.ENQUEUED)
+    sent_again = replace(job, enqueued_at=after(1800), history=(*events, again))
+    assert decide(sent_again, after(3599), full) == Leave()
+    assert decide(sent_again, after(3600), full) == DispatchAgain(Priority.HIGH, "waited too long")
+
+
+def test_a_job_of_medium_priority_ages_once() -> None:
+    job = a_sent_job(enqueued_at=after(3590))
+    assert decide(job, after(3600), EMPTY) == DispatchAgain(Priority.HIGH, "waited too long")
+
+
+def test_a_job_that_was_never_sent_goes_to_its_own_queue_first() -> None:
+    job = a_job(priority=Priority.LOW, queue=Priority.LOW)
+    assert decide(job, after(9000)) == Dispatch()
+
+
+def test_a_job_of_high_priority_does_not_age() -> None:
+    job = a_sent_job(priority=Priority.HIGH, queue=Priority.HIGH, enqueued_at=after(7_190))
+    assert decide(job, after(7_200)) == Leave()
+
+
+# --- payloads ---
+
+
+def in_days(days: float) -> datetime:
+    return after(days * 86_400)
+
+
+def test_a_payload_near_its_end_is_kept_longer() -> None:
+    later = in_days(30)
+    assert decide(a_job(due_at=later, payload_kept_until=in_days(89.9))) == KeepPayload()
+    assert decide(a_job(due_at=later, payload_kept_until=in_days(90))) == Leave()
+    assert decide(a_job(due_at=later, payload_kept_until=None)) == Leave()
+
+
+def test_what_is_left_of_a_payload_counts_from_when_the_job_is_due() -> None:
+    job = a_job(payload_kept_until=in_days(60))
+    assert not needs_payload_renewal(job, NOW, TIMINGS)
+    assert needs_payload_renewal(job, after(1), TIMINGS)
+    assert not needs_payload_renewal(replace(job, payload_kept_until=None), after(1), TIMINGS)
+
+
+def test_a_renewal_never_holds_up_what_is_due() -> None:
+    soon_gone = in_days(1)
+    assert decide(a_job(payload_kept_until=soon_gone)) == Dispatch()
+    missed = a_sent_job(payload_kept_until=soon_gone)
+    assert decide(missed, after(60)) == MISSED
+    assert decide(missed, after(59)) == KeepPayload()
+    assert decide(a_job(payload_kept_until=soon_gone, expires_at=NOW)) == Expire()

@@ -1,0 +1,83 @@
+"""The predicates, each on a field with a value, with another and with none."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourhand.domain.jobs.conditions import (
+    Above,
+    Absent,
+    AnyOf,
+    AtMost,
+    AttemptsLeft,
+    Below,
+    Condition,
+    HistoryLengthIs,
+    Is,
+    StatusIn,
+    all_hold,
+    recorded,
+)
+from hourhand.domain.jobs.job import JobStatus, RetryPolicy
+from tests.unit.domain.job_samples import NOW, a_job, after, an_event
+
+EARLIER, LATER = after(-1), after(1)
+
+
+@pytest.mark.parametrize(
+    ("clause", "below", "equal", "above", "absent"),
+    [
+        (Is("expires_at", NOW), False, True, False, False),
+        (Below("expires_at", NOW), True, False, False, False),
+        (AtMost("expires_at", NOW), True, True, False, False),
+        (Above("expires_at", NOW), False, False, True, False),
+        (Absent("expires_at"), False, False, False, True),
+        (AnyOf((Absent("expires_at"), Above("expires_at", NOW))), False, False, True, True),
+        (AnyOf(()), False, False, False, False),
+    ],
+)
+def test_a_clause_compares_and_an_absent_field_compares_with_nothing(
+    clause: Condition, *, below: bool, equal: bool, above: bool, absent: bool
+) -> None:
+    values = (EARLIER, NOW, LATER, None)
+    held = tuple(clause.holds(a_job(expires_at=value)) for value in values)
+    assert held == (below, equal, above, absent)
+
+
+def test_an_absent_field_is_not_even_nothing() -> None:
+    assert not Is("enqueued_at", None).holds(a_job(enqueued_at=None))
+
+
+@pytest.mark.parametrize("status", JobStatus)
+def test_a_state_is_one_of_those_named(status: JobStatus) -> None:
+    clause = StatusIn(frozenset({JobStatus.PENDING, JobStatus.DEAD}))
+    assert clause.holds(a_job(status=status)) is (status in {JobStatus.PENDING, JobStatus.DEAD})
+
+
+@pytest.mark.parametrize(("attempt", "is_left"), [(0, True), (2, True), (3, False), (4, False)])
+def test_attempts_are_left_below_the_policys_number(attempt: int, *, is_left: bool) -> None:
+    job = a_job(attempt=attempt, retry=RetryPolicy(max_attempts=3))
+    assert AttemptsLeft().holds(job) is is_left
+
+
+def test_a_history_is_as_it_was_read_only_if_nothing_was_added_or_dropped() -> None:
+    events = (an_event(), an_event())
+    clause = HistoryLengthIs(2, 3)
+    assert clause.holds(a_job(history=events, history_dropped=3))
+    assert not clause.holds(a_job(history=events[:1], history_dropped=3))
+    assert not clause.holds(a_job(history=(*events, an_event()), history_dropped=3))
+    assert not clause.holds(a_job(history=events, history_dropped=4))
+
+
+def test_all_must_hold() -> None:
+    job = a_job(generation=2)
+    assert all_hold([], job)
+    assert all_hold([Is("generation", 2), Absent("enqueued_at")], job)
+    assert not all_hold([Is("generation", 2), Is("token", 9)], job)
+
+
+def test_an_event_is_on_record_as_itself_alone() -> None:
+    job = a_job(history=(an_event(at=NOW),))
+    assert recorded(an_event(at=NOW), job)
+    assert not recorded(an_event(at=LATER), job)
+    assert not recorded(an_event(at=NOW, actor="another"), job)

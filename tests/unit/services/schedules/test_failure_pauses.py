@@ -1,0 +1,104 @@
+"""A schedule that asks for it is paused when a job of it failed, and only then."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.schedules.schedule import Schedule
+from hourhand.services.schedules.failure_pauses import FailurePauses
+from hourhand.testing import Faults, make_job
+from tests.unit.services.schedule_views import MINUTELY, stored
+from tests.world.world import World
+
+
+@pytest.fixture(autouse=True)
+def schedule(world: World) -> Schedule:
+    world.put_schedule("s", expression=MINUTELY, pause_on_failure=True)
+    return stored(world)
+
+
+def pauses(world: World, faults: Faults | None = None) -> FailurePauses:
+    return FailurePauses(
+        schedules=(faults or Faults()).wrap(world.schedules, "schedules"),
+        withdrawal=world.api.schedules.withdrawal,
+        clock=world.clock,
+        randomness=world.process().api.schedules.randomness,
+        telemetry=world.telemetry,
+    )
+
+
+def failed(world: World, schedule_id: str = "s") -> Job:
+    return make_job(
+        status=JobStatus.DEAD,
+        schedule_id=schedule_id,
+        schedule_revision=1,
+        pauses_schedule=True,
+        finished_at=world.clock.now(),
+    )
+
+
+def test_it_is_paused_and_what_is_pending_is_withdrawn(world: World) -> None:
+    job = failed(world)
+    pauses(world).pause_schedule_of(job)
+    assert stored(world).paused_at == world.clock.now()
+    assert job.id in stored(world).note
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.CANCELLED}
+    assert world.telemetry.total("schedules_paused_by_failure") == 1
+
+
+def test_twice_is_once(world: World) -> None:
+    job = failed(world)
+    pauses(world).pause_schedule_of(job)
+    before = stored(world)
+    pauses(world).pause_schedule_of(job)
+    assert stored(world) == before
+
+
+def test_it_is_paused_though_it_was_recomputed_since(world: World) -> None:
+    job = failed(world)
+    world.api.schedules.recompute("s", actor="tick")
+    pauses(world).pause_schedule_of(job)
+    assert stored(world).paused_at is not None
+
+
+def test_a_failure_from_before_it_was_resumed_does_not_pause_it_again(world: World) -> None:
+    job = failed(world)
+    world.api.schedules.pause("s", None, actor="me")
+    world.api.schedules.resume("s", None, actor="me")
+    pauses(world).pause_schedule_of(job)
+    assert stored(world).paused_at is None
+    world.advance(1)
+    pauses(world).pause_schedule_of(failed(world))
+    assert stored(world).paused_at is not None
+
+
+def test_one_that_does_not_ask_for_it_any_more_goes_on(world: World) -> None:
+    world.put_schedule("s", expression=MINUTELY, pause_on_failure=False)
+    pauses(world).pause_schedule_of(failed(world))
+    assert stored(world).paused_at is None
+
+
+def test_one_that_is_gone_is_left_alone(world: World) -> None:
+    pauses(world).pause_schedule_of(failed(world, "another"))
+    world.api.schedules.delete("s", actor="me")
+    before = stored(world)
+    pauses(world).pause_schedule_of(failed(world))
+    assert stored(world) == before
+
+
+def test_a_schedule_that_changes_meanwhile_is_paused_as_it_is_then(world: World) -> None:
+    faults = Faults()
+    faults.interrupt("schedules.write", lambda: world.api.schedules.trigger("s", None, actor="me"))
+    pauses(world, faults).pause_schedule_of(failed(world))
+    assert stored(world).paused_at is not None
+    assert any(entry.salt for entry in stored(world).journal)
+
+
+def test_one_that_changes_all_the_time_is_told_of(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hourhand.services.schedules.failure_pauses.MAX_LOST_RACES", 0)
+    with pytest.raises(Unavailable):
+        pauses(world).pause_schedule_of(failed(world))

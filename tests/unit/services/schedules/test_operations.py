@@ -1,0 +1,709 @@
+"""What people do to operations, in stores that race, fail and die."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hourhand.api.requests.schedules import ScheduleInput
+from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.schedules.changes import DEFINITION_KEPT, annotate
+from hourhand.domain.schedules.schedule import Backfill, Schedule, SkipReason
+from hourhand.memory import START
+from hourhand.services.schedules import operations as module
+from hourhand.services.schedules.operations import ScheduleService
+from hourhand.testing import Crash, Faults, When
+from tests.unit.services.schedule_views import (
+    MINUTELY,
+    at,
+    job_at,
+    job_minutes,
+    minute_of,
+    reason_of,
+    recorded,
+    statuses,
+    stored,
+    told,
+)
+from tests.world.world import World
+
+Act = Callable[[ScheduleService], object]
+
+
+def parse(**body: object) -> ScheduleInput:
+    return ScheduleInput.parse({"handler": "greet", "expression": MINUTELY, **body})
+
+
+def put(world: World, schedule_id: str = "s", **body: object) -> bool:
+    """Put a minutely schedule; whether it is new."""
+    return world.api.schedules.put(schedule_id, parse(**body), actor="caller")[1]
+
+
+def service(world: World, faults: Faults) -> ScheduleService:
+    return world.process(faults).api.schedules
+
+
+def touch(world: World, schedule_id: str = "s", **changes: Any) -> Schedule:
+    """Write a schedule as somebody else does."""
+    before = stored(world, schedule_id)
+    after = annotate(before, now=world.clock.now(), write_id="else", note="somebody else's")
+    after = replace(after, **changes)
+    world.schedules.write(after, previous=before.sequence)
+    return after
+
+
+# --- put ---
+
+
+def test_a_new_schedule_is_stored_and_what_is_due_soon_is_made_at_once(world: World) -> None:
+    view, is_new = world.api.schedules.put("s", parse(note="why"), actor="caller")
+    assert is_new
+    assert view.schedule == stored(world)
+    assert (view.schedule.revision, view.schedule.note) == (1, "why")
+    assert view.next_occurrence == at(1)
+    assert job_minutes(world) == [1, 2, 3, 4, 5]
+    assert len(world.queues.messages()) == 5
+    assert world.telemetry.total("schedules_changed") == 1
+
+
+def test_a_schedule_may_be_put_paused(world: World) -> None:
+    view, _ = world.api.schedules.put("s", parse(paused=True), actor="caller")
+    assert view.schedule.paused_at == START
+    assert (view.next_occurrence, job_minutes(world)) == (None, [])
+
+
+def test_the_same_put_again_changes_nothing(world: World) -> None:
+    put(world)
+    before = stored(world)
+    world.advance(30)
+    assert not put(world)
+    assert stored(world) == before
+    assert world.telemetry.total("schedules_changed") == 1
+
+
+def test_a_rate_that_is_put_again_keeps_its_beat(world: World) -> None:
+    body = {"expression": "rate(7 minutes)"}
+    put(world, **body)
+    before = stored(world)
+    world.advance(100)
+    assert not put(world, **body)
+    assert stored(world) == before
+    put(world, expression="rate(7 minutes)", payload=1)
+    view = world.api.schedules.get("s")
+    assert view.definition.anchor == START
+
+
+def test_another_definition_replaces_what_is_pending_and_leaves_what_ran(world: World) -> None:
+    put(world)
+    world.advance(60)
+    world.deliver()
+    assert not put(world, expression="30 * * * *")
+    assert statuses(world) == {
+        1: "SUCCEEDED",
+        **dict.fromkeys((2, 3, 4, 5), "CANCELLED"),
+    }
+    assert reason_of(job_at(world, 2)) == SkipReason.REPLACED
+    assert (stored(world).revision, stored(world).next_at) == (2, at(30))
+    assert told(world) == [(1, 1, "job")]
+    assert world.telemetry.total("occurrences_withdrawn") == 4
+
+
+def test_what_the_new_definition_wants_at_the_same_time_is_adopted(world: World) -> None:
+    put(world, payload=1)
+    generations = {job_at(world, 3).generation}
+    put(world, payload=2, expression="*/3 * * * *")
+    adopted = job_at(world, 3)
+    assert adopted.payload.text == "2"
+    assert adopted.generation > max(generations)
+    assert (adopted.schedule_revision, adopted.status) == (2, JobStatus.ENQUEUED)
+    assert statuses(world)[1] == "CANCELLED"
+    assert world.telemetry.total("occurrences_adopted") == 1
+
+
+def test_a_running_job_of_the_definition_before_is_left_alone(world: World) -> None:
+    put(world, payload=1)
+    world.advance(60)
+
+    def replace_meanwhile(*_: object) -> Any:
+        put(world, payload=2)
+        raise Crash
+
+    with pytest.raises(Crash):
+        world.deliver(replace_meanwhile)
+    running = job_at(world, 1)
+    assert (running.status, running.payload.text) == (JobStatus.RUNNING, "1")
+    assert job_at(world, 2).payload.text == "2"
+
+
+def test_a_put_may_pause_resume_and_annotate_without_another_definition(world: World) -> None:
+    put(world)
+    put(world, paused=True, note="stop")
+    assert stored(world).paused_at == START
+    assert stored(world).note == "stop"
+    assert set(statuses(world).values()) == {"CANCELLED"}
+    put(world)
+    assert stored(world).paused_at is not None
+    put(world, paused=False)
+    assert stored(world).is_live
+    assert set(statuses(world).values()) == {"ENQUEUED"}
+    put(world, paused=False, note="")
+    assert (stored(world).note, stored(world).is_live) == ("", True)
+
+
+def test_a_replacement_may_pause_and_resume(world: World) -> None:
+    put(world)
+    put(world, payload=1, paused=True, note="n")
+    assert (stored(world).paused_at, stored(world).note) == (START, "n")
+    put(world, payload=2)
+    assert (stored(world).paused_at, stored(world).note) == (START, "n")
+    put(world, payload=3, paused=False)
+    assert stored(world).is_live
+    assert job_at(world, 1).payload.text == "3"
+
+
+def test_what_a_replaced_definition_left_undecided_is_on_record(world: World) -> None:
+    put(world)
+    world.advance(600)
+    put(world, payload=1)
+    jobs = [(minute, 1, "job") for minute in range(1, 6)]
+    assert told(world)[:8] == [
+        *jobs,
+        (6, 4, "replaced"),
+        (10, 1, "replaced"),
+        (11, 1, "job"),
+    ]
+
+
+def test_what_fell_into_a_pause_is_on_record_when_the_definition_changes(world: World) -> None:
+    put(world, paused=True)
+    world.advance(600)
+    put(world, payload=1)
+    world.advance(600)
+    put(world, payload=2)
+    # The last minute stands alone: a clock that is behind may take it back.
+    spans = [(1, 9), (10, 1), (11, 9), (20, 1)]
+    assert told(world) == [(first, count, "paused") for first, count in spans]
+
+
+def test_times_after_its_last_occurrence_are_no_times_of_a_schedule(world: World) -> None:
+    put(world, max_occurrences=1)
+    world.advance(600)
+    put(world, payload=1)
+    assert told(world)[:2] == [(1, 1, "job"), (11, 1, "job")]
+
+
+def test_jobs_of_a_visit_that_died_are_on_record_when_the_definition_changes(world: World) -> None:
+    faults = Faults()
+    faults.throttle("schedules.write", nth=2)
+    service(world, faults).put("s", parse(), actor="caller")
+    world.advance(180)
+    world.deliver()
+    world.advance(420)
+    put(world, expression="0 0 1 1 *")
+    assert statuses(world)[3] == "SUCCEEDED"
+    # Those at 4 and 5 were due, and not claimed, when their schedule was replaced.
+    jobs = [(m, 1, "job") for m in (1, 2, 3, 4, 5)]
+    assert told(world) == [*jobs, (6, 4, "replaced"), (10, 1, "replaced")]
+    # What is on record as a job does run.
+    world.settle()
+    assert [statuses(world)[minute] for minute in (4, 5)] == ["SUCCEEDED", "SUCCEEDED"]
+
+
+def test_a_put_that_cannot_be_is_refused_and_nothing_is_stored(world: World) -> None:
+    for body in (
+        {"handler": "great"},
+        {"exclude": ["no-calendar"]},
+        {"end_at": "2020-01-01T00:00:00Z"},
+        {"expression": "59 23 31 2 *"},
+    ):
+        with pytest.raises(InvalidInput):
+            put(world, **body)
+    assert world.schedules.get("s") is None
+
+
+def test_a_definition_that_is_gone_does_not_stop_its_replacement(world: World) -> None:
+    put(world)
+    touch(world, definition="gone")
+    with pytest.raises(Unavailable, match="not there"):
+        world.api.schedules.get("s")
+    put(world, payload=1)
+    assert job_at(world, 1).payload.text == "1"
+
+
+# --- definitions that come and go ---
+
+
+def test_a_replaced_definition_expires_and_the_present_one_does_not(world: World) -> None:
+    put(world)
+    first = stored(world).definition
+    put(world, payload=1)
+    kept = world.schedules.kept_definitions("s")
+    assert kept[first].keep_until == START + DEFINITION_KEPT
+    assert kept[stored(world).definition].keep_until is None
+    put(world)
+    kept = world.schedules.kept_definitions("s")
+    assert kept[first].keep_until is None
+    assert [d.keep_until is None for d in kept.values()].count(True) == 1
+
+
+def test_a_deleted_schedules_definition_expires_and_is_kept_when_it_comes_back(
+    world: World,
+) -> None:
+    put(world)
+    world.delete_schedule("s")
+    (kept,) = world.schedules.kept_definitions("s").values()
+    assert kept.keep_until == START + DEFINITION_KEPT
+    put(world)
+    (kept,) = world.schedules.kept_definitions("s").values()
+    assert kept.keep_until is None
+
+
+@pytest.mark.parametrize(
+    ("method", "when"),
+    [
+        ("schedules.retire_definition", When.BEFORE),
+        ("schedules.retire_definition", When.AFTER),
+        ("schedules.write", When.AFTER),
+        ("queues.send", When.BEFORE),
+    ],
+)
+def test_a_definition_in_use_never_expires_however_two_puts_race(
+    world: World, method: str, when: When
+) -> None:
+    put(world, payload="a")
+    faults = Faults()
+    # As this one replaces "a" by "b", another puts "a" back.
+    faults.interrupt(method, lambda: put(world, payload="a"), when=when)
+    service(world, faults).put("s", parse(payload="b"), actor="caller")
+    used = stored(world).definition
+    assert world.schedules.kept_definitions("s")[used].keep_until is None
+
+
+@pytest.mark.parametrize("when", When)
+def test_a_definition_in_use_never_expires_when_a_delete_races_with_a_put(
+    world: World, when: When
+) -> None:
+    put(world)
+    faults = Faults()
+    faults.interrupt("schedules.retire_definition", lambda: put(world), when=when)
+    service(world, faults).delete("s", actor="caller")
+    used = stored(world).definition
+    assert stored(world).deleted_at is None
+    assert world.schedules.kept_definitions("s")[used].keep_until is None
+
+
+def test_a_definition_that_expires_at_once_is_not_put_back_from_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(world, payload="a")
+    faults = Faults()
+
+    def put_back_and_lose() -> None:
+        put(world, payload="a")
+        monkeypatch.setattr(world.schedules, "get_definitions", lambda _names: {})
+
+    faults.interrupt("schedules.retire_definition", put_back_and_lose, when=When.AFTER)
+    service(world, faults).put("s", parse(payload="b"), actor="caller")
+
+
+# --- races ---
+
+
+def test_twenty_puts_at_once_leave_one_schedule_and_one_job_for_each_time(world: World) -> None:
+    services = [world.process().api.schedules for _ in range(20)]
+    gate = threading.Barrier(len(services))
+    failures: list[BaseException] = []
+
+    def put_together(one: ScheduleService) -> None:
+        gate.wait()
+        try:
+            one.put("s", parse(), actor="caller")
+        except BaseException as error:  # noqa: BLE001 - told by the main thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=put_together, args=(one,)) for one in services]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert stored(world).revision == 1
+    assert job_minutes(world) == [1, 2, 3, 4, 5]
+    assert [(m, why) for m, _, why in told(world)] == [(m, "job") for m in (1, 2, 3, 4, 5)]
+    assert len(world.queues.messages()) == 5
+
+
+def test_twenty_different_puts_at_once_leave_one_of_them_in_force(world: World) -> None:
+    put(world, payload="first")
+    services = [world.process().api.schedules for _ in range(20)]
+    threads = [
+        threading.Thread(target=one.put, args=("s", parse(payload=n)), kwargs={"actor": "caller"})
+        for n, one in enumerate(services)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    world.tick()
+    assert job_minutes(world) == [1, 2, 3, 4, 5]
+    schedule = stored(world)
+    used = world.api.schedules.get("s").definition.payload_text
+    assert schedule.revision == 21
+    for minute in (1, 2, 3, 4, 5):
+        job = job_at(world, minute)
+        assert (job.status, job.payload.text) == (JobStatus.ENQUEUED, used)
+        assert job.schedule_revision == schedule.revision
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda s: s.put("s", parse(payload=1), actor="c"),
+        lambda s: s.put("s", parse(note="mine"), actor="c"),
+        lambda s: s.put("s", parse(paused=True), actor="c"),
+        lambda s: s.pause("s", None, actor="c"),
+        lambda s: s.delete("s", actor="c"),
+        lambda s: s.recompute("s", actor="c"),
+    ],
+    ids=["replace", "annotate", "put paused", "pause", "delete", "recompute"],
+)
+def test_who_loses_a_race_judges_anew_from_what_stands(world: World, act: Act) -> None:
+    put(world)
+    faults = Faults()
+    faults.interrupt("schedules.write", lambda: touch(world))
+    act(service(world, faults))
+    after = stored(world)
+    assert after.sequence >= 4
+    # The other's note stands, unless this one brings its own.
+    assert after.note in {"somebody else's", "mine"}
+    assert after.write_id != "else"
+
+
+def test_who_loses_for_ever_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(world)
+    monkeypatch.setattr(module, "MAX_LOST_RACES", 3)
+    acts: list[Act] = [
+        lambda s: s.put("s", parse(payload=1), actor="c"),
+        lambda s: s.put("s", parse(note="x"), actor="c"),
+        lambda s: s.pause("s", None, actor="c"),
+    ]
+    for act in acts:
+        faults = Faults()
+        for nth in (1, 2, 3):
+            faults.interrupt("schedules.write", lambda: touch(world), nth=nth)
+        with pytest.raises(Unavailable, match="too often"):
+            act(service(world, faults))
+
+
+# --- pause, resume, delete ---
+
+
+def test_a_pause_withdraws_what_is_pending(world: World) -> None:
+    put(world)
+    view = world.api.schedules.pause("s", "for now", actor="caller")
+    assert (view.schedule.note, view.next_occurrence) == ("for now", None)
+    assert {reason_of(job) for job in world.store.jobs().values()} == {SkipReason.PAUSED}
+    assert not world.unfinished()
+    world.advance(600)
+    world.tick()
+    assert set(statuses(world).values()) == {"CANCELLED"}
+    assert told(world) == []
+
+
+def test_a_pause_is_no_error_twice_and_may_change_the_note(world: World) -> None:
+    put(world, note="a")
+    world.pause("s")
+    before = stored(world)
+    world.pause("s")
+    assert stored(world) == before
+    world.api.schedules.pause("s", "b", actor="caller")
+    assert (stored(world).note, stored(world).revision) == ("b", before.revision)
+    world.resume("s")
+    before = stored(world)
+    world.resume("s")
+    assert stored(world) == before
+    world.api.schedules.resume("s", "c", actor="caller")
+    assert stored(world).note == "c"
+
+
+def test_a_resume_in_time_takes_back_the_very_jobs_that_the_pause_cancelled(world: World) -> None:
+    put(world)
+    world.pause("s")
+    world.resume("s")
+    assert job_minutes(world) == [1, 2, 3, 4, 5]
+    assert set(statuses(world).values()) == {"ENQUEUED"}
+    assert {job.round for job in world.store.jobs().values()} == {2}
+    for _ in range(5):
+        world.advance(60)
+        world.deliver()
+    assert set(statuses(world).values()) == {"SUCCEEDED"}
+    assert len(world.runs) == 5
+
+
+def test_after_a_pause_the_latest_runs_and_the_others_are_on_record(world: World) -> None:
+    put(world)
+    world.advance(30)
+    world.pause("s")
+    world.advance(570)
+    world.resume("s")
+    assert told(world)[:2] == [(1, 9, "paused"), (10, 1, "job")]
+    world.deliver()
+    assert statuses(world)[10] == "SUCCEEDED"
+
+
+def test_a_deleted_schedule_is_gone_and_what_was_pending_is_cancelled(world: World) -> None:
+    put(world)
+    world.advance(60)
+    world.deliver()
+    world.delete_schedule("s")
+    assert statuses(world) == {1: "SUCCEEDED", **dict.fromkeys((2, 3, 4, 5), "CANCELLED")}
+    assert reason_of(job_at(world, 2)) == SkipReason.DELETED
+    acts: list[Act] = [
+        lambda s: s.get("s"),
+        lambda s: s.pause("s", None, actor="c"),
+        lambda s: s.resume("s", None, actor="c"),
+        lambda s: s.delete("s", actor="c"),
+        lambda s: s.trigger("s", None, actor="c"),
+    ]
+    for act in acts:
+        with pytest.raises(NotFound):
+            act(world.api.schedules)
+    world.api.schedules.recompute("s", actor="walk")
+
+
+def test_a_schedule_that_is_deleted_and_put_again_loses_no_occurrence(world: World) -> None:
+    put(world)
+    world.advance(90)
+    world.delete_schedule("s")
+    assert put(world)
+    # 1 was due before the deletion, and is still on its way.
+    assert statuses(world) == dict.fromkeys((1, 2, 3, 4, 5, 6), "ENQUEUED")
+    world.advance(300)
+    world.deliver()
+    ran = [minute_of(run.job.occurrence) for run in world.runs if run.job.occurrence]
+    assert sorted(ran) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_recomputation_notices_what_a_calendar_excludes_now(world: World) -> None:
+    world.put_calendar("holidays", ["2026-12-25"])
+    put(world, exclude=["holidays"])
+    excluded = {"from": "2026-01-05T09:02:00Z", "to": "2026-01-05T09:04:00Z"}
+    world.put_calendar("holidays", [excluded])
+    world.process().api.schedules.recompute("s", actor="walk")
+    assert [why for _, _, why in told(world)] == ["job", "excluded", "excluded", "job", "job"]
+    assert statuses(world)[2] == statuses(world)[3] == "CANCELLED"
+    assert stored(world).revision == 2
+
+
+def test_an_unknown_schedule_is_not_found(world: World) -> None:
+    with pytest.raises(NotFound):
+        world.api.schedules.get("s")
+    world.api.schedules.recompute("s", actor="walk")
+
+
+# --- reading ---
+
+
+def test_schedules_are_listed_by_id_without_the_deleted_ones(world: World) -> None:
+    for name in ("b", "a", "d", "c"):
+        put(world, name)
+    world.delete_schedule("b")
+    touch(world, "d", definition="gone")
+    views, after = world.api.schedules.list(None, 2)
+    assert ([view.schedule.id for view in views], after) == (["a"], "b")
+    views, after = world.api.schedules.list(after, 2)
+    assert ([view.schedule.id for view in views], after) == (["c"], None)
+    assert views[0].next_occurrence == at(1)
+
+
+def test_the_next_occurrence_is_the_next_one_that_will_run(world: World) -> None:
+    def next_of(**body: object) -> float | None:
+        put(world, "n", **body)
+        found = world.api.schedules.get("n").next_occurrence
+        return None if found is None else minute_of(found)
+
+    assert next_of(expression="30 * * * *") == 30
+    assert next_of(expression="30 * * * *", start_at="2026-01-05T12:00:00Z") == 210
+    assert next_of(expression="*/20 * * * *", exclude=["20 * * * *"]) == 40
+    assert next_of(expression="* * * * *", max_occurrences=1) == 1
+    world.advance(90)
+    assert next_of(expression="* * * * *", max_occurrences=1) is None
+    assert next_of(expression="at(2026-01-05T09:05)") == 5
+    world.advance(600)
+    assert next_of(expression="at(2026-01-05T09:05)") is None
+
+
+def test_a_view_does_not_search_long_and_a_schedule_that_it_cannot_tell_of_goes_on(
+    world: World,
+) -> None:
+    put(world, expression="* * * * * *", exclude=["* * * 5-25 1 *"])
+    # A visit looked as far as 600,000 seconds, and goes on from there.
+    due_at = stored(world).next_at
+    assert due_at is not None
+    assert due_at > at(9_999)
+    assert world.api.schedules.get("s").next_occurrence is None
+    world.advance_to(datetime(2026, 1, 25, 23, 58, tzinfo=UTC))
+    for _ in range(4):
+        world.tick()
+    assert stored(world).next_at is not None
+    assert world.api.schedules.get("s").next_occurrence == datetime(2026, 1, 26, tzinfo=UTC)
+
+
+def test_a_view_shows_the_backfills_that_are_there_and_a_paused_one_fires_not(
+    world: World,
+) -> None:
+    put(world)
+    backfill = Backfill(
+        id="b",
+        schedule_id="s",
+        sequence=1,
+        write_id="w",
+        definition=stored(world).definition,
+        start=at(-5),
+        end=at(0),
+        total=6,
+        created_at=START,
+    )
+    world.schedules.write_backfill(backfill, previous=None)
+    touch(world, backfills=("b", "expired"), paused_at=START, next_at=START, journal=())
+    view = world.api.schedules.get("s")
+    assert view.backfills == (backfill,)
+    assert view.next_occurrence is None
+
+
+# --- what follows from a change ---
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["jobs.put", "schedules.write", "jobs.get_many", "schedules.retire_definition"],
+)
+def test_a_change_that_stands_is_answered_though_what_follows_from_it_fails(
+    world: World, method: str
+) -> None:
+    put(world)
+    faults = Faults()
+    nth = 2 if method == "schedules.write" else 1
+    faults.throttle(method, nth=nth)
+    view, _ = service(world, faults).put("s", parse(expression="*/2 * * * *"), actor="caller")
+    assert view.schedule.revision == 2
+    world.tick()
+    assert told(world) == [(2, 1, "job"), (4, 1, "job")]
+    for minute in (1, 2, 3, 4, 5):
+        world.advance_to(at(minute))
+        world.deliver()
+    assert {run.job.occurrence for run in world.runs} == {at(2), at(4)}
+
+
+def test_a_job_that_no_visit_will_reach_any_more_does_not_wait_for_one(world: World) -> None:
+    world.put_schedule("s", expression=MINUTELY)
+    # A tick that looked further ahead, by its clock, than the replacement's own visit will.
+    found = world.api.schedules.get("s")
+    world.api.schedules.materialiser.visit(
+        found.schedule, found.definition, now=START, horizon=at(6), actor="tick"
+    )
+    assert job_minutes(world)[-1] == 6
+    faults = Faults()
+    faults.throttle("jobs.get_many")
+    service(world, faults).put("s", parse(expression="0 0 1 1 *"), actor="caller")
+    world.advance(400)
+    world.tick()
+    world.deliver()
+    assert not world.runs
+    assert set(statuses(world).values()) == {"CANCELLED"}
+
+
+def test_a_put_whose_write_is_not_answered_may_be_repeated(world: World) -> None:
+    faults = Faults()
+    faults.lose_answer("schedules.write")
+    one = service(world, faults)
+    with pytest.raises(Unavailable):
+        one.put("s", parse(), actor="caller")
+    assert not put(world)
+    world.tick()
+    assert job_minutes(world) == [1, 2, 3, 4, 5]
+
+
+# --- crashes ---
+
+
+def live_through(world: World) -> None:
+    """Let some minutes pass, each with a tick and deliveries."""
+    for _ in range(8):
+        world.minute()
+
+
+def everything(one: ScheduleService) -> None:
+    """Do all that can be done to a schedule."""
+    one.put("s", parse(), actor="c")
+    one.put("s", parse(expression="*/2 * * * *", payload="p" * 300), actor="c")
+    one.pause("s", None, actor="c")
+    one.resume("s", None, actor="c")
+    one.recompute("s", actor="c")
+
+
+def count_calls() -> int:
+    faults = Faults()
+    everything(service(World(), faults))
+    return len(faults.calls)
+
+
+@pytest.mark.parametrize("when", When)
+def test_a_process_that_dies_anywhere_loses_no_nominal_time_and_runs_none_twice(
+    when: When,
+) -> None:
+    for number in range(1, count_calls() + 1):
+        world, faults = World(), Faults()
+        faults.crash(number, when)
+        with pytest.raises(Crash):
+            everything(service(world, faults))
+        live_through(world)
+        found = world.schedules.get("s")
+        if found is None:
+            assert not world.runs
+            continue
+        if found.paused_at is not None:
+            assert not world.runs, number
+            world.resume("s")
+            live_through(world)
+        check_all_accounted(world, number)
+
+
+def check_all_accounted(world: World, number: int) -> None:
+    """Each nominal time ran once, or is on record with the reason why it did not."""
+    definition = world.api.schedules.get("s").definition
+    step = 1 if definition.expressions == (MINUTELY,) else 2
+    until = minute_of(world.clock.now())
+    fires = [float(minute) for minute in range(step, int(until) + 1, step)]
+    entries = [entry for entry in recorded(world) if entry.first <= at(until)]
+    told_of: list[float] = []
+    for entry in entries:
+        first = minute_of(entry.first)
+        told_of += [first + step * n for n in range(entry.count)]
+    assert told_of == fires, number
+    ran = [minute_of(run.job.occurrence) for run in world.runs if run.job.occurrence]
+    assert len(set(ran)) == len(ran), number
+    made = {minute_of(entry.first) for entry in entries if entry.reason is None}
+    assert set(ran) <= made, number
+    # What is due this very minute may still be on its way.
+    assert {minute for minute in made if minute < until - 1} <= set(ran), number
+
+
+def test_a_store_that_does_not_answer_anywhere_loses_no_nominal_time() -> None:
+    faults = Faults()
+    everything(service(World(), faults))
+    for call in faults.calls:
+        world, failing = World(), Faults()
+        failing.throttle(f"{call.port}.{call.method}", nth=call.nth)
+        try:
+            everything(service(world, failing))
+        except Unavailable:
+            everything(service(world, Faults()))
+        live_through(world)
+        check_all_accounted(world, call.number)
