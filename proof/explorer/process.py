@@ -213,7 +213,7 @@ class ScriptedProcess:
             "control": control("control", script),
             "queues": ScriptedQueues(script, clock, answers_probes=self.scenario.audits),
             "clock": clock,
-            "chance": MemoryRandomness(self.number),
+            "randomness": MemoryRandomness(self.number),
             "telemetry": Complaints(script),
             "calendars": ScriptedPort("schedules", script),
             "idempotency": ScriptedPort("keys", script),
@@ -222,7 +222,7 @@ class ScriptedProcess:
         for name in ("objects", "schedules", "slots", "invoker"):
             ports[name] = ScriptedPort(name, script)
         # Read once in a process and never changed: no interleaving of it decides anything.
-        ports["ids"] = DerivedIds(ports["control"], ports["chance"], FAKE_SECRET)
+        ports["ids"] = DerivedIds(ports["control"], ports["randomness"], FAKE_SECRET)
         return Adapters(**cast("Any", ports))
 
     @cached_property

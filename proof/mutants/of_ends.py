@@ -71,14 +71,14 @@ RECOVERY = (
         patches=(
             Patch(
                 _RECOVERY,
-                "            self._send_dead_letter(details)\n        self.contents",
-                "        self.contents",
+                "                self._send_dead_letter(details)\n            case",
+                "                pass\n            case",
             ),
             Patch(
                 _RECOVERY,
                 "        result = self.jobs.transition(finish(job))\n",
                 "        result = self.jobs.transition(finish(job))\n"
-                "        if job.status is JobStatus.DEAD:\n"
+                "        if OutboxTask.SEND_DEAD_LETTER in tasks:\n"
                 "            self._send_dead_letter(details)\n",
             ),
         ),
@@ -115,9 +115,9 @@ RECOVERY = (
         rule="DESIGN 4: S3 expires only objects marked finished; an entry stays for what is owed.",
         patches=(
             Patch(
-                _PARTS,
-                "return status is JobStatus.DEAD or job.payload.key is not None or large_result",
-                "return status is JobStatus.DEAD or large_result",
+                "hourhand.domain.jobs.outbox",
+                "job.payload.key is not None or (result is not None and result.key is not None)",
+                "result is not None and result.key is not None",
             ),
         ),
         killers=("work: objects expire once their job ended",),

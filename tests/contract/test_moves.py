@@ -24,7 +24,8 @@ def test_the_table_has_every_move_of_the_protocol() -> None:
     functions = {
         function
         for name, function in inspect.getmembers(transitions, inspect.isfunction)
-        if inspect.signature(function).return_annotation == "Move" and not name.startswith("_")
+        if inspect.signature(function).return_annotation == "Transition"
+        and not name.startswith("_")
     } - {transitions.recording}
     assert {case.function for case in CASES} == functions
 

@@ -42,6 +42,7 @@ from hourhand.domain.jobs.job import (
     Progress,
     RetryPolicy,
 )
+from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.states import is_legal
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.buckets import Entry
@@ -410,7 +411,7 @@ def _check_shape(job: Job) -> None:
     if job.cancel_requested_at is not None:
         assert job.status in {JobStatus.RUNNING, JobStatus.CANCELLED, JobStatus.SUCCEEDED}
     if job.due_at is not None and is_final:
-        assert transitions.owes_on_end(job, job.status, job.result)
+        assert outbox_tasks(job, job.status, job.result)
     assert job.queue is Priority.MEDIUM or job.enqueued_at is not None or is_final or is_running
 
 

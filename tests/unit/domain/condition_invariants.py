@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
-from hourhand.domain.jobs.transitions import owes_on_end
+from hourhand.domain.jobs.outbox import outbox_tasks
 from tests.unit.domain.condition_cases import MARGIN, WAIT
 from tests.unit.domain.job_samples import NOW
 
@@ -164,7 +164,7 @@ OBJECT_IS_OWED = Invariant(
     lambda read, was, is_now: (
         not is_now.status.is_final
         or is_now.due_at is not None
-        or not owes_on_end(was, is_now.status)
+        or not outbox_tasks(was, is_now.status)
     ),
 )
 PAYLOAD_IS_KEPT = Invariant(

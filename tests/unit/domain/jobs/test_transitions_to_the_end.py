@@ -17,7 +17,8 @@ from hourhand.domain.jobs.job import (
     Progress,
     RetryPolicy,
 )
-from hourhand.domain.jobs.transitions import keep_after_end, owes_on_end
+from hourhand.domain.jobs.outbox import outbox_tasks
+from hourhand.domain.jobs.transitions import keep_after_end
 from tests.unit.domain.condition_cases import CASES, SOON, Case
 from tests.unit.domain.job_samples import (
     IN_BUCKET,
@@ -87,9 +88,9 @@ def test_a_result_in_the_bucket_is_owed_too() -> None:
     job = a_running_job()
     assert done(complete(job, IN_BUCKET), job).due_at == job.due_at
     assert done(complete(job, IN_ITEM), job).due_at is None
-    assert owes_on_end(job, JobStatus.SUCCEEDED, IN_BUCKET)
-    assert not owes_on_end(job, JobStatus.SUCCEEDED)
-    assert owes_on_end(job, JobStatus.DEAD)
+    assert outbox_tasks(job, JobStatus.SUCCEEDED, IN_BUCKET)
+    assert not outbox_tasks(job, JobStatus.SUCCEEDED)
+    assert outbox_tasks(job, JobStatus.DEAD)
 
 
 def test_success_keeps_result_and_progress() -> None:

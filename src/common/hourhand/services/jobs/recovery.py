@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.transitions import (
     cancel_waiting,
     expire,
@@ -91,7 +92,7 @@ class RecoveryService:
         return True
 
     def settle_end(self, job: Job, actor: str) -> None:
-        """See to what follows the end of ``job``: who waits for its place, and what is owed.
+        """Do what follows the end of ``job``: wake what waits for its slot, settle its tasks.
 
         Does nothing for a job that is not final: it went on since.
         """
@@ -106,27 +107,37 @@ class RecoveryService:
             self.finish_job(job)
 
     def finish_job(self, job: Job) -> bool:
-        """Pay what is owed for a final job, then take it out of the index.
+        """Settle the outbox tasks of a final job, then take it out of the index.
 
-        The entry goes only after SQS acknowledged the dead letter: a crash between the two
-        sends a second letter with the same job id and round, never none. A schedule that is to
-        be paused for it is paused first.
+        The entry leaves only after all of them: a crash in between repeats what was settled.
+        Returns whether the job left the index.
         """
         details = self.jobs.get_details(job.id)
         if details is None or details.job.generation != job.generation:
             return False
-        if job.status is JobStatus.DEAD:
-            if job.pauses_schedule:
-                if self.pause_schedule is None:
-                    return False
-                self.pause_schedule(job)
-            self._send_dead_letter(details)
-        self.contents.mark_finished(job, job.keep_until or self.clock.now() + keep_after_end(job))
+        tasks = outbox_tasks(job, job.status, job.result)
+        if not all(self._settle(task, details) for task in tasks):
+            return False
         result = self.jobs.transition(finish(job))
         if isinstance(result, Refused) and result.current and not result.current.status.is_final:
             # Redriven meanwhile: what it needs must not expire.
             self.contents.keep_live(result.current)
         return isinstance(result, Applied)
+
+    def _settle(self, task: OutboxTask, details: JobDetails) -> bool:
+        """Settle one task; return false if only another component may."""
+        job = details.job
+        match task:
+            case OutboxTask.PAUSE_SCHEDULE:
+                if self.pause_schedule is None:
+                    return False
+                self.pause_schedule(job)
+            case OutboxTask.SEND_DEAD_LETTER:
+                self._send_dead_letter(details)
+            case OutboxTask.MARK_OBJECTS:
+                keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
+                self.contents.mark_finished(job, keep_until)
+        return True
 
     def renew_payload(self, job: Job) -> bool:
         """Keep the payload beside a job that is still to run, if it comes near its end.

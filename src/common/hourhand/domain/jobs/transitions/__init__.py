@@ -15,7 +15,7 @@ from hourhand.domain.jobs.transitions._operating import (
     redrive,
     request_cancel,
 )
-from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end, owes_on_end
+from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.domain.jobs.transitions._repairing import expire, finish, recover
 from hourhand.domain.jobs.transitions._sending import (
     EnqueuedMarks,
@@ -54,7 +54,6 @@ __all__ = [
     "keep_payload",
     "mark_dispatched_again",
     "mark_enqueued",
-    "owes_on_end",
     "recording",
     "recover",
     "redrive",

@@ -17,6 +17,7 @@ from hourhand.domain.jobs.job import (
     Job,
     JobStatus,
 )
+from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
@@ -24,7 +25,6 @@ from hourhand.domain.jobs.transitions._parts import (
     final_times,
     make_event,
     not_started,
-    owes_on_end,
     owned,
     same_generation,
 )
@@ -44,7 +44,7 @@ def cancel_waiting(job: Job, *, now: datetime, actor: str, reason: str) -> Trans
             "cancel_requested_at": now,
             "enqueued_at": None,
         },
-        leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
+        leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
     )
     event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
     return recording(move, job, replace(event, attempt=0, token=0))

@@ -19,6 +19,7 @@ from hourhand.domain.jobs.job import (
     Job,
     JobStatus,
 )
+from hourhand.domain.jobs.outbox import outbox_tasks
 
 KEY_HOLDS_AT_LEAST = timedelta(hours=24)
 """How long after its job's end an idempotency key still means that job."""
@@ -89,11 +90,11 @@ def cleared(*names: str) -> dict[str, None]:
 def final_times(
     job: Job, now: datetime, status: JobStatus, result: Content | None = None
 ) -> dict[str, datetime]:
-    """The end and, where nothing is owed any more, the end of the record.
+    """The end and, where no outbox task is left, the end of the record.
 
-    A record with something owed is never deleted, however long a dead letter is not taken.
+    A record with an outbox task is never deleted, however long a dead letter is not taken.
     """
-    if owes_on_end(job, status, result):
+    if outbox_tasks(job, status, result):
         return {"finished_at": now}
     return {"finished_at": now, "keep_until": now + keep_after_end(job)}
 
@@ -102,13 +103,3 @@ def keep_after_end(job: Job) -> timedelta:
     """Return how long a final job is kept: with an idempotency key never less than a day."""
     retention = timedelta(seconds=job.retention_seconds)
     return max(retention, KEY_HOLDS_AT_LEAST) if job.idempotency_key else retention
-
-
-def owes_on_end(job: Job, status: JobStatus, result: Content | None = None) -> bool:
-    """Whether something remains to be done for a job once it is in the final ``status``.
-
-    A dead letter for DEAD; for every end, the mark "finished" on objects in the bucket, without
-    which they would never expire.
-    """
-    large_result = result is not None and result.key is not None
-    return status is JobStatus.DEAD or job.payload.key is not None or large_result

@@ -17,6 +17,7 @@ from hourhand.domain.jobs.job import (
     JobStatus,
     OnLost,
 )
+from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
@@ -26,7 +27,6 @@ from hourhand.domain.jobs.transitions._parts import (
     make_event,
     names_expired_lease,
     not_started,
-    owes_on_end,
     same_generation,
 )
 from hourhand.domain.ticks.buckets import Entry
@@ -50,7 +50,7 @@ def recover(
             to=JobStatus.CANCELLED,
             expect=expect,
             sets={**gone, **final_times(job, now, JobStatus.CANCELLED)},
-            leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
+            leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
         )
         lost = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
         return recording(move, job, lost)
@@ -92,7 +92,7 @@ def expire(job: Job, *, now: datetime, actor: str) -> Transition:
             "expired": AtMost("expires_at", now),
         },
         sets=final_times(job, now, JobStatus.EXPIRED),
-        leaves_index=not owes_on_end(job, JobStatus.EXPIRED),
+        leaves_index=not outbox_tasks(job, JobStatus.EXPIRED),
     )
     return recording(move, job, make_event(job, EventKind.EXPIRED, now, JobStatus.EXPIRED, actor))
 

@@ -26,6 +26,7 @@ from hourhand.domain.jobs.job import (
     Outcome,
     Progress,
 )
+from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
@@ -34,7 +35,6 @@ from hourhand.domain.jobs.transitions._parts import (
     make_event,
     names_expired_lease,
     not_started,
-    owes_on_end,
     owned,
     same_generation,
 )
@@ -169,7 +169,7 @@ def complete(
             "result": result,
             "progress": progress,
         },
-        leaves_index=not owes_on_end(job, JobStatus.SUCCEEDED, result),
+        leaves_index=not outbox_tasks(job, JobStatus.SUCCEEDED, result),
     )
     event = make_event(job, EventKind.SUCCEEDED, now, JobStatus.SUCCEEDED, actor)
     return recording(move, job, event)
@@ -248,7 +248,7 @@ def end_cancelled(job: Job, *, now: datetime, actor: str, reason: str) -> Transi
         to=JobStatus.CANCELLED,
         expect=owned(job),
         sets={**cleared(*LEASE_FIELDS), **final_times(job, now, JobStatus.CANCELLED)},
-        leaves_index=not owes_on_end(job, JobStatus.CANCELLED),
+        leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
     )
     event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
     return recording(move, job, event)

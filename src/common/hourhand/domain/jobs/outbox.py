@@ -1,0 +1,40 @@
+"""The outbox tasks of a job: what must follow its end.
+
+The entry in the index ``run_at`` is the outbox. It stays until the job is final and each of its
+tasks was settled, so that the sweep settles what a process that died has left. Every task is safe
+to repeat: a crash between a task and the removal of the entry runs it once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from hourhand.domain.jobs.job import Content, Job, JobStatus
+
+
+class OutboxTask(StrEnum):
+    """One task. Tasks are settled in the order of this list."""
+
+    PAUSE_SCHEDULE = "pause_schedule"
+    """Pause the schedule of a DEAD job that asks for it: before anybody learns of the failure."""
+    SEND_DEAD_LETTER = "send_dead_letter"
+    """Send the dead letter of a DEAD job. A second one has the same job id and round."""
+    MARK_OBJECTS = "mark_objects"
+    """Mark the job's objects in the bucket as finished; without the mark they never expire."""
+
+
+def outbox_tasks(
+    job: Job, status: JobStatus, result: Content | None = None
+) -> tuple[OutboxTask, ...]:
+    """Return what must follow once ``job`` is in the final ``status`` with ``result``."""
+    return tuple(_tasks(job, status, result))
+
+
+def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[OutboxTask]:
+    if status is JobStatus.DEAD:
+        if job.pauses_schedule:
+            yield OutboxTask.PAUSE_SCHEDULE
+        yield OutboxTask.SEND_DEAD_LETTER
+    if job.payload.key is not None or (result is not None and result.key is not None):
+        yield OutboxTask.MARK_OBJECTS
