@@ -22,7 +22,7 @@ OUTBOX: list[str] = []
 
 
 @job("remind-of-trial", retry=Retry(max_attempts=3, base_seconds=60))
-def remind_of_trial(ctx: JobContext, payload: dict[str, Any]) -> None:
+def remind_of_trial(ctx: JobContext, payload: dict[str, str]) -> None:
     if "@" not in payload["email"]:
         raise NotRetryable("This is not an email address.")
     OUTBOX.append(payload["email"])

@@ -128,7 +128,7 @@ PARTS = (
         name="model",
         title="A model of the protocol, independent of the code",
         about="[A specification in Promela](explanation/model.md) of leader, dispatch, claim,"
-        " expiry and recovery, checked completely at stated bounds; its variants without a rule fail.",
+        " expiry and recovery, checked completely at stated bounds; variants without a rule fail.",
         covers="one live owner, no early take-over, nothing lost, every job ends once"
         " faults stop, and the watermark's rule",
         minutes=6,

@@ -59,18 +59,18 @@ def empty_moto() -> None:
 
     To make an installation takes many times as long as what most tests do with it.
     """
-    for account in get_backend("dynamodb").values():
-        for tables in account.values():
+    for dynamodb in get_backend("dynamodb").values():
+        for tables in dynamodb.values():
             for table in tables.tables.values():
                 table.items.clear()
-    for account in get_backend("sqs").values():
-        for queues in account.values():
+    for sqs in get_backend("sqs").values():
+        for queues in sqs.values():
             for queue in queues.queues.values():
                 # Its own purge may be asked for once a minute.
                 queue._messages.clear()
                 queue._pending_messages.clear()
-    for account in get_backend("s3").values():
-        for buckets in account.values():
+    for s3 in get_backend("s3").values():
+        for buckets in s3.values():
             for bucket in buckets.buckets.values():
                 bucket.keys.clear()
 

@@ -70,7 +70,7 @@ def jobs(pages: None) -> Iterator[FakeHourhand]:
         yield double
 
 
-def needs(package: str) -> Any:
+def needs(package: str) -> pytest.MarkDecorator:
     """Skip where a framework is not installed: the project does not depend on it."""
     missing = importlib.util.find_spec(package) is None
     return pytest.mark.skipif(missing, reason=f"{package} is not installed")
@@ -111,7 +111,7 @@ class TestWebFrameworks:
         jobs.assert_submitted("send-receipt", payload={"order": 7}, count=1)
 
     def test_the_outbox_submits_what_is_missing_and_nothing_twice(self, jobs: FakeHourhand) -> None:
-        outbox = importlib.import_module("outbox")
+        outbox: Any = importlib.import_module("outbox")
         lost = jobs.client.submit("send-receipt", {"order": 1}, idempotency_key="receipt-1")
         outbox.ORDERS += [outbox.Row(1), outbox.Row(2), outbox.Row(3, receipt_job="done")]
 

@@ -132,7 +132,8 @@ def test_the_commands_of_the_readme_run(quickstart_api: str, tmp_path: Path) -> 
     for command in operating:
         run(command.removeprefix(".venv/bin/"), tmp_path, environment)
     with Client(quickstart_api) as client:
-        assert wait(lambda: next(iter(client.list(handler="send-welcome", limit=1)), None))
+        found = wait(lambda: next(iter(client.list(handler="send-welcome", limit=1)), None))
+    assert found.handler == "send-welcome"
 
 
 def test_every_make_target_in_the_readme_exists() -> None:

@@ -107,6 +107,15 @@ def test_what_is_due_at_the_very_end_is_run(rig: Rig) -> None:
     assert len(rig.pass_time(timedelta(milliseconds=1))) == 1
 
 
+@pytest.mark.timeout(20)
+def test_time_passes_by_less_than_a_millisecond(rig: Rig) -> None:
+    rig.handle("nothing", nothing)
+    job_id = rig.submit("nothing")
+
+    rig.pass_time(timedelta(microseconds=100))
+    assert rig.get(job_id)["status"] == "SUCCEEDED"
+
+
 def test_priorities_go_first_among_what_is_due_at_once(rig: Rig) -> None:
     submitted = {
         priority: rig.submit("work", delay_seconds=5, priority=priority)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from hourhand.api.app import create_app
 from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import floor_ms
 from hourhand.memory.clock import MemoryClock
 from hourhand.memory.control_store import MemoryControlStore
 from hourhand.memory.idempotency_store import MemoryIdempotencyStore
@@ -94,6 +95,8 @@ class Installation:
         What is due by then is worked off, also where a handler moved the clock itself. Raises
         `GoesRound` where that takes no end.
         """
+        # The clock shows whole milliseconds: it would never show the rest of one.
+        end = floor_ms(end + timedelta(microseconds=999))
         next_tick = self.clock.now()
         handled = 0
         while True:
