@@ -1,8 +1,8 @@
 """What is alarming, when, and what to do first: one rule for each alarm.
 
-A rule speaks only when something lasts: three bad minutes of five, so that one late minute wakes
-nobody and an outage is told of within five. The dead-letter queue's depth is no rule: a dead letter
-stays there, resolved or not. What counts is how many DEAD jobs nobody has dealt with.
+An alarm begins only when something lasts: three bad minutes of five, so that one late minute wakes
+no operator, and an outage is reported within five. The dead-letter queue's depth is no rule: a dead
+letter stays there, resolved or not. What counts is the number of unresolved DEAD jobs.
 
 The level `MonitoringLevel.BASIC` has three rules alone, on metrics that AWS keeps free of charge.
 They have the names of the full ones (ADR 23).
@@ -64,7 +64,7 @@ class Rule:
 
     @property
     def description(self) -> str:
-        """What the alarm tells whoever it wakes."""
+        """What the alarm's notification says."""
         return f"{self.says} First: {self.first} See {RUNBOOK}#{self.name}."
 
 
@@ -164,9 +164,9 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
     return [
         Rule(
             name="dead-jobs",
-            says=f"{config.dead_jobs_alarm} or more jobs are DEAD and nobody has dealt with them: "
+            says=f"{config.dead_jobs_alarm} or more jobs are DEAD and not resolved: "
             "their attempts are used up and they will not run again by themselves.",
-            first="list them (GET /v1/jobs?status=DEAD), read their errors, mend the cause, then "
+            first="list them (GET /v1/jobs?status=DEAD), read their errors, fix the cause, then "
             "redrive them (POST /v1/jobs/redrive).",
             metric=metrics.dead_jobs(FIVE_MINUTES),
             threshold=config.dead_jobs_alarm,

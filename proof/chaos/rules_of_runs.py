@@ -54,8 +54,8 @@ def runs_do_not_overlap(evidence: Evidence) -> Iterator[Violation]:
 def overlaps(evidence: Evidence) -> Iterator[Judged]:
     """Judge each two runs of a job that overlap.
 
-    An excuse is DESIGN's own: the owner was paused past its lease, or the clock of the owner, of
-    who took the job over or of who ended the lost attempt was off by more than the margin.
+    The protocol has two excuses: the owner was paused past its lease; or the clock of the owner, of
+    its successor, or of the process that ended the lost attempt was off by more than the margin.
     """
     clocks = Clocks(evidence)
     timings = evidence.timings

@@ -1,5 +1,5 @@
 /*
- * One job among several schedulers and workers, from the tables of DESIGN.md (states, conditions).
+ * One job among several schedulers and workers, from the tables of the design (states, conditions).
  *
  * Each atomic block is one call of a process to the table or a queue: between two calls anybody may
  * act, and a process may die. Time is choice: `clock` makes the job due and lets leases lapse.

@@ -1,5 +1,5 @@
 /*
- * How far back the sweep reads: the watermark's rule from DESIGN.md, section 5, with time in steps.
+ * How far back the sweep reads: the watermark's rule, with time in steps.
  *
  * A step of `now` is a bucket's length. Writers read their clock, stand still up to the stall bound,
  * write; the index shows a write within the lag; a sweeper reads it and writes the watermark. Where
@@ -21,7 +21,7 @@
 #ifndef LOOKS
 #define LOOKS 1
 #endif
-#define SKEW 1            /* between any two clocks: DESIGN's "2 x skew" */
+#define SKEW 1            /* between any two clocks: "2 x skew" of the rule */
 #define STALL 1
 #define LAG 1
 #ifdef SHORT_TRAIL

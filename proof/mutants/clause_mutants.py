@@ -21,7 +21,7 @@ _FURTHER_NAMES = {"retry_later": ("snooze",)}
 
 @dataclass(frozen=True, slots=True)
 class ClausePair:
-    """A clause of a move: of ``case`` (as DESIGN's table of conditions has it) that ``clause``."""
+    """A clause of a move: of ``case`` (of the table of conditions) that ``clause``."""
 
     case: str
     clause: str

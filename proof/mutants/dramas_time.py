@@ -29,7 +29,7 @@ def lateness_of(world: World) -> list[float]:
 
 
 def a_leader_dies_and_the_next_tick_is_lost() -> None:
-    """DESIGN, section 3: no job that was seen ahead of time is late for it."""
+    """No job that was seen ahead of time is late for it."""
     world = World()
     for second in range(900, 1500, 7):
         world.submit(delay_seconds=second)

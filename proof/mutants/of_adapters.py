@@ -26,7 +26,7 @@ def _mutant(name: str, rule: str, module: str, old: str, new: str, *killers: str
 LEASES_AND_WATERMARK = (
     _mutant(
         "DynamoDB: a lease is renewed in whatever epoch",
-        "DESIGN 5, lead: a lease is renewed where holder and epoch still stand.",
+        "A lease is renewed where holder and epoch still stand.",
         "control_store",
         '"holder = :holder AND epoch = :epoch",\n            _lease_attributes(renewed),',
         '"holder = :holder",\n            _lease_attributes(renewed),',
@@ -34,7 +34,7 @@ LEASES_AND_WATERMARK = (
     ),
     _mutant(
         "DynamoDB: a lease is renewed by whoever knows its epoch",
-        "DESIGN 5, lead: a lease is renewed where holder and epoch still stand.",
+        "A lease is renewed where holder and epoch still stand.",
         "control_store",
         '"holder = :holder AND epoch = :epoch",\n            _lease_attributes(renewed),',
         '"(holder = :holder OR epoch >= :epoch)",\n            _lease_attributes(renewed),',
@@ -42,7 +42,7 @@ LEASES_AND_WATERMARK = (
     ),
     _mutant(
         "DynamoDB: a lease is given up in whatever epoch",
-        "DESIGN 5, lead: a lease is given up where holder and epoch still stand.",
+        "A lease is given up where holder and epoch still stand.",
         "control_store",
         '"holder = :holder AND epoch = :epoch",\n            _identity(lease),',
         '"(holder = :holder OR epoch = :epoch)",\n            _identity(lease),',
@@ -50,7 +50,7 @@ LEASES_AND_WATERMARK = (
     ),
     _mutant(
         "DynamoDB: a watermark over another than was read",
-        "DESIGN 5, sweep: the watermark is written where the record is as it was read.",
+        "The watermark is written where the record is as it was read.",
         "control_store",
         'is_as_read = "watermark_hash = :previous"',
         'is_as_read = "(watermark_hash = :previous OR attribute_exists(watermark_hash))"',
@@ -58,7 +58,7 @@ LEASES_AND_WATERMARK = (
     ),
     _mutant(
         "DynamoDB: a first watermark over one that stands",
-        "DESIGN 5, sweep: the watermark is written where the record is as it was read.",
+        "The watermark is written where the record is as it was read.",
         "control_store",
         'is_as_read = "attribute_not_exists(watermark_hash)"',
         'is_as_read = "(attribute_not_exists(watermark_hash) OR attribute_exists(p))"',
@@ -66,8 +66,7 @@ LEASES_AND_WATERMARK = (
     ),
     _mutant(
         "DynamoDB: a shard map of a newer version is no obstacle",
-        "DESIGN 5, sweep: map and watermark are written where the map has the version that was "
-        "read.",
+        "Map and watermark are written where the map has the version that was read.",
         "control_store",
         _MAP_HAS_VERSION,
         '"(attribute_not_exists(map_version) OR map_version >= :expected)"',
@@ -87,7 +86,7 @@ RECORDS = (
     ),
     _mutant(
         "DynamoDB: any attempt of a job notes a result under its key",
-        "DESIGN 3, idempotency: a result is noted by the job and token that hold the record.",
+        "A result is noted by the job and token that hold the record.",
         "idempotency_store",
         'f"j = :job AND c = :created AND f = :token AND {NOT_NEWER}"',
         'f"c = :created AND (j = :job OR f = :token) AND {NOT_NEWER}"',
@@ -95,7 +94,7 @@ RECORDS = (
     ),
     _mutant(
         "DynamoDB: another job begins under a key in progress",
-        "DESIGN 3, idempotency: a key in progress is taken over by its own job alone.",
+        "A key in progress is taken over by its own job alone.",
         "idempotency_store",
         '"(g = :in_progress AND j = :job AND c = :created AND f <= :token)"',
         '"(g = :in_progress AND c = :created AND (j = :job OR f <= :token))"',
@@ -129,7 +128,7 @@ RECORDS = (
     ),
     _mutant(
         "DynamoDB: a record over a later one than was read",
-        "DESIGN 1: slots, schedules and their kin name the sequence that they follow.",
+        "Slots, schedules and their kin name the sequence that they follow.",
         "records",
         'condition = f"q = :previous AND {NOT_NEWER}"',
         'condition = f"q >= :previous AND {NOT_NEWER}"',
@@ -138,7 +137,7 @@ RECORDS = (
     ),
     _mutant(
         "DynamoDB: a first record over one that stands",
-        "DESIGN 1: what is new is written where nothing stands.",
+        "What is new is written where nothing stands.",
         "records",
         'return self._write(kind, item, (), f"attribute_not_exists(p) AND {NOT_NEWER}", {})',
         "return self._write(kind, item, (), NOT_NEWER, {})",
@@ -147,7 +146,7 @@ RECORDS = (
     ),
     _mutant(
         "DynamoDB: a calendar is deleted though it changed",
-        "DESIGN 4: a calendar is deleted only as it was seen.",
+        "A calendar is deleted only as it was seen.",
         "records",
         'f"attribute_not_exists(p) OR (q = :previous AND {NOT_NEWER})"',
         'f"attribute_not_exists(p) OR (q >= :previous AND {NOT_NEWER})"',
@@ -155,7 +154,7 @@ RECORDS = (
     ),
     _mutant(
         "DynamoDB: slots whose answer was lost count as refused",
-        "DESIGN 1: a write whose answer was lost is known again by its write id.",
+        "A write whose answer was lost is known again by its write id.",
         "slot_store",
         'return refused.item is not None and read_text(refused.item["u"]) == slots.write_id',
         "return False",
@@ -166,7 +165,7 @@ RECORDS = (
 JOBS = (
     _mutant(
         "DynamoDB: a job is put over one of its id",
-        "DESIGN 5, submission: put where no job of that id exists.",
+        "Put where no job of that id exists.",
         "job_store",
         'ConditionExpression="attribute_not_exists(p)",',
         'ConditionExpression="attribute_not_exists(p) OR attribute_exists(p)",',
@@ -175,7 +174,7 @@ JOBS = (
     *(
         _mutant(
             f"DynamoDB: no condition for the clause {kind}",
-            "DESIGN 5, conditions: each clause of a move is in its conditional write.",
+            "Each clause of a move is in its conditional write.",
             "conditions",
             "tests = (is_there, *(_test(c) for c in move.expect.values()))",
             "tests = (is_there, *(_test(c) for c in move.expect.values() "
@@ -186,7 +185,7 @@ JOBS = (
     ),
     _mutant(
         "DynamoDB: the entry of a job that ended stays",
-        "DESIGN 1: what is final and owed nothing leaves the index.",
+        "What is final and owed nothing leaves the index.",
         "conditions",
         'sets.update({"b": None, "k": None})',
         "pass",
@@ -194,7 +193,7 @@ JOBS = (
     ),
     _mutant(
         "DynamoDB: a redriven job is still listed as dead",
-        "DESIGN 1: the index of dead jobs shows them while they are dead.",
+        "The index of dead jobs shows them while they are dead.",
         "conditions",
         'sets["d"] = None',
         "pass",
@@ -202,7 +201,7 @@ JOBS = (
     ),
     _mutant(
         "DynamoDB: an index is read to its first page",
-        "DESIGN 5, sweep: a bucket is read to the last page of every shard.",
+        "A bucket is read to the last page of every shard.",
         "paging",
         'answer.get("LastEvaluatedKey")',
         "None",
@@ -210,7 +209,7 @@ JOBS = (
     ),
     _mutant(
         "DynamoDB: keys that were not processed are left",
-        "DESIGN 5: every read and write of a batch is of all that was asked.",
+        "Every read and write of a batch is of all that was asked.",
         "batch_reads",
         "        if not left:\n            return found\n",
         "        if not left or left:\n            return found\n",
@@ -221,7 +220,7 @@ JOBS = (
 QUEUES = (
     _mutant(
         "SQS: a message that failed in its batch counts as sent",
-        "DESIGN 5, dispatch: a job is marked as sent when SQS acknowledged its message.",
+        "A job is marked as sent when SQS acknowledged its message.",
         "queues",
         'accepted = {sent["Id"] for sent in answer.get("Successful", [])}',
         "accepted = {str(entry.index) for entry in batch}",
@@ -229,7 +228,7 @@ QUEUES = (
     ),
     _mutant(
         "SQS: a delay is not told",
-        "DESIGN 5: a message that is sent ahead is not seen before its job is due.",
+        "A message that is sent ahead is not seen before its job is due.",
         "queues",
         '"DelaySeconds": self.delay_seconds,',
         '"DelaySeconds": 0,',
@@ -237,7 +236,7 @@ QUEUES = (
     ),
     _mutant(
         "SQS: all jobs without a tenant are one group",
-        "DESIGN 5: only a tenant's jobs are a group, which SQS may hold back as noisy.",
+        "Only a tenant's jobs are a group, which SQS may hold back as noisy.",
         "queues",
         'return {} if group is None else {"MessageGroupId": group}',
         'return {"MessageGroupId": group or "pool.default"}',
@@ -246,7 +245,7 @@ QUEUES = (
     ),
     _mutant(
         "SQS: no message names its tenant's group",
-        "DESIGN 5: SQS shares a queue out among tenants by their groups.",
+        "SQS shares a queue out among tenants by their groups.",
         "queues",
         'return {} if group is None else {"MessageGroupId": group}',
         "return {}",
@@ -254,7 +253,7 @@ QUEUES = (
     ),
     _mutant(
         "SQS: a receipt that is not valid hides its message",
-        "DESIGN 5, work: who cannot hide its message is told so.",
+        "Who cannot hide its message is told so.",
         "queues",
         "return not isinstance(answer, Expected)",
         "return True",

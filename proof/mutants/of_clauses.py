@@ -165,7 +165,7 @@ def _mutant(pair: ClausePair) -> Mutant:
     killers = (KILLED[pair.name],) if pair.name in KILLED else ()
     return Mutant(
         name=pair.name,
-        rule=f"DESIGN 5, the conditions: {pair.case} expects `{pair.clause}`.",
+        rule=f"{pair.case} expects `{pair.clause}`.",
         patches=(without(pair),),
         killers=killers,
         equivalent=EQUIVALENT.get(pair.name, ""),

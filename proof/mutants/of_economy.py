@@ -12,7 +12,7 @@ _RECORDS = "if self.skips_marks and audit.is_sure and completed and counts.sent_
 MUTANTS = (
     Mutant(
         name="the record speaks of what the index may not have shown",
-        rule="DESIGN 3.4: an index is a hint. What was written within its lag, a writer's stall "
+        rule="An index is a hint. What was written within its lag, a writer's stall "
         "and twice the skew before a sweep, the sweep may not have seen.",
         patches=(
             Patch(
@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         name="the record speaks of what lies beyond the horizon",
-        rule="DESIGN 5, tick 3: a sweep sends what is due within its look-ahead.",
+        rule="A sweep sends what is due within its look-ahead.",
         patches=(
             Patch(
                 _ECONOMY,
@@ -37,19 +37,19 @@ MUTANTS = (
     ),
     Mutant(
         name="a sweep whose message was refused leaves its record",
-        rule="DESIGN 5, tick 3: what was not accepted is sent by the next tick.",
+        rule="What was not accepted is sent by the next tick.",
         patches=(Patch(_SCHEDULING, _RECORDS, _RECORDS.replace(" and counts.sent_all", "")),),
         killers=("economy: a queue refuses a message",),
     ),
     Mutant(
         name="a sweep that did not end leaves its record",
-        rule="DESIGN 5, tick 3: read to the last page; what one tick leaves, the next one does.",
+        rule="Read to the last page; what one tick leaves, the next one does.",
         patches=(Patch(_SCHEDULING, _RECORDS, _RECORDS.replace(" and completed", "")),),
         killers=("economy: a tick has no time",),
     ),
     Mutant(
         name="a clock of which nothing is known leaves its record",
-        rule="DESIGN 3.3: clocks only within stated bounds.",
+        rule="Clocks only within stated bounds.",
         patches=(Patch(_SCHEDULING, _RECORDS, _RECORDS.replace(" and audit.is_sure", "")),),
         equivalent="Nobody decides by such a record who does not trust a clock himself: `economy` "
         "asks for the same. What a right clock reads of it lasts for one tick, which leaves its "
@@ -57,7 +57,7 @@ MUTANTS = (
     ),
     Mutant(
         name="what has no mark is never missed",
-        rule="DESIGN 3.1: whatever dies, a later sweep finds the job and sends it again.",
+        rule="Whatever dies, a later sweep finds the job and sends it again.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     Mutant(
         name="a mark is spared that no record will stand for",
-        rule="DESIGN 7: a message more costs a refused claim, which is as much as a mark.",
+        rule="A message more costs a refused claim, which is as much as a mark.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -81,7 +81,7 @@ MUTANTS = (
     ),
     Mutant(
         name="marks are spared though no sweep ends",
-        rule="DESIGN 7: what is sent and neither marked nor on record is sent by every tick.",
+        rule="What is sent and neither marked nor on record is sent by every tick.",
         patches=(
             Patch(
                 _ECONOMY,

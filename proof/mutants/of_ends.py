@@ -18,7 +18,7 @@ _ATTEMPT = "hourhand.services.jobs.attempt"
 RECOVERY = (
     Mutant(
         name="a recovery that names no lease",
-        rule="DESIGN 5, recover: `lease_until` = :seen (judged < :now - m).",
+        rule="`lease_until` = :seen (judged < :now - m).",
         patches=(
             Patch(
                 _PARTS,
@@ -31,7 +31,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a lost job runs again against its policy",
-        rule="DESIGN 2: lost with `on_lost: dead` is DEAD.",
+        rule="Lost with `on_lost: dead` is DEAD.",
         patches=(
             Patch(
                 _REPAIRING,
@@ -43,7 +43,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a recovered job is not sent",
-        rule="DESIGN 5: every move that makes a job due soon sends its own message.",
+        rule="Every move that makes a job due soon sends its own message.",
         patches=(
             Patch(
                 _RECOVERY,
@@ -55,7 +55,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a recovered job keeps its generation",
-        rule="DESIGN 1, generation: rises on each retry.",
+        rule="Rises on each retry.",
         patches=(
             Patch(
                 _REPAIRING,
@@ -67,7 +67,7 @@ RECOVERY = (
     ),
     Mutant(
         name="the entry goes before the letter",
-        rule="DESIGN 5, outcome: the entry goes only after the DLQ send is acknowledged.",
+        rule="The entry goes only after the DLQ send is acknowledged.",
         patches=(
             Patch(
                 _RECOVERY,
@@ -86,7 +86,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a job dies and its entry goes",
-        rule="DESIGN 5, fail: or DEAD, entry kept.",
+        rule="Or DEAD, entry kept.",
         patches=(
             Patch(
                 _WORKING,
@@ -99,7 +99,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a lost job dies and its entry goes",
-        rule="DESIGN 5, recover: else DEAD, entry kept.",
+        rule="Else DEAD, entry kept.",
         patches=(
             Patch(
                 _REPAIRING,
@@ -112,7 +112,7 @@ RECOVERY = (
     ),
     Mutant(
         name="the debt of an object is forgotten",
-        rule="DESIGN 4: S3 expires only objects marked finished; an entry stays for what is owed.",
+        rule="S3 expires only objects marked finished; an entry stays for what is owed.",
         patches=(
             Patch(
                 "hourhand.domain.jobs.outbox",
@@ -124,7 +124,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a letter that is owed is forgotten at a redrive",
-        rule="DESIGN 5, outcome: a dead letter for each round that ended so.",
+        rule="A dead letter for each round that ended so.",
         patches=(
             Patch(
                 _OPERATIONS,
@@ -136,7 +136,7 @@ RECOVERY = (
     ),
     Mutant(
         name="a redriven job's payload expires",
-        rule="DESIGN 4: S3 expires only objects marked finished.",
+        rule="S3 expires only objects marked finished.",
         patches=(
             Patch(_OPERATIONS, "            self.contents.mark_live(job)\n", ""),
             Patch(_OPERATIONS, "                self._keep_objects(job)\n", ""),
@@ -173,7 +173,7 @@ PEOPLE = (
     ),
     Mutant(
         name="a request to stop outlives a redrive",
-        rule="DESIGN 5, redrive: cancel flag cleared.",
+        rule="Cancel flag cleared.",
         patches=(
             Patch(
                 _OPERATING,
@@ -185,19 +185,19 @@ PEOPLE = (
     ),
     Mutant(
         name="a redriven job has no attempts",
-        rule="DESIGN 5, redrive: attempt 0.",
+        rule="Attempt 0.",
         patches=(Patch(_OPERATING, '            "attempt": 0,\n', ""),),
         killers=("people: a job is redriven",),
     ),
     Mutant(
         name="a redriven job is deleted",
-        rule="DESIGN 5, redrive: TTL cleared.",
+        rule="TTL cleared.",
         patches=(Patch(_OPERATING, '                "keep_until",\n', ""),),
         killers=("people: a job is redriven",),
     ),
     Mutant(
         name="a redrive keeps its generation",
-        rule="DESIGN 5, redrive: generation+1.",
+        rule="Generation+1.",
         patches=(
             Patch(
                 _OPERATING,
@@ -209,7 +209,7 @@ PEOPLE = (
     ),
     Mutant(
         name="a success is redriven",
-        rule="DESIGN 2: only DEAD, EXPIRED and CANCELLED are redriven.",
+        rule="Only DEAD, EXPIRED and CANCELLED are redriven.",
         patches=(
             Patch(
                 "hourhand.domain.jobs.job",
@@ -226,7 +226,7 @@ PEOPLE = (
     ),
     Mutant(
         name="a running job is cancelled at once",
-        rule="DESIGN 2: asking sets `cancel_requested_at` and leaves RUNNING.",
+        rule="Asking sets `cancel_requested_at` and leaves RUNNING.",
         patches=(
             Patch(
                 "hourhand.domain.jobs.job",
@@ -240,7 +240,7 @@ PEOPLE = (
     ),
     Mutant(
         name="a put over what is there",
-        rule="DESIGN 5, put: item does not exist.",
+        rule="Item does not exist.",
         patches=(
             Patch(
                 _JOB_STORE,
@@ -257,7 +257,7 @@ PEOPLE = (
 KEYS = (
     Mutant(
         name="what is on record under a key is done again",
-        rule="DESIGN 1, idempotency key: guards submission and execution.",
+        rule="Guards submission and execution.",
         patches=(
             Patch(
                 _KEYS,
@@ -285,7 +285,7 @@ KEYS = (
     ),
     Mutant(
         name="the result of other inputs",
-        rule="DESIGN 1, idempotency key: same key, same effect; a record has a hash of its inputs.",
+        rule="Same key, same effect; a record has a hash of its inputs.",
         patches=(
             Patch(
                 _KEYS,
@@ -297,7 +297,7 @@ KEYS = (
     ),
     Mutant(
         name="two at work under one key",
-        rule="DESIGN 4: the record says in progress or done.",
+        rule="The record says in progress or done.",
         patches=(Patch(_KEYS, "return KeyCheck(KeyState.TAKEN)", "return KeyCheck(KeyState.RUN)"),),
         killers=("people: a key was used with other inputs",),
     ),
@@ -316,7 +316,7 @@ KEYS = (
     ),
     Mutant(
         name="a zombie writes the record under its key",
-        rule="DESIGN 3, rule 2: only the holder of the current token.",
+        rule="Only the holder of the current token.",
         patches=(
             Patch(
                 _KEY_STORE,
@@ -340,7 +340,7 @@ KEYS = (
     ),
     Mutant(
         name="the record under a key goes with its job",
-        rule="DESIGN 4: a record that outlives the job.",
+        rule="A record that outlives the job.",
         patches=(
             Patch(
                 _KEYS,

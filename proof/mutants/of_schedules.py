@@ -361,7 +361,7 @@ PLACES = (
 POISON = (
     Mutant(
         name="schedules are visited before jobs are swept",
-        rule="DESIGN 5, tick: the sweep comes first; no schedule keeps a job from being swept.",
+        rule="The sweep comes first; no schedule keeps a job from being swept.",
         patches=(
             Patch(
                 "hourhand.services.ticks.tick",

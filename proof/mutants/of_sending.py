@@ -14,7 +14,7 @@ _BUCKETS = "hourhand.domain.ticks.buckets"
 DISPATCH = (
     Mutant(
         name="mark before send",
-        rule="DESIGN 5, tick 3: send, then mark. A death in between must cost a second message, "
+        rule="Send, then mark. A death in between must cost a second message, "
         "and make no job late (invariant 6).",
         patches=(
             Patch(
@@ -28,7 +28,7 @@ DISPATCH = (
     ),
     Mutant(
         name="a refused entry counts as sent",
-        rule="DESIGN 5, tick 3: entries in `Failed[]` are handled one by one.",
+        rule="Entries in `Failed[]` are handled one by one.",
         patches=(
             Patch(
                 _DISPATCH,
@@ -41,7 +41,7 @@ DISPATCH = (
     ),
     Mutant(
         name="no mark after a dispatch",
-        rule="DESIGN 5: what was sent is marked, so that it is not sent at every tick.",
+        rule="What was sent is marked, so that it is not sent at every tick.",
         patches=(
             Patch(
                 _DISPATCH,
@@ -78,7 +78,7 @@ DISPATCH = (
     ),
     Mutant(
         name="a failed send stays announced",
-        rule="DESIGN 5: what overdue or was never sent is sent by the sweep; `enqueued_at` must "
+        rule="What overdue or was never sent is sent by the sweep; `enqueued_at` must "
         "not say otherwise.",
         patches=(
             Patch(
@@ -106,7 +106,7 @@ DISPATCH = (
 SUBMISSION = (
     Mutant(
         name="another body under the same key",
-        rule="DESIGN 1, idempotency key: same key, same effect; with another body a conflict.",
+        rule="Same key, same effect; with another body a conflict.",
         patches=(
             Patch(_SUBMISSION, "if existing.body_hash != request.body_hash:", "if not existing:"),
         ),
@@ -114,7 +114,7 @@ SUBMISSION = (
     ),
     Mutant(
         name="a put of one's own is taken for another's",
-        rule="DESIGN 5: a failed condition may be one's own write whose answer was lost.",
+        rule="A failed condition may be one's own write whose answer was lost.",
         patches=(
             Patch(
                 _DUE,
@@ -138,7 +138,7 @@ SUBMISSION = (
     ),
     Mutant(
         name="a key names no job",
-        rule="DESIGN 4: the job's id is derived from tenant and key.",
+        rule="The job's id is derived from tenant and key.",
         patches=(
             Patch(
                 _SUBMISSION,
@@ -150,8 +150,7 @@ SUBMISSION = (
     ),
     Mutant(
         name="a submission that stalled is acknowledged as it is",
-        rule="DESIGN 5, put: acknowledged only if it took under the stall bound; else its entry "
-        "is moved first.",
+        rule="Acknowledged only if it took under the stall bound; else its entry is moved first.",
         patches=(
             Patch(
                 _DUE,
@@ -163,7 +162,7 @@ SUBMISSION = (
     ),
     Mutant(
         name="a repeated submission moves nothing",
-        rule="DESIGN 5, put: where the item exists and is not final, its entry is moved first.",
+        rule="Where the item exists and is not final, its entry is moved first.",
         patches=(
             Patch(_SUBMISSION, "if self.due.is_behind(existing, now):", "if existing is None:"),
         ),
@@ -171,7 +170,7 @@ SUBMISSION = (
     ),
     Mutant(
         name="nothing is sent at submission",
-        rule="DESIGN 5: every move that makes a job due soon sends its message right after.",
+        rule="Every move that makes a job due soon sends its message right after.",
         patches=(
             Patch(
                 _DUE,
@@ -186,13 +185,13 @@ SUBMISSION = (
 FILING = (
     Mutant(
         name="filed under a time that is over",
-        rule="DESIGN 4: `due_at` = max(`run_at`, now), so that nothing is filed behind the sweep.",
+        rule="`due_at` = max(`run_at`, now), so that nothing is filed behind the sweep.",
         patches=(Patch(_BUCKETS, "due_at = max(run_at, now)", "due_at = run_at"),),
         killers=("filing: a time in the past is asked for",),
     ),
     Mutant(
         name="filed in an older bucket",
-        rule="DESIGN 5, fail: never an older bucket.",
+        rule="Never an older bucket.",
         patches=(
             Patch(
                 _DUE,
@@ -204,7 +203,7 @@ FILING = (
     ),
     Mutant(
         name="writers may stall",
-        rule="DESIGN 5, put: the stall bound, by the monotonic clock.",
+        rule="The stall bound, by the monotonic clock.",
         patches=(
             Patch(
                 _DUE,
@@ -216,7 +215,7 @@ FILING = (
     ),
     Mutant(
         name="a move that stalled stays where it is",
-        rule="DESIGN 5, put: under the stall bound, or its entry is moved.",
+        rule="Under the stall bound, or its entry is moved.",
         patches=(
             Patch(
                 _DUE,
@@ -228,7 +227,7 @@ FILING = (
     ),
     Mutant(
         name="a stalled writer gives up in silence",
-        rule="DESIGN 5: what was not filed in time is not acknowledged.",
+        rule="What was not filed in time is not acknowledged.",
         patches=(
             Patch(
                 _DUE,
@@ -241,7 +240,7 @@ FILING = (
     ),
     Mutant(
         name="a stalled writer files under the time that it read before",
-        rule="DESIGN 5, put: its entry is moved to a *current* bucket.",
+        rule="Its entry is moved to a *current* bucket.",
         patches=(
             Patch(
                 _DUE,
@@ -253,7 +252,7 @@ FILING = (
     ),
     Mutant(
         name="due soon is not sent soon",
-        rule="DESIGN 5, submit: due within the look-ahead is put as ENQUEUED and sent at once.",
+        rule="Due within the look-ahead is put as ENQUEUED and sent at once.",
         patches=(
             Patch(
                 _DUE,
@@ -280,7 +279,7 @@ FILING = (
 SHARDS = (
     Mutant(
         name="readers use the newest count",
-        rule="DESIGN 4: readers use the *largest* count of all versions that cover a bucket.",
+        rule="Readers use the *largest* count of all versions that cover a bucket.",
         patches=(
             Patch(
                 _BUCKETS,
@@ -292,7 +291,7 @@ SHARDS = (
     ),
     Mutant(
         name="writers use the oldest count",
-        rule="DESIGN 4: writers use the newest version that covers a bucket.",
+        rule="Writers use the newest version that covers a bucket.",
         patches=(
             Patch(
                 _BUCKETS,
@@ -304,7 +303,7 @@ SHARDS = (
     ),
     Mutant(
         name="the map changes for buckets under way",
-        rule="DESIGN 4: a version counts from a bucket in the future on.",
+        rule="A version counts from a bucket in the future on.",
         patches=(
             Patch(
                 _BUCKETS,

@@ -26,7 +26,7 @@ _OPTIONAL = "hourhand.services.optional"
 TIMES = (
     Mutant(
         name="a look-ahead of 180 s",
-        rule="DESIGN 3, timings: at 300 s no job is late for a dead leader and a lost tick.",
+        rule="At 300 s no job is late for a dead leader and a lost tick.",
         patches=(
             Patch(
                 _TIMINGS,
@@ -38,7 +38,7 @@ TIMES = (
     ),
     Mutant(
         name="the bucket of the horizon is not read",
-        rule="DESIGN 5, tick 3: every bucket to now + look-ahead.",
+        rule="Every bucket to now + look-ahead.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -50,7 +50,7 @@ TIMES = (
     ),
     Mutant(
         name="a leader's lease longer than a tick",
-        rule="DESIGN 3, timings: the leader's lease, with its margin, is below a tick.",
+        rule="The leader's lease, with its margin, is below a tick.",
         patches=(
             Patch(
                 _TIMINGS,
@@ -62,8 +62,7 @@ TIMES = (
     ),
     Mutant(
         name="visibility shorter than the lease",
-        rule="DESIGN 3, timings: visibility lasts longer than the lease, so that a redelivery "
-        "can claim at once.",
+        rule="Visibility lasts longer than the lease, so that a redelivery can claim at once.",
         patches=(
             Patch(
                 _TIMINGS,
@@ -91,7 +90,7 @@ TIMES = (
 DECISIONS = (
     Mutant(
         name="a lost message is not missed",
-        rule="DESIGN 5, tick 3: dispatch again what was sent and is overdue.",
+        rule="Dispatch again what was sent and is overdue.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -103,7 +102,7 @@ DECISIONS = (
     ),
     Mutant(
         name="no hard cap on what a backlog explains",
-        rule="DESIGN 5, tick 3: sent again always after a hard cap.",
+        rule="Sent again always after a hard cap.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -115,7 +114,7 @@ DECISIONS = (
     ),
     Mutant(
         name="a backlog explains everything",
-        rule="DESIGN 5, tick 3: always once it was sent before the oldest message.",
+        rule="Always once it was sent before the oldest message.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -127,7 +126,7 @@ DECISIONS = (
     ),
     Mutant(
         name="a backlog explains nothing",
-        rule="DESIGN 5, tick 3: not while the queue's oldest message explains it.",
+        rule="Not while the queue's oldest message explains it.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -139,7 +138,7 @@ DECISIONS = (
     ),
     Mutant(
         name="the queues are never asked",
-        rule="DESIGN 5, tick 3: the age of the queue's oldest message.",
+        rule="The age of the queue's oldest message.",
         patches=(
             Patch(
                 _SWEEP,
@@ -151,7 +150,7 @@ DECISIONS = (
     ),
     Mutant(
         name="no back-off of what is sent again",
-        rule="DESIGN 3, timings: first re-dispatch 60 s after due, and doubling.",
+        rule="First re-dispatch 60 s after due, and doubling.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -163,7 +162,7 @@ DECISIONS = (
     ),
     Mutant(
         name="nobody is raised",
-        rule="DESIGN 5, tick 3: a job that waits too long in `low` goes to `medium`, then `high`.",
+        rule="A job that waits too long in `low` goes to `medium`, then `high`.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -175,7 +174,7 @@ DECISIONS = (
     ),
     Mutant(
         name="raised all the way at once",
-        rule="DESIGN 5, tick 3: `low` goes to `medium`, *then* `high`: each takes one more wait.",
+        rule="`low` goes to `medium`, *then* `high`: each takes one more wait.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -187,7 +186,7 @@ DECISIONS = (
     ),
     Mutant(
         name="a debt is not paid",
-        rule="DESIGN 5, tick 3: finish what an outcome left half done.",
+        rule="Finish what an outcome left half done.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -199,7 +198,7 @@ DECISIONS = (
     ),
     Mutant(
         name="the sweep expires nothing",
-        rule="DESIGN 2: `expires_at` passed before a start: EXPIRED.",
+        rule="`expires_at` passed before a start: EXPIRED.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -211,7 +210,7 @@ DECISIONS = (
     ),
     Mutant(
         name="the sweep recovers nobody",
-        rule="DESIGN 5, tick 3: recover a RUNNING job whose lease expired.",
+        rule="Recover a RUNNING job whose lease expired.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -223,7 +222,7 @@ DECISIONS = (
     ),
     Mutant(
         name="the sweep judges a lease without the margin",
-        rule="DESIGN 3, rule 3: clocks may differ by the margin.",
+        rule="Clocks may differ by the margin.",
         patches=(
             Patch(
                 _ACTIONS,
@@ -252,7 +251,7 @@ DECISIONS = (
 READING = (
     Mutant(
         name="only the first page of a shard is read",
-        rule="DESIGN 5, tick 3: to the last page.",
+        rule="To the last page.",
         patches=(
             Patch(
                 _SWEEP,
@@ -264,7 +263,7 @@ READING = (
     ),
     Mutant(
         name="one odd job ends its page",
-        rule="DESIGN 5, tick 3: each job is decided about by itself; what was collected is sent.",
+        rule="Each job is decided about by itself; what was collected is sent.",
         patches=(
             Patch(
                 _SWEEP,
@@ -278,7 +277,7 @@ READING = (
     ),
     Mutant(
         name="what is optional ends the page",
-        rule="DESIGN 5, tick 3: the queues' ages may be unknown; then what is missed is sent again.",
+        rule="The queues' ages may be unknown; then what is missed is sent again.",
         patches=(
             Patch(
                 _SWEEP,
@@ -290,7 +289,7 @@ READING = (
     ),
     Mutant(
         name="an audit that is refused ends the tick",
-        rule="DESIGN 5, tick 2: an audit without an answer changes nothing.",
+        rule="An audit without an answer changes nothing.",
         patches=(
             Patch(
                 _OPTIONAL,
@@ -302,7 +301,7 @@ READING = (
     ),
     Mutant(
         name="a shard that cannot be read counts as empty",
-        rule="DESIGN 5, watermark: shows no entry at all *in any shard in this sweep*.",
+        rule="Shows no entry at all *in any shard in this sweep*.",
         patches=(
             Patch(
                 _SWEEP,
@@ -316,7 +315,7 @@ READING = (
     ),
     Mutant(
         name="a bucket counts as read though a shard is missing",
-        rule="DESIGN 5, watermark: every shard.",
+        rule="Every shard.",
         patches=(
             Patch(
                 _SCHEDULING,
@@ -328,7 +327,7 @@ READING = (
     ),
     Mutant(
         name="what was handed over counts as empty",
-        rule="DESIGN 5, tick 4 and watermark: shards that others sweep show what they show.",
+        rule="Shards that others sweep show what they show.",
         patches=(
             Patch(
                 _SCHEDULING,
@@ -340,7 +339,7 @@ READING = (
     ),
     Mutant(
         name="shards that nobody took are left",
-        rule="DESIGN 5, tick 4: what is not handed over the leader does itself.",
+        rule="What is not handed over the leader does itself.",
         patches=(
             Patch(
                 _SCHEDULING,
@@ -352,7 +351,7 @@ READING = (
     ),
     Mutant(
         name="the trailing re-read is forgotten",
-        rule="DESIGN 5, tick 3: plus a trailing re-read for index lag and late writers.",
+        rule="Plus a trailing re-read for index lag and late writers.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -364,7 +363,7 @@ READING = (
     ),
     Mutant(
         name="no deep re-read",
-        rule="DESIGN 5, tick 3: now and then a deep one of the last day.",
+        rule="Now and then a deep one of the last day.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -376,7 +375,7 @@ READING = (
     ),
     Mutant(
         name="the deep re-read stays where it is",
-        rule="DESIGN 5, tick 3: a deep re-read *of the last day*.",
+        rule="A deep re-read *of the last day*.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -388,7 +387,7 @@ READING = (
     ),
     Mutant(
         name="older open buckets are not read again",
-        rule="DESIGN 5, tick 3: the bounded set of older buckets still open.",
+        rule="The bounded set of older buckets still open.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -400,7 +399,7 @@ READING = (
     ),
     Mutant(
         name="all open buckets are read at every tick",
-        rule="DESIGN 5, tick 3: re-read less often as they age.",
+        rule="Re-read less often as they age.",
         patches=(
             Patch(
                 _WATERMARK,

@@ -17,7 +17,7 @@ _WATERMARK = "hourhand.domain.ticks.watermark"
 WATERMARK = (
     Mutant(
         name="the watermark passes an open bucket",
-        rule="DESIGN 5, watermark: shows no entry at all, or joins the open set in that write.",
+        rule="Shows no entry at all, or joins the open set in that write.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -36,13 +36,13 @@ WATERMARK = (
     ),
     Mutant(
         name="the sweep sees no bucket as full",
-        rule="DESIGN 5, watermark: shows no entry at all.",
+        rule="Shows no entry at all.",
         patches=(Patch(_SCHEDULING, "bucket: True in shown", "bucket: False in shown"),),
         killers=("sweep: stuck jobs stay in sight",),
     ),
     Mutant(
         name="no trail",
-        rule="DESIGN 5, watermark: every bucket before b ended more than TRAIL ago.",
+        rule="Every bucket before b ended more than TRAIL ago.",
         patches=(
             Patch(
                 _TIMINGS,
@@ -54,7 +54,7 @@ WATERMARK = (
     ),
     Mutant(
         name="one look is enough",
-        rule="DESIGN 5, watermark: and showed none at least lag + 2 x skew before.",
+        rule="And showed none at least lag + 2 x skew before.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -66,7 +66,7 @@ WATERMARK = (
     ),
     Mutant(
         name="a candidate that was never looked at",
-        rule="DESIGN 5, watermark: shown empty twice; a bucket joins the candidate by a look.",
+        rule="Shown empty twice; a bucket joins the candidate by a look.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -85,7 +85,7 @@ WATERMARK = (
     ),
     Mutant(
         name="an open bucket leaves while it shows entries",
-        rule="DESIGN 5, watermark: leaves the open set by the same test.",
+        rule="Leaves the open set by the same test.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -97,7 +97,7 @@ WATERMARK = (
     ),
     Mutant(
         name="an open bucket leaves when it was not read",
-        rule="DESIGN 5, watermark: leaves the open set by the same test.",
+        rule="Leaves the open set by the same test.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -109,7 +109,7 @@ WATERMARK = (
     ),
     Mutant(
         name="an open bucket leaves at its first empty look",
-        rule="DESIGN 5, watermark: leaves the open set by the same test, two looks.",
+        rule="Leaves the open set by the same test, two looks.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -124,7 +124,7 @@ WATERMARK = (
     ),
     Mutant(
         name="open buckets are never closed",
-        rule="DESIGN 5, watermark: leaves the open set once it is empty.",
+        rule="Leaves the open set once it is empty.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -136,7 +136,7 @@ WATERMARK = (
     ),
     Mutant(
         name="an outage is not made good in one sweep",
-        rule="DESIGN 5, tick 3: an outage of a week is simply a longer sweep.",
+        rule="An outage of a week is simply a longer sweep.",
         patches=(
             Patch(
                 _WATERMARK,
@@ -148,7 +148,7 @@ WATERMARK = (
     ),
     Mutant(
         name="a leader overwrites the watermark of its successor",
-        rule="DESIGN 5, watermark: written only over the record that was read.",
+        rule="Written only over the record that was read.",
         patches=(
             Patch(
                 _CONTROL,
@@ -166,7 +166,7 @@ WATERMARK = (
     ),
     Mutant(
         name="a watermark under a map of yesterday",
-        rule="DESIGN 5, watermark: shard map version = :v.",
+        rule="Shard map version = :v.",
         patches=(
             Patch(
                 _SCHEDULING,
@@ -184,7 +184,7 @@ WATERMARK = (
 CLOCKS = (
     Mutant(
         name="a clock of which nothing is known closes buckets",
-        rule="DESIGN 5, watermark: never while the skew is beyond its threshold.",
+        rule="Never while the skew is beyond its threshold.",
         patches=(
             Patch(
                 _SKEW_AUDIT,
@@ -196,7 +196,7 @@ CLOCKS = (
     ),
     Mutant(
         name="a clock that is off closes buckets",
-        rule="DESIGN 5, watermark: never while the skew is beyond its threshold.",
+        rule="Never while the skew is beyond its threshold.",
         patches=(
             Patch(
                 _SKEW_AUDIT,
@@ -208,7 +208,7 @@ CLOCKS = (
     ),
     Mutant(
         name="the windows are not widened",
-        rule="DESIGN 5, tick 2: beyond a threshold widen the windows.",
+        rule="Beyond a threshold widen the windows.",
         patches=(
             Patch(
                 _SCHEDULING,
@@ -220,7 +220,7 @@ CLOCKS = (
     ),
     Mutant(
         name="whoever's clock is far off leads",
-        rule="DESIGN 5, tick 2: then refuse to lead.",
+        rule="Then refuse to lead.",
         patches=(
             Patch(
                 "hourhand.domain.ticks.clock_skew",
@@ -236,7 +236,7 @@ CLOCKS = (
 LEADERS = (
     Mutant(
         name="a lease is taken without the margin",
-        rule="DESIGN 5, leader: acquire what expired *by m*.",
+        rule="Acquire what expired *by m*.",
         patches=(
             Patch(
                 _LEADERSHIP, "margin=self.timings.clock_margin,", "margin=0 * self.timings.tick,"
@@ -246,7 +246,7 @@ LEADERS = (
     ),
     Mutant(
         name="a lease is taken from whoever holds it",
-        rule="DESIGN 5, leader: acquire: none, expired by m, or mine.",
+        rule="Acquire: none, expired by m, or mine.",
         patches=(Patch(_LEASES, "return is_expired or is_too_long", "return True or is_too_long"),),
         killers=("leaders: two ticks at once",),
     ),
@@ -258,7 +258,7 @@ LEADERS = (
     ),
     Mutant(
         name="a lease is renewed by whoever had it",
-        rule="DESIGN 5, leader: renew and release: holder and epoch mine.",
+        rule="Renew and release: holder and epoch mine.",
         patches=(
             Patch(
                 _CONTROL,
@@ -270,7 +270,7 @@ LEADERS = (
     ),
     Mutant(
         name="a leader never looks whether it leads",
-        rule="DESIGN 5, tick 1: renewed between pages; a leader that lost it stops.",
+        rule="Renewed between pages; a leader that lost it stops.",
         patches=(
             Patch(
                 _LEADERSHIP,
@@ -307,7 +307,7 @@ LEADERS = (
     ),
     Mutant(
         name="shards are swept without a lease",
-        rule="DESIGN 5, tick 4: each shard is guarded by its own lease.",
+        rule="Each shard is guarded by its own lease.",
         patches=(
             Patch(
                 _SCHEDULING,
@@ -369,7 +369,7 @@ RESWEEPS = (
     ),
     Mutant(
         name="the first pages are taken for the whole of a bucket",
-        rule="DESIGN 5, tick 3: every shard is read to its last page, however it was begun.",
+        rule="Every shard is read to its last page, however it was begun.",
         patches=(
             Patch(
                 _SWEEP,

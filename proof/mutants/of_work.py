@@ -23,7 +23,7 @@ _OPERATING = "hourhand.domain.jobs.transitions._operating"
 MESSAGES = (
     Mutant(
         name="who lost its job deletes the message",
-        rule="DESIGN 5: a message of a job that another owns is that owner's crash recovery.",
+        rule="A message of a job that another owns is that owner's crash recovery.",
         patches=(
             Patch(
                 _EXECUTION,
@@ -35,7 +35,7 @@ MESSAGES = (
     ),
     Mutant(
         name="a refused message is deleted",
-        rule="DESIGN 5: a message refused because a live lease exists is not deleted but hidden "
+        rule="A message refused because a live lease exists is not deleted but hidden "
         "until that lease's end: it is the crash recovery.",
         patches=(
             Patch(
@@ -48,7 +48,7 @@ MESSAGES = (
     ),
     Mutant(
         name="a refused message comes back every second",
-        rule="DESIGN 5: hidden until that lease's end.",
+        rule="Hidden until that lease's end.",
         patches=(
             Patch(
                 _EXECUTION,
@@ -60,7 +60,7 @@ MESSAGES = (
     ),
     Mutant(
         name="a stale message goes round and round",
-        rule="DESIGN 1, generation: a message of an older generation is dropped.",
+        rule="A message of an older generation is dropped.",
         patches=(
             Patch(
                 _EXECUTION,
@@ -72,7 +72,7 @@ MESSAGES = (
     ),
     Mutant(
         name="visibility is left as the queue has it",
-        rule="DESIGN 5, work: set visibility short (60 s).",
+        rule="Set visibility short (60 s).",
         patches=(
             Patch(
                 _EXECUTION,
@@ -84,13 +84,13 @@ MESSAGES = (
     ),
     Mutant(
         name="nobody waits out the fraction",
-        rule="DESIGN 5, work: up to 2 s early, wait out the rest.",
+        rule="Up to 2 s early, wait out the rest.",
         patches=(Patch(_EXECUTION, "        self._wait_until(message.due_at)\n", ""),),
         killers=("time: jobs due at fractions of a second",),
     ),
     Mutant(
         name="claimed before the fraction is waited out",
-        rule="DESIGN 5, work: wait out the rest *before* claiming; never started before `run_at`.",
+        rule="Wait out the rest *before* claiming; never started before `run_at`.",
         patches=(
             Patch(_EXECUTION, "        self._wait_until(message.due_at)\n", ""),
             Patch(
@@ -103,7 +103,7 @@ MESSAGES = (
     ),
     Mutant(
         name="an early message is hidden for a second too long",
-        rule="DESIGN 5, work: if earlier, set visibility to the rest: rounded down.",
+        rule="If earlier, set visibility to the rest: rounded down.",
         patches=(
             Patch(
                 _EXECUTION,
@@ -127,7 +127,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a claim of one's own is not known again",
-        rule="DESIGN 5: if the `claim_id` is mine, it succeeded.",
+        rule="If the `claim_id` is mine, it succeeded.",
         patches=(
             Patch(
                 _MOVE,
@@ -139,7 +139,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="an outcome of one's own is not known again",
-        rule="DESIGN 5: a failed condition may be one's own write whose answer was lost.",
+        rule="A failed condition may be one's own write whose answer was lost.",
         patches=(
             Patch(
                 _MOVE,
@@ -151,7 +151,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="any write is taken for one's own",
-        rule="DESIGN 5: recognised by what only this very write can have left behind.",
+        rule="Recognised by what only this very write can have left behind.",
         patches=(
             Patch(
                 _MOVE,
@@ -163,7 +163,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a token that does not rise",
-        rule="DESIGN 5, claim: token+1. Only the holder of the current token commits.",
+        rule="Token+1. Only the holder of the current token commits.",
         patches=(
             Patch(
                 _WORKING,
@@ -175,7 +175,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="the handler starts without a look at the lease",
-        rule="DESIGN 3, rule 2: two handlers overlap only where a process was paused past its "
+        rule="Two handlers overlap only where a process was paused past its "
         "lease: not if it can tell.",
         patches=(
             Patch(
@@ -200,7 +200,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a zombie is told that it lives",
-        rule="DESIGN 3, rule 2: a zombie's heartbeat tells it so.",
+        rule="A zombie's heartbeat tells it so.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -213,7 +213,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="whoever cannot beat goes on for ever",
-        rule="DESIGN 3, rule 2: only who has a lease is an owner.",
+        rule="Only who has a lease is an owner.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -225,7 +225,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a heartbeat does not keep the message",
-        rule="DESIGN 1, heartbeat: extends the SQS visibility timeout and the lease.",
+        rule="Extends the SQS visibility timeout and the lease.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -238,7 +238,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a heartbeat does not extend the lease",
-        rule="DESIGN 1, heartbeat: extends the SQS visibility timeout and the lease.",
+        rule="Extends the SQS visibility timeout and the lease.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -250,7 +250,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a handler is not told to stop",
-        rule="DESIGN 2: the next heartbeat tells the handler.",
+        rule="The next heartbeat tells the handler.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -262,7 +262,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a retry is not sent",
-        rule="DESIGN 5: every move that makes a job due soon sends its own message.",
+        rule="Every move that makes a job due soon sends its own message.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -274,7 +274,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a failure of a job that was asked to stop is dropped",
-        rule="DESIGN 5, fail: (else CANCELLED under the same token).",
+        rule="(else CANCELLED under the same token).",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -298,7 +298,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="one attempt too many",
-        rule="DESIGN 2: DEAD when its attempts are used up.",
+        rule="DEAD when its attempts are used up.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -310,7 +310,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="an error that no retry heals is retried",
-        rule="DESIGN 2: DEAD for `NotRetryable`.",
+        rule="DEAD for `NotRetryable`.",
         patches=(
             Patch(
                 _ATTEMPT,
@@ -366,13 +366,13 @@ ATTEMPTS = (
     ),
     Mutant(
         name="what waits is called while a handler still runs",
-        rule="DESIGN 5, Work: a handler that would not stop never overlaps what follows it.",
+        rule="A handler that would not stop never overlaps what follows it.",
         patches=(Patch(_ATTEMPT, "if not finished.still_runs:", "if finished is not None:"),),
         killers=("late: a job dies whose handler still runs",),
     ),
     Mutant(
         name="a job that must not run again is handed back",
-        rule="DESIGN 2, `on_lost: dead`.",
+        rule="The policy `on_lost: dead`.",
         patches=(
             Patch(
                 _EXECUTION,
@@ -384,7 +384,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a retry keeps its generation",
-        rule="DESIGN 1, generation: rises on each retry and snooze.",
+        rule="Rises on each retry and snooze.",
         patches=(
             Patch(
                 _WORKING,
@@ -396,7 +396,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a change keeps its generation",
-        rule="DESIGN 1, generation: rises on each reschedule, change of priority or payload.",
+        rule="Rises on each reschedule, change of priority or payload.",
         patches=(
             Patch(
                 _OPERATING,
@@ -408,7 +408,7 @@ ATTEMPTS = (
     ),
     Mutant(
         name="a job that was put off counts as sent",
-        rule="DESIGN 5: that write sets `enqueued_at`, so that the sweep sends what was not sent.",
+        rule="That write sets `enqueued_at`, so that the sweep sends what was not sent.",
         patches=(
             Patch(
                 _OPERATING,

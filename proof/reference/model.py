@@ -18,7 +18,7 @@ FINAL = frozenset({SUCCEEDED, DEAD, CANCELLED, EXPIRED})
 REDRIVABLE = frozenset({DEAD, EXPIRED, CANCELLED})
 STATES = (PENDING, ENQUEUED, RUNNING, RETRYING, SUCCEEDED, DEAD, CANCELLED, EXPIRED)
 
-# DESIGN, section 3: the default timings.
+# The default timings.
 LOOK_AHEAD = timedelta(seconds=300)
 LEASE = timedelta(seconds=45)
 MARGIN = timedelta(seconds=2)

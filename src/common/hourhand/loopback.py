@@ -2,7 +2,7 @@
 
 Any page that a browser shows can send requests to loopback, and by a name that it lets resolve to
 127.0.0.1 read the answers too. So only requests to a loopback ``Host`` with this server's port are
-answered, and none from a foreign ``Origin`` (DESIGN, section 8).
+answered, and none from a foreign ``Origin``.
 """
 
 from __future__ import annotations

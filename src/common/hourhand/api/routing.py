@@ -47,7 +47,7 @@ Operation = Callable[[Services, Request, str], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One line of API.md's table. ``path`` may hold one name in braces, as ``{id}``."""
+    """One route. ``path`` may hold one name in braces, as ``{id}``."""
 
     method: str
     path: str

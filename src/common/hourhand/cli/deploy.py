@@ -188,7 +188,7 @@ def missing_for(place: Place) -> Iterator[str]:
         own = f"npm install --prefix {OWN_FOLDER} aws-cdk"
         yield f"the CDK's command line: {ready if place.is_clone else own}"
     if importlib.util.find_spec("aws_cdk") is None:
-        own = f"{sys.executable} -m pip install 'hourhand[infra]'"
+        own = "install Hourhand with its extra [infra]"
         yield f"the CDK for Python: {ready if place.is_clone else own}"
     if not place.is_clone and not packed_settings().is_file():
         yield f"{PACKAGE}, a part of hourhand: reinstall hourhand, or use a clone"

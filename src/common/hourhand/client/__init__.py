@@ -6,7 +6,7 @@
     job = client.submit("send-welcome", {"email": "ada@example.org"}, delay=60)
     print(client.wait(job.id).status)
 
-It needs httpx: ``pip install 'hourhand[client]'``.
+It needs httpx: install Hourhand with its extra ``client``.
 """
 
 try:
@@ -15,8 +15,8 @@ except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise
     raise ModuleNotFoundError(
-        "The client of Hourhand needs httpx, which is not installed: "
-        "pip install 'hourhand[client]'.",
+        "The client of Hourhand needs httpx, which is not installed. "
+        "Install Hourhand with its extra [client].",
         name="httpx",
     ) from None
 

@@ -87,7 +87,7 @@ _FIELDS = tuple(one.name for one in fields(Submission))
 
 
 def submission_of(given: object) -> Submission:
-    """Return what was given, a `Submission` or a mapping of API.md's fields.
+    """Return what was given, a `Submission` or a mapping of the API's fields.
 
     In a mapping, ``delay_seconds`` may stand for ``delay``, and times may be texts as the API
     takes them. Raises `Invalid` for a field that is not known, and where no handler is named.

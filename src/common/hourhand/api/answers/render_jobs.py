@@ -1,4 +1,4 @@
-"""Services' values as the JSON of API.md; names and forms of it are fixed here alone."""
+"""Jobs, figures and resweeps as JSON; docs/reference/api.md describes it for callers."""
 
 from __future__ import annotations
 

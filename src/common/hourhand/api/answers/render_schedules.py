@@ -1,4 +1,4 @@
-"""Schedules, their occurrences and calendars as the JSON of API.md."""
+"""Schedules, their occurrences and calendars as JSON."""
 
 from __future__ import annotations
 

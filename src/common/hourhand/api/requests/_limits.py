@@ -1,4 +1,4 @@
-"""The limits of what callers may send (API.md), each with its reason where it is not plain."""
+"""The limits of what callers may send, each with its reason where it is not plain."""
 
 from __future__ import annotations
 

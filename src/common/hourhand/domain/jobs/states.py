@@ -1,4 +1,4 @@
-"""The table of states (DESIGN, section 2): which move is legal, and when it is made.
+"""The table of states: which move is legal, and when it is made.
 
 Every conditional write that changes a job's state is checked against this table when it is
 built, so that an illegal move dies here and a lost race dies in the store's condition.

@@ -15,7 +15,7 @@ from hourhand.ports.object_store import ObjectStore
 
 INLINE_PAYLOAD_BYTES = 256
 INLINE_RESULT_BYTES = 128
-"""What fits into the hot item without its life costing a second write unit (DESIGN, section 4)."""
+"""What fits into the hot item without its life costing a second write unit."""
 
 ITEM_BYTES = 256_000
 """The largest text kept as an item of its own; an item of DynamoDB holds at most 400 KB."""

@@ -1,7 +1,7 @@
 // Exclusions as lines of text, one each, and back: for the editors of schedules and calendars.
 const RANGE = /^(\S+)\s*\.\.\s*(\S+)$/;
 
-/** Return exclusions (API.md) as lines; a range of dates or times is `from .. to`. */
+/** Return exclusions as lines; a range of dates or times is `from .. to`. */
 export function exclusionLines(exclusions) {
   return (exclusions ?? [])
     .map((one) => (typeof one === "string" ? oneLine(one) : `${one.from} .. ${one.to}`))

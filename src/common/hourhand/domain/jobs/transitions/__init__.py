@@ -1,4 +1,4 @@
-"""The moves of a job: each conditional write of the protocol as a value (DESIGN, section 5).
+"""The transitions of a job: each conditional write of the protocol as a value.
 
 A `Transition` says which clauses the stored item must satisfy and what then changes. Stores apply a
 move whole or not at all. Each clause has a name; ``tests/unit/domain/test_conditions.py`` drops
