@@ -32,8 +32,8 @@ Path(answer).write_text(json.dumps(sorted(sys.modules)))
 
 BY_OTHERS = {
     "api": {"hourhand.handlers", "hourhand.worker"},
-    "scheduler": {"hourhand.handlers", "hourhand.worker"},
-    "worker": {"hourhand.api"},
+    "scheduler": {"hourhand.api.routing", "hourhand.handlers", "hourhand.worker"},
+    "worker": {"hourhand.api.routing"},
 }
 """What the composition root imports only for another function."""
 
