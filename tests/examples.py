@@ -17,6 +17,6 @@ settings.register_profile("dev", max_examples=FEW, **_UNHURRIED)
 settings.register_profile("ci", print_blob=True, **_UNHURRIED)
 
 
-def examples(number: int, **others: Any) -> settings:
-    """Return ``number`` examples for a property; under the profile ``dev``, a few."""
-    return settings(max_examples=number if PROFILE == "ci" else min(number, FEW), **others)
+def examples(number: int, *, few: int = FEW, **others: Any) -> settings:
+    """Return ``number`` examples for a property; under the profile ``dev``, a ``few``."""
+    return settings(max_examples=number if PROFILE == "ci" else min(number, few), **others)

@@ -88,18 +88,24 @@ def shared_services() -> Iterator[Services]:
 
 
 @pytest.fixture
-def own_services(shared_services: Services) -> Iterator[Services]:
+def services(shared_services: Services) -> Services:
+    """Return the installations of a module. That on moto holds nothing: it searches slowly."""
+    empty_moto()
+    return shared_services
+
+
+@pytest.fixture
+def own_services(services: Services) -> Iterator[Services]:
     """Return installations that hold nothing."""
     with ExitStack() as stack:
 
-        def services(kind: str, service: str) -> AwsServices:
+        def made(kind: str, service: str) -> AwsServices:
             _require(kind, service)
             if kind == "endpoint":
                 return stack.enter_context(endpoint_services())
-            empty_moto()
-            return shared_services(kind, service)
+            return services(kind, service)
 
-        yield services
+        yield made
 
 
 @pytest.fixture(params=STORES)
@@ -115,10 +121,10 @@ def memory_schedules() -> MemoryScheduleStore:
 
 
 @pytest.fixture
-def job_store(kind: str, shared_services: Services) -> JobStore:
+def job_store(kind: str, services: Services) -> JobStore:
     if kind == "memory":
         return MemoryJobStore()
-    aws = shared_services(kind, "dynamodb")
+    aws = services(kind, "dynamodb")
     batch_marks = kind == "endpoint" and os.environ.get(DISPATCH) == DispatchMode.BATCH
     return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table, batch_marks=batch_marks)
 
@@ -141,20 +147,18 @@ def control_store(request: pytest.FixtureRequest, own_services: Services) -> Con
 
 
 @pytest.fixture(params=STORES)
-def idempotency_store(
-    request: pytest.FixtureRequest, shared_services: Services
-) -> IdempotencyStore:
+def idempotency_store(request: pytest.FixtureRequest, services: Services) -> IdempotencyStore:
     if request.param == "memory":
         return MemoryIdempotencyStore()
-    aws = shared_services(request.param, "dynamodb")
+    aws = services(request.param, "dynamodb")
     return DynamoIdempotencyStore(aws.dynamodb, aws.settings.idempotency_table)
 
 
 @pytest.fixture(params=STORES)
-def object_store(request: pytest.FixtureRequest, shared_services: Services) -> ObjectStore:
+def object_store(request: pytest.FixtureRequest, services: Services) -> ObjectStore:
     if request.param == "memory":
         return MemoryObjectStore()
-    aws = shared_services(request.param, "s3")
+    aws = services(request.param, "s3")
     return S3ObjectStore(aws.s3, aws.settings.bucket)
 
 
@@ -168,11 +172,11 @@ def queue_rig(request: pytest.FixtureRequest, own_services: Services) -> QueueRi
 
 @pytest.fixture
 def schedule_store(
-    kind: str, shared_services: Services, memory_schedules: MemoryScheduleStore
+    kind: str, services: Services, memory_schedules: MemoryScheduleStore
 ) -> ScheduleStore:
     if kind == "memory":
         return memory_schedules
-    aws = shared_services(kind, "dynamodb")
+    aws = services(kind, "dynamodb")
     return DynamoScheduleStore(aws.dynamodb, aws.settings.schedules_table)
 
 
@@ -187,17 +191,17 @@ def own_schedule_store(kind: str, own_services: Services) -> ScheduleStore:
 
 @pytest.fixture
 def calendar_store(
-    kind: str, shared_services: Services, memory_schedules: MemoryScheduleStore
+    kind: str, services: Services, memory_schedules: MemoryScheduleStore
 ) -> CalendarStore:
     if kind == "memory":
         return memory_schedules
-    aws = shared_services(kind, "dynamodb")
+    aws = services(kind, "dynamodb")
     return DynamoCalendarStore(aws.dynamodb, aws.settings.schedules_table)
 
 
 @pytest.fixture
-def slot_store(kind: str, shared_services: Services) -> SlotStore:
+def slot_store(kind: str, services: Services) -> SlotStore:
     if kind == "memory":
         return MemorySlotStore()
-    aws = shared_services(kind, "dynamodb")
+    aws = services(kind, "dynamodb")
     return DynamoSlotStore(aws.dynamodb, aws.settings.jobs_table)

@@ -27,6 +27,7 @@ NewId = Callable[[], str]
 # As for jobs: the store outlives the examples, and shrinking takes minutes on a slow one.
 examples = limited_to(
     40,
+    few=10,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

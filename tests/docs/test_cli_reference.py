@@ -16,6 +16,7 @@ from hourhand.cli.reference import Verb, page, verbs_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = page()
+COMMAND = get_command(app)
 VERBS = list(verbs_of(app))
 NAMES = [verb.name for verb in VERBS]
 PROMISED = {
@@ -95,7 +96,7 @@ def test_a_line_that_is_not_understood_is_noticed(line: str) -> None:
 def _parse(line: str) -> None:
     """Let the commands read a line as they would to run it; they end with a sentence if wrong."""
     _, *words = shlex.split(line)
-    command, context = get_command(app), None
+    command, context = COMMAND, None
     while hasattr(command, "resolve_command"):
         context = command.make_context(command.name, list(words), parent=context)
         name, command, words = command.resolve_command(context, context._protected_args)

@@ -338,7 +338,7 @@ class _Run:
 
 
 @given(st.data())
-@examples(60)
+@examples(60, few=10)
 def test_each_nominal_time_is_accounted_for_exactly_once(data: st.DataObject) -> None:
     run = _Run(data)
     for _ in range(data.draw(st.integers(1, 14), label="steps")):
@@ -347,7 +347,7 @@ def test_each_nominal_time_is_accounted_for_exactly_once(data: st.DataObject) ->
 
 
 @given(st.data())
-@examples(30)
+@examples(30, few=10)
 def test_it_is_so_within_narrow_bounds_of_a_visit_too(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(occurrences, "MAX_JOBS_A_VISIT", 4)

@@ -55,7 +55,7 @@ def test_we_fire_as_the_oracles_do_around_every_change_of_a_zone(zone: str) -> N
     assert oracles == {BRUTE_FORCE, CRONSIM}
 
 
-@examples(60)
+@examples(60, few=6)
 @given(SEEDS, st.sampled_from(PLACES))
 def test_we_fire_as_the_oracles_do_by_chance(seed: int, place: tuple[str, datetime]) -> None:
     tally, chance = Tally(), random.Random(seed)
@@ -78,7 +78,7 @@ def test_the_long_comparison_makes_equal_cases_of_equal_seeds() -> None:
     assert run_task((1, 0, last)).cases > 0
 
 
-@examples(60)
+@examples(60, few=6)
 @given(SEEDS, st.sampled_from(PLACES), st.integers(0, 200))
 def test_a_window_cut_in_two_fires_as_the_whole(
     seed: int, place: tuple[str, datetime], cut: int
@@ -101,7 +101,7 @@ def test_a_window_cut_in_two_fires_as_the_whole(
         assert recurrence.next_fire(middle, case.until) == (following[0] if following else None)
 
 
-@examples(60)
+@examples(60, few=6)
 @given(SEEDS, st.sampled_from(PLACES))
 def test_exclusions_mark_just_the_fires_of_their_dates_and_expressions(
     seed: int, place: tuple[str, datetime]

@@ -191,7 +191,14 @@ def test_what_a_visit_made_as_the_schedule_was_paused_does_not_run(world: World)
 
 
 @pytest.mark.parametrize("policy", ["latest", "all", "earliest", "skip"])
-@pytest.mark.parametrize("outage", [0, 5, 30])
+@pytest.mark.parametrize(
+    "outage",
+    [
+        5,
+        pytest.param(0, marks=pytest.mark.exhaustive),
+        pytest.param(30, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_visit_that_dies_anywhere_is_made_good_by_a_later_one(policy: str, outage: int) -> None:
     def prepare() -> tuple[World, Faults, Materialiser]:
         world, faults = World(), Faults()
