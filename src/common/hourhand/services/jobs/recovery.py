@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import assert_never
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job
@@ -137,6 +138,8 @@ class RecoveryService:
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)
+            case _:
+                assert_never(task)
         return True
 
     def renew_payload(self, job: Job) -> bool:
