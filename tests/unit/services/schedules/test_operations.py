@@ -13,9 +13,11 @@ import pytest
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.schedules import occurrences, upcoming
 from hourhand.domain.schedules.changes import DEFINITION_KEPT, annotate
 from hourhand.domain.schedules.schedule import Backfill, Schedule, SkipReason
 from hourhand.memory import START
+from hourhand.services.schedules import compiled_rules, new_schedule
 from hourhand.services.schedules import operations as module
 from hourhand.services.schedules.operations import ScheduleService
 from hourhand.testing import Crash, Faults, When
@@ -540,10 +542,18 @@ def test_the_next_occurrence_is_the_next_one_that_will_run(world: World) -> None
 
 
 def test_a_view_does_not_search_long_and_a_schedule_that_it_cannot_tell_of_goes_on(
-    world: World,
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(world, expression="* * * * * *", exclude=["* * * 5-25 1 *"])
-    # A visit looked as far as 600,000 seconds, and goes on from there.
+    # By minutes, and with a sixtieth of each bound, it is as by seconds, but quick.
+    for place, bound in (
+        (new_schedule, "MAX_WORK"),
+        (compiled_rules, "MAX_WORK"),
+        (occurrences, "MAX_WORK_A_LOOK"),
+        (upcoming, "MAX_WORK_A_VIEW"),
+    ):
+        monkeypatch.setattr(place, bound, getattr(place, bound) // 60)
+    put(world, expression="* * * * *", exclude=["* * 5-25 1 *"])
+    # A visit looked as far as 10,000 minutes, and goes on from there.
     due_at = stored(world).next_at
     assert due_at is not None
     assert due_at > at(9_999)
