@@ -41,9 +41,17 @@ EXPRESSIONS_BY_CHANGE = 2
 MINUTE = timedelta(minutes=1)
 PLACES = places(random.Random(0))
 SEEDS = st.integers(0, 2**64)
+EVERY_DAY = {"Europe/Berlin", "Australia/Lord_Howe"}
+"""Zones of which all changes are tried in `make test`: of an hour, and of half an hour."""
 
 
-@pytest.mark.parametrize("zone", [*ZONES, *ODD_ZONES])
+@pytest.mark.parametrize(
+    "zone",
+    [
+        zone if zone in EVERY_DAY else pytest.param(zone, marks=pytest.mark.exhaustive)
+        for zone in (*ZONES, *ODD_ZONES)
+    ],
+)
 def test_we_fire_as_the_oracles_do_around_every_change_of_a_zone(zone: str) -> None:
     tally, chance = Tally(), random.Random(zone)
     for place in PLACES:
