@@ -53,7 +53,7 @@ TIERS = {
     "tests/unit/local/test_child_lines.py": "real_time",
     "tests/unit/local/test_child_process.py": "real_time",
     "tests/unit/local/test_memory_cloud.py": "real_time",
-    "tests/unit/worker_runtime/test_exit.py": "real_time",
+    "tests/unit/worker/test_exit.py": "real_time",
 }
 """What is no part of ``make test``: folders and files, by the mark that leaves them out."""
 
