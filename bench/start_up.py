@@ -34,7 +34,7 @@ from hourhand.wiring.functions import wire_api
 
 PROBE = Path(__file__).with_name("start_up_probe.py")
 BARE, YARDSTICK = "bare interpreter", "boto3, two clients"
-ROUNDS = 6
+ROUNDS = 12
 MAX_RECEIVES = 60
 """More than all starts of a run have messages."""
 

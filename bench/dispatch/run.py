@@ -59,16 +59,16 @@ class Case:
 PLAIN = Case("plain loop", "plain", 3_000)
 BATCHED = Case("boto3 with PartiQL batches, 16 threads", "batched", 20_000)
 BATCHED_SOME = Case(
-    "boto3 with PartiQL batches, 1 % of calls throttled", "batched", 60_000, throttled=0.01
+    "boto3 with PartiQL batches, 1 % of calls throttled", "batched", 40_000, throttled=0.01
 )
 SINGLE = Case("ours, one UpdateItem a job", "single", 600)
 OURS = Case("ours", "batch", 20_000)
 TWO = Case("ours, two processes", "batch", 40_000, processes=2)
 # At 6 ms two processes and the stand-in need more than two cores. At 40 ms none of them is short
 # of CPU: this pair shows what a second process adds.
-FAR = Case("ours, calls answered after 40 ms", "batch", 20_000, latency_ms=40)
+FAR = Case("ours, calls answered after 40 ms", "batch", 10_000, latency_ms=40)
 FAR_TWO = Case(
-    "ours, two processes, calls answered after 40 ms", "batch", 40_000, processes=2, latency_ms=40
+    "ours, two processes, calls answered after 40 ms", "batch", 20_000, processes=2, latency_ms=40
 )
 # Long runs: what is throttled at the very end is waited for in each of them, however long it is.
 LONG = Case("ours, a long run", "batch", 60_000)
