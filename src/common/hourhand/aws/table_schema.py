@@ -7,8 +7,7 @@ an item are listed in `hourhand.aws.layout.jobs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hourhand.domain.jobs.job import Priority
 
@@ -18,16 +17,14 @@ ID_KEY = "id-key"
 """The record of the control table that the API may create, too: the rest is the scheduler's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A key attribute and its DynamoDB type."""
 
     attribute: str
     type: KeyType = "S"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """A global secondary index that shows the keys alone (KEYS_ONLY)."""
 
     name: str
@@ -35,8 +32,7 @@ class Index:
     sort: Key
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table, billed on demand. ``expiry`` names its TTL attribute (epoch seconds)."""
 
     name: str
@@ -98,8 +94,7 @@ SCHEDULES = Table(
 TABLES = (JOBS, CONTROL, IDEMPOTENCY, SCHEDULES)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Queue:
+class Queue(NamedTuple):
     """A standard queue. ``backstop``: where a message goes that was received too often."""
 
     name: str
@@ -157,8 +152,7 @@ PRIORITY_QUEUES = {
 QUEUES = (BACKSTOP, DEAD_LETTERS, CLOCK, *PRIORITY_QUEUES.values())
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bucket:
+class Bucket(NamedTuple):
     """The bucket for large payloads and results.
 
     An object carries the tag ``state``, ``live`` or ``finished``. A finished one also carries

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.ports.calendar_store import CalendarStore
-from hourhand.ports.clock import Clock, CorrectableClock
-from hourhand.ports.control_store import ControlStore
-from hourhand.ports.handler_directory import HandlerDirectory
-from hourhand.ports.idempotency_store import IdempotencyStore
-from hourhand.ports.job_store import JobStore
-from hourhand.ports.object_store import ObjectStore
-from hourhand.ports.pipeline import Pipeline
-from hourhand.ports.queues import Delivery, Queues
-from hourhand.ports.randomness import Randomness
-from hourhand.ports.schedule_store import ScheduleStore
-from hourhand.ports.slot_store import SlotStore
-from hourhand.ports.sweep_invoker import SweepInvoker
-from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import DispatchMode, Settings
 
 if TYPE_CHECKING:
     from hourhand.aws.queue_ages import CloudWatchQueueAges
+    from hourhand.ports.calendar_store import CalendarStore
+    from hourhand.ports.clock import Clock, CorrectableClock
+    from hourhand.ports.control_store import ControlStore
+    from hourhand.ports.handler_directory import HandlerDirectory
+    from hourhand.ports.idempotency_store import IdempotencyStore
+    from hourhand.ports.job_store import JobStore
+    from hourhand.ports.object_store import ObjectStore
+    from hourhand.ports.pipeline import Pipeline
+    from hourhand.ports.queues import Delivery, Queues
+    from hourhand.ports.randomness import Randomness
+    from hourhand.ports.schedule_store import ScheduleStore
+    from hourhand.ports.slot_store import SlotStore
+    from hourhand.ports.sweep_invoker import SweepInvoker
+    from hourhand.ports.telemetry import Telemetry
     from hourhand.services.jobs.derived_ids import DerivedIds
 
 

@@ -10,6 +10,7 @@ from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
+    from hourhand.domain.groups.overlap import Overlap
     from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.derived_ids import DerivedIds
     from hourhand.services.jobs.due import DueJobs
@@ -92,9 +93,12 @@ class Wiring:
             clock=self.adapters.clock,
             timings=self.timings,
             telemetry=self.adapters.telemetry,
-            wake_next=self.waiters.wake_next,
+            wake_next=self._wake_next,
             pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
         )
+
+    def _wake_next(self, overlap: Overlap, actor: str) -> None:
+        self.waiters.wake_next(overlap, actor)
 
     def _pause_schedule_of(self, job: Job) -> None:
         self.failure_pauses.pause_schedule_of(job)
