@@ -86,7 +86,7 @@ PARTS = (
         " of hostile ones: no 5xx, each answer as documented.",
         covers="that what is sent is data: refused as documented, or kept and given back"
         " unchanged; no address in it is called, also by the jobs that run with it",
-        minutes=12,
+        minutes=15,
     ),
     Part(
         name="rehearsals",

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from hourhand.api.app import ROUTES
-from proof.api.assault import Assault
+from proof.api.assault import KINDS, Assault
 from proof.api.conformance import check_conformance
 from proof.api.hostile_texts import ALL_WORDS, INJECTIONS
 from proof.api.served import MEMORY, MOTO, Answered, served
@@ -22,7 +22,9 @@ EXAMPLES_PER_OPERATION = 75
 MAX_ROUNDS = 100
 MOTO_EXAMPLES_PER_OPERATION = 10
 MOTO_PHASES = "fuzzing,stateful"
-"""moto takes its time."""
+MOTO_KINDS = tuple(kind for kind in KINDS if kind != "sizes")
+"""moto takes its time: bodies of full size alone took five minutes. They are read by the same code
+over memory."""
 
 
 def main() -> int:
@@ -58,7 +60,7 @@ def _conform(findings: Findings, examples: int, seed: int, folder: Path) -> None
     answered = Answered()
     made = 0
     with served(MEMORY, answered) as url:
-        _assail(findings, url, seed, ALL_WORDS, "in memory")
+        _assail(findings, url, seed, ALL_WORDS, "in memory", tuple(KINDS))
         for number in range(MAX_ROUNDS):
             if made >= examples:
                 break
@@ -86,7 +88,7 @@ def _conform_on_moto(findings: Findings, seed: int, folder: Path) -> None:
     """Do some of it over moto, where what is sent ends in DynamoDB's expressions and items."""
     answered = Answered()
     with served(MOTO, answered) as url:
-        _assail(findings, url, seed, INJECTIONS | {"an URL"}, "over moto")
+        _assail(findings, url, seed, INJECTIONS | {"an URL"}, "over moto", MOTO_KINDS)
         run = check_conformance(
             url,
             folder,
@@ -98,9 +100,16 @@ def _conform_on_moto(findings: Findings, seed: int, folder: Path) -> None:
     findings.violations += [f"over moto, seed {seed}: {text}" for text in run.failures]
 
 
-def _assail(findings: Findings, url: str, seed: int, words: frozenset[str], where: str) -> None:
+def _assail(
+    findings: Findings,
+    url: str,
+    seed: int,
+    words: frozenset[str],
+    where: str,
+    kinds: tuple[str, ...],
+) -> None:
     assault = Assault(
-        Target.of(url), seed, words, lambda text: _tell(f"{text}, {where}"), running=TRAPS
+        Target.of(url), seed, words, lambda text: _tell(f"{text}, {where}"), kinds, running=TRAPS
     )
     assault.run()
     for kind, count in assault.counts.items():

@@ -97,6 +97,9 @@ def _without_fallback(packed: Packed) -> Iterator[None]:
     for place, source in sources.items():
         assert source.count(CATCHES) == 1, "the code was changed since"
         place.write_text(source.replace(CATCHES, CATCHES_NOTHING))
+        # Packed bytecode is taken as it is, whatever the source says.
+        for compiled in place.parent.glob(f"__pycache__/{place.stem}.*.pyc"):
+            compiled.unlink()
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
 """What a process holds: sampled from within, by a thread that waits to be asked.
 
-Linux alone tells all of it (``/proc``).
+Only Linux (``/proc``) with glibc 2.33 or later (``mallinfo2``) shows all of it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ _OWN = Path("/proc/self")
 class Sample:
     """What a process held at one moment, garbage collected and spare memory given back.
 
-    ``blocks``: of Python's own allocator, one for nearly each small object; far less noisy than
-    ``memory_kib``, what the process itself (no file) holds in memory.
+    ``blocks`` of Python's own allocator hold nearly every small object, one each. All else is
+    taken from ``malloc``: ``allocated_kib`` of it were in use. ``memory_kib`` is what the process
+    itself (no file) has resident: both of them, and the gaps between what they have in use, which
+    come and go by megabytes.
     """
 
     memory_kib: int
+    allocated_kib: int
     blocks: int
     threads: int
     files: int
@@ -62,6 +65,7 @@ def take_sample(*, with_types: bool = True) -> Sample:
     sockets = sum(target.startswith("socket:") for target in targets)
     return Sample(
         memory_kib=_memory_kib(),
+        allocated_kib=_allocated_kib(),
         blocks=blocks,
         threads=sum(1 for _ in (_OWN / "task").iterdir()),
         files=len(targets) - sockets,
@@ -87,6 +91,26 @@ def _memory_kib() -> int:
         if line.startswith("RssAnon:"):
             return int(line.split()[1])
     raise LookupError("This system does not tell how much memory a process holds.")
+
+
+class _Mallinfo(ctypes.Structure):
+    """The result of glibc's ``mallinfo2``: counts and bytes, as its manual page describes them."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def _allocated_kib() -> int:
+    """Return what ``malloc`` gave out and did not get back, from its heaps and by ``mmap``."""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = _Mallinfo
+    found = mallinfo()
+    return int(found.uordblks + found.hblkhd) // 1024
 
 
 def _forget_looked_up_names() -> None:

@@ -130,4 +130,5 @@ def _sampled(cloud: Cloud, folder: Path, number: int, jobs: int, record: Record)
 
 def _told(role: str, sample: Sample) -> str:
     handles = f"{sample.threads}+{sample.files}+{sample.sockets}"
-    return f"{role} {sample.memory_kib / 1024:.1f} MiB, {sample.blocks:,} blocks, {handles}"
+    memory = f"{sample.memory_kib / 1024:.1f} MiB, {sample.allocated_kib:,} KiB allocated"
+    return f"{role} {memory}, {sample.blocks:,} blocks, {handles}"
