@@ -105,7 +105,7 @@ PARTS = (
         covers="each nominal time is exactly once a job or a reason, through outages,"
         " changes, and clocks put back and forward",
         arguments=("--seed", "1"),
-        minutes=10,
+        minutes=15,
     ),
     Part(
         name="reference",
