@@ -93,7 +93,10 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
             | {"hourhand.handlers", "hourhand.services.schedules.operations"}
             # What visits schedules is loaded once one is due.
             | {"hourhand.services.schedules.visit", "hourhand.services.schedules.occurrence_jobs"}
-            | {"hourhand.services.jobs.operations", "hourhand.services.schedules.failure_pauses"},
+            | {"hourhand.services.jobs.operations", "hourhand.services.schedules.failure_pauses"}
+            # What wakes waiting jobs is loaded once a job of a group ended.
+            | {"hourhand.services.groups.waiters", "hourhand.domain.groups.slots"}
+            | {"hourhand.ports.idempotency_store"},
         ),
         (
             "worker",

@@ -2,7 +2,8 @@
 
 The local cloud and the tests create them by `hourhand.aws.provision`, a deployment by its stack.
 Names are relative: `resource_name` puts the installation's prefix before them. The attributes of
-an item are listed in `hourhand.aws.layout.jobs`.
+an item are listed in `hourhand.aws.layout.jobs`. Every cold start creates these classes: named
+tuples take a third of the time of dataclasses.
 """
 
 from __future__ import annotations

@@ -98,6 +98,7 @@ class Wiring:
         )
 
     def _wake_next(self, overlap: Overlap, actor: str) -> None:
+        """What wakes waiting jobs is imported once a job of a group has ended."""
         self.waiters.wake_next(overlap, actor)
 
     def _pause_schedule_of(self, job: Job) -> None:
