@@ -59,7 +59,7 @@ class Case:
 PLAIN = Case("plain loop", "plain", 3_000)
 BATCHED = Case("boto3 with PartiQL batches, 16 threads", "batched", 20_000)
 BATCHED_SOME = Case(
-    "boto3 with PartiQL batches, 1 % of calls throttled", "batched", 40_000, throttled=0.01
+    "boto3 with PartiQL batches, 1 % of calls throttled", "batched", 60_000, throttled=0.01
 )
 SINGLE = Case("ours, one UpdateItem a job", "single", 600)
 OURS = Case("ours", "batch", 20_000)
