@@ -60,7 +60,7 @@ def _conform(findings: Findings, examples: int, seed: int, folder: Path) -> None
     answered = Answered()
     made = 0
     with served(MEMORY, answered) as url:
-        _assail(findings, url, seed, ALL_WORDS, "in memory", tuple(KINDS))
+        _assail(findings, url, seed, ALL_WORDS, "in memory")
         for number in range(MAX_ROUNDS):
             if made >= examples:
                 break
@@ -106,7 +106,7 @@ def _assail(
     seed: int,
     words: frozenset[str],
     where: str,
-    kinds: tuple[str, ...],
+    kinds: tuple[str, ...] = tuple(KINDS),
 ) -> None:
     assault = Assault(
         Target.of(url), seed, words, lambda text: _tell(f"{text}, {where}"), kinds, running=TRAPS

@@ -37,8 +37,7 @@ class Sample:
 
     ``blocks`` of Python's own allocator hold nearly every small object, one each. All else is
     taken from ``malloc``: ``allocated_kib`` of it were in use. ``memory_kib`` is what the process
-    itself (no file) has resident: both of them, and the gaps between what they have in use, which
-    come and go by megabytes.
+    itself (no file) has resident: both of them, and the gaps between what they have in use.
     """
 
     memory_kib: int
@@ -107,7 +106,9 @@ class _Mallinfo(ctypes.Structure):
 
 def _allocated_kib() -> int:
     """Return what ``malloc`` gave out and did not get back, from its heaps and by ``mmap``."""
-    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo is None:
+        raise LookupError("This C library does not tell what it gave out; glibc 2.33 does.")
     mallinfo.restype = _Mallinfo
     found = mallinfo()
     return int(found.uordblks + found.hblkhd) // 1024
