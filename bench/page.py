@@ -133,7 +133,9 @@ def _ran(results: Sequence[Result]) -> str:
         results, lambda one: f"{one['cores']} cores ({one['system']})" if "cores" in one else ""
     )
     pythons = _distinct(results, lambda one: f"Python {one['python']}")
-    return f"Run {when}, on {', '.join([*machines, *pythons])}."
+    commits = "; ".join(_distinct(results, lambda one: one.get("commit", "")))
+    at = f" (commit {commits})" if commits else ""
+    return f"Run {when}, on {', '.join([*machines, *pythons])}{at}."
 
 
 def _distinct(results: Sequence[Result], told: Callable[[Result], str]) -> list[str]:
@@ -164,10 +166,11 @@ def _link(result: Result) -> str:
 
 def _section(result: Result) -> str:
     took = f", {result['seconds']:.0f} s" if "seconds" in result else ""
+    commit = f", commit {result['commit']}" if "commit" in result else ""
     parts = [
         f"## {title(result)}\n",
         f"{result['asks']}\n" if "asks" in result else "",
-        f"`{command(result['benchmark'])}` ({result['at'][:10]}{took})\n",
+        f"`{command(result['benchmark'])}` ({result['at'][:10]}{took}{commit})\n",
         _table(result["columns"], result["rows"]),
         *(
             f"![{plot['title']}]({PLOTS}/{plot_file(result['benchmark'], plot['name'])})\n"

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -24,7 +25,7 @@ NOT_THERE = "not installed"
 def setting() -> list[tuple[str, str]]:
     """Return names and values; nothing that tells one machine of a kind from another."""
     return [
-        ("commit", _commit()),
+        ("commit", commit(WRITTEN)),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
         ("system", f"{platform.system()} {platform.machine()}"),
         ("processor", _field(Path("/proc/cpuinfo"), "model name")),
@@ -36,10 +37,14 @@ def setting() -> list[tuple[str, str]]:
     ]
 
 
-def _commit() -> str:
+def commit(written: Iterable[str]) -> str:
+    """Return what is checked out, and whether anything but ``written`` was changed since.
+
+    ``written``: the paths that the run itself writes. What the run before it wrote is no change
+    of what runs.
+    """
     name = _told(["git", "rev-parse", "--short", "HEAD"])
-    # What the run before found is no change of what runs.
-    changes = _told(["git", "status", "--porcelain", "--", ".", *(f":!{path}" for path in WRITTEN)])
+    changes = _told(["git", "status", "--porcelain", "--", ".", *(f":!{path}" for path in written)])
     if name is None or changes is None:
         return "unknown"
     return f"{name}, with changes that are in no commit" if changes else f"{name}, nothing changed"

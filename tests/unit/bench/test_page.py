@@ -100,6 +100,12 @@ def test_an_old_result_is_shown_as_far_as_it_goes() -> None:
     assert "Run on 2026-11-20, on Python 3.11.7." in text
 
 
+def test_the_page_names_the_commit_of_each_benchmark() -> None:
+    text = page([result(commit="abc1234, nothing changed"), result("cost", commit="def5678")])
+    assert ", commit abc1234, nothing changed)\n" in text
+    assert "(commit abc1234, nothing changed; def5678)." in text
+
+
 def test_it_is_told_on_what_and_when_they_ran_and_what_did_not() -> None:
     text = page([result(), result("cost", at="2026-11-22T10:00:00+00:00", python="3.12.1")])
     ran = "Run from 2026-11-21 to 2026-11-22, on 2 cores (Linux x86_64), Python 3.11.7, Python 3.12"
@@ -131,7 +137,7 @@ def test_what_is_kept_is_read_again_in_the_order_of_the_page(tmp_path: Path) -> 
     results = kept.read(tmp_path)
     assert [one["benchmark"] for one in results] == ["dispatch", "peers", "zz-gone"]
     assert results[0].items() >= {**given, "seconds": 1.2}.items()
-    assert {"at", "python", "cores", "system", "command"} <= results[0].keys()
+    assert {"at", "commit", "python", "cores", "system", "command"} <= results[0].keys()
 
 
 def test_a_kept_row_has_one_line_and_so_has_a_series(tmp_path: Path) -> None:
