@@ -30,7 +30,7 @@ PARTS = {
     ("messages.py", "outgoing_of"): "messages: made, with their delays",
     ("queues.py", "entry_of"): "messages: made, with their delays",
     ("_sending.py", "of"): "marks: made, as moves",
-    ("partiql.py", "of"): "marks: made, as statements",
+    ("transitions.py", "of"): "marks: made, as statements",
     ("_client.py", "_json"): "JSON: written",
     ("_client.py", "_understood"): "JSON: read, with its checksum",
     ("_signing.py", "signed"): "signatures",

@@ -143,8 +143,8 @@ ATTEMPTS = (
         patches=(
             Patch(
                 _MOVE,
-                "if not self.events or not recorded(self.events[-1], job):",
-                "if self.events or not recorded(self.events[-1], job):",
+                "if not self.events or self.events[-1] not in job.history:",
+                "if self.events or self.events[-1] not in job.history:",
             ),
         ),
         killers=("time: the answer to a failure is lost",),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
-from hourhand.aws.batch_reads import MAX_BATCH_TRIES
+from hourhand.aws.batches import MAX_BATCH_TRIES
 from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.layout.schedules import (
     backfill_to_item,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.layout.schedules import (
     CALENDAR_ATTRIBUTES,
     CALENDARS,
@@ -16,9 +16,8 @@ from hourhand.aws.layout.schedules import (
     calendar_to_item,
 )
 from hourhand.aws.layout.versions import Kind, require_all_known
-from hourhand.aws.parallel_calls import Bulk
+from hourhand.aws.pages import list_names
 from hourhand.aws.records import Records
-from hourhand.aws.schedule_names import list_names
 from hourhand.domain.schedules.schedule import Calendar
 from hourhand.ports.schedule_store import NamePage
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import botocore.session
 from botocore.config import Config
 
+from hourhand.aws.batches import Bulk
 from hourhand.aws.lean import lean_or_same
-from hourhand.aws.parallel_calls import Bulk
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.failures import ask_conditionally
 from hourhand.aws.layout.schedules import (
     BACKFILL_ATTRIBUTES,
@@ -49,10 +49,8 @@ from hourhand.aws.layout.versions import (
     require_all_known,
     require_known,
 )
-from hourhand.aws.paging import query_page
-from hourhand.aws.parallel_calls import Bulk
+from hourhand.aws.pages import list_names, query_page
 from hourhand.aws.records import Records
-from hourhand.aws.schedule_names import list_names
 from hourhand.aws.table_schema import DUE_INDEX
 from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
 from hourhand.ports.schedule_store import (

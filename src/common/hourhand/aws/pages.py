@@ -1,23 +1,46 @@
-"""The index ``names``: schedules and calendars in the order of their names."""
+"""Pages of DynamoDB's queries, and those of the names of schedules and calendars."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hourhand.aws.failures import Call, ask
 from hourhand.aws.layout.schedules import NAME_PREFIXES
-from hourhand.aws.layout.values import read_text, text
-from hourhand.aws.paging import query_page
+from hourhand.aws.layout.values import Item, read_text, text
 from hourhand.aws.table_schema import NAMES_INDEX
 from hourhand.ports.schedule_store import NamePage
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+Position = Mapping[str, Any]
+"""Where a query goes on: DynamoDB's own LastEvaluatedKey."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueriedPage:
+    """Items in the order of the query, and where it goes on, if it does."""
+
+    items: Sequence[Item]
+    position: Position | None
+
+
+def query_page(
+    client: DynamoDBClient, table: str, position: Position | None, **arguments: Any
+) -> QueriedPage:
+    """Query ``table`` from ``position`` on (``None``: from the start)."""
+    if position is not None:
+        arguments["ExclusiveStartKey"] = position
+    answer = ask(Call("Query", f"table {table}"), client.query, TableName=table, **arguments)
+    return QueriedPage(answer["Items"], answer.get("LastEvaluatedKey"))
+
 
 def list_names(
     client: DynamoDBClient, table: str, kind: str, *, after: str | None, limit: int
 ) -> NamePage:
-    """Read one page of the names of a kind, strictly after ``after``. Eventually consistent."""
+    """Read one page of the index ``names``: those of a kind in order, strictly after ``after``."""
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     prefix = NAME_PREFIXES[kind]
