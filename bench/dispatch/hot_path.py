@@ -29,7 +29,7 @@ PARTS = {
     ("sweep.py", "_decide"): "decisions: what to do with each job",
     ("messages.py", "outgoing_of"): "messages: made, with their delays",
     ("queues.py", "entry_of"): "messages: made, with their delays",
-    ("_sending.py", "of"): "marks: made, as moves",
+    ("_dispatch.py", "of"): "marks: made, as moves",
     ("transitions.py", "of"): "marks: made, as statements",
     ("_client.py", "_json"): "JSON: written",
     ("_client.py", "_understood"): "JSON: read, with its checksum",

@@ -177,8 +177,7 @@ JOBS = (
             "Each clause of a move is in its conditional write.",
             "conditions",
             "*(self._clause(clause) for clause in clauses)",
-            "*(self._clause(clause) for clause in clauses "
-            f"if type(clause).__name__ != {kind!r})",
+            f"*(self._clause(clause) for clause in clauses if type(clause).__name__ != {kind!r})",
             "moves, a move is refused when one clause does not hold",
         )
         for kind in _CLAUSES

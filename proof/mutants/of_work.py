@@ -11,13 +11,13 @@ _EXECUTION = "hourhand.services.jobs.execution"
 _ATTEMPT = "hourhand.services.jobs.attempt"
 
 
-_MOVE = "hourhand.domain.jobs.transitions._move"
+_MOVE = "hourhand.domain.jobs.transitions._transition"
 
 
-_WORKING = "hourhand.domain.jobs.transitions._working"
+_WORKING = "hourhand.domain.jobs.transitions._attempt"
 
 
-_OPERATING = "hourhand.domain.jobs.transitions._operating"
+_OPERATING = "hourhand.domain.jobs.transitions._operations"
 
 
 MESSAGES = (
