@@ -17,7 +17,7 @@ from hourhand.domain.schedules.schedule import (
     Walk,
 )
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.memory.schedule_indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown
+from hourhand.memory.indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown
 from hourhand.memory.storable import require_storable_record, require_storable_time
 from hourhand.ports.clock import Clock
 from hourhand.ports.schedule_store import (

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from hourhand.aws.batches import Bulk
-from hourhand.aws.botocore_versions import OLDEST_TEXT, is_too_old
+from hourhand.aws.clients import OLDEST_TEXT, is_too_old
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.table_schema import CONTROL, JOBS
