@@ -25,7 +25,7 @@ CASE = replace(OURS, name="ours, profiled", jobs=JOBS)
 
 PARTS = {
     ("job_indexes.py", "read_bucket"): "the index: pages of ids",
-    ("items.py", "job_from_item"): "jobs: made of the base items that were read",
+    ("jobs.py", "job_from_item"): "jobs: made of the base items that were read",
     ("sweep.py", "_decide"): "decisions: what to do with each job",
     ("messages.py", "outgoing_of"): "messages: made, with their delays",
     ("queues.py", "entry_of"): "messages: made, with their delays",
@@ -33,7 +33,7 @@ PARTS = {
     ("transitions.py", "of"): "marks: made, as statements",
     ("_client.py", "_json"): "JSON: written",
     ("_client.py", "_understood"): "JSON: read, with its checksum",
-    ("_signing.py", "signed"): "signatures",
+    ("_signature.py", "signed"): "signatures",
     ("_lines.py", "send"): "connections: requests and answers",
     ("_lines.py", "read"): "connections: requests and answers",
     ("_round.py", "step"): "connections: who is free, who has answered",

@@ -82,7 +82,7 @@ class JobIndexes:
 
     def __init__(self, bulk: Bulk[DynamoDBClient], table: str) -> None:
         """Call nothing yet."""
-        self.bulk = bulk
+        self.bulk: Bulk[Any] = bulk
         self.table = table
 
     def read_bucket(
