@@ -23,7 +23,7 @@ from hourhand.aws.layout.jobs import (
 )
 from hourhand.aws.layout.values import read_text, read_time, text
 from hourhand.aws.lean import Failure
-from hourhand.aws.pages import Position, QueriedPage, query_page
+from hourhand.aws.pages import Position, QueriedPage, query_page, require_limit
 from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
 from hourhand.domain.jobs.job import IndexEntry
 from hourhand.domain.ticks.watermark import Place
@@ -53,18 +53,13 @@ def _page_or_none(answer: Any) -> IndexPage | None:
 
 
 def _bucket_query(bucket: int, shard: int, limit: int) -> dict[str, Any]:
-    _require_limit(limit)
+    require_limit(limit)
     return {
         "IndexName": RUN_AT_INDEX.name,
         "KeyConditionExpression": "b = :bucket",
         "ExpressionAttributeValues": {":bucket": text(bucket_partition(bucket, shard))},
         "Limit": limit,
     }
-
-
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
 
 
 def _index_page(page: QueriedPage) -> IndexPage:
@@ -111,7 +106,7 @@ class JobIndexes:
         limit: int,
     ) -> ListingPage:
         """List job ids by creation, newest first, strictly after ``newest`` in that order."""
-        _require_limit(limit)
+        require_limit(limit)
         bounds = bounds_of(newest, created_before, created_after)
         query = self._query_dead if dead_only else self._query_all
         return ListingMerge(query, bounds, LISTING_SHARDS, limit).page()
@@ -124,7 +119,7 @@ class JobIndexes:
         4 units for the eight shards while few jobs are dead, and some 60 at the worst for a limit
         of 1,000.
         """
-        _require_limit(limit)
+        require_limit(limit)
         return sum(self._count_dead(shard, limit) for shard in range(LISTING_SHARDS))
 
     def _count_dead(self, shard: int, limit: int) -> int:

@@ -37,12 +37,17 @@ def query_page(
     return QueriedPage(answer["Items"], answer.get("LastEvaluatedKey"))
 
 
+def require_limit(limit: int) -> None:
+    """Raise `ValueError` for a limit below 1."""
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")
+
+
 def list_names(
     client: DynamoDBClient, table: str, kind: str, *, after: str | None, limit: int
 ) -> NamePage:
     """Read one page of the index ``names``: those of a kind in order, strictly after ``after``."""
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
+    require_limit(limit)
     prefix = NAME_PREFIXES[kind]
     condition, values = "l = :kind", {":kind": text(kind)}
     if after is not None:

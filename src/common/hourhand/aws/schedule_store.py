@@ -49,7 +49,7 @@ from hourhand.aws.layout.versions import (
     require_all_known,
     require_known,
 )
-from hourhand.aws.pages import list_names, query_page
+from hourhand.aws.pages import list_names, query_page, require_limit
 from hourhand.aws.records import Records
 from hourhand.aws.table_schema import DUE_INDEX
 from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
@@ -161,7 +161,7 @@ class DynamoScheduleStore:
         self, schedule_id: str, *, before: datetime | None, limit: int
     ) -> tuple[JournalPage, ...]:
         """Read pages whose first entry is before ``before``, newest page first."""
-        _require_limit(limit)
+        require_limit(limit)
         first, last = page_bounds(before)
         pages: list[JournalPage] = []
         position: Mapping[str, Any] | None = None
@@ -229,7 +229,7 @@ class DynamoScheduleStore:
         self, shard: int, *, until: datetime, position: Mapping[str, Any] | None, limit: int
     ) -> DuePage:
         """Read one page of the schedules of a shard with ``next_at`` at most ``until``."""
-        _require_limit(limit)
+        require_limit(limit)
         page = query_page(
             self._client,
             self._table,
@@ -248,8 +248,3 @@ class DynamoScheduleStore:
     def list_schedules(self, *, after: str | None, limit: int) -> NamePage:
         """List the ids of schedules in ascending order, strictly after ``after``."""
         return list_names(self._client, self._table, SCHEDULES, after=after, limit=limit)
-
-
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
