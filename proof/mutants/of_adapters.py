@@ -201,7 +201,7 @@ JOBS = (
     _mutant(
         "DynamoDB: an index is read to its first page",
         "A bucket is read to the last page of every shard.",
-        "pages",
+        "records",
         'answer.get("LastEvaluatedKey")',
         "None",
         "job_indexes, every entry is on one page in the order of due times",

@@ -23,7 +23,7 @@ from hourhand.aws.layout.jobs import (
 )
 from hourhand.aws.layout.values import read_text, read_time, text
 from hourhand.aws.lean import Failure
-from hourhand.aws.pages import Position, QueriedPage, query_page, require_limit
+from hourhand.aws.records import Position, QueriedPage, query_page, require_limit
 from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
 from hourhand.domain.jobs.job import IndexEntry
 from hourhand.domain.ticks.watermark import Place

@@ -36,7 +36,7 @@ from hourhand.aws.layout.versions import (
     other_known_version,
     require_all_known,
 )
-from hourhand.aws.pages import query_page
+from hourhand.aws.records import query_page
 from hourhand.aws.transitions import Statements, update_arguments
 from hourhand.domain.errors import HourhandError, WrittenByNewer, or_error
 from hourhand.domain.jobs.job import Attempt, Job
