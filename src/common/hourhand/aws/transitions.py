@@ -32,8 +32,10 @@ _HISTORY = JOB_CODECS["history"].attribute
 _BEYOND_THE_END = 9_000
 """A list takes an element set beyond its end as its new last one; no history is so long."""
 
+_WHERE = " WHERE "
+
 _KEPT_SHAPES = 256
-"""More than the transitions have: what a change sets, and how long a history is, varies."""
+"""More than the transitions have, though what a change sets varies."""
 
 
 def update_arguments(move: Transition, version: int | None = None) -> Mapping[str, Any]:
@@ -73,10 +75,10 @@ def _update(move: Transition, values: list[Value]) -> str:
 
 
 @functools.lru_cache(_KEPT_SHAPES)
-def _numbered(*texts: str) -> list[str]:
+def _numbered(*texts: str) -> tuple[str, ...]:
     """Return texts with a numbered placeholder for each ``?``: once for all moves of one shape."""
     numbers = itertools.count()
-    return [re.sub(r"\?", lambda _: f":v{next(numbers)}", each) for each in texts]
+    return tuple(re.sub(r"\?", lambda _: f":v{next(numbers)}", each) for each in texts)
 
 
 def statement_of(move: Transition, table: str) -> Statement | None:
@@ -106,9 +108,6 @@ def statement_of(move: Transition, table: str) -> Statement | None:
         "Parameters": values,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-
-
-_WHERE = " WHERE "
 
 
 class Statements:

@@ -29,12 +29,6 @@ CALENDARS = "calendars"
 C = TypeVar("C")
 
 
-def require_limit(limit: int) -> None:
-    """Raise `ValueError` for a limit below 1."""
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
-
-
 class _LateIndexes(ABC, Generic[C]):
     """Shows each change ``lag`` after it was made by the ``clock``, and none while frozen."""
 

@@ -15,8 +15,8 @@ from hourhand.domain.jobs.job import Attempt, HistoryEvent, IndexEntry, Job
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.watermark import Place
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.memory.indexes import JobIndexes, ListingKey, require_limit, shadow_of
-from hourhand.memory.storable import require_storable_job, require_storable_time
+from hourhand.memory.indexes import JobIndexes, ListingKey, shadow_of
+from hourhand.memory.storable import require_limit, require_storable_job, require_storable_time
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import (
     Applied,

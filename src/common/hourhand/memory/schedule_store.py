@@ -17,8 +17,8 @@ from hourhand.domain.schedules.schedule import (
     Walk,
 )
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.memory.indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown, require_limit
-from hourhand.memory.storable import require_storable_record, require_storable_time
+from hourhand.memory.indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown
+from hourhand.memory.storable import require_limit, require_storable_record, require_storable_time
 from hourhand.ports.clock import Clock
 from hourhand.ports.schedule_store import (
     DuePage,
