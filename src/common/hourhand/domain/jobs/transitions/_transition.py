@@ -57,7 +57,7 @@ class Transition:
 
     def is_allowed(self, job: Job) -> bool:
         """Whether every clause holds for the stored ``job``."""
-        return all_hold(tuple(self.expect.values()), job)
+        return all_hold(self.expect.values(), job)
 
     def made_by_me(self, job: Job) -> bool:
         """Whether the stored ``job`` shows that this very write was already applied."""
