@@ -27,12 +27,11 @@ from bench.counting import READS, WRITES, Units
 from bench.counting_proxy import Calls
 from bench.prices import dollars
 from bench.write_units import HANDLER
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
-from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.telemetry import PowertoolsTelemetry
 from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.ticks.timings import Timings

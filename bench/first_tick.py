@@ -22,9 +22,9 @@ from botocore.credentials import Credentials
 from bench.dispatch.load import JOBS_TABLE
 from bench.dispatch.run import LATENCY_MS, OURS, stand_in
 from bench.targets import Target, all_ok, at_most
+from hourhand.aws.batches import Bulk
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.lean import lean_or_same
-from hourhand.aws.parallel_calls import Bulk
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.watermark import Place, first_watermark, plan_sweep
 from hourhand.services.ticks.sweep import PAGE_ENTRIES

@@ -21,13 +21,12 @@ from bench.counting import READS, WRITES, Units
 from bench.emulator import emulator
 from bench.targets import all_ok, at_most
 from hourhand.api.requests import JobSubmission
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.aws.queues import SqsQueues
-from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hourhand.aws.botocore_versions import is_too_old
+from hourhand.aws.clients import is_too_old
 from hourhand_cdk.packing import Packed
 from proof.boto3_versions.rig import (
     ENVIRONMENTS,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hourhand.aws.botocore_versions import OLDEST_TEXT, is_too_old
+from hourhand.aws.clients import OLDEST_TEXT, is_too_old
 from hourhand_cdk.packing import Packed
 from proof.boto3_versions.rig import Ran, libraries_of, packed_functions, run_all
 

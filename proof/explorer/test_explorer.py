@@ -13,7 +13,7 @@ import pytest
 from hourhand.domain.jobs import actions
 from hourhand.domain.jobs.conditions import StatusIn
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.jobs.transitions import _working, finish
+from hourhand.domain.jobs.transitions import _attempt, finish
 from hourhand.services.jobs.recovery import RecoveryService
 from proof.explorer.command import main
 from proof.explorer.machine import Machine
@@ -54,7 +54,7 @@ def _story(result: Result) -> str:
 def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever ran the job once may commit for ever."""
     running = {"status": StatusIn(frozenset({JobStatus.RUNNING}))}
-    monkeypatch.setattr(_working, "owned", lambda _job: running)
+    monkeypatch.setattr(_attempt, "owned", lambda _job: running)
 
 
 def _entry_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,13 @@ from hourhand.memory import (
     MemorySweepInvoker,
     QueuedMessage,
 )
-from hourhand.memory.job_indexes import JobIndexes, shadow_of
-from hourhand.memory.schedule_indexes import SCHEDULES, ScheduleIndexes, Shown
+from hourhand.memory.indexes import (
+    SCHEDULES,
+    JobIndexes,
+    ScheduleIndexes,
+    Shown,
+    shadow_of,
+)
 
 PORTS = (
     "jobs",

@@ -13,7 +13,7 @@ from proof.mutants.mutant import Patch
 from tests.unit.domain.condition_cases import CASES, Case
 from tests.unit.domain.job_samples import with_long_history
 
-_MOVE = "hourhand.domain.jobs.transitions._move"
+_MOVE = "hourhand.domain.jobs.transitions._transition"
 _BUILT = '        """Refuse to build a move that the table of states does not hold."""\n'
 _FURTHER_NAMES = {"retry_later": ("snooze",)}
 """What else a builder calls the same move."""

@@ -17,11 +17,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.memory import START
 from hourhand.testing import make_record

@@ -176,9 +176,8 @@ JOBS = (
             f"DynamoDB: no condition for the clause {kind}",
             "Each clause of a move is in its conditional write.",
             "conditions",
-            "tests = (is_there, *(_test(c) for c in move.expect.values()))",
-            "tests = (is_there, *(_test(c) for c in move.expect.values() "
-            f"if not isinstance(c, {kind})))",
+            "*(self._clause(clause) for clause in clauses)",
+            f"*(self._clause(clause) for clause in clauses if type(clause).__name__ != {kind!r})",
             "moves, a move is refused when one clause does not hold",
         )
         for kind in _CLAUSES
@@ -186,23 +185,23 @@ JOBS = (
     _mutant(
         "DynamoDB: the entry of a job that ended stays",
         "What is final and owed nothing leaves the index.",
-        "conditions",
-        'sets.update({"b": None, "k": None})',
+        "transitions",
+        'changed.update({"b": None, "k": None})',
         "pass",
         "job_indexes, an entry goes when the job succeeds",
     ),
     _mutant(
         "DynamoDB: a redriven job is still listed as dead",
         "The index of dead jobs shows them while they are dead.",
-        "conditions",
-        'sets["d"] = None',
+        "transitions",
+        'changed["d"] = None',
         "pass",
         "job_indexes, the listing of dead jobs shows jobs while they are dead",
     ),
     _mutant(
         "DynamoDB: an index is read to its first page",
         "A bucket is read to the last page of every shard.",
-        "paging",
+        "records",
         'answer.get("LastEvaluatedKey")',
         "None",
         "job_indexes, every entry is on one page in the order of due times",
@@ -210,7 +209,7 @@ JOBS = (
     _mutant(
         "DynamoDB: keys that were not processed are left",
         "Every read and write of a batch is of all that was asked.",
-        "batch_reads",
+        "batches",
         "        if not left:\n            return found\n",
         "        if not left or left:\n            return found\n",
         "job_items, many jobs are read at once and missing ones left out, in part",

@@ -6,9 +6,9 @@ from proof.mutants.mutant import Mutant, Patch
 
 _KEY_STORE = "hourhand.memory.idempotency_store"
 _JOB_STORE = "hourhand.memory.job_store"
-_OPERATING = "hourhand.domain.jobs.transitions._operating"
-_REPAIRING = "hourhand.domain.jobs.transitions._repairing"
-_WORKING = "hourhand.domain.jobs.transitions._working"
+_OPERATING = "hourhand.domain.jobs.transitions._operations"
+_REPAIRING = "hourhand.domain.jobs.transitions._recovery"
+_WORKING = "hourhand.domain.jobs.transitions._attempt"
 _PARTS = "hourhand.domain.jobs.transitions._parts"
 _KEYS = "hourhand.services.jobs.idempotency"
 _OPERATIONS = "hourhand.services.jobs.operations"

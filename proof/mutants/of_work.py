@@ -11,13 +11,13 @@ _EXECUTION = "hourhand.services.jobs.execution"
 _ATTEMPT = "hourhand.services.jobs.attempt"
 
 
-_MOVE = "hourhand.domain.jobs.transitions._move"
+_MOVE = "hourhand.domain.jobs.transitions._transition"
 
 
-_WORKING = "hourhand.domain.jobs.transitions._working"
+_WORKING = "hourhand.domain.jobs.transitions._attempt"
 
 
-_OPERATING = "hourhand.domain.jobs.transitions._operating"
+_OPERATING = "hourhand.domain.jobs.transitions._operations"
 
 
 MESSAGES = (
@@ -143,8 +143,8 @@ ATTEMPTS = (
         patches=(
             Patch(
                 _MOVE,
-                "if not self.events or not recorded(self.events[-1], job):",
-                "if self.events or not recorded(self.events[-1], job):",
+                "if not self.events or self.events[-1] not in job.history:",
+                "if self.events or self.events[-1] not in job.history:",
             ),
         ),
         killers=("time: the answer to a failure is lost",),

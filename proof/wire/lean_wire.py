@@ -13,10 +13,10 @@ from typing import Any, cast
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import BotoCoreError, ClientError
 
+from hourhand.aws.batches import Bulk
 from hourhand.aws.lean import Failure, Flight, LeanClient
 from hourhand.aws.lean._lines import Answer
 from hourhand.aws.lean._round import Lines, Request, Told
-from hourhand.aws.parallel_calls import Bulk
 from proof.wire.faults import HEADER, Fault, is_beyond_the_proxy
 from proof.wire.timeline import Timeline
 from proof.wire.wire import Wire

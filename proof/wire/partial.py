@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from hourhand.aws.batch_reads import MAX_BATCH_TRIES
+from hourhand.aws.batches import MAX_BATCH_TRIES
 from proof.wire.faults import INJECTED
 
 

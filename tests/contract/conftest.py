@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.object_store import S3ObjectStore
-from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.memory import (
     START,

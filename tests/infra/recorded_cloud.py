@@ -20,10 +20,10 @@ import pytest
 from moto import mock_aws
 
 from hourhand.aws import clients
+from hourhand.aws.batches import Bulk
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
-from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.handlers import describe, load_handlers

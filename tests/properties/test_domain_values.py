@@ -38,7 +38,6 @@ from hourhand.domain.jobs.job import (
     JobStatus,
     RetryPolicy,
 )
-from hourhand.domain.jobs.retry import retry_delay
 from hourhand.domain.ticks.clock_skew import TimeSample, estimate_skew
 from hourhand.domain.times import ceil_seconds, floor_ms, floor_seconds, from_ms, rfc3339, to_ms
 from hourhand.memory import FAKE_SECRET
@@ -73,7 +72,7 @@ def policies(draw: st.DrawFn) -> RetryPolicy:
 def test_a_delay_is_never_negative_and_never_beyond_the_cap(
     policy: RetryPolicy, retry: int, fraction: float
 ) -> None:
-    delay = retry_delay(policy, retry, fraction)
+    delay = policy.delay(retry, fraction)
     assert timedelta(0) <= delay <= timedelta(seconds=policy.max_delay_seconds + 0.5)
 
 
@@ -81,7 +80,7 @@ def test_a_delay_is_never_negative_and_never_beyond_the_cap(
 def test_a_later_retry_never_waits_less_for_the_same_chance(
     policy: RetryPolicy, retry: int, fraction: float
 ) -> None:
-    assert retry_delay(policy, retry, fraction) <= retry_delay(policy, retry + 1, fraction)
+    assert policy.delay(retry, fraction) <= policy.delay(retry + 1, fraction)
 
 
 # --- history ---

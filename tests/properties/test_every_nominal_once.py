@@ -27,14 +27,13 @@ from hourhand.domain.schedules.changes import (
     withdrawn,
 )
 from hourhand.domain.schedules.journal import skipped_runs, split_journal
-from hourhand.domain.schedules.occurrences import (
-    Decision,
-    decide,
+from hourhand.domain.schedules.nominal_times import (
     is_used_up,
     last_nominal,
     not_before_start,
+    possible_occurrences_between,
 )
-from hourhand.domain.schedules.possible_occurrences import possible_occurrences_between
+from hourhand.domain.schedules.occurrences import Decision, decide
 from hourhand.domain.schedules.recurrence import ExcludedExpression, ExcludedTimes, Fire
 from hourhand.domain.schedules.schedule import (
     JournalEntry,

@@ -15,14 +15,13 @@ import pytest
 
 from hourhand.api.requests import JobSubmission
 from hourhand.api.requests.schedules import ScheduleInput
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import hot_key
 from hourhand.aws.layout.schedules import schedule_key
 from hourhand.aws.object_store import S3ObjectStore
-from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import idempotency_record_key

@@ -9,7 +9,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from hourhand.aws.botocore_versions import OLDEST_TEXT
+from hourhand.aws.clients import OLDEST_TEXT
 from hourhand_cdk.packing._errors import PackingError
 
 HOURHAND = "hourhand"

@@ -18,8 +18,13 @@ from typing import Any
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.domain.ticks.buckets import bucket_of
-from hourhand.memory.job_indexes import JobIndexes, shadow_of
-from hourhand.memory.schedule_indexes import SCHEDULES, ScheduleIndexes, Shown
+from hourhand.memory.indexes import (
+    SCHEDULES,
+    JobIndexes,
+    ScheduleIndexes,
+    Shown,
+    shadow_of,
+)
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.rehearsals.stage import MOST_PAGES, Stage
 from tests.world.runs import fail, fail_for_good, succeed

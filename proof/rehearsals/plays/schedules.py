@@ -6,8 +6,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.clients import dynamodb_client
+from hourhand.aws.schedule_store import DynamoCalendarStore
 from hourhand.domain.schedules.rule import ExcludedExpression
 from hourhand.domain.schedules.schedule import Calendar
 from proof.rehearsals.stage import RehearsalFailed, Stage

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from hourhand.aws import pipeline as pipeline_module
+from hourhand.aws.batches import Bulk
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.lean import _client
-from hourhand.aws.parallel_calls import Bulk
 from hourhand.aws.pipeline import LeanPipeline, lean_pipeline
 from hourhand.aws.queues import SqsQueues
 from hourhand.domain.jobs.actions import Dispatch

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
+from hourhand.aws.batches import insert_of
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import hot_key, job_to_item
-from hourhand.aws.partiql import insert_of
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Job
 from hourhand.ports.job_store import Applied, Refused

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hourhand.aws.botocore_versions import OLDEST_TEXT, is_too_old
+from hourhand.aws.clients import OLDEST_TEXT, is_too_old
 
 PROJECT = Path(__file__).parents[3] / "pyproject.toml"
 

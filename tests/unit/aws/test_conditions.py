@@ -1,23 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from hourhand.aws.conditions import (
-    NEVER,
-    Both,
-    Compares,
-    Either,
-    LengthIs,
-    Less,
-    Missing,
-    OneOf,
-    Test,
-    compile_transition,
-)
-from hourhand.aws.expressions import update_arguments
+from hourhand.aws import transitions as compiler
+from hourhand.aws.conditions import EXPRESSION, PARTIQL, ConditionText
+from hourhand.aws.layout.values import Value
+from hourhand.aws.transitions import changed_attributes, update_arguments
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.conditions import (
     Above,
@@ -42,66 +34,107 @@ from tests.unit.aws.scripted import claim_of
 
 RUNNING = frozenset({JobStatus.RUNNING})
 START_MS = {"N": str(to_ms(START))}
+NEVER = "attribute_not_exists(p)", '"p" IS MISSING'
 
 
-def compiled(*conditions: Condition) -> list[Test]:
-    """Return the tests of a move with these clauses, without the one that every move has."""
-    expect = {str(n): clause for n, clause in enumerate(conditions)}
-    first, *rest = compile_transition(Transition(name="probe", job_id="job-1", expect=expect)).tests
-    assert first == Compares("v", "=", {"N": "1"})
-    return rest
+def compiled(*clauses: Condition) -> tuple[str, str, list[Value]]:
+    """Return the texts in both dialects and the values, without those that every move has."""
+    texts = []
+    for dialect, first in ((EXPRESSION, "v = ?"), (PARTIQL, '"v" = ?')):
+        values: list[Value] = []
+        text = ConditionText(dialect, values).all_of(clauses, None)
+        assert text.startswith(f"{first} AND ")
+        assert values.pop(0) == {"N": "1"}
+        texts.append(text.removeprefix(f"{first} AND "))
+    return texts[0], texts[1], values
 
 
 @pytest.mark.parametrize(
-    ("clause", "test"),
+    ("clause", "expression", "partiql", "values"),
     [
-        (StatusIn(RUNNING), Compares("t", "=", {"S": "RUNNING"})),
+        (StatusIn(RUNNING), "t = ?", '"t" = ?', [{"S": "RUNNING"}]),
         (
             StatusIn(frozenset({JobStatus.PENDING, JobStatus.DEAD})),
-            OneOf("t", ({"S": "DEAD"}, {"S": "PENDING"})),
+            "t IN (?, ?)",
+            '"t" IN [?, ?]',
+            [{"S": "DEAD"}, {"S": "PENDING"}],
         ),
-        (StatusIn(frozenset()), NEVER),
-        (Is("generation", 2), Compares("g", "=", {"N": "2"})),
-        (Is("due_at", START), Compares("k", "=", START_MS)),
-        (Is("lease_until", None), NEVER),
-        (Absent("enqueued_at"), Missing("q")),
-        (AtMost("due_at", START), Compares("k", "<=", START_MS)),
-        (Below("lease_until", START), Compares("e", "<", START_MS)),
-        (Above("expires_at", START), Compares("xp", ">", START_MS)),
-        (AttemptsLeft(), Less("a", "m")),
-        (AnyOf(()), NEVER),
-        (AnyOf((Absent("expires_at"),)), Missing("xp")),
+        (StatusIn(frozenset()), *NEVER, []),
+        (Is("generation", 2), "g = ?", '"g" = ?', [{"N": "2"}]),
+        (Is("due_at", START), "k = ?", '"k" = ?', [START_MS]),
+        (
+            Is("created_at", START),
+            "(c > ? AND c < ?)",
+            '("c" > ? AND "c" < ?)',
+            [{"S": f"{to_ms(START)}."}, {"S": f"{to_ms(START)}/"}],
+        ),
+        (Is("lease_until", None), *NEVER, []),
+        (Absent("enqueued_at"), "attribute_not_exists(q)", '"q" IS MISSING', []),
+        (AtMost("due_at", START), "k <= ?", '"k" <= ?', [START_MS]),
+        (Below("lease_until", START), "e < ?", '"e" < ?', [START_MS]),
+        (Above("expires_at", START), "xp > ?", '"xp" > ?', [START_MS]),
+        (AttemptsLeft(), "a < m", '"a" < "m"', []),
+        (AnyOf(()), *NEVER, []),
+        (AnyOf((Absent("expires_at"),)), "attribute_not_exists(xp)", '"xp" IS MISSING', []),
+        (
+            AnyOf((Absent("expires_at"), Above("expires_at", START))),
+            "(attribute_not_exists(xp) OR xp > ?)",
+            '("xp" IS MISSING OR "xp" > ?)',
+            [START_MS],
+        ),
     ],
 )
-def test_a_clause_becomes_a_test_on_its_attribute(clause: Condition, test: Test) -> None:
-    assert compiled(clause) == [test]
+def test_a_clause_becomes_a_condition_on_its_attribute(
+    clause: Condition, expression: str, partiql: str, values: list[Value]
+) -> None:
+    assert compiled(clause) == (expression, partiql, values)
 
 
 @pytest.mark.parametrize(
-    ("clause", "test"),
+    ("clause", "text", "values"),
     [
-        (Is("on_lost", OnLost.RETRY), Missing("ol")),
-        (Is("on_lost", OnLost.DEAD), Compares("ol", "=", {"S": "dead"})),
-        (Is("round", 1), Missing("rd")),
-        (Is("queue", Priority.MEDIUM), Missing("qu")),
-        (Above("round", 0), Either((Missing("rd"), Compares("rd", ">", {"N": "0"})))),
-        (Above("round", 1), Compares("rd", ">", {"N": "1"})),
-        (AtMost("round", 1), Either((Missing("rd"), Compares("rd", "<=", {"N": "1"})))),
-        (Below("timeout_seconds", 300), Compares("tm", "<", {"N": "300"})),
-        (Absent("round"), NEVER),
-        (Absent("generation"), NEVER),
+        (Is("on_lost", OnLost.RETRY), "attribute_not_exists(ol)", []),
+        (Is("on_lost", OnLost.DEAD), "ol = ?", [{"S": "dead"}]),
+        (Is("round", 1), "attribute_not_exists(rd)", []),
+        (Is("queue", Priority.MEDIUM), "attribute_not_exists(qu)", []),
+        (Above("round", 0), "(attribute_not_exists(rd) OR rd > ?)", [{"N": "0"}]),
+        (Above("round", 1), "rd > ?", [{"N": "1"}]),
+        (AtMost("round", 1), "(attribute_not_exists(rd) OR rd <= ?)", [{"N": "1"}]),
+        (Below("timeout_seconds", 300), "tm < ?", [{"N": "300"}]),
+        (Absent("round"), NEVER[0], []),
+        (Absent("generation"), NEVER[0], []),
     ],
 )
-def test_an_absent_attribute_stands_for_the_default(clause: Condition, test: Test) -> None:
-    assert compiled(clause) == [test]
+def test_an_absent_attribute_stands_for_the_default(
+    clause: Condition, text: str, values: list[Value]
+) -> None:
+    assert compiled(clause)[::2] == (text, values)
 
 
 @pytest.mark.parametrize(
-    ("dropped", "test"),
-    [(0, Missing("hd")), (3, Compares("hd", "=", {"N": "3"}))],
+    ("dropped", "text", "values"),
+    [
+        (0, "(size(h) = ? AND attribute_not_exists(hd))", [{"N": "4"}]),
+        (3, "(size(h) = ? AND hd = ?)", [{"N": "4"}, {"N": "3"}]),
+    ],
 )
-def test_the_length_of_the_history_counts_what_was_dropped_too(dropped: int, test: Test) -> None:
-    assert compiled(HistoryLengthIs(4, dropped)) == [Both(LengthIs("h", 4), test)]
+def test_the_length_of_the_history_counts_what_was_dropped_too(
+    dropped: int, text: str, values: list[Value]
+) -> None:
+    assert compiled(HistoryLengthIs(4, dropped))[::2] == (text, values)
+
+
+def test_what_is_kept_of_a_compilation_is_its_shape() -> None:
+    """Texts are kept, and values are not: those of a job, such as its creation, come once only."""
+    compiler._numbered.cache_clear()
+    job = make_job(status=JobStatus.RUNNING)
+    for number in range(20):
+        other = replace(job, id=f"job-{number}", created_at=START + timedelta(seconds=number))
+        beat = transitions.heartbeat(other, lease_until=START, progress=None)
+        arguments = update_arguments(beat)
+        sort_key = {"S": f"{to_ms(other.created_at)}."}
+        assert arguments["ExpressionAttributeValues"][":v3"] == sort_key
+    assert compiler._numbered.cache_info().currsize == 1
 
 
 @dataclass(frozen=True)
@@ -119,16 +152,14 @@ def test_a_clause_that_no_condition_can_say_is_refused_by_name(clause: Condition
 
 
 def test_a_move_never_makes_an_item() -> None:
-    arguments = update_arguments(
-        compile_transition(Transition(name="probe", job_id="job-1", expect={}))
-    )
+    arguments = update_arguments(Transition(name="probe", job_id="job-1", expect={}))
     assert arguments["ConditionExpression"] == "v = :v0", "what is not there is not below"
 
 
 def test_a_claim_is_one_expression_without_a_read() -> None:
     job = make_job(status=JobStatus.ENQUEUED)
     claim = claim_of(job)
-    arguments = update_arguments(compile_transition(claim))
+    arguments = update_arguments(claim)
     values = arguments["ExpressionAttributeValues"]
     assert arguments["Key"] == {"p": {"S": "job-1"}, "s": {"S": "J"}}
     assert arguments["ConditionExpression"] == (
@@ -144,7 +175,7 @@ def test_a_claim_is_one_expression_without_a_read() -> None:
 
 
 def written(move: Transition) -> dict[str, Any]:
-    return compile_transition(move).sets
+    return changed_attributes(move)
 
 
 def test_a_snooze_gives_the_attempt_back() -> None:
@@ -158,7 +189,7 @@ def test_a_snooze_gives_the_attempt_back() -> None:
         entry=Entry(START, 3),
         sends_now=False,
     )
-    arguments = update_arguments(compile_transition(move))
+    arguments = update_arguments(move)
     placeholder = arguments["UpdateExpression"].partition("a = a + ")[2].partition(",")[0]
     assert arguments["ExpressionAttributeValues"][placeholder] == {"N": "-1"}
 
@@ -173,7 +204,7 @@ def test_a_new_entry_moves_bucket_and_time_together() -> None:
 
 def test_an_entry_that_goes_takes_bucket_and_time_with_it() -> None:
     move = Transition(name="probe", job_id="job-1", expect={}, leaves_index=True)
-    assert update_arguments(compile_transition(move))["UpdateExpression"] == "REMOVE b, k"
+    assert update_arguments(move)["UpdateExpression"] == "REMOVE b, k"
 
 
 def test_a_job_that_dies_enters_the_index_of_the_dead() -> None:
@@ -200,14 +231,16 @@ def test_a_value_as_by_default_is_removed_not_stored() -> None:
         name="probe", job_id="job-1", expect={}, sets={"queue": Priority.MEDIUM, "claim_id": None}
     )
     assert written(move) == {"qu": None, "u": None}
-    assert update_arguments(compile_transition(move))["UpdateExpression"] == "REMOVE qu, u"
+    assert update_arguments(move)["UpdateExpression"] == "REMOVE qu, u"
 
 
 def test_events_are_appended_in_their_order() -> None:
     events = (make_event(reason="first"), make_event(reason="second"))
-    write = compile_transition(Transition(name="probe", job_id="job-1", expect={}, events=events))
-    assert write.appends == tuple({"S": pack_event(event)} for event in events)
-    assert "h" not in write.sets
+    arguments = update_arguments(Transition(name="probe", job_id="job-1", expect={}, events=events))
+    assert arguments["UpdateExpression"] == "SET h = list_append(h, :v1)"
+    assert arguments["ExpressionAttributeValues"][":v1"] == {
+        "L": [{"S": pack_event(event)} for event in events]
+    }
 
 
 def test_a_compacted_history_replaces_the_whole_and_counts_what_went() -> None:
@@ -220,9 +253,8 @@ def test_a_compacted_history_replaces_the_whole_and_counts_what_went() -> None:
         history=kept,
         history_dropped=2,
     )
-    write = compile_transition(move)
-    assert write.appends == ()
-    assert write.sets == {
+    assert update_arguments(move)["UpdateExpression"] == "SET h = :v1, hd = :v2"
+    assert written(move) == {
         "h": {"L": [{"S": pack_event(event)} for event in kept]},
         "hd": {"N": "2"},
     }
@@ -235,4 +267,4 @@ def test_a_compacted_history_replaces_the_whole_and_counts_what_went() -> None:
 def test_a_change_that_no_expression_can_say_is_refused(kind: str, name: str) -> None:
     change: dict[str, Any] = {kind: {name: 1}}
     with pytest.raises(ValueError, match=name):
-        compile_transition(Transition(name="probe", job_id="job-1", expect={}, **change))
+        update_arguments(Transition(name="probe", job_id="job-1", expect={}, **change))

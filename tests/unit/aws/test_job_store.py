@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
-from hourhand.aws.backoff import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, wait_seconds
-from hourhand.aws.batch_reads import KEYS_PER_BATCH, MAX_BATCH_TRIES
+from hourhand.aws.batches import (
+    FIRST_WAIT_SECONDS,
+    KEYS_PER_BATCH,
+    LONGEST_WAIT_SECONDS,
+    MAX_BATCH_TRIES,
+    wait_seconds,
+)
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import hot_key, job_to_item
 from hourhand.aws.layout.side_items import MAX_MESSAGE_BYTES, MAX_TRACEBACK_BYTES

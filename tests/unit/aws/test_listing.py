@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hourhand.aws.job_indexes import MAX_LISTING_QUERIES, Bounds, ListingMerge, bounds_of
 from hourhand.aws.layout.jobs import listing_sort_key
 from hourhand.aws.layout.values import Item
-from hourhand.aws.listing import MAX_LISTING_QUERIES, Bounds, ListingMerge, bounds_of
-from hourhand.aws.paging import Position, QueriedPage
+from hourhand.aws.records import Position, QueriedPage
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
 from hourhand.ports.job_store import ListingPage, ListingPosition

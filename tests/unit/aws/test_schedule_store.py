@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from botocore.stub import ANY
 
-from hourhand.aws.batch_reads import MAX_BATCH_TRIES
-from hourhand.aws.calendar_store import DynamoCalendarStore
+from hourhand.aws.batches import MAX_BATCH_TRIES
 from hourhand.aws.layout.schedules import (
     backfill_to_item,
     calendar_key,
@@ -20,7 +19,11 @@ from hourhand.aws.layout.schedules import (
     schedule_key,
     schedule_to_item,
 )
-from hourhand.aws.schedule_store import MAX_JOURNAL_READS, DynamoScheduleStore
+from hourhand.aws.schedule_store import (
+    MAX_JOURNAL_READS,
+    DynamoCalendarStore,
+    DynamoScheduleStore,
+)
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.groups.overlap import Slots

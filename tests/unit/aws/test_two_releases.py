@@ -13,11 +13,11 @@ from typing import Any, cast
 import pytest
 
 from hourhand.aws import job_store
-from hourhand.aws.batch_marks import Marked, Verdict
-from hourhand.aws.conditions import Write, compile_transition
+from hourhand.aws.batches import Answered, Verdict
 from hourhand.aws.failures import ConditionRefused
-from hourhand.aws.layout.values import Item, Value
+from hourhand.aws.layout.values import Item
 from hourhand.aws.layout.versions import KNOWN, MAX_VERSION_TRIES, WRITTEN, Kind, in_its_version
+from hourhand.aws.transitions import update_arguments
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import Transition, heartbeat
@@ -48,20 +48,18 @@ def release(patch: pytest.MonkeyPatch, *, knows: int, writes: int) -> None:
         patch.setitem(cast("dict[Kind, int]", WRITTEN), kind, writes)
 
 
-def renamed(values: Mapping[str, Value | None]) -> dict[str, Value | None]:
-    return {"ee" if name == "e" else name: value for name, value in values.items()}
-
-
-def compile_either(move: Transition, version: int | None = None) -> Write:
-    write = compile_transition(move, version)
-    return replace(write, sets=renamed(write.sets)) if version == 2 else write
+def arguments_of_either(move: Transition, version: int | None = None) -> Mapping[str, Any]:
+    arguments = update_arguments(move, version)
+    update = arguments["UpdateExpression"]
+    assert update.startswith("SET e = "), "only the end of the lease has another name"
+    return arguments if version == 1 else {**arguments, "UpdateExpression": f"SET e{update[4:]}"}
 
 
 @pytest.fixture
 def stores(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Stores:
     """Return the stores of the first of the two releases."""
     release(monkeypatch, knows=2, writes=1)
-    monkeypatch.setattr(job_store, "compile_transition", compile_either)
+    monkeypatch.setattr(job_store, "update_arguments", arguments_of_either)
     return Stores(installation)
 
 
@@ -167,8 +165,8 @@ def test_a_member_of_a_batch_that_another_version_refused_is_made_by_itself(
 ) -> None:
     stores.jobs.put(RUNNING)
     item = set_version(stores, CASE, 2)
-    refused = [Marked(Verdict.REFUSED, item)]
-    monkeypatch.setattr(job_store, "mark_in_batches", lambda *_: refused)
+    refused = [Answered(Verdict.REFUSED, item)]
+    monkeypatch.setattr(job_store, "write_in_batches", lambda *_: refused)
     name = installation.settings.jobs_table
     batches = job_store.DynamoJobStore(installation.dynamodb, name, batch_marks=True)
     assert batches.transition_many([RENEWAL]) == [True]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import botocore.session
 from botocore.config import Config
 
+from hourhand.aws.batches import Bulk
 from hourhand.aws.lean import lean_or_same
-from hourhand.aws.parallel_calls import Bulk
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -44,6 +45,16 @@ OPTIONAL_ATTEMPTS = 1
 
 MAX_CONNECTIONS = 16
 """For the threads of one process: a batch of messages and their heartbeats."""
+
+OLDEST = (1, 40)
+OLDEST_TEXT = ".".join(map(str, OLDEST))
+"""The oldest boto3 and botocore that Hourhand is tested with, whose first two numbers are the same.
+
+With an older one the functions still work, as far as that one has the calls that they make: what of
+ours it cannot carry is replaced. Packing refuses it, and ``hourhand doctor`` warns of it.
+"""
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)")
 
 C = TypeVar("C")
 
@@ -193,3 +204,12 @@ def lazy_client(make: Callable[[], C]) -> C:
     For clients that most runs of a function never need.
     """
     return cast("C", _LazyClient(make))
+
+
+def is_too_old(version: str) -> bool:
+    """Whether a version of boto3 or botocore, such as ``1.40.3``, is below the oldest.
+
+    One that is not written in that way is not judged.
+    """
+    found = _RELEASE.match(version)
+    return found is not None and (int(found[1]), int(found[2])) < OLDEST

@@ -319,14 +319,14 @@ class DynamoControlStore:
         kind: Kind,
         key: str,
         update: str,
-        condition: str | None,
+        condition: str,
         values: Mapping[str, Value],
     ) -> Any | ConditionRefused:
         """Write a record as a whole, over one of any version that is known."""
         return self._write(
             key,
             update,
-            f"{condition} AND {NOT_NEWER}" if condition else NOT_NEWER,
+            f"{condition} AND {NOT_NEWER}",
             {**values, ":known": known_value(kind), ":v": version_value(kind)},
         )
 

@@ -14,13 +14,16 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.batch_marks import Marked, Verdict, mark_in_batches
-from hourhand.aws.batch_puts import Put, put_in_batches
-from hourhand.aws.batch_reads import read_in_batches
-from hourhand.aws.conditions import compile_transition
-from hourhand.aws.expressions import update_arguments
+from hourhand.aws.batches import (
+    Answered,
+    Bulk,
+    Verdict,
+    insert_of,
+    read_in_batches,
+    write_in_batches,
+)
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally, told
-from hourhand.aws.job_indexes import JobIndexes, read_first_pages
+from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.layout import side_items
 from hourhand.aws.layout.jobs import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
 from hourhand.aws.layout.values import Item, Value, expiry_seconds, number, read_text, text
@@ -33,19 +36,15 @@ from hourhand.aws.layout.versions import (
     other_known_version,
     require_all_known,
 )
-from hourhand.aws.paging import query_page
-from hourhand.aws.parallel_calls import Bulk
+from hourhand.aws.records import query_page
+from hourhand.aws.transitions import Statements, update_arguments
 from hourhand.domain.errors import HourhandError, WrittenByNewer, or_error
 from hourhand.domain.jobs.job import Attempt, Job
 from hourhand.domain.jobs.transitions import Transition
-from hourhand.domain.ticks.watermark import Place
 from hourhand.ports.job_store import (
     Applied,
-    IndexPage,
     JobDetails,
     LeftToNewer,
-    ListingPage,
-    ListingPosition,
     Refused,
     WriteResult,
 )
@@ -59,7 +58,7 @@ MAX_DETAIL_PAGES = 32
 """Megabytes read of what is kept beside one job; older failures beyond them are left out."""
 
 
-class DynamoJobStore:
+class DynamoJobStore(JobIndexes):
     """Implements the port `JobStore` on one table.
 
     ``batch_marks``: make many moves, and many puts, by PartiQL batches. It needs a store that
@@ -78,12 +77,10 @@ class DynamoJobStore:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
+        super().__init__(bulk or Bulk(client), table_name)
         self._client = client
-        self.bulk: Bulk[Any] = bulk or Bulk(client)
-        self.table = table_name
         self._batch_marks = batch_marks
         self._sleep = sleep
-        self._indexes = JobIndexes(self.bulk.client, table_name)
 
     # --- the base items ---
 
@@ -105,21 +102,23 @@ class DynamoJobStore:
         """Write new jobs as `put` does, each judged alone; results in the order of ``jobs``."""
         if not self._batch_marks:
             return [or_error(partial(self.put, job)) for job in jobs]
-        items = [(job.id, job_to_item(job)) for job in jobs]
-        answers = put_in_batches(self.bulk, self.table, items)
+        puts = [(job.id, insert_of(job_to_item(job), self.table)) for job in jobs]
+        answers = write_in_batches(self.bulk, self.table, puts)
         return [
-            put if isinstance(put, HourhandError) else or_error(partial(self._as_put, job, put))
-            for job, put in zip(jobs, answers, strict=True)
+            answer
+            if isinstance(answer, HourhandError)
+            else or_error(partial(self._as_put, job, answer.verdict))
+            for job, answer in zip(jobs, answers, strict=True)
         ]
 
-    def _as_put(self, job: Job, put: Put) -> WriteResult:
+    def _as_put(self, job: Job, verdict: Verdict) -> WriteResult:
         """Return what `put` would; put the job now, if a batch left that open.
 
         What stands under its id is read one by one: few of a batch are repeated.
         """
-        if put is Put.MADE:
+        if verdict is Verdict.APPLIED:
             return Applied(job)
-        return self.put(job) if put is Put.OPEN else Refused(self.get(job.id))
+        return self.put(job) if verdict is Verdict.OPEN else Refused(self.get(job.id))
 
     def transition(self, move: Transition) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already.
@@ -138,32 +137,40 @@ class DynamoJobStore:
             TableName=self.table,
             ReturnValues="ALL_NEW",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **update_arguments(compile_transition(move, version)),
+            **update_arguments(move, version),
         )
 
     def transition_many(self, moves: Sequence[Transition]) -> list[bool | LeftToNewer]:
         """Make many, each under its own condition; whether it was, in the order of ``moves``."""
         if not self._batch_marks:
             return [_or_left(partial(self._is_made, move)) for move in moves]
-        return self.settled(moves, mark_in_batches(self.bulk, self.table, moves))
+        made = Statements(self.table)
+        answers: list[Answered] = []
+        for answer in write_in_batches(
+            self.bulk, self.table, [(move.job_id, made.of(move)) for move in moves]
+        ):
+            if isinstance(answer, HourhandError):
+                raise answer
+            answers.append(answer)
+        return self.settled(moves, answers)
 
     def settled(
-        self, moves: Sequence[Transition], marked: Sequence[Marked]
+        self, moves: Sequence[Transition], answers: Sequence[Answered]
     ) -> list[bool | LeftToNewer]:
         """Return as `transition_many` what became of moves that batches answered so."""
         untold = [
             move.job_id
-            for move, mark in zip(moves, marked, strict=True)
-            if mark.verdict is Verdict.REFUSED and mark.item is None
+            for move, answer in zip(moves, answers, strict=True)
+            if answer.verdict is Verdict.REFUSED and answer.item is None
         ]
         found = {job_id_of(item): item for item in self._read_many(untold)}
         told = [
-            replace(mark, item=mark.item or found.get(move.job_id))
-            for move, mark in zip(moves, marked, strict=True)
+            replace(answer, item=answer.item or found.get(move.job_id))
+            for move, answer in zip(moves, answers, strict=True)
         ]
         return [
-            _or_left(partial(self._is_settled, move, mark))
-            for move, mark in zip(moves, told, strict=True)
+            _or_left(partial(self._is_settled, move, answer))
+            for move, answer in zip(moves, told, strict=True)
         ]
 
     def get(self, job_id: str) -> Job | None:
@@ -189,13 +196,13 @@ class DynamoJobStore:
     def _is_made(self, move: Transition) -> bool:
         return isinstance(self.transition(move), Applied)
 
-    def _is_settled(self, move: Transition, mark: Marked) -> bool:
+    def _is_settled(self, move: Transition, answer: Answered) -> bool:
         """Whether a move is made that a batch answered; make it now, if that is still open."""
-        if mark.verdict is Verdict.APPLIED:
+        if answer.verdict is Verdict.APPLIED:
             return True
-        if mark.verdict is Verdict.OPEN or _is_of_other_version(mark):
+        if answer.verdict is Verdict.OPEN or _is_of_other_version(answer):
             return self._is_made(move)
-        current = job_from_item(mark.item) if mark.item else None
+        current = job_from_item(answer.item) if answer.item else None
         return current is not None and move.made_by_me(current)
 
     def _refused(self, move: Transition, current: Job | None) -> WriteResult:
@@ -304,47 +311,6 @@ class DynamoJobStore:
             if position is None:
                 return
 
-    # --- the indexes ---
-
-    def read_bucket(
-        self, bucket: int, shard: int, *, position: Mapping[str, Any] | None, limit: int
-    ) -> IndexPage:
-        """Read one page of the ``run_at`` index: eventually consistent, a hint."""
-        _require_limit(limit)
-        return self._indexes.read_bucket(bucket, shard, position=position, limit=limit)
-
-    def read_buckets(self, places: Sequence[Place], *, limit: int) -> list[IndexPage | None]:
-        """Read the first page of many shards of buckets, side by side, in their order.
-
-        ``None`` for one that could not be read: `read_bucket` says why.
-        """
-        _require_limit(limit)
-        return read_first_pages(self.bulk, self.table, places, limit=limit)
-
-    def list_jobs(
-        self,
-        *,
-        dead_only: bool,
-        newest: ListingPosition | None,
-        created_before: datetime,
-        created_after: datetime,
-        limit: int,
-    ) -> ListingPage:
-        """List job ids by creation, newest first, strictly after ``newest`` in that order."""
-        _require_limit(limit)
-        return self._indexes.list_jobs(
-            dead_only=dead_only,
-            newest=newest,
-            created_before=created_before,
-            created_after=created_after,
-            limit=limit,
-        )
-
-    def count_dead(self, limit: int) -> int:
-        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``."""
-        _require_limit(limit)
-        return self._indexes.count_dead(limit)
-
     def _call(self, operation: str) -> Call:
         return Call(operation, f"table {self.table}")
 
@@ -355,11 +321,11 @@ def jobs_of(items: Sequence[Item]) -> dict[str, Job]:
     return {job.id: job for job in map(job_from_item, items)}
 
 
-def _is_of_other_version(mark: Marked) -> bool:
+def _is_of_other_version(answer: Answered) -> bool:
     """Whether a move was refused since its job is kept in another version that is known."""
-    if mark.verdict is not Verdict.REFUSED or mark.item is None:
+    if answer.verdict is not Verdict.REFUSED or answer.item is None:
         return False
-    return other_known_version(Kind.JOB, mark.item, WRITTEN[Kind.JOB]) is not None
+    return other_known_version(Kind.JOB, answer.item, WRITTEN[Kind.JOB]) is not None
 
 
 def _or_left(write: Callable[[], bool]) -> bool | LeftToNewer:
@@ -367,8 +333,3 @@ def _or_left(write: Callable[[], bool]) -> bool | LeftToNewer:
         return write()
     except WrittenByNewer as newer:
         return LeftToNewer(newer)
-
-
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")

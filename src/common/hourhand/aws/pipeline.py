@@ -14,14 +14,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from hourhand.aws.backoff import wait_seconds
-from hourhand.aws.batch_marks import Marked, Verdict, is_put_off, judged
-from hourhand.aws.batch_reads import KEYS_PER_BATCH, MAX_BATCH_TRIES, given_up
+from hourhand.aws.batches import (
+    KEYS_PER_BATCH,
+    MAX_BATCH_TRIES,
+    STATEMENTS_PER_BATCH,
+    Answered,
+    Statement,
+    Verdict,
+    answers_of,
+    given_up,
+    is_put_off,
+    judged,
+    wait_seconds,
+)
 from hourhand.aws.failures import Call, settled, told
 from hourhand.aws.job_store import DynamoJobStore, jobs_of
 from hourhand.aws.layout.jobs import hot_key
 from hourhand.aws.lean import Failure, Flight, LeanClient
-from hourhand.aws.partiql import STATEMENTS_PER_BATCH, Statement, Statements, answers_of
 from hourhand.aws.queues import (
     MESSAGES_PER_BATCH,
     Entry,
@@ -30,6 +39,7 @@ from hourhand.aws.queues import (
     entry_of,
     put_off,
 )
+from hourhand.aws.transitions import Statements
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.jobs.job import Job, Priority
 from hourhand.domain.jobs.transitions import Transition
@@ -297,7 +307,7 @@ class LeanPipeline:
 
     def _make_alone(self, move: Transition, ended: Made) -> None:
         self._left -= 1
-        self._call(ended, partial(self._jobs.settled, [move], [Marked(Verdict.OPEN)]))
+        self._call(ended, partial(self._jobs.settled, [move], [Answered(Verdict.OPEN)]))
 
     def _make_marks(self) -> None:
         marks, self._marks = list(self._marks.values()), {}
@@ -318,7 +328,7 @@ class LeanPipeline:
                 self._guarded(ended, error)
             return
         again: list[_Mark] = []
-        by_asker: dict[int, list[tuple[_Mark, Marked]]] = defaultdict(list)
+        by_asker: dict[int, list[tuple[_Mark, Answered]]] = defaultdict(list)
         for mark, each in zip(marks, answers, strict=True):
             if is_put_off(each) and mark.tries < MAX_PART_TRIES:
                 again.append(mark)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from hourhand.aws.backoff import wait_seconds
+from hourhand.aws.batches import Bulk, wait_seconds
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.failures import (
     Call,
@@ -23,7 +23,6 @@ from hourhand.aws.failures import (
 )
 from hourhand.aws.layout.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.lean import Failure
-from hourhand.aws.parallel_calls import Bulk
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import message_group
 from hourhand.domain.jobs.actions import QueueView

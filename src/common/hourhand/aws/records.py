@@ -1,14 +1,15 @@
-"""Records that are read and written as wholes, each write conditional on the one before it.
+"""Records that are read and written as wholes, and pages of a table's queries.
 
-The attribute ``q`` counts the writes of a record (its ``sequence`` or ``revision``). No write
-changes a record of a newer version than this code knows, see `hourhand.aws.layout.versions`.
+Each write of a record is conditional on the one before it: the attribute ``q`` counts them (its
+``sequence`` or ``revision``). No write changes a record of a newer version than this code knows,
+see `hourhand.aws.layout.versions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.layout.values import Item, Value, number
@@ -131,3 +132,33 @@ class Records:
     def call(self, operation: str) -> Call:
         """Name a call on the table, for its errors."""
         return Call(operation, f"table {self.table}")
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+Position = Mapping[str, Any]
+"""Where a query goes on: DynamoDB's own LastEvaluatedKey."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueriedPage:
+    """Items in the order of the query, and where it goes on, if it does."""
+
+    items: Sequence[Item]
+    position: Position | None
+
+
+def query_page(
+    client: DynamoDBClient, table: str, position: Position | None, **arguments: Any
+) -> QueriedPage:
+    """Query ``table`` from ``position`` on (``None``: from the start)."""
+    if position is not None:
+        arguments["ExclusiveStartKey"] = position
+    answer = ask(Call("Query", f"table {table}"), client.query, TableName=table, **arguments)
+    return QueriedPage(answer["Items"], answer.get("LastEvaluatedKey"))
+
+
+def require_limit(limit: int) -> None:
+    """Raise `ValueError` for a limit below 1."""
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")

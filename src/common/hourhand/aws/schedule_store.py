@@ -1,4 +1,4 @@
-"""The schedules table in DynamoDB: small hot items, and beside each what is read more rarely.
+"""The schedules table in DynamoDB: hot items, beside each what is read more rarely, and calendars.
 
 A write of the hot item is one UpdateItem under a condition on its sequence; a refused one may be
 one's own whose answer was lost, which its ``write_id`` tells.
@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.batch_reads import read_in_batches
+from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.failures import ask_conditionally
 from hourhand.aws.layout.schedules import (
     BACKFILL_ATTRIBUTES,
+    CALENDAR_ATTRIBUTES,
+    CALENDARS,
     END_ATTRIBUTES,
+    NAME_PREFIXES,
     SCHEDULE_ATTRIBUTES,
     SCHEDULES,
     WALK_ATTRIBUTES,
@@ -23,6 +26,10 @@ from hourhand.aws.layout.schedules import (
     backfill_from_item,
     backfill_key,
     backfill_to_item,
+    calendar_from_item,
+    calendar_key,
+    calendar_name_of,
+    calendar_to_item,
     definition_from_item,
     definition_key,
     definition_name_of,
@@ -49,12 +56,15 @@ from hourhand.aws.layout.versions import (
     require_all_known,
     require_known,
 )
-from hourhand.aws.paging import query_page
-from hourhand.aws.parallel_calls import Bulk
-from hourhand.aws.records import Records
-from hourhand.aws.schedule_names import list_names
-from hourhand.aws.table_schema import DUE_INDEX
-from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
+from hourhand.aws.records import Records, query_page, require_limit
+from hourhand.aws.table_schema import DUE_INDEX, NAMES_INDEX
+from hourhand.domain.schedules.schedule import (
+    Backfill,
+    Calendar,
+    Schedule,
+    ScheduleDefinition,
+    Walk,
+)
 from hourhand.ports.schedule_store import (
     DuePage,
     DueSchedule,
@@ -163,7 +173,7 @@ class DynamoScheduleStore:
         self, schedule_id: str, *, before: datetime | None, limit: int
     ) -> tuple[JournalPage, ...]:
         """Read pages whose first entry is before ``before``, newest page first."""
-        _require_limit(limit)
+        require_limit(limit)
         first, last = page_bounds(before)
         pages: list[JournalPage] = []
         position: Mapping[str, Any] | None = None
@@ -231,7 +241,7 @@ class DynamoScheduleStore:
         self, shard: int, *, until: datetime, position: Mapping[str, Any] | None, limit: int
     ) -> DuePage:
         """Read one page of the schedules of a shard with ``next_at`` at most ``until``."""
-        _require_limit(limit)
+        require_limit(limit)
         page = query_page(
             self._client,
             self._table,
@@ -252,6 +262,63 @@ class DynamoScheduleStore:
         return list_names(self._client, self._table, SCHEDULES, after=after, limit=limit)
 
 
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
+class DynamoCalendarStore:
+    """Implements the port `CalendarStore` on the schedules table."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table_name: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
+        self._client = client
+        self._table = table_name
+        self._sleep = sleep
+        self._records = Records(client, table_name)
+
+    def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
+        """Read calendars, strongly consistent; unknown ones are left out."""
+        keys = [calendar_key(name) for name in dict.fromkeys(names)]
+        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
+        require_all_known(Kind.CALENDAR, items, calendar_name_of)
+        return {calendar.name: calendar for calendar in map(calendar_from_item, items)}
+
+    def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
+        """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""
+        refused = self._records.put_after(
+            Kind.CALENDAR, calendar_to_item(calendar), previous, CALENDAR_ATTRIBUTES
+        )
+        if refused is None:
+            return True
+        return refused.item is not None and calendar_from_item(refused.item) == calendar
+
+    def delete_calendar(self, name: str, *, previous: int) -> bool:
+        """Delete it if it has the revision ``previous``; whether it is gone."""
+        return self._records.delete_at(Kind.CALENDAR, calendar_key(name), previous)
+
+    def list_calendars(self, *, after: str | None, limit: int) -> NamePage:
+        """List names in ascending order, strictly after ``after``."""
+        return list_names(self._client, self._table, CALENDARS, after=after, limit=limit)
+
+
+def list_names(
+    client: DynamoDBClient, table: str, kind: str, *, after: str | None, limit: int
+) -> NamePage:
+    """Read one page of the index ``names``: those of a kind in order, strictly after ``after``."""
+    require_limit(limit)
+    prefix = NAME_PREFIXES[kind]
+    condition, values = "l = :kind", {":kind": text(kind)}
+    if after is not None:
+        condition += " AND p > :after"
+        values[":after"] = text(prefix + after)
+    arguments: dict[str, Any] = {
+        "IndexName": NAMES_INDEX.name,
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        "Limit": limit,
+    }
+    page = query_page(client, table, None, **arguments)
+    names = tuple(read_text(item["p"]).removeprefix(prefix) for item in page.items)
+    return NamePage(names, names[-1] if names and page.position is not None else None)

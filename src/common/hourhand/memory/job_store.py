@@ -15,8 +15,8 @@ from hourhand.domain.jobs.job import Attempt, HistoryEvent, IndexEntry, Job
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.watermark import Place
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.memory.job_indexes import JobIndexes, ListingKey, shadow_of
-from hourhand.memory.storable import require_storable_job, require_storable_time
+from hourhand.memory.indexes import JobIndexes, ListingKey, shadow_of
+from hourhand.memory.storable import require_limit, require_storable_job, require_storable_time
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import (
     Applied,
@@ -210,7 +210,7 @@ class MemoryJobStore:
         self, bucket: int, shard: int, *, position: Mapping[str, Any] | None, limit: int
     ) -> IndexPage:
         """Read one page of the ``run_at`` index: a hint, and stale where a test wants it so."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             keys = self._indexes.bucket(bucket, shard)
             start = bisect_right(keys, (position["due_ms"], position["job_id"])) if position else 0
@@ -235,7 +235,7 @@ class MemoryJobStore:
         limit: int,
     ) -> ListingPage:
         """List job ids by creation, newest first, strictly after ``newest`` in that order."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             keys = self._indexes.listing(dead_only=dead_only)
             end = bisect_left(keys, (to_ms(created_before), "", ""))
@@ -248,7 +248,7 @@ class MemoryJobStore:
 
     def count_dead(self, limit: int) -> int:
         """Count the jobs that are DEAD now, by an index: exactly up to ``limit``."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             return min(limit, len(self._indexes.listing(dead_only=True)))
 
@@ -263,8 +263,3 @@ def _delete_over(beside: dict[_K, KeptText] | dict[_K, KeptFailure], now: dateti
     for key in gone:
         del beside[key]
     return len(gone)
-
-
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")

@@ -17,8 +17,8 @@ from hourhand.domain.schedules.schedule import (
     Walk,
 )
 from hourhand.domain.times import from_ms, to_ms
-from hourhand.memory.schedule_indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown
-from hourhand.memory.storable import require_storable_record, require_storable_time
+from hourhand.memory.indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown
+from hourhand.memory.storable import require_limit, require_storable_record, require_storable_time
 from hourhand.ports.clock import Clock
 from hourhand.ports.schedule_store import (
     DuePage,
@@ -130,7 +130,7 @@ class MemoryScheduleStore:
         self, schedule_id: str, *, before: datetime | None, limit: int
     ) -> tuple[JournalPage, ...]:
         """Read pages whose first entry is before ``before``, newest page first."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             names = sorted(self._pages[schedule_id], reverse=True)
             found = [
@@ -213,7 +213,7 @@ class MemoryScheduleStore:
         self, shard: int, *, until: datetime, position: Mapping[str, Any] | None, limit: int
     ) -> DuePage:
         """Read one page of the schedules of a shard with ``next_at`` at most ``until``."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             due = self._indexes.due(shard, until)
         after = (position["next_ms"], position["schedule_id"]) if position else None
@@ -226,7 +226,7 @@ class MemoryScheduleStore:
 
     def list_schedules(self, *, after: str | None, limit: int) -> NamePage:
         """List the ids of schedules in ascending order, strictly after ``after``."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             return self._indexes.names(SCHEDULES, after, limit)
 
@@ -263,7 +263,7 @@ class MemoryScheduleStore:
 
     def list_calendars(self, *, after: str | None, limit: int) -> NamePage:
         """List names in ascending order, strictly after ``after``."""
-        _require_limit(limit)
+        require_limit(limit)
         with self._lock:
             return self._indexes.names(CALENDARS, after, limit)
 
@@ -283,8 +283,3 @@ def _is_over(keep_until: datetime | None, now: datetime) -> bool:
 def _require_rise(sequence: int, previous: int | None) -> None:
     if previous is not None and sequence <= previous:
         raise ValueError(f"the sequence must rise above {previous}, not be {sequence}")
-
-
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")

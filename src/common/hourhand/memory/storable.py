@@ -1,4 +1,4 @@
-"""What every store can keep: the memory stores refuse the rest, so that no test relies on it."""
+"""What every store takes: the memory stores refuse the rest, so that no test relies on it."""
 
 from __future__ import annotations
 
@@ -54,3 +54,9 @@ def require_storable_record(name: str, value: object) -> None:
     elif is_dataclass(value):
         for part in fields(value):
             require_storable_record(f"{name}.{part.name}", getattr(value, part.name))
+
+
+def require_limit(limit: int) -> None:
+    """Raise `ValueError` for a limit below 1."""
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")

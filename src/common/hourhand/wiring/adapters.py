@@ -80,7 +80,6 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     """
     from botocore import __version__ as botocore_version
 
-    from hourhand.aws.calendar_store import DynamoCalendarStore
     from hourhand.aws.clients import (
         bulk_of,
         dynamodb_client,
@@ -95,7 +94,7 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     from hourhand.aws.object_store import S3ObjectStore
     from hourhand.aws.queues import SqsQueues
     from hourhand.aws.randomness import SystemRandomness
-    from hourhand.aws.schedule_store import DynamoScheduleStore
+    from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
     from hourhand.aws.slot_store import DynamoSlotStore
     from hourhand.aws.telemetry import PowertoolsTelemetry, service_name, start_tracing
 

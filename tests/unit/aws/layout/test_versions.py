@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from hourhand.aws.calendar_store import DynamoCalendarStore
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
@@ -25,7 +24,7 @@ from hourhand.aws.layout.schedules import (
 )
 from hourhand.aws.layout.side_items import text_key
 from hourhand.aws.layout.versions import Kind, is_newer, require_all_known, version_of
-from hourhand.aws.schedule_store import DynamoScheduleStore
+from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore, slots_key
 from hourhand.aws.table_schema import resource_name
 from hourhand.domain.errors import WrittenByNewer

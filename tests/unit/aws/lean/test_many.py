@@ -26,10 +26,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.aws import clients
+from hourhand.aws.batches import Bulk
 from hourhand.aws.lean import _client
 from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._round import MOST_LINES, Flight, Lines, Request, Told
-from hourhand.aws.parallel_calls import Bulk
 from tests.examples import examples
 from tests.unit.aws.lean.conftest import boto, lean
 from tests.unit.aws.lean.raw_server import (

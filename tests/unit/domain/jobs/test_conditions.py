@@ -16,7 +16,6 @@ from hourhand.domain.jobs.conditions import (
     Is,
     StatusIn,
     all_hold,
-    recorded,
 )
 from hourhand.domain.jobs.job import JobStatus, RetryPolicy
 from tests.unit.domain.job_samples import NOW, a_job, after, an_event
@@ -74,10 +73,3 @@ def test_all_must_hold() -> None:
     assert all_hold([], job)
     assert all_hold([Is("generation", 2), Absent("enqueued_at")], job)
     assert not all_hold([Is("generation", 2), Is("token", 9)], job)
-
-
-def test_an_event_is_on_record_as_itself_alone() -> None:
-    job = a_job(history=(an_event(at=NOW),))
-    assert recorded(an_event(at=NOW), job)
-    assert not recorded(an_event(at=LATER), job)
-    assert not recorded(an_event(at=NOW, actor="another"), job)

@@ -7,13 +7,12 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.jobs.job import Backoff, Jitter, RetryPolicy
-from hourhand.domain.jobs.retry import retry_delay
 
 NEARLY_ONE = 1 - 2**-53
 
 
 def seconds_before(policy: RetryPolicy, retry: int, fraction: float = 0.0) -> float:
-    return retry_delay(policy, retry, fraction).total_seconds()
+    return policy.delay(retry, fraction).total_seconds()
 
 
 def test_the_default_waits_1_2_4_8_16_seconds() -> None:
@@ -83,10 +82,10 @@ def test_the_cap_holds_before_jitter_is_added() -> None:
 def test_a_hundred_attempts_overflow_nothing(backoff: Backoff) -> None:
     policy = RetryPolicy(max_attempts=100, backoff=backoff, base_seconds=86_400)
     for retry in range(1, 100):
-        assert timedelta(0) < retry_delay(policy, retry, NEARLY_ONE) <= timedelta(seconds=3600.5)
+        assert timedelta(0) < policy.delay(retry, NEARLY_ONE) <= timedelta(seconds=3600.5)
 
 
 def test_the_largest_policy_is_a_duration_still() -> None:
     year = 366 * 86_400.0
     policy = RetryPolicy(max_attempts=100, base_seconds=year, max_delay_seconds=year)
-    assert retry_delay(policy, 99, 0.0) == timedelta(days=366)
+    assert policy.delay(99, 0.0) == timedelta(days=366)

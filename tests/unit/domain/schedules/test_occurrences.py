@@ -8,14 +8,18 @@ from datetime import datetime, timedelta
 import pytest
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
-from hourhand.domain.schedules import occurrences, possible_occurrences, rule
+from hourhand.domain.schedules import nominal_times, occurrences, rule
 from hourhand.domain.schedules.changes import delete, pause, resume
+from hourhand.domain.schedules.nominal_times import (
+    is_used_up,
+    last_nominal,
+    possible_occurrences_between,
+    search_on,
+)
 from hourhand.domain.schedules.occurrences import (
     CATCH_UP_BUFFER,
     MAX_CATCH_UP,
-    is_used_up,
     jitter_of,
-    last_nominal,
     overlap_of,
 )
 from hourhand.domain.schedules.recurrence import (
@@ -427,17 +431,15 @@ def test_every_time_that_an_outage_of_a_day_missed_is_in_doubt() -> None:
 
 def test_doubts_are_looked_for_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     recurrence = recurrence_of(make_definition())
-    assert len(possible_occurrences.possible_occurrences_between(recurrence, at(0), at(60))) == 60
-    monkeypatch.setattr(possible_occurrences, "MAX_WORK", 5)
-    assert (
-        0 < len(possible_occurrences.possible_occurrences_between(recurrence, at(0), at(60))) <= 6
-    )
+    assert len(possible_occurrences_between(recurrence, at(0), at(60))) == 60
+    monkeypatch.setattr(nominal_times, "MAX_WORK", 5)
+    assert 0 < len(possible_occurrences_between(recurrence, at(0), at(60))) <= 6
 
 
 def test_of_a_long_outage_the_first_and_the_last_are_in_doubt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(possible_occurrences, "MAX_DOUBTS", 100)
+    monkeypatch.setattr(nominal_times, "MAX_DOUBTS", 100)
     definition = make_definition(misfire=misfire("skip"))
     decision = visit(make_schedule(definition), definition, at(1000))
     assert minutes(*decision.possible) == [
@@ -449,7 +451,7 @@ def test_of_a_long_outage_the_first_and_the_last_are_in_doubt(
 def test_on_either_side_of_the_window_there_are_doubts_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(possible_occurrences, "MAX_DOUBTS", 100)
+    monkeypatch.setattr(nominal_times, "MAX_DOUBTS", 100)
     definition = make_definition(misfire=misfire("earliest", 500 * 60))
     decision = visit(make_schedule(definition), definition, at(1000))
     assert minutes(*decision.possible) == [
@@ -562,13 +564,13 @@ def test_a_search_that_takes_long_is_made_apart_from_the_visit() -> None:
     assert reached is not None
     work = Work(rule.MAX_WORK)
     recurrence = recurrence_of(definition)
-    assert occurrences.search_on(decision.schedule, definition, recurrence, work) is None
+    assert search_on(decision.schedule, definition, recurrence, work) is None
     nearly = Work(occurrences.MAX_WORK_A_LOOK)
-    further = occurrences.search_on(decision.schedule, definition, recurrence, nearly)
+    further = search_on(decision.schedule, definition, recurrence, nearly)
     assert further is not None
     assert further > reached
     ended = replace(decision.schedule, next_at=None)
-    assert occurrences.search_on(ended, definition, recurrence, work) is None
+    assert search_on(ended, definition, recurrence, work) is None
 
 
 # --- work and time ---

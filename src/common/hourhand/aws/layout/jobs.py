@@ -26,7 +26,6 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from hourhand.aws.layout.durations import distance_text, read_distance
 from hourhand.aws.layout.overlap_text import overlap_text, read_overlap
 from hourhand.aws.layout.values import (
     Codec,
@@ -34,9 +33,11 @@ from hourhand.aws.layout.values import (
     Value,
     always,
     by_field,
+    distance_text,
     flag,
     keep_until_attributes,
     number,
+    read_distance,
     read_flag,
     read_float,
     read_int,

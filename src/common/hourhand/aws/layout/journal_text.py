@@ -20,7 +20,13 @@ import re
 from datetime import datetime
 from urllib.parse import quote, unquote
 
-from hourhand.aws.layout.durations import PATTERN, base36, distance_text, read_base36, read_distance
+from hourhand.aws.layout.values import (
+    DISTANCE_PATTERN,
+    distance_text,
+    read_base36,
+    read_distance,
+)
+from hourhand.domain.jobs.history import base36
 from hourhand.domain.schedules.schedule import JournalEntry, SkipReason
 from hourhand.domain.times import from_ms, to_ms
 
@@ -37,7 +43,7 @@ _LETTERS = {
 _REASONS = {letter: reason for reason, letter in _LETTERS.items()}
 
 _ENTRY = re.compile(
-    rf"(?P<first>{PATTERN})(?P<reason>[A-Z]?)(?:_(?P<span>{PATTERN}))?"
+    rf"(?P<first>{DISTANCE_PATTERN})(?P<reason>[A-Z]?)(?:_(?P<span>{DISTANCE_PATTERN}))?"
     r"(?:\*(?P<count>[0-9a-z]+))?(?P<least>\+?)(?:~(?P<salt>.*))?"
 )
 

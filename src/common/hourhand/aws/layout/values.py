@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from hourhand.domain.jobs.history import base36
 from hourhand.domain.times import from_ms, to_ms
 
+DISTANCE_PATTERN = r"-?[0-9a-z]+(?:\.[0-9]{3})?"
+"""A regular expression for what `distance_text` writes."""
+
 _MS_PER_SECOND = 1000
+_BASE = 36
 
 Value = Mapping[str, Any]
 """One attribute value as DynamoDB's protocol has it, such as ``{"S": "text"}``."""
@@ -82,6 +87,28 @@ def read_keep_until(item: Item) -> datetime | None:
         return None
     added = int(item["y"]["N"]) if "y" in item else 0
     return from_ms(int(item["x"]["N"]) * _MS_PER_SECOND - added)
+
+
+def distance_text(milliseconds: int) -> str:
+    """Return a distance in time as text: seconds of base 36, and milliseconds if there are some.
+
+    ``1o0`` is 2,160 seconds, ``-1o0.250`` is 2,160.25 seconds back.
+    """
+    sign = "-" if milliseconds < 0 else ""
+    seconds, rest = divmod(abs(milliseconds), _MS_PER_SECOND)
+    return f"{sign}{base36(seconds)}" + (f".{rest:03d}" if rest else "")
+
+
+def read_distance(written: str) -> int:
+    """Read what `distance_text` wrote: milliseconds. Raises `ValueError` for anything else."""
+    seconds, _, rest = written.removeprefix("-").partition(".")
+    milliseconds = read_base36(seconds) * _MS_PER_SECOND + int(rest or 0)
+    return -milliseconds if written.startswith("-") else milliseconds
+
+
+def read_base36(written: str) -> int:
+    """Read what `base36` wrote."""
+    return int(written, _BASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from hourhand.aws.failures import UnreadableAnswer
 from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._retries import RetryQuota, backoff_seconds, may_help
 from hourhand.aws.lean._round import Flight, Lines, Request, Told
-from hourhand.aws.lean._signing import Credentials, Signer
+from hourhand.aws.lean._signature import Credentials, Signer
 
 _FIRST_ERROR = 300
 _CHECKSUM: Final = "x-amz-crc32"

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from hourhand.aws.botocore_versions import OLDEST_TEXT, is_too_old
+from hourhand.aws.batches import Bulk
+from hourhand.aws.clients import OLDEST_TEXT, is_too_old
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.table_schema import CONTROL, JOBS
@@ -79,7 +80,7 @@ def _dead(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
         "dynamodb",
         "Query",
         f"the indexes of table {table}",
-        lambda client: JobIndexes(client, table).list_jobs(
+        lambda client: JobIndexes(Bulk(client), table).list_jobs(
             dead_only=True,
             newest=None,
             created_before=aws.clock.now() + timedelta(days=1),

@@ -7,12 +7,15 @@ data, a test can drop any one clause of any move and show what breaks without it
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from hourhand.domain.jobs.job import HistoryEvent, Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
+
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt}
 
 
 class Condition(ABC):
@@ -59,42 +62,42 @@ class Absent(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class Below(Condition):
+class Ordered(Condition):
+    """The field has a value, and that compares with ``value`` by ``sign``."""
+
+    field: str
+    value: Any
+    sign: ClassVar[Literal["<", "<=", ">"]]
+
+    def holds(self, job: Job) -> bool:
+        """Compare; an absent field is neither below nor above anything."""
+        actual = getattr(job, self.field)
+        return actual is not None and self.orders(actual)
+
+    def orders(self, actual: Any) -> bool:
+        """Whether the clause holds for a field with this value."""
+        return bool(_ORDERS[self.sign](actual, self.value))
+
+
+class Below(Ordered):
     """The field has a value less than ``value``."""
 
-    field: str
-    value: Any
-
-    def holds(self, job: Job) -> bool:
-        """Compare; an absent field is not below anything."""
-        actual = getattr(job, self.field)
-        return actual is not None and bool(actual < self.value)
+    __slots__ = ()
+    sign = "<"
 
 
-@dataclass(frozen=True, slots=True)
-class AtMost(Condition):
+class AtMost(Ordered):
     """The field has a value of at most ``value``."""
 
-    field: str
-    value: Any
-
-    def holds(self, job: Job) -> bool:
-        """Compare; an absent field is not at most anything."""
-        actual = getattr(job, self.field)
-        return actual is not None and bool(actual <= self.value)
+    __slots__ = ()
+    sign = "<="
 
 
-@dataclass(frozen=True, slots=True)
-class Above(Condition):
+class Above(Ordered):
     """The field has a value greater than ``value``."""
 
-    field: str
-    value: Any
-
-    def holds(self, job: Job) -> bool:
-        """Compare; an absent field is not above anything."""
-        actual = getattr(job, self.field)
-        return actual is not None and bool(actual > self.value)
+    __slots__ = ()
+    sign = ">"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +139,3 @@ class AnyOf(Condition):
 def all_hold(conditions: Collection[Condition], job: Job) -> bool:
     """Whether ``job`` satisfies every clause."""
     return all(clause.holds(job) for clause in conditions)
-
-
-def recorded(event: HistoryEvent, job: Job) -> bool:
-    """Whether ``event`` itself is on record: how a writer knows its own write again."""
-    return event in job.history

@@ -41,7 +41,8 @@ _STATUSES = {letter: status for status, letter in _STATUS_LETTERS.items()}
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def _base36(number: int) -> str:
+def base36(number: int) -> str:
+    """Return a whole number from 0 on as digits and small letters."""
     digits = ""
     while True:
         number, rest = divmod(number, 36)
@@ -64,7 +65,7 @@ def pack_event(event: HistoryEvent) -> str:
     A dot parts the fields. An actor may hold one (a principal's name), so it is escaped there;
     the reason is last and may hold anything.
     """
-    head = event.kind.value + _STATUS_LETTERS[event.status] + _base36(to_ms(event.at))
+    head = event.kind.value + _STATUS_LETTERS[event.status] + base36(to_ms(event.at))
     actor = event.actor.replace("%", "%25").replace(".", "%2E")
     parts = [head, str(event.attempt), str(event.token), actor, shorten(event.reason)]
     return ".".join(parts)

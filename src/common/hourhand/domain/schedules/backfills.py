@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.jobs.job import REDRIVABLE, EventKind, Job
-from hourhand.domain.schedules.occurrences import OccurrenceOrder, last_nominal
+from hourhand.domain.schedules.nominal_times import last_nominal
+from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.rule import EARLIEST, MAX_WORK, Work
 from hourhand.domain.schedules.schedule import (
     Backfill,

@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import length_prefixed
 from hourhand.domain.schedules.journal import Runs, merge_runs
-from hourhand.domain.schedules.possible_occurrences import PossibleOccurrences
-from hourhand.domain.schedules.rule import LATEST, MAX_WORK, Found, GivenUp, Work
+from hourhand.domain.schedules.nominal_times import (
+    PossibleOccurrences,
+    is_used_up,
+    last_nominal,
+    next_visit_of,
+    not_before_start,
+)
+from hourhand.domain.schedules.rule import MAX_WORK, Found, GivenUp, Work
 from hourhand.domain.schedules.schedule import (
     MISFIRE_GRACE,
     MisfirePolicy,
@@ -374,41 +380,6 @@ class _Visit:
         )
         self.runs.make(nominal)
         self.last_made = nominal
-
-
-def search_on(
-    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, work: Work
-) -> datetime | None:
-    """Return when ``schedule`` wants its next visit, looked for from where its search ended."""
-    if schedule.next_at is None:
-        return None
-    found = recurrence.search(schedule.next_at, last_nominal(definition), work)
-    return next_visit_of(found)
-
-
-def next_visit_of(found: Found | GivenUp | None) -> datetime | None:
-    """Return when the next visit is due after a search: a later one goes on where it gave up."""
-    if found is None or (isinstance(found, GivenUp) and found.is_for_good):
-        return None
-    return found.at
-
-
-def is_used_up(schedule: Schedule, definition: ScheduleDefinition, ordered: int = 0) -> bool:
-    """Whether a schedule made as many jobs as it may, with those ``ordered`` but not stored."""
-    most = definition.max_occurrences
-    return most is not None and schedule.made + ordered >= most
-
-
-def not_before_start(definition: ScheduleDefinition, instant: datetime) -> datetime:
-    """Return the instant after which a schedule may fire; its start itself may be a fire."""
-    if definition.start_at is None:
-        return instant
-    return max(instant, floor_ms(definition.start_at) - _TICK)
-
-
-def last_nominal(definition: ScheduleDefinition) -> datetime:
-    """Return the last instant at which a schedule may fire."""
-    return min(definition.end_at or LATEST, LATEST)
 
 
 def jitter_of(

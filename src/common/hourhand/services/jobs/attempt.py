@@ -9,7 +9,6 @@ from functools import partial
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
-from hourhand.domain.jobs.retry import retry_delay
 from hourhand.domain.jobs.transitions import (
     Transition,
     complete,
@@ -205,7 +204,7 @@ class RunningAttempt:
         if error.retryable and job.attempt < job.retry.max_attempts:
             delay = finished.retry_after
             if delay is None:
-                delay = retry_delay(job.retry, job.attempt, tools.randomness.fraction())
+                delay = job.retry.delay(job.attempt, tools.randomness.fraction())
             if finished.still_runs:
                 delay = max(delay, HAND_BACK_DELAY)
             return self._again(finished, delay, reason)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.domain.schedules.occurrences import last_nominal
+from hourhand.domain.schedules.nominal_times import last_nominal
 from hourhand.domain.schedules.rule import MAX_WORK, Work
 from hourhand.domain.schedules.schedule import ScheduleDefinition
 from hourhand.ports.calendar_store import CalendarStore

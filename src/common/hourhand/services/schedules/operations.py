@@ -26,8 +26,13 @@ from hourhand.domain.schedules.changes import (
     resume,
 )
 from hourhand.domain.schedules.journal import skipped_runs
-from hourhand.domain.schedules.occurrences import is_used_up, last_nominal, not_before_start
-from hourhand.domain.schedules.possible_occurrences import possible_occurrences_between
+from hourhand.domain.schedules.nominal_times import (
+    is_used_up,
+    last_nominal,
+    not_before_start,
+    possible_occurrences_between,
+    upcoming,
+)
 from hourhand.domain.schedules.rule import TZDATA_VERSION, BadExpression
 from hourhand.domain.schedules.schedule import (
     Backfill,
@@ -36,7 +41,6 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     SkipReason,
 )
-from hourhand.domain.schedules.upcoming import upcoming
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness

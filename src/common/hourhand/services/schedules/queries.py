@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules.journal import fill_in
+from hourhand.domain.schedules.nominal_times import FirstFires, first_fires, upcoming
 from hourhand.domain.schedules.rule import BadExpression, Work
 from hourhand.domain.schedules.schedule import (
     JournalEntry,
@@ -18,7 +19,6 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     SkipReason,
 )
-from hourhand.domain.schedules.upcoming import FirstFires, first_fires, upcoming
 from hourhand.domain.times import rfc3339, to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore

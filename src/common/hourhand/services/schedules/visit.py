@@ -15,7 +15,8 @@ from typing import Protocol
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT
-from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide, search_on
+from hourhand.domain.schedules.nominal_times import search_on
+from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
     Backfill,

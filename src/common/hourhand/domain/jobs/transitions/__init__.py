@@ -5,27 +5,10 @@ move whole or not at all. Each clause has a name; ``tests/unit/domain/test_condi
 every one in turn and shows the harm that it prevents.
 
 A refusal may be a lost answer: the write was applied, the caller did not hear of it and tried
-again. ``Move.made_by_me`` recognises that by what only this very write can have left behind.
+again. `Transition.made_by_me` recognises that by what only this very write can have left behind.
 """
 
-from hourhand.domain.jobs.transitions._move import Transition, recording
-from hourhand.domain.jobs.transitions._operating import (
-    cancel_waiting,
-    change,
-    redrive,
-    request_cancel,
-)
-from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
-from hourhand.domain.jobs.transitions._repairing import expire, finish, recover
-from hourhand.domain.jobs.transitions._sending import (
-    EnqueuedMarks,
-    keep_payload,
-    mark_dispatched_again,
-    mark_enqueued,
-    refile,
-    unmark,
-)
-from hourhand.domain.jobs.transitions._working import (
+from hourhand.domain.jobs.transitions._attempt import (
     claim,
     complete,
     die,
@@ -35,6 +18,23 @@ from hourhand.domain.jobs.transitions._working import (
     retry_later,
     take_over,
 )
+from hourhand.domain.jobs.transitions._dispatch import (
+    EnqueuedMarks,
+    keep_payload,
+    mark_dispatched_again,
+    mark_enqueued,
+    refile,
+    unmark,
+)
+from hourhand.domain.jobs.transitions._operations import (
+    cancel_waiting,
+    change,
+    redrive,
+    request_cancel,
+)
+from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
+from hourhand.domain.jobs.transitions._recovery import expire, finish, recover
+from hourhand.domain.jobs.transitions._transition import Transition, recording
 
 __all__ = [
     "KEY_HOLDS_AT_LEAST",

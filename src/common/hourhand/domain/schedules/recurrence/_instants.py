@@ -14,7 +14,7 @@ from functools import lru_cache
 from heapq import merge
 
 from hourhand.domain.schedules.recurrence._local_times import LocalTimes
-from hourhand.domain.schedules.recurrence._transitions import DAY_SECONDS, Span, span_at, to_seconds
+from hourhand.domain.schedules.recurrence._zones import DAY_SECONDS, Span, span_at, to_seconds
 from hourhand.domain.schedules.rule import LATEST, DstFold, DstGap
 
 REACH_SECONDS = 2 * DAY_SECONDS

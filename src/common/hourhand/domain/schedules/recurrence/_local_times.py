@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from hourhand.domain.schedules.recurrence._days import Days
-from hourhand.domain.schedules.recurrence._transitions import DAY_SECONDS
+from hourhand.domain.schedules.recurrence._zones import DAY_SECONDS
 
 _HOUR_SECONDS = 3600
 
@@ -86,3 +86,22 @@ class CronTimes:
 @lru_cache(maxsize=256)
 def _times_of_hour(minutes: tuple[int, ...], seconds: tuple[int, ...]) -> list[int]:
     return [minute * 60 + second for minute in minutes for second in seconds]
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression of any dialect: its local times, and how minute and hour were written."""
+
+    times: CronTimes
+    minute: str
+    hour: str
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether its hour is wild: it fires in all hours, or in each nth."""
+        return self.hour.startswith("*")
+
+    @property
+    def is_wild(self) -> bool:
+        """Whether it follows real time: such as "hourly", or "every 15 minutes"."""
+        return self.is_hourly or self.minute.startswith("*")

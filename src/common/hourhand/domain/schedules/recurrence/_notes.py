@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hourhand.domain.schedules.recurrence._instants import Expression, Rate, ZonedTimes
-from hourhand.domain.schedules.recurrence._transitions import (
+from hourhand.domain.schedules.recurrence._zones import (
     DAY_SECONDS,
     Span,
     from_seconds,

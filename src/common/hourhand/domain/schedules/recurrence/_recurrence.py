@@ -14,8 +14,7 @@ from hourhand.domain.schedules.recurrence._exclusions import (
 from hourhand.domain.schedules.recurrence._expressions import compile_expression
 from hourhand.domain.schedules.recurrence._instants import Expression, can_occur, union
 from hourhand.domain.schedules.recurrence._notes import missing_times, note_on
-from hourhand.domain.schedules.recurrence._transitions import from_seconds, to_seconds
-from hourhand.domain.schedules.recurrence._zones import zone_named
+from hourhand.domain.schedules.recurrence._zones import from_seconds, to_seconds, zone_named
 from hourhand.domain.schedules.rule import (
     EARLIEST,
     LATEST,

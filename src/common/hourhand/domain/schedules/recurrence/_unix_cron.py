@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from hourhand.domain.schedules.recurrence import _cron_fields as fields
-from hourhand.domain.schedules.recurrence._cron import Cron
 from hourhand.domain.schedules.recurrence._days import Days, DaysOfMonth, DaysOfWeek
-from hourhand.domain.schedules.recurrence._local_times import CronTimes
+from hourhand.domain.schedules.recurrence._local_times import Cron, CronTimes
 from hourhand.domain.schedules.rule import BadExpression
 
 MACROS = {

@@ -11,7 +11,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.aws.lean._signing import Signer
+from hourhand.aws.lean._signature import Signer
 
 NOW = datetime(2026, 11, 21, 23, 59, 58, tzinfo=UTC)
 WORD = st.text("abcXYZ019-_/+=", min_size=1, max_size=20)

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hourhand.domain.errors import IllegalTransition
-from hourhand.domain.jobs.conditions import (
-    Condition,
-    HistoryLengthIs,
-    StatusIn,
-    all_hold,
-    recorded,
-)
+from hourhand.domain.jobs.conditions import Condition, HistoryLengthIs, StatusIn, all_hold
 from hourhand.domain.jobs.history import compact, is_over_budget
 from hourhand.domain.jobs.job import (
     HistoryEvent,
@@ -63,13 +57,13 @@ class Transition:
 
     def is_allowed(self, job: Job) -> bool:
         """Whether every clause holds for the stored ``job``."""
-        return all_hold(tuple(self.expect.values()), job)
+        return all_hold(self.expect.values(), job)
 
     def made_by_me(self, job: Job) -> bool:
         """Whether the stored ``job`` shows that this very write was already applied."""
         if self.claim_id is not None:
             return job.status is JobStatus.RUNNING and job.claim_id == self.claim_id
-        if not self.events or not recorded(self.events[-1], job):
+        if not self.events or self.events[-1] not in job.history:
             return False
         # Two callers of one name may write in one millisecond; what they set tells them apart.
         return job.generation != self.sets.get("generation") or all(

@@ -1,4 +1,4 @@
-"""Moves that people ask for: cancel, change, redrive."""
+"""Transitions that people ask for: cancel, change, redrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from hourhand.domain.jobs.job import (
     JobStatus,
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
-from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
@@ -28,6 +27,7 @@ from hourhand.domain.jobs.transitions._parts import (
     owned,
     same_generation,
 )
+from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry
 
 

@@ -1,4 +1,4 @@
-"""Moves of workers: an attempt from its claim to its outcome, under its fencing token."""
+"""Transitions of an attempt, from its claim to its outcome, under its fencing token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
-from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
@@ -38,6 +37,7 @@ from hourhand.domain.jobs.transitions._parts import (
     owned,
     same_generation,
 )
+from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry
 
 _END_EVENTS = {

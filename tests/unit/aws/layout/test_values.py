@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.aws.layout.durations import PATTERN, base36, distance_text, read_base36, read_distance
+from hourhand.aws.layout.values import (
+    DISTANCE_PATTERN,
+    distance_text,
+    read_base36,
+    read_distance,
+)
+from hourhand.domain.jobs.history import base36
 
 
 @pytest.mark.parametrize(
@@ -21,7 +27,7 @@ def test_a_distance_is_one_short_text(milliseconds: int, written: str) -> None:
 @given(st.integers(-(10**15), 10**15))
 def test_every_distance_is_read_as_it_was_written(milliseconds: int) -> None:
     written = distance_text(milliseconds)
-    assert re.fullmatch(PATTERN, written)
+    assert re.fullmatch(DISTANCE_PATTERN, written)
     assert read_distance(written) == milliseconds
 
 

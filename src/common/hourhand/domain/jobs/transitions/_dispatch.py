@@ -1,4 +1,4 @@
-"""Moves of whoever sends messages: marks, their withdrawal, and a place in the index."""
+"""Transitions of dispatch: marks of sent messages, their withdrawal, a place in the index."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hourhand.domain.jobs.job import (
     JobStatus,
     Priority,
 )
-from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
+from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry
 
 _UNSENT = StatusIn(frozenset({JobStatus.PENDING, JobStatus.RETRYING}))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.schedules import rule as rules
+from hourhand.domain.schedules.nominal_times import MAX_WORK_A_VIEW, first_fires, upcoming
 from hourhand.domain.schedules.recurrence import (
     ExcludedDate,
     ExcludedExpression,
@@ -23,7 +24,6 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     SkipReason,
 )
-from hourhand.domain.schedules.upcoming import MAX_WORK_A_VIEW, first_fires, upcoming
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Moves that end what others left: lost attempts, expired jobs, paid debts."""
+"""Transitions of recovery: lost attempts, expired jobs, final jobs whose tasks are settled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from hourhand.domain.jobs.job import (
     OnLost,
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
-from hourhand.domain.jobs.transitions._move import Transition, recording
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
@@ -29,6 +28,7 @@ from hourhand.domain.jobs.transitions._parts import (
     not_started,
     same_generation,
 )
+from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry
 
 

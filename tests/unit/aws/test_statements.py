@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hourhand.aws.conditions import Write, compile_transition
-from hourhand.aws.partiql import Statements, statement_of
+from hourhand.aws.batches import Statement
+from hourhand.aws.transitions import Statements, statement_of
 from hourhand.domain.jobs.conditions import Above, Absent, AnyOf, HistoryLengthIs, Is
 from hourhand.domain.jobs.history import pack_event
 from hourhand.domain.jobs.job import JobStatus
@@ -19,7 +19,7 @@ from tests.unit.aws.scripted import claim_of
 
 def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:
     mark = mark_enqueued(make_job(), now=START, actor=ACTOR)
-    statement = statement_of(compile_transition(mark), "jobs")
+    statement = statement_of(mark, "jobs")
     assert statement == {
         "Statement": (
             'UPDATE "jobs" SET "q" = ? SET "t" = ? SET "h"[9000] = ? WHERE "p" = ? AND "s" = ?'
@@ -49,7 +49,7 @@ def test_every_part_of_a_write_finds_its_words() -> None:
         increments={"token": 1},
         events=(make_event(), make_event()),
     )
-    statement = statement_of(compile_transition(move), "jobs")
+    statement = statement_of(move, "jobs")
     assert statement is not None
     assert statement["Statement"] == (
         'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "u"'
@@ -62,14 +62,11 @@ def test_every_part_of_a_write_finds_its_words() -> None:
 def test_a_choice_cannot_be_said_beside_a_key() -> None:
     choice = AnyOf((Absent("expires_at"), Above("expires_at", START)))
     move = Transition(name="probe", job_id="job-1", expect={"choice": choice})
-    assert statement_of(compile_transition(move), "jobs") is None
+    assert statement_of(move, "jobs") is None
 
 
 def test_set_where_absent_cannot_be_said() -> None:
-    assert (
-        statement_of(compile_transition(claim_of(make_job(status=JobStatus.ENQUEUED))), "jobs")
-        is None
-    )
+    assert statement_of(claim_of(make_job(status=JobStatus.ENQUEUED)), "jobs") is None
 
 
 # --- what moves share is worked out once --------------------------------------------------------
@@ -87,7 +84,7 @@ def test_of_moves_that_share_all_each_has_the_statement_that_it_has_alone(
     move = case.build(case.job(first, START), START)
     alike = [move, *(move.on(job_id) for job_id in AWKWARD_IDS)]
     for each in alike:
-        assert statements.of(each) == statement_of(compile_transition(each), "jobs")
+        assert statements.of(each) == statement_of(each, "jobs")
 
 
 def test_moves_that_share_their_events_alone_are_not_alike() -> None:
@@ -96,17 +93,17 @@ def test_moves_that_share_their_events_alone_are_not_alike() -> None:
     other = replace(mark, job_id="job-2", expect={**mark.expect, "round": Is("round", 7)})
     assert other.events is mark.events
     for each in (mark, other, mark):
-        assert statements.of(each) == statement_of(compile_transition(each), "jobs")
+        assert statements.of(each) == statement_of(each, "jobs")
 
 
 def test_a_statement_is_made_once_for_moves_that_share_all(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
 
-    def watched(move: Transition) -> Write:
+    def watched(move: Transition, table: str) -> Statement | None:
         compiled.append(move.job_id)
-        return compile_transition(move)
+        return statement_of(move, table)
 
-    monkeypatch.setattr("hourhand.aws.partiql.compile_transition", watched)
+    monkeypatch.setattr("hourhand.aws.transitions.statement_of", watched)
     statements = Statements("jobs")
     marks = EnqueuedMarks(START, ACTOR)
     for number in range(100):

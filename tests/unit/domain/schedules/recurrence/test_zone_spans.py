@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hourhand.domain.schedules.recurrence._transitions import (
+from hourhand.domain.schedules.recurrence._zones import (
     Span,
     from_seconds,
     span_at,
