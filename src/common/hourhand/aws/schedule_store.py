@@ -40,13 +40,13 @@ from hourhand.aws.layout.schedules import (
     walk_from_item,
     walk_to_item,
 )
-from hourhand.aws.layout.values import read_text, read_time, text
+from hourhand.aws.layout.values import Item, read_text, read_time, text
 from hourhand.aws.layout.values import time as time_value
 from hourhand.aws.layout.versions import (
     NOT_NEWER,
     Kind,
+    found_in,
     known_value,
-    require_all_known,
     require_known,
 )
 from hourhand.aws.paging import query_page
@@ -55,6 +55,7 @@ from hourhand.aws.records import Records
 from hourhand.aws.schedule_names import list_names
 from hourhand.aws.table_schema import DUE_INDEX
 from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
+from hourhand.ports import Found
 from hourhand.ports.schedule_store import (
     DuePage,
     DueSchedule,
@@ -63,6 +64,7 @@ from hourhand.ports.schedule_store import (
     Outdated,
     Written,
 )
+from hourhand.ports.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -72,18 +74,23 @@ MAX_JOURNAL_READS = 20
 
 
 class DynamoScheduleStore:
-    """Implements the port `ScheduleStore` on one table."""
+    """Implements the port `ScheduleStore` on one table.
+
+    ``telemetry`` receives what is left to a newer version.
+    """
 
     def __init__(
         self,
         client: DynamoDBClient,
         table_name: str,
         *,
+        telemetry: Telemetry | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         self._client = client
         self._table = table_name
+        self._telemetry = telemetry
         self._sleep = sleep
         self._records = Records(client, table_name)
 
@@ -94,12 +101,11 @@ class DynamoScheduleStore:
         item = self._records.read(schedule_key(schedule_id))
         return schedule_from_item(item) if item is not None else None
 
-    def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
+    def get_many(self, schedule_ids: Sequence[str]) -> Found[str, Schedule]:
         """Read many, strongly consistent; ids without a schedule are left out."""
         keys = [schedule_key(schedule_id) for schedule_id in dict.fromkeys(schedule_ids)]
         items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        require_all_known(Kind.SCHEDULE, items, schedule_id_of)
-        return {schedule.id: schedule for schedule in map(schedule_from_item, items)}
+        return found_in(Kind.SCHEDULE, items, schedule_id_of, schedule_from_item, self._telemetry)
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
         """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
@@ -123,17 +129,20 @@ class DynamoScheduleStore:
         item = definition_to_item(schedule_id, name, definition)
         self._records.put(Kind.DEFINITION, item, END_ATTRIBUTES)
 
+    def get_definition(self, schedule_id: str, name: str) -> ScheduleDefinition | None:
+        """Read the definition of a schedule that has this name, strongly consistent."""
+        item = self._records.read(definition_key(schedule_id, name))
+        return definition_from_item(item) if item is not None else None
+
     def get_definitions(
         self, names: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], ScheduleDefinition]:
+    ) -> Found[tuple[str, str], ScheduleDefinition]:
         """Read definitions by (schedule id, name); unknown ones are left out."""
         keys = [definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names)]
         items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        require_all_known(Kind.DEFINITION, items, schedule_id_of)
-        return {
-            (schedule_id_of(item), definition_name_of(item)): definition_from_item(item)
-            for item in items
-        }
+        return found_in(
+            Kind.DEFINITION, items, _definition_key_of, definition_from_item, self._telemetry
+        )
 
     def retire_definition(self, schedule_id: str, name: str, keep_until: datetime) -> None:
         """Let a replaced definition expire. Does nothing where it is gone."""
@@ -250,6 +259,10 @@ class DynamoScheduleStore:
     def list_schedules(self, *, after: str | None, limit: int) -> NamePage:
         """List the ids of schedules in ascending order, strictly after ``after``."""
         return list_names(self._client, self._table, SCHEDULES, after=after, limit=limit)
+
+
+def _definition_key_of(item: Item) -> tuple[str, str]:
+    return schedule_id_of(item), definition_name_of(item)
 
 
 def _require_limit(limit: int) -> None:

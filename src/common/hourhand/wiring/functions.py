@@ -83,7 +83,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             telemetry=telemetry,
         ),
         operations=wiring.operations,
-        bulk=BulkService(adapters.jobs, wiring.operations, clock, telemetry),
+        bulk=BulkService(adapters.jobs, wiring.operations, clock),
         schedules=wiring.schedules,
         backfills=BackfillService(
             schedules=adapters.schedules,
@@ -105,7 +105,6 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             jobs=adapters.jobs,
             recurrences=wiring.recurrences,
             clock=clock,
-            telemetry=telemetry,
             ids=wiring.ids,
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),

@@ -184,7 +184,6 @@ class Wiring:
             occurrence_jobs=self.occurrence_jobs,
             operations=self.operations,
             randomness=self.adapters.randomness,
-            telemetry=self.adapters.telemetry,
         )
 
     @cached_property

@@ -23,7 +23,7 @@ from hourhand.ports.handler_runner import HandlerRunner
 from hourhand.ports.queues import Delivery
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.version_skew import log_newer
+from hourhand.services.optional import log_newer
 from hourhand.worker._loaded import LoadedHandlers
 from hourhand.worker._process import Record, WorkerProcess
 from hourhand.worker._runner import ThreadRunner

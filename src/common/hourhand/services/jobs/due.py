@@ -34,8 +34,7 @@ from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.messages import outgoing_of
-from hourhand.services.optional import reason_of
-from hourhand.services.version_skew import log_newer
+from hourhand.services.optional import log_newer, reason_of
 
 AT_ONCE = timedelta(0)
 """The time of a job that is due now."""

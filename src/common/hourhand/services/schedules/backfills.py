@@ -163,8 +163,7 @@ class BackfillService:
         return schedule
 
     def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
-        key = (schedule.id, schedule.definition)
-        definition = self.schedules.get_definitions([key]).get(key)
+        definition = self.schedules.get_definition(schedule.id, schedule.definition)
         if definition is None:
             raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
         return definition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -138,14 +138,19 @@ class CompiledRules:
         oldest = read_at - self.timings.control_cache.total_seconds()
         wanted = [n for n in names if n not in self._known or self._known[n].read_at < oldest]
         if wanted:
-            found = self.calendars.get_calendars(wanted)
+            found = self._read_all(wanted)
             if len(self._known) + len(found) > KNOWN_CALENDARS:
                 self.forget()
-                found = self.calendars.get_calendars(names)
+                found = self._read_all(names)
             for name in wanted:
                 self._known.pop(name, None)
             self._known.update({n: _Known(calendar, read_at) for n, calendar in found.items()})
         return {name: self._known[name].calendar for name in names if name in self._known}
+
+    def _read_all(self, names: Sequence[str]) -> Mapping[str, Calendar]:
+        found = self.calendars.get_calendars(names)
+        found.require_all_known()
+        return found
 
 
 def rule_of(definition: ScheduleDefinition, calendars: dict[str, Calendar]) -> Rule:

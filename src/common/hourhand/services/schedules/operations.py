@@ -42,6 +42,7 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.optional import leaving_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.journal_pages import spill
 from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
@@ -49,7 +50,6 @@ from hourhand.services.schedules.recompute import read_definitions
 from hourhand.services.schedules.triggers import Triggers
 from hourhand.services.schedules.visit import Materialiser
 from hourhand.services.schedules.withdrawal import Withdrawal
-from hourhand.services.version_skew import leaving_newer, read_known
 
 if TYPE_CHECKING:
     from hourhand.api.requests.schedules import ScheduleInput
@@ -123,14 +123,11 @@ class ScheduleService:
         return self._view(schedule, self._definition_of(schedule))
 
     def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
-        """Return a page of schedules by id, and where the next one starts; it may be short.
-
-        Those that a newer version wrote are not among them; they are told.
-        """
+        """Return a page of schedules by id, and where the next one starts; it may be short."""
         page = self.schedules.list_schedules(after=after, limit=limit)
-        found = read_known(self.telemetry, page.names, self.schedules.get_many)
+        found = self.schedules.get_many(page.names)
         live = [s for s in found.values() if s.deleted_at is None]
-        definitions = read_definitions(self.telemetry, self.schedules, live).found
+        definitions = read_definitions(self.schedules, live)
         views = [
             self._view(schedule, definitions[schedule.id])
             for schedule in sorted(live, key=lambda schedule: schedule.id)
@@ -379,8 +376,7 @@ class ScheduleService:
         return definition
 
     def _find_definition(self, schedule: Schedule) -> ScheduleDefinition | None:
-        key = (schedule.id, schedule.definition)
-        return self.schedules.get_definitions([key]).get(key)
+        return self.schedules.get_definition(schedule.id, schedule.definition)
 
     def _view(self, schedule: Schedule, definition: ScheduleDefinition) -> ScheduleView:
         backfills: list[Backfill] = []

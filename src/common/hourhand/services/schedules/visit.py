@@ -29,10 +29,10 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.optional import log_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.journal_pages import spill
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
-from hourhand.services.version_skew import log_newer
 
 PAGE_ENTRIES_AT_LEAST = RING_ENTRIES - RING_ENTRIES_LEFT
 """What a page of the journal holds; it tells how many pages a history needs."""
@@ -266,8 +266,7 @@ class Materialiser:
         backfill = self.schedules.get_backfill(schedule.id, backfill_id)
         if backfill is None or backfill.is_done:
             return False
-        definitions = self.schedules.get_definitions([(schedule.id, backfill.definition)])
-        definition = definitions.get((schedule.id, backfill.definition))
+        definition = self.schedules.get_definition(schedule.id, backfill.definition)
         if definition is None:
             self.telemetry.warning(
                 "A backfill ended: the definition that it works by is gone.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import Transition
-from hourhand.ports.job_store import JobStore, LeftToNewer
+from hourhand.ports.job_store import JobStore
 from hourhand.ports.queues import Outgoing, Queues
 
 
@@ -40,7 +40,7 @@ class InTurn:
     def mark(
         self,
         moves: Sequence[Transition],
-        ended: Callable[[Sequence[bool | LeftToNewer] | Exception], None],
+        ended: Callable[[Sequence[bool] | Exception], None],
     ) -> None:
         """Make moves; raises what `JobStore.transition_many` raises."""
         ended(self.jobs.transition_many(moves))

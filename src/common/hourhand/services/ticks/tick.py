@@ -32,13 +32,12 @@ from hourhand.ports.queues import Queues
 from hourhand.ports.sweep_invoker import SweepInvoker
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.optional import ask_optionally
+from hourhand.services.optional import ask_optionally, log_newer
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
 from hourhand.services.ticks.clock_audit import ClockAudit, SkewReport
 from hourhand.services.ticks.dispatch import Dispatcher
 from hourhand.services.ticks.leadership import Leadership
 from hourhand.services.ticks.sweep import Sweep, SweepCounts
-from hourhand.services.version_skew import log_newer
 
 MAX_INVOCATIONS = 16
 """Further invocations that one tick starts; they share its shards out among themselves."""
