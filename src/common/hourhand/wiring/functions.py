@@ -52,7 +52,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
     from hourhand.services.schedules.queries import OccurrenceQueries
-    from hourhand.services.ticks.resweeps import ResweepService
+    from hourhand.services.ticks.watermark import ResweepService
 
     if adapters is None:
         from hourhand.aws.handler_manifest import ManifestHandlerDirectory
@@ -88,7 +88,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         backfills=BackfillService(
             schedules=adapters.schedules,
             recurrences=wiring.recurrences,
-            steps=wiring.backfill_work,
+            work=wiring.backfill_work,
             clock=clock,
             randomness=randomness,
             telemetry=telemetry,

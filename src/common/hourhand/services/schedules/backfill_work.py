@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.jobs.job import Job
@@ -33,9 +33,11 @@ from hourhand.ports.job_store import JobStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import JournalPage, ScheduleStore
 from hourhand.services.jobs.operations import OperationsService
-from hourhand.services.schedules.backfills import BACKFILL_KEPT
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
+
+BACKFILL_KEPT = timedelta(days=90)
+"""How long the record of a backfill is kept after it was worked at last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import (
@@ -29,8 +29,8 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.schedules.backfill_work import BACKFILL_KEPT, BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.visit import BackfillSteps
 
 if TYPE_CHECKING:
     from hourhand.api.requests import BackfillInput
@@ -40,9 +40,6 @@ MAX_LOST_RACES = 10
 
 REPORTED_FIRES = 100
 """How many of its nominal times a report names."""
-
-BACKFILL_KEPT = timedelta(days=90)
-"""How long the record of a backfill is kept after it was worked at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class BackfillService:
 
     schedules: ScheduleStore
     recurrences: CompiledRules
-    steps: BackfillSteps
+    work: BackfillWork
     clock: Clock
     randomness: Randomness
     telemetry: Telemetry
@@ -110,7 +107,7 @@ class BackfillService:
         """Make the first jobs at once; what fails here is done by the next tick."""
         now = self.clock.now()
         try:
-            return self.steps.step(schedule, definition, backfill, now=now, actor=actor)[0]
+            return self.work.step(schedule, definition, backfill, now=now, actor=actor)[0]
         except (Unavailable, WrittenByNewer) as error:
             self.telemetry.warning(
                 "A backfill was begun; its first jobs are left to the next tick.",

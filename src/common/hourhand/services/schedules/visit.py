@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import Job
@@ -18,7 +18,6 @@ from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT
 from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide, search_on
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
-    Backfill,
     JournalEntry,
     MisfirePolicy,
     Schedule,
@@ -34,6 +33,9 @@ from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.journal_pages import spill
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
+if TYPE_CHECKING:
+    from hourhand.services.schedules.backfill_work import BackfillWork
+
 PAGE_ENTRIES_AT_LEAST = RING_ENTRIES - RING_ENTRIES_LEFT
 """What a page of the journal holds; it tells how many pages a history needs."""
 
@@ -47,21 +49,6 @@ MAX_REASON_CHARACTERS = 200
 
 def _always() -> bool:
     return True
-
-
-class BackfillSteps(Protocol):
-    """Works off backfills, some jobs at a time."""
-
-    def step(
-        self,
-        schedule: Schedule,
-        definition: ScheduleDefinition,
-        backfill: Backfill,
-        *,
-        now: datetime,
-        actor: str,
-    ) -> tuple[Backfill, tuple[JournalEntry, ...]]:
-        """Make the next jobs and note them in the journal; return the backfill as it is then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +73,7 @@ class Materialiser:
     slots: SlotStore
     recurrences: CompiledRules
     occurrence_jobs: OccurrenceJobs
-    backfills: BackfillSteps
+    backfills: BackfillWork
     randomness: Randomness
     timings: Timings
     telemetry: Telemetry
