@@ -22,8 +22,8 @@ from hourhand.memory import (
     MemoryScheduleStore,
     RecordingTelemetry,
 )
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.recovery import RecoveryService

@@ -19,7 +19,7 @@ from typing import Any
 
 from hourhand.domain.times import rfc3339
 from hourhand.local.child_lines import take_over_streams, write_line
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.entry_points import LocalContext
 
 FUNCTION = "scheduler"
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from hourhand.local.child_lines import read_lines, take_over_streams, write_line
+from hourhand.local.entry_points import LocalContext
 from hourhand.local.environment import allow_current_folder
-from hourhand.local.lambda_context import LocalContext
 
 FUNCTION = "worker"
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hourhand.ports.slot_store import SlotStore
     from hourhand.ports.sweep_invoker import SweepInvoker
     from hourhand.ports.telemetry import Telemetry
-    from hourhand.services.jobs.derived_ids import DerivedIds
+    from hourhand.services.jobs.new_job import DerivedIds
 
 
 class _Absent:

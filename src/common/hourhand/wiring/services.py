@@ -12,8 +12,8 @@ from hourhand.wiring.adapters import Adapters
 if TYPE_CHECKING:
     from hourhand.domain.groups.overlap import Overlap
     from hourhand.services.groups.waiters import Waiters
-    from hourhand.services.jobs.derived_ids import DerivedIds
     from hourhand.services.jobs.due import DueJobs
+    from hourhand.services.jobs.new_job import DerivedIds
     from hourhand.services.jobs.operations import OperationsService
     from hourhand.services.jobs.payload_store import PayloadStore
     from hourhand.services.jobs.recovery import RecoveryService
@@ -45,7 +45,7 @@ class Wiring:
 
     @cached_property
     def ids(self) -> DerivedIds:
-        from hourhand.services.jobs.derived_ids import DerivedIds
+        from hourhand.services.jobs.new_job import DerivedIds
 
         return self.adapters.ids or DerivedIds(self.adapters.control, self.adapters.randomness)
 

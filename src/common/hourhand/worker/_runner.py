@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
+from hourhand.domain.times import floor_ms
 from hourhand.handlers import (
     HandlersNotLoaded,
     JobContext,
+    JobLogger,
+    Occurrence,
     StopSignal,
     UnknownHandler,
 )
+from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker._call import HandlerCall
-from hourhand.worker._context import job_context
 from hourhand.worker._errors import error_info
-from hourhand.worker._heart import Heart
 from hourhand.worker._process import Record
 from hourhand.worker._tools import RunnerTools
-from hourhand.worker._watch import Watch
+from hourhand.worker._watch import Heart, Watch
 
 WHAT_TO_DO = (
     "A deploy removed it, or did not bring it yet: deploy it (again), then redrive the job."
@@ -130,3 +134,48 @@ class ThreadRunner:
         return job_context(
             job, last_error, stop, clock=self._tools.clock, logger=self._tools.logger
         )
+
+
+def job_context(
+    job: Job,
+    last_error: ErrorInfo | None,
+    stop: StopSignal,
+    *,
+    clock: Clock,
+    logger: logging.Logger,
+) -> JobContext:
+    """Return the context of the attempt that ``job`` is at, whose time begins now."""
+    fields = {
+        "job_id": job.id,
+        "handler": job.handler,
+        "attempt": job.attempt,
+        "trace_id": job.trace_id,
+    }
+    return JobContext(
+        job_id=job.id,
+        attempt=job.attempt,
+        max_attempts=job.retry.max_attempts,
+        last_error=last_error,
+        run_at=job.run_at,
+        occurrence=_occurrence_of(job),
+        tenant=job.tenant,
+        tags=dict(job.tags),
+        idempotency_key=job.idempotency_key,
+        trace_id=job.trace_id,
+        deadline=floor_ms(clock.now() + timedelta(seconds=job.timeout_seconds)),
+        cancelled=stop,
+        logger=JobLogger(logger, fields),
+        ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
+        monotonic=clock.monotonic,
+    )
+
+
+def _occurrence_of(job: Job) -> Occurrence | None:
+    if job.schedule_id is None or job.occurrence is None:
+        return None
+    return Occurrence(
+        schedule_id=job.schedule_id,
+        at=job.occurrence,
+        previous=job.previous_occurrence,
+        interval_start=job.interval_start,
+    )

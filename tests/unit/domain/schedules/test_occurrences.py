@@ -10,11 +10,11 @@ import pytest
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.schedules import occurrences, possible_occurrences, rule
 from hourhand.domain.schedules.changes import delete, pause, resume
+from hourhand.domain.schedules.jitter import jitter_of
 from hourhand.domain.schedules.occurrences import (
     CATCH_UP_BUFFER,
     MAX_CATCH_UP,
     is_used_up,
-    jitter_of,
     last_nominal,
     overlap_of,
 )

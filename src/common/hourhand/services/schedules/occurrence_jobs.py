@@ -32,9 +32,8 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import Policies, resolve_policies
+from hourhand.services.jobs.new_job import DerivedIds, Policies, resolve_policies
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.optional import log_newer
 

@@ -44,7 +44,7 @@ from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import leaving_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.journal_pages import spill
+from hourhand.services.schedules.history import spill
 from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
 from hourhand.services.schedules.recompute import read_definitions
 from hourhand.services.schedules.triggers import Triggers

@@ -24,7 +24,7 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.cursors import seal, unseal
-from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.new_schedule import settle_anchor
 

@@ -30,7 +30,7 @@ from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.journal_pages import spill
+from hourhand.services.schedules.history import spill
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import make_transition
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.optional import leaving_newer
 from hourhand.services.schedules.history import ScheduleHistory
 

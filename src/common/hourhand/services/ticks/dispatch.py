@@ -18,7 +18,7 @@ from hourhand.ports.job_store import JobStore
 from hourhand.ports.pipeline import Pipeline
 from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.messages import outgoing_of
+from hourhand.services.jobs.due import outgoing_of
 
 
 @dataclass(frozen=True, slots=True)
