@@ -29,7 +29,9 @@ class Found(dict[K, V]):
 
     __slots__ = ("left",)
 
-    def __init__(self, known: Mapping[K, V] | None = None, left: WrittenByNewer | None = None):
+    def __init__(
+        self, known: Mapping[K, V] | None = None, left: WrittenByNewer | None = None
+    ) -> None:
         """Take what is known, and what is left."""
         super().__init__(known or {})
         self.left = left

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from hourhand.domain.errors import (
     FieldError,
     InvalidInput,
-    NotFound,
     Unavailable,
     WrittenByNewer,
     WrongState,
@@ -30,7 +29,7 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.schedules.backfill_work import BACKFILL_KEPT, BackfillWork
-from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.schedules.compiled_rules import CompiledRules, definition_of, require_live
 
 if TYPE_CHECKING:
     from hourhand.api.requests import BackfillInput
@@ -77,8 +76,8 @@ class BackfillService:
         """
         now = self.clock.now()
         _require_past(request, now)
-        schedule = self._require(self.schedules.get(schedule_id), schedule_id)
-        definition = self._definition_of(schedule)
+        schedule = require_live(self.schedules.get(schedule_id), schedule_id)
+        definition = definition_of(self.schedules, schedule)
         found = list_nominal_times(
             self.recurrences.of(definition), definition, request.start, request.end
         )
@@ -151,19 +150,8 @@ class BackfillService:
             answer = self.schedules.write(after, previous=schedule.sequence)
             if isinstance(answer, Written):
                 return after
-            schedule = self._require(answer.current, schedule.id)
+            schedule = require_live(answer.current, schedule.id)
         raise Unavailable(f"Schedule {schedule.id} changed too often while we tried; try again.")
-
-    def _require(self, schedule: Schedule | None, schedule_id: str) -> Schedule:
-        if schedule is None or schedule.deleted_at is not None:
-            raise NotFound(f"There is no schedule {schedule_id}.")
-        return schedule
-
-    def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
-        definition = self.schedules.get_definition(schedule.id, schedule.definition)
-        if definition is None:
-            raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
-        return definition
 
 
 def _require_past(request: BackfillInput, now: datetime) -> None:

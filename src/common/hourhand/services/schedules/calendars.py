@@ -13,7 +13,8 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.schedules.recompute import SCHEDULES_A_PAGE, read_definitions, want_walk
+from hourhand.services.schedules.compiled_rules import read_definitions
+from hourhand.services.schedules.recompute import SCHEDULES_A_PAGE, want_walk
 
 if TYPE_CHECKING:
     from hourhand.api.requests import CalendarInput

@@ -16,7 +16,8 @@ from hourhand.domain.times import to_ms
 from hourhand.ports.schedule_store import DUE_SHARDS, ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable, reason_of
-from hourhand.services.schedules.recompute import ScheduleWalk, read_definitions
+from hourhand.services.schedules.compiled_rules import read_definitions
+from hourhand.services.schedules.recompute import ScheduleWalk
 
 if TYPE_CHECKING:
     from hourhand.services.schedules.visit import Materialiser, Visit

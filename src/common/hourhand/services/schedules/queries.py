@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules.journal import fill_in
 from hourhand.domain.schedules.rule import BadExpression, Work
@@ -25,7 +25,7 @@ from hourhand.ports.job_store import JobStore
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.jobs.new_job import DerivedIds
-from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.schedules.compiled_rules import CompiledRules, definition_of
 from hourhand.services.schedules.new_schedule import settle_anchor
 
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ class OccurrenceQueries:
         schedule = self.schedules.get(schedule_id)
         if schedule is None:
             raise NotFound(f"There is no schedule {schedule_id}.")
-        definition = self.schedules.get_definition(schedule.id, schedule.definition)
-        if definition is None:
-            raise Unavailable(f"The definition of schedule {schedule_id} is not there; try again.")
+        definition = definition_of(self.schedules, schedule)
         now = self.clock.now()
         recurrence = self._recurrence(definition)
         found = [entry for entry in self._entries(schedule) if entry.first <= now]

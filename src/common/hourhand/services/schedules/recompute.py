@@ -6,7 +6,7 @@ schedule that was recomputed after the change is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -21,7 +21,7 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable
-from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.schedules.compiled_rules import CompiledRules, read_definitions
 
 SCHEDULES_A_PAGE = 100
 """Schedules looked at at a time: what one BatchGetItem takes."""
@@ -192,24 +192,3 @@ def want_walk(schedules: ScheduleStore, randomness: Randomness) -> None:
         if schedules.write_walk(wanted, previous=walk.sequence):
             return
     raise Unavailable("The record of the walk over the schedules changes too often; try again.")
-
-
-def read_definitions(
-    store: ScheduleStore,
-    schedules: Iterable[Schedule],
-    note: Callable[[str, Exception], None] | None = None,
-) -> Found[str, ScheduleDefinition]:
-    """Return the present definitions of ``schedules`` by the ids of these.
-
-    With ``note`` those that cannot be understood are left out, as `read_readable` does.
-    """
-    names = {schedule.id: schedule.definition for schedule in schedules}
-
-    def read(schedule_ids: Sequence[str]) -> Found[str, ScheduleDefinition]:
-        found = store.get_definitions([(each, names[each]) for each in schedule_ids])
-        by_schedule = {schedule_id: each for (schedule_id, _), each in found.items()}
-        return Found(by_schedule, found.left)
-
-    if not names:
-        return Found()
-    return read(list(names)) if note is None else read_readable(list(names), read, note)
