@@ -6,14 +6,17 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import HandlersNotLoaded, Registry
 from hourhand.ports.clock import Clock
 from hourhand.ports.telemetry import Telemetry
 from hourhand.worker._process import WorkerProcess
-from hourhand.worker._watch import Heart
 from hourhand.worker._watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from hourhand.worker._watch import Heart
 
 
 class LoadedHandlers:
