@@ -260,6 +260,26 @@ def test_a_pause_withdraws_what_stands_beside_a_newer_job(
 # --- schedules ---
 
 
+def test_nothing_is_decided_without_a_calendar_that_is_newer(
+    world: World, turn_newer: TurnNewer
+) -> None:
+    world.put_calendar("holidays", ["2030-01-01"])
+    body = {"expression": "rate(1 hour)", "exclude": ["holidays"]}
+    world.put_schedule("s", **body)
+    before = stored(world)
+    turn_newer(world.schedules, "holidays", methods=("get_calendars",))
+    with pytest.raises(WrittenByNewer):
+        world.put_schedule("another", **body)
+    # One that does not remember what the calendar held.
+    process = world.process()
+    with pytest.raises(WrittenByNewer):
+        process.api.schedules.get("s")
+    world.advance(3600)
+    assert world.tick(process.scheduler).schedules_visited == 0
+    assert stored(world) == before
+    assert world.telemetry.total("schedule_visits_failed") == 0
+
+
 def test_a_nominal_time_whose_job_is_newer_is_passed(world: World, turn_newer: TurnNewer) -> None:
     (first,) = maker(world).make(schedule_of(), define(), [order(1)], now=START, actor="tick")
     turn_newer(world.store, first.id, methods=("put", "get_many"))
