@@ -57,24 +57,24 @@ class ThreadRunner:
             return not_loaded
         if self._tools.process.is_ending or self._import_took_too_long(job):
             return NOT_BEGUN
-        context = self._context(job, last_error, stop)
+        tools = self._tools
+        context = job_context(job, last_error, stop, clock=tools.clock, logger=tools.logger)
         heart.context = context
         try:
-            handler = self._tools.handlers.registry().get(job.handler)
+            handler = tools.handlers.registry().get(job.handler)
         except UnknownHandler as error:
             return self._without_handler(job, error)
         except BaseException as error:  # noqa: BLE001 - an import may have raised anything
             return Finished(outcome=Outcome.FAILED, error=error_info(error))
-        tools = self._tools
         call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
         try:
             call.start(tools.lease_end(heart))
         except RuntimeError:
             # Threads that earlier handlers left behind used up what the process may have.
-            self._tools.telemetry.warning("No thread could be started.", job_id=job.id)
-            self._tools.process.condemn()
+            tools.telemetry.warning("No thread could be started.", job_id=job.id)
+            tools.process.condemn()
             return NOT_BEGUN
-        return Watch(self._tools, self._record, job, call, heart, context).to_the_end()
+        return Watch(tools, self._record, job, call, heart, context).to_the_end()
 
     def _heart(self, job: Job, pulse: Pulse, stop: StopSignal) -> Heart:
         return Heart(
@@ -128,11 +128,6 @@ class ThreadRunner:
             error=error,
             retry_after=wait.duration,
             reason=wait.reason,
-        )
-
-    def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
-        return job_context(
-            job, last_error, stop, clock=self._tools.clock, logger=self._tools.logger
         )
 
 

@@ -37,8 +37,6 @@ from hourhand.services.jobs.new_job import DerivedIds, Policies, resolve_policie
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.optional import log_newer
 
-__all__ = ["OccurrenceJobs", "OccurrenceOrder"]
-
 MAX_ADOPTIONS = 5
 """How often a job may change under our eyes while it is adopted; then it is left to the claim."""
 
