@@ -50,14 +50,13 @@ class ThreadRunner:
 
         Raises `HandlerAbandoned` if the process had to end for another's sake.
         """
-        stop = StopSignal()
+        tools, stop = self._tools, StopSignal()
         heart = self._heart(job, pulse, stop)
         not_loaded = self._wait_for_handlers(heart)
         if not_loaded is not None:
             return not_loaded
-        if self._tools.process.is_ending or self._import_took_too_long(job):
+        if tools.process.is_ending or self._import_took_too_long(job):
             return NOT_BEGUN
-        tools = self._tools
         context = job_context(job, last_error, stop, clock=tools.clock, logger=tools.logger)
         heart.context = context
         try:
