@@ -37,7 +37,7 @@ from hourhand.domain.jobs.transitions import (
 )
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.memory import FAKE_SECRET, START
-from hourhand.services.jobs.messages import message_of
+from hourhand.services.jobs.due import message_of
 from hourhand.services.jobs.payload_store import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
 
 BUDGET_BYTES = 1024

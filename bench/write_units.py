@@ -32,7 +32,7 @@ from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priorit
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
-from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.settings import DispatchMode, Settings
 from hourhand.wiring.adapters import aws_adapters
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker

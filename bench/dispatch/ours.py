@@ -9,8 +9,7 @@ from typing import Any, cast
 from bench.dispatch.load import JOBS_TABLE, Load
 from hourhand.domain.jobs.actions import SweepContext
 from hourhand.memory import RecordingTelemetry
-from hourhand.services.ticks.dispatch import Dispatcher
-from hourhand.services.ticks.pipeline import InTurn
+from hourhand.services.ticks.dispatch import Dispatcher, InTurn
 from hourhand.services.ticks.sweep import Sweep
 from hourhand.settings import read_settings
 from hourhand.wiring.adapters import aws_adapters

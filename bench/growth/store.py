@@ -13,6 +13,7 @@ from hourhand.domain.jobs.job import IndexEntry, Job
 from hourhand.domain.ticks.buckets import bucket_end, bucket_start, shard_of
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import MemoryJobStore
+from hourhand.ports import Found
 from hourhand.ports.job_store import IndexPage, ListingPage
 from hourhand.testing import make_job
 
@@ -81,10 +82,10 @@ class StoreWithFarJobs(MemoryJobStore):
         """Read one job's hot item."""
         return super().get(job_id) or self._far.job(job_id)
 
-    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many hot items; ids without a job are left out."""
         read = {job_id: self.get(job_id) for job_id in job_ids}
-        return {job_id: job for job_id, job in read.items() if job is not None}
+        return Found({job_id: job for job_id, job in read.items() if job is not None})
 
     def list_jobs(self, **_: Any) -> ListingPage:
         """Raise `AssertionError`: what lists all jobs grows with their number."""

@@ -18,6 +18,7 @@ from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.buckets import bucket_of, bucket_start
 from hourhand.domain.times import to_ms
 from hourhand.memory import MemoryJobStore
+from hourhand.ports import Found
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import IndexPage, WriteResult
 from hourhand.testing import make_job
@@ -61,7 +62,7 @@ class StoreWithFarJobs(MemoryJobStore):
         due_at = self._due(int(job_id.removeprefix(PREFIX)))
         return replace(self._template, id=job_id, due_at=due_at, run_at=due_at)
 
-    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many jobs."""
         found = super().get_many(job_ids)
         for job_id in job_ids:

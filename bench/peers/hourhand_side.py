@@ -23,11 +23,9 @@ from botocore.config import Config
 
 from bench.peers.hourhand_handlers import NAME
 from bench.peers.submitting import serve
-from hourhand.local.entry_points import load_entry_point
-from hourhand.local.gateway_events import answer_body, gateway_event
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.entry_points import LocalContext, load_entry_point
+from hourhand.local.lambda_events import answer_body, done_messages, gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
-from hourhand.local.sqs_events import done_messages, sqs_event
 from hourhand.settings import WORKER_NEEDS, read_settings
 
 MESSAGES_AT_ONCE = 1

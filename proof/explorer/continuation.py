@@ -19,8 +19,8 @@ from hourhand.memory import (
     RecordingTelemetry,
 )
 from hourhand.ports.queues import Delivery
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import object_keys
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters

@@ -17,8 +17,8 @@ from hourhand.ports.control_store import Lease
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Applied, Refused
 from hourhand.ports.queues import Delivery
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters

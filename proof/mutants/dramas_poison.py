@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hourhand.domain.schedules.occurrences import MAX_WORK_A_LOOK
+from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK
 from hourhand.domain.schedules.rule import MAX_WORK
 from hourhand.testing import Crash, Faults
 from tests.crash.poison import AT_THE_LIMIT, CALENDARS, lives, metered, put_poison, tick

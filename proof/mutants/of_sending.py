@@ -5,7 +5,7 @@ from __future__ import annotations
 from proof.mutants.mutant import Mutant, Patch
 
 _DISPATCH = "hourhand.services.ticks.dispatch"
-_MESSAGES = "hourhand.services.jobs.messages"
+_MESSAGES = "hourhand.services.jobs.due"
 _DUE = "hourhand.services.jobs.due"
 _JOB_STORE = "hourhand.memory.job_store"
 _SUBMISSION = "hourhand.services.jobs.submission"

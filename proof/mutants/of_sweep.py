@@ -342,9 +342,9 @@ READING = (
         rule="What is not handed over the leader does itself.",
         patches=(
             Patch(
-                _SCHEDULING,
-                "if self.invoker.invoke(share, epoch=stint.lease.epoch, tick_at=tick_at):",
-                "if self.invoker.invoke(share, epoch=stint.lease.epoch, tick_at=tick_at) or share:",
+                "hourhand.services.ticks.shards",
+                "if fan_out.invoker.invoke(share, epoch=stint.lease.epoch, tick_at=tick_at):",
+                "if fan_out.invoker.invoke(share, epoch=stint.lease.epoch, tick_at=tick_at) or share:",
             ),
         ),
         killers=("leaders: no further invocation can be had",),

@@ -169,7 +169,7 @@ WATERMARK = (
         rule="Shard map version = :v.",
         patches=(
             Patch(
-                _SCHEDULING,
+                "hourhand.services.ticks.watermark",
                 "moved = replace(moved, shard_map_version=shard_map_version)",
                 "moved = replace(\n"
                 "            moved, shard_map_version=self.control.read_shard_map().version\n"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.api.app import App
-from hourhand.local.gateway_events import answer_body, gateway_event
+from hourhand.local.lambda_events import answer_body, gateway_event
 
 HEADERS = (("content-type", "application/json"),)
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)

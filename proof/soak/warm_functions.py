@@ -25,11 +25,9 @@ from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.provision import provision
 from hourhand.domain.jobs.job import Priority
 from hourhand.handlers import describe, load_handlers
-from hourhand.local.entry_points import load_entry_point
-from hourhand.local.gateway_events import gateway_event
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.entry_points import LocalContext, load_entry_point
+from hourhand.local.lambda_events import gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
-from hourhand.local.sqs_events import sqs_event
 from hourhand.settings import settings_environment
 from proof.soak.cloud import short_timings
 from proof.soak.probe import PLANT, take_sample

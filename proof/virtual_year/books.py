@@ -232,7 +232,7 @@ class BookedScheduleStore(MemoryScheduleStore):
         super().put_journal_page(schedule_id, page)
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
-        before = self.get_calendars([calendar.name]).get(calendar.name)
+        before = self.get_calendar(calendar.name)
         stands = super().put_calendar(calendar, previous=previous)
         if stands and before != calendar:
             now = self._books.clock.now()

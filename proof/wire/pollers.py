@@ -13,7 +13,7 @@ from hourhand.aws import clients
 from hourhand.domain.jobs.job import Priority
 from hourhand.local.event_source import Batch, EventSource
 from hourhand.local.events import News, QueueFailed
-from hourhand.local.sqs_events import done_messages
+from hourhand.local.lambda_events import done_messages
 from proof.wire.wire import Wire
 
 FUNCTION = "pollers"

@@ -30,11 +30,9 @@ from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.handlers import describe, load_handlers
-from hourhand.local.entry_points import Handler, load_entry_point
-from hourhand.local.gateway_events import gateway_event
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.entry_points import Handler, LocalContext, load_entry_point
+from hourhand.local.lambda_events import gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
-from hourhand.local.sqs_events import sqs_event
 from hourhand.memory import RecordingTelemetry
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.settings import SELF, Settings, settings_environment

@@ -37,6 +37,8 @@ def test_unknown_calendars_are_left_out(
     names = [calendar.name for calendar in known]
     found = calendar_store.get_calendars([*names, new_id(), names[0]])
     assert found == {calendar.name: calendar for calendar in known}
+    assert [calendar_store.get_calendar(name) for name in names] == known
+    assert calendar_store.get_calendar(new_id()) is None
     assert calendar_store.get_calendars([]) == {}
 
 

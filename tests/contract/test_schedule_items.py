@@ -154,6 +154,8 @@ def test_definitions_are_found_by_schedule_and_name(
         schedule_store.put_definition(*key, definition)
     assert schedule_store.get_definitions([*kept, (other, "d2"), (one, "d1")]) == kept
     assert schedule_store.get_definitions([]) == {}
+    assert [schedule_store.get_definition(*key) for key in kept] == list(kept.values())
+    assert schedule_store.get_definition(other, "d2") is None
 
 
 def test_a_definition_with_the_largest_payload_is_given_back(

@@ -9,7 +9,7 @@ from typing import Any
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.services.jobs.messages import outgoing_of
+from hourhand.services.jobs.due import outgoing_of
 from tests.crash.points import Scenario
 from tests.crash.steps import IN_BUCKET, after, delivered, passed, works
 from tests.world.occurrences import (

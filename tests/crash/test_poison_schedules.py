@@ -10,8 +10,8 @@ import pytest
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.schedules import rule
+from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK
 from hourhand.domain.schedules.nominal_times import MAX_WORK_A_VIEW
-from hourhand.domain.schedules.occurrences import MAX_WORK_A_LOOK
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START
 from hourhand.services.schedules import compiled_rules

@@ -14,8 +14,8 @@ import pytest
 from hourhand.api.app import create_app
 from hourhand.client import ClientError, Conflict, Invalid, NotFound
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.local.gateway_events import answer_body, gateway_event
 from hourhand.local.http_server import serve
+from hourhand.local.lambda_events import answer_body, gateway_event
 from hourhand.loopback import RunningServer
 from hourhand.memory import MemoryClock
 from tests.unit.client.callers import Caller, Kind

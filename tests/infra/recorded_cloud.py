@@ -27,11 +27,9 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.handlers import describe, load_handlers
-from hourhand.local.entry_points import Handler, load_entry_point
-from hourhand.local.gateway_events import gateway_event
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.entry_points import Handler, LocalContext, load_entry_point
+from hourhand.local.lambda_events import done_messages, gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
-from hourhand.local.sqs_events import done_messages, sqs_event
 from hourhand.settings import SELF, settings_environment
 from tests.infra import permission_handlers
 from tests.infra.recorded_calls import RecordedCalls

@@ -50,9 +50,9 @@ class MotoWorld:
         self.clock = MemoryClock()
         self.telemetry = RecordingTelemetry()
         self.queues = MemoryQueues(self.clock)
-        self.jobs = DynamoJobStore(self.client, self.names.jobs_table)
+        self.jobs = DynamoJobStore(self.client, self.names.jobs_table, telemetry=self.telemetry)
         self.runner = RecordedRunner(succeed, self.jobs, self.clock)
-        schedules = DynamoScheduleStore(self.client, self.names.schedules_table)
+        beside = (self.client, self.names.schedules_table)
         adapters = Adapters(
             jobs=self.jobs,
             control=DynamoControlStore(self.client, self.names.control_table),
@@ -61,8 +61,8 @@ class MotoWorld:
             clock=self.clock,
             randomness=MemoryRandomness(),
             telemetry=self.telemetry,
-            schedules=schedules,
-            calendars=DynamoCalendarStore(self.client, self.names.schedules_table),
+            schedules=DynamoScheduleStore(*beside, telemetry=self.telemetry),
+            calendars=DynamoCalendarStore(*beside, telemetry=self.telemetry),
             slots=DynamoSlotStore(self.client, self.names.jobs_table),
             idempotency=DynamoIdempotencyStore(self.client, self.names.idempotency_table),
             handlers=MemoryHandlerDirectory("greet"),

@@ -16,10 +16,9 @@ from hourhand.api.requests import JobPatch
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.handlers import Registry, Snooze
 from hourhand.services.jobs.execution import Disposition
-from hourhand.worker._loaded import LoadedHandlers
 from hourhand.worker._process import WorkerProcess
 from hourhand.worker._runner import ThreadRunner
-from hourhand.worker._tools import RunnerTools
+from hourhand.worker._tools import LoadedHandlers, RunnerTools
 from hourhand.worker._watchdog import Watchdog
 from tests.unit.worker.fakes import PATIENT, FakeTimer
 from tests.world.world import World

@@ -14,7 +14,7 @@ from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.memory import FAKE_SECRET, START
 from hourhand.ports.job_store import Applied
 from hourhand.ports.schedule_store import Written
-from hourhand.services.jobs.messages import outgoing_of
+from hourhand.services.jobs.due import outgoing_of
 from hourhand.testing import make_content, make_job
 from hourhand.wiring.functions import WorkerServices
 from tests.world.world import World

@@ -15,8 +15,7 @@ from hourhand.aws.layout.values import Item
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition, mark_enqueued
-from hourhand.memory import START
-from hourhand.ports.job_store import LeftToNewer
+from hourhand.memory import START, RecordingTelemetry
 from hourhand.testing import ACTOR, make_job
 from tests.unit.aws.conftest import Stubbed
 from tests.unit.aws.scripted import claim_of
@@ -168,38 +167,37 @@ def test_a_batch_that_is_not_answered_in_full_is_unavailable(
         store_of(stub).transition_many([mark(waiting())])
 
 
-def test_a_job_that_turned_newer_is_told_beside_the_others(stubbed: Stub) -> None:
-    stub = stubbed("dynamodb")
-    jobs = [waiting(1), waiting(2)]
-    moves = [mark(job) for job in jobs]
-    newer = {**job_to_item(jobs[0]), "v": {"N": "99"}}
-    refusal = {"Code": "ConditionalCheckFailed", "Item": newer}
-    expect_batch(stub, 2, {"Error": refusal}, {})
-    left, applied = store_of(stub).transition_many(moves)
-    assert isinstance(left, LeftToNewer)
-    assert left.reason.ids == {"job-1"}
-    assert applied is True
+def count_newer(telemetry: RecordingTelemetry) -> list[list[str]]:
+    """Return the ids of what was left to a newer version, for each line of the log."""
+    lines = [line.fields["ids"] for line in telemetry.warnings]
+    assert telemetry.total("items_newer") == sum(map(len, lines))
+    return lines
 
 
-def test_what_turned_newer_is_told_where_the_batch_does_not_say_what_stood_there(
+@pytest.mark.parametrize("says_what_stood_there", [True, False])
+def test_jobs_that_turned_newer_are_logged_together_and_the_others_marked(
+    stubbed: Stub, says_what_stood_there: bool
+) -> None:
+    stub, telemetry = stubbed("dynamodb"), RecordingTelemetry()
+    jobs = [waiting(1), waiting(2), waiting(3), waiting(4)]
+    newer = [{**job_to_item(job), "v": {"N": "99"}} for job in jobs[:2]]
+    changed = job_to_item(replace(jobs[2], generation=5))
+    refusal: dict[str, Any] = {"Code": "ConditionalCheckFailed"}
+    if says_what_stood_there:
+        refusals = [{"Error": {**refusal, "Item": item}} for item in (*newer, changed)]
+        expect_batch(stub, 4, *refusals, {})
+    else:
+        expect_batch(stub, 4, *[{"Error": refusal}] * 3, {})
+        stub.script.add_response("batch_get_item", {"Responses": {"jobs": [*newer, changed]}})
+    store = DynamoJobStore(stub.client, "jobs", batch_marks=True, telemetry=telemetry)
+    assert store.transition_many([mark(job) for job in jobs]) == [False, False, False, True]
+    assert count_newer(telemetry) == [["job-1", "job-2"]]
+
+
+def test_a_job_that_turned_newer_is_logged_and_the_others_marked_without_batches(
     stubbed: Stub,
 ) -> None:
-    stub = stubbed("dynamodb")
-    jobs = [waiting(1), waiting(2)]
-    moves = [mark(job) for job in jobs]
-    refusal = {"Code": "ConditionalCheckFailed"}
-    expect_batch(stub, 2, {"Error": refusal}, {"Error": refusal})
-    newer = {**job_to_item(jobs[0]), "v": {"N": "99"}}
-    changed = replace(jobs[1], generation=5)
-    found = {"Responses": {"jobs": [newer, job_to_item(changed)]}}
-    stub.script.add_response("batch_get_item", found)
-    left, refused = store_of(stub).transition_many(moves)
-    assert isinstance(left, LeftToNewer)
-    assert refused is False
-
-
-def test_a_job_that_turned_newer_is_told_beside_the_others_without_batches(stubbed: Stub) -> None:
-    stub = stubbed("dynamodb")
+    stub, telemetry = stubbed("dynamodb"), RecordingTelemetry()
     jobs = [waiting(1), waiting(2)]
     moves = [mark(job) for job in jobs]
     stub.script.add_client_error(
@@ -208,6 +206,6 @@ def test_a_job_that_turned_newer_is_told_beside_the_others_without_batches(stubb
         modeled_fields={"Item": {**job_to_item(jobs[0]), "v": {"N": "99"}}},
     )
     expect_update(stub, after(moves[1], jobs[1]))
-    left, applied = DynamoJobStore(stub.client, "jobs").transition_many(moves)
-    assert isinstance(left, LeftToNewer)
-    assert applied is True
+    store = DynamoJobStore(stub.client, "jobs", telemetry=telemetry)
+    assert store.transition_many(moves) == [False, True]
+    assert count_newer(telemetry) == [["job-1"]]

@@ -6,9 +6,9 @@ import base64
 import sys
 from typing import Any
 
-from hourhand.local.api_function import ApiFunction
+from hourhand.local.entry_points import LocalContext
 from hourhand.local.events import ApiAnswered, News, Printed
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.http_server import ApiFunction
 
 EVENT = {"rawPath": "/v1/jobs", "requestContext": {"http": {"method": "GET", "path": "/v1/jobs"}}}
 CONTEXT = LocalContext(function_name="api", aws_request_id="r-1")

@@ -7,7 +7,8 @@ import json
 import subprocess
 import sys
 
-from hourhand.local.child_lines import RestartDelay, read_lines, write_line
+from hourhand.local.child_lines import read_lines, write_line
+from hourhand.local.pause import RestartDelay
 
 CHILD = """
 import os, subprocess, sys

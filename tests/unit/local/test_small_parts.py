@@ -12,7 +12,12 @@ import pytest
 
 from hourhand.domain.errors import NotFound
 from hourhand.domain.ticks.timings import SQS_MAX_VISIBILITY, Timings
-from hourhand.local.entry_points import examples_path, functions_folder, load_entry_point
+from hourhand.local.entry_points import (
+    LocalContext,
+    examples_path,
+    functions_folder,
+    load_entry_point,
+)
 from hourhand.local.environment import (
     allow_current_folder,
     cloud_environment,
@@ -21,7 +26,6 @@ from hourhand.local.environment import (
 )
 from hourhand.local.event_telemetry import TellingTelemetry, telling_logger
 from hourhand.local.events import Logged, Measured, News
-from hourhand.local.lambda_context import LocalContext
 from hourhand.local.pause import Pause
 from hourhand.local.scaled_clock import ScaledClock, stretched
 from hourhand.settings import Settings, read_settings

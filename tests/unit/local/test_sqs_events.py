@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.local.sqs_events import done_messages, sqs_event
+from hourhand.local.lambda_events import done_messages, sqs_event
 
 ARN = "arn:aws:sqs:eu-central-1:000000000000:hourhand-high"
 

@@ -22,8 +22,8 @@ from hourhand.memory import (
     MemoryScheduleStore,
     RecordingTelemetry,
 )
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.recovery import RecoveryService
@@ -94,7 +94,7 @@ class Bench:
 
     def put_calendar(self, name: str, *exclude: Any, at: datetime = START) -> Calendar:
         """Store a calendar; its revision is one more than before."""
-        before = self.schedules.get_calendars([name]).get(name)
+        before = self.schedules.get_calendar(name)
         revision = 1 if before is None else before.revision + 1
         calendar = Calendar(name=name, revision=revision, exclude=exclude, updated_at=at)
         self.schedules.put_calendar(calendar, previous=None if before is None else before.revision)
@@ -131,5 +131,4 @@ class Bench:
             occurrence_jobs=OccurrenceJobs(handlers=handlers, ids=self.ids, **common),
             operations=OperationsService(recovery=recovery, **common),
             randomness=self.randomness,
-            telemetry=self.telemetry,
         )

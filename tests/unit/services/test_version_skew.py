@@ -1,30 +1,22 @@
-"""What a newer version wrote is left to it, told and counted; all else goes on."""
+"""What a newer version wrote is left to it and logged; scheduler and worker go on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.actions import SweepContext
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Outcome
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.leases import LEADER
-from hourhand.memory import START, RecordingTelemetry
+from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.services.jobs.execution import Disposition
+from hourhand.services.jobs.execution import LEFT_TO_NEWER_FOR, Disposition
 from hourhand.services.ticks.sweep import Sweep
-from hourhand.services.version_skew import (
-    IDS_TOLD,
-    LEFT_TO_NEWER_FOR,
-    MAX_READS,
-    log_newer,
-    read_known,
-    sparing,
-)
 from hourhand.testing import Faults, make_job
+from tests.unit.services.conftest import TurnNewer
 from tests.unit.services.schedule_views import stored
 from tests.world.runs import fail, make_error, succeed
 from tests.world.world import World
@@ -48,8 +40,8 @@ def faults_at(method: str, *ids: str, nth: int = 1, times: int = 1) -> Faults:
     return faults
 
 
-def sweep_of(world: World, faults: Faults) -> Sweep:
-    scheduling = world.process(faults).scheduler.scheduling
+def sweep_of(world: World) -> Sweep:
+    scheduling = world.scheduler.scheduling
     now = world.clock.now()
     return Sweep(
         jobs=scheduling.jobs,
@@ -62,45 +54,19 @@ def sweep_of(world: World, faults: Faults) -> Sweep:
     )
 
 
-# --- reading many ---
-
-
-def test_all_are_read_where_none_is_newer() -> None:
-    telemetry = RecordingTelemetry()
-    assert read_known(telemetry, ["a"], lambda ids: dict.fromkeys(ids, 1)) == {"a": 1}
-    assert not telemetry.logs
-
-
-def test_a_line_names_some_of_many_and_the_counter_counts_them_all() -> None:
-    telemetry = RecordingTelemetry()
-    log_newer(telemetry, WrittenByNewer("many", ids=[f"job-{n:02}" for n in range(20)]))
-    (line,) = telemetry.warnings
-    assert len(line.fields["ids"]) == IDS_TOLD
-    assert telemetry.total("items_newer") == 20
-
-
 # --- the sweep ---
 
 
-def test_a_newer_job_stays_in_its_bucket_and_holds_up_no_other(world: World) -> None:
+def test_a_newer_job_stays_in_its_bucket_and_holds_up_no_other(
+    world: World, turn_newer: TurnNewer
+) -> None:
     for name in ("newer", "ours"):
         world.store.put(make_job(id=name))
-    sweep = sweep_of(world, faults_at("jobs.get_many", "newer"))
+    turn_newer(world.store, "newer", methods=("get_many",))
+    sweep = sweep_of(world)
     assert sweep.read_shard(NOW, 0) is True, "a bucket that shows an entry is not closed"
     assert (sweep.counts.entries, sweep.counts.dispatched, sweep.counts.failures) == (2, 1, 0)
     assert world.job("newer") == make_job(id="newer")
-    assert world.telemetry.total("items_newer") == 1
-
-
-def test_a_job_that_becomes_newer_while_it_is_read_holds_up_no_other(world: World) -> None:
-    for name in ("a", "b", "c"):
-        world.store.put(make_job(id=name))
-    faults = faults_at("jobs.get_many", "a", times=MAX_READS)
-    faults.interrupt("jobs.get", meet_newer("b"), nth=2)
-    sweep = sweep_of(world, faults)
-    assert sweep.read_shard(NOW, 0) is True
-    assert (sweep.counts.dispatched, sweep.counts.failures) == (2, 0)
-    assert world.telemetry.total("items_newer") == MAX_READS
 
 
 # --- the tick ---
@@ -150,22 +116,13 @@ def visited(world: World, *names: str) -> list[bool]:
 
 @pytest.mark.parametrize("method", ["get_many", "get_definitions"])
 def test_a_newer_schedule_holds_up_no_other(
-    world: World, method: str, monkeypatch: pytest.MonkeyPatch
+    world: World, method: str, turn_newer: TurnNewer
 ) -> None:
     names = [f"ours-{number}" for number in range(20)]
     put_unvisited(world, "newer", *names)
-    read = getattr(world.schedules, method)
-
-    def read_known_ones(asked: Sequence[Any]) -> Any:
-        if any("newer" in one for one in asked):
-            meet_newer("newer")()
-        return read(asked)
-
-    monkeypatch.setattr(world.schedules, method, read_known_ones)
+    turn_newer(world.schedules, "newer", methods=(method,))
     world.tick()
     assert visited(world, "newer", *names) == [False] + [True] * 20
-    # By the visit, and by the walk over all schedules, which ends there.
-    assert world.telemetry.total("items_newer") == 2
     assert world.telemetry.total("schedule_visits_failed") == 0
 
 
@@ -245,23 +202,3 @@ def test_a_snooze_keeps_the_reason_that_the_runner_gives(world: World) -> None:
     wait = Finished(outcome=Outcome.SNOOZED, error=make_error(), retry_after=START - START)
     world.deliver(lambda *_: wait)
     assert world.job(job).history[-1].reason == make_error().type
-
-
-@pytest.mark.parametrize("error", [Unavailable("throttled"), WrittenByNewer("2", ids=("b",))])
-def test_what_cannot_be_understood_is_left_out_and_all_else_is_raised(error: HourhandError) -> None:
-    told: list[str] = []
-    broken: dict[str, Exception] = {"b": ValueError("damaged")}
-
-    def read(ids: Sequence[str]) -> dict[str, str]:
-        for each in ids:
-            if each in broken:
-                raise broken[each]
-        return {each: each.upper() for each in ids}
-
-    spared = sparing(read, lambda each, error: told.append(f"{each}: {error}"))
-    assert spared(["a", "b", "c"]) == {"a": "A", "c": "C"}
-    assert told == ["b: damaged"]
-    broken["c"] = error
-    for ids in (["c", "a"], ["a", "b", "c"]):
-        with pytest.raises(type(error)):
-            spared(ids)

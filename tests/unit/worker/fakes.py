@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from hourhand.aws.clock import SystemClock
 from hourhand.domain.errors import InvalidInput, Unavailable
@@ -19,7 +19,7 @@ from hourhand.memory import MemoryClock, RecordingTelemetry
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, HandlerRunner
 from hourhand.ports.queues import Delivery
-from hourhand.services.jobs.execution import Disposition
+from hourhand.services.jobs.execution import Disposition, ExecutionService
 from hourhand.testing import make_delivery, make_job
 from hourhand.worker import (
     LoadedHandlers,
@@ -232,7 +232,7 @@ class Worker:
         self.imports: list[Callable[[], object]] = []
         self.on_exit: Callable[[], object] = lambda: None
         self.runtime = WorkerRuntime(
-            execution=self.execution,
+            execution=cast("ExecutionService", self.execution),
             read_delivery=self._read,
             load=self._load,
             clock=self.clock,

@@ -21,7 +21,7 @@ from hourhand.services.schedules.backfills import BackfillService
 from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.operations import ScheduleService
 from hourhand.services.schedules.queries import OccurrenceQueries
-from hourhand.services.ticks.resweeps import ResweepService
+from hourhand.services.ticks.watermark import ResweepService
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ that stood in the way, and `Move.made_by_me` tells.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -31,23 +31,25 @@ from hourhand.aws.layout.versions import (
     NOT_NEWER,
     WRITTEN,
     Kind,
+    found_in,
     in_its_version,
     known_value,
     other_known_version,
-    require_all_known,
 )
 from hourhand.aws.records import query_page
 from hourhand.aws.transitions import Statements, update_arguments
 from hourhand.domain.errors import HourhandError, WrittenByNewer, or_error
 from hourhand.domain.jobs.job import Attempt, Job
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.ports import Found
 from hourhand.ports.job_store import (
     Applied,
     JobDetails,
-    LeftToNewer,
     Refused,
     WriteResult,
 )
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.optional import log_newer
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -64,7 +66,8 @@ class DynamoJobStore(JobIndexes):
     ``batch_marks``: make many moves, and many puts, by PartiQL batches. It needs a store that
     judges each statement's condition, as DynamoDB does; some emulators answer "done" and do
     nothing.
-    ``bulk``: how batches, and pages of the ``run_at`` index, are asked for.
+    ``bulk``: how batches, and pages of the ``run_at`` index, are asked for. ``telemetry`` receives
+    what is left to a newer version.
     """
 
     def __init__(
@@ -74,12 +77,14 @@ class DynamoJobStore(JobIndexes):
         *,
         batch_marks: bool = False,
         bulk: Bulk[DynamoDBClient] | None = None,
+        telemetry: Telemetry | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         super().__init__(bulk or Bulk(client), table_name)
         self._client = client
         self._batch_marks = batch_marks
+        self._telemetry = telemetry
         self._sleep = sleep
 
     # --- the base items ---
@@ -140,10 +145,10 @@ class DynamoJobStore(JobIndexes):
             **update_arguments(move, version),
         )
 
-    def transition_many(self, moves: Sequence[Transition]) -> list[bool | LeftToNewer]:
+    def transition_many(self, moves: Sequence[Transition]) -> list[bool]:
         """Make many, each under its own condition; whether it was, in the order of ``moves``."""
         if not self._batch_marks:
-            return [_or_left(partial(self._is_made, move)) for move in moves]
+            return self._made(partial(self._is_made, move) for move in moves)
         made = Statements(self.table)
         answers: list[Answered] = []
         for answer in write_in_batches(
@@ -154,9 +159,7 @@ class DynamoJobStore(JobIndexes):
             answers.append(answer)
         return self.settled(moves, answers)
 
-    def settled(
-        self, moves: Sequence[Transition], answers: Sequence[Answered]
-    ) -> list[bool | LeftToNewer]:
+    def settled(self, moves: Sequence[Transition], answers: Sequence[Answered]) -> list[bool]:
         """Return as `transition_many` what became of moves that batches answered so."""
         untold = [
             move.job_id
@@ -168,10 +171,25 @@ class DynamoJobStore(JobIndexes):
             replace(answer, item=answer.item or found.get(move.job_id))
             for move, answer in zip(moves, answers, strict=True)
         ]
-        return [
-            _or_left(partial(self._is_settled, move, answer))
+        return self._made(
+            partial(self._is_settled, move, answer)
             for move, answer in zip(moves, told, strict=True)
-        ]
+        )
+
+    def _made(self, writes: Iterable[Callable[[], bool]]) -> list[bool]:
+        """Make each of ``writes``; whether it was made. What is left to a newer version was not."""
+        made: list[bool] = []
+        left: list[WrittenByNewer] = []
+        for write in writes:
+            try:
+                made.append(write())
+            except WrittenByNewer as newer:
+                made.append(False)
+                left.append(newer)
+        if left and self._telemetry is not None:
+            ids = frozenset[str]().union(*(newer.ids for newer in left))
+            log_newer(self._telemetry, WrittenByNewer(left[0].detail, ids=ids))
+        return made
 
     def get(self, job_id: str) -> Job | None:
         """Read one job's hot item, strongly consistent."""
@@ -185,9 +203,13 @@ class DynamoJobStore(JobIndexes):
         item = answer.get("Item")
         return job_from_item(item) if item else None
 
-    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
-        return jobs_of(self._read_many(job_ids))
+        return self.jobs_in(self._read_many(job_ids))
+
+    def jobs_in(self, items: Sequence[Item]) -> Found[str, Job]:
+        """Return the jobs of hot items that were read."""
+        return found_in(Kind.JOB, items, job_id_of, job_from_item, self._telemetry)
 
     def _read_many(self, job_ids: Sequence[str]) -> list[Item]:
         keys = [hot_key(job_id) for job_id in dict.fromkeys(job_ids)]
@@ -315,21 +337,8 @@ class DynamoJobStore(JobIndexes):
         return Call(operation, f"table {self.table}")
 
 
-def jobs_of(items: Sequence[Item]) -> dict[str, Job]:
-    """Return the jobs in hot items. Raises `WrittenByNewer`, naming those that are newer."""
-    require_all_known(Kind.JOB, items, job_id_of)
-    return {job.id: job for job in map(job_from_item, items)}
-
-
 def _is_of_other_version(answer: Answered) -> bool:
     """Whether a move was refused since its job is kept in another version that is known."""
     if answer.verdict is not Verdict.REFUSED or answer.item is None:
         return False
     return other_known_version(Kind.JOB, answer.item, WRITTEN[Kind.JOB]) is not None
-
-
-def _or_left(write: Callable[[], bool]) -> bool | LeftToNewer:
-    try:
-        return write()
-    except WrittenByNewer as newer:
-        return LeftToNewer(newer)

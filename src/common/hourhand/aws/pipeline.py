@@ -28,7 +28,7 @@ from hourhand.aws.batches import (
     wait_seconds,
 )
 from hourhand.aws.failures import Call, settled, told
-from hourhand.aws.job_store import DynamoJobStore, jobs_of
+from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import hot_key
 from hourhand.aws.lean import Failure, Flight, LeanClient
 from hourhand.aws.queues import (
@@ -43,12 +43,11 @@ from hourhand.aws.transitions import Statements
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.jobs.job import Job, Priority
 from hourhand.domain.jobs.transitions import Transition
-from hourhand.ports.job_store import LeftToNewer
 from hourhand.ports.queues import Outgoing
 
 Read = Callable[[Sequence[str], Mapping[str, Job] | Exception], None]
 Sent = Callable[[Mapping[int, str | None]], None]
-Made = Callable[[Sequence[bool | LeftToNewer] | Exception], None]
+Made = Callable[[Sequence[bool] | Exception], None]
 Key = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -216,7 +215,7 @@ class LeanPipeline:
             unread = read.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
             if unread and tries == MAX_BATCH_TRIES:
                 raise given_up(call, len(unread))
-            found = jobs_of(told(call, read, "Responses").get(table, []))
+            found = self._jobs.jobs_in(told(call, read, "Responses").get(table, []))
         except Exception as error:  # noqa: BLE001 - reported to the caller
             found, unread = error, ()
         if unread:
@@ -352,9 +351,9 @@ class LeanPipeline:
 
     # --- callbacks ---
 
-    def _call(self, ended: Made, settle: Callable[[], list[bool | LeftToNewer]]) -> None:
+    def _call(self, ended: Made, settle: Callable[[], list[bool]]) -> None:
         try:
-            results: list[bool | LeftToNewer] | Exception = settle()
+            results: list[bool] | Exception = settle()
         except HourhandError as error:
             results = error
         self._guarded(ended, results)

@@ -47,13 +47,13 @@ from hourhand.aws.layout.schedules import (
     walk_from_item,
     walk_to_item,
 )
-from hourhand.aws.layout.values import read_text, read_time, text
+from hourhand.aws.layout.values import Item, read_text, read_time, text
 from hourhand.aws.layout.values import time as time_value
 from hourhand.aws.layout.versions import (
     NOT_NEWER,
     Kind,
+    found_in,
     known_value,
-    require_all_known,
     require_known,
 )
 from hourhand.aws.records import Records, query_page, require_limit
@@ -65,6 +65,7 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     Walk,
 )
+from hourhand.ports import Found
 from hourhand.ports.schedule_store import (
     DuePage,
     DueSchedule,
@@ -73,6 +74,7 @@ from hourhand.ports.schedule_store import (
     Outdated,
     Written,
 )
+from hourhand.ports.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -82,18 +84,23 @@ MAX_JOURNAL_READS = 20
 
 
 class DynamoScheduleStore:
-    """Implements the port `ScheduleStore` on one table."""
+    """Implements the port `ScheduleStore` on one table.
+
+    ``telemetry`` receives what is left to a newer version.
+    """
 
     def __init__(
         self,
         client: DynamoDBClient,
         table_name: str,
         *,
+        telemetry: Telemetry | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         self._client = client
         self._table = table_name
+        self._telemetry = telemetry
         self._sleep = sleep
         self._records = Records(client, table_name)
 
@@ -104,12 +111,11 @@ class DynamoScheduleStore:
         item = self._records.read(schedule_key(schedule_id))
         return schedule_from_item(item) if item is not None else None
 
-    def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
+    def get_many(self, schedule_ids: Sequence[str]) -> Found[str, Schedule]:
         """Read many, strongly consistent; ids without a schedule are left out."""
         keys = [schedule_key(schedule_id) for schedule_id in dict.fromkeys(schedule_ids)]
         items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        require_all_known(Kind.SCHEDULE, items, schedule_id_of)
-        return {schedule.id: schedule for schedule in map(schedule_from_item, items)}
+        return found_in(Kind.SCHEDULE, items, schedule_id_of, schedule_from_item, self._telemetry)
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
         """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
@@ -133,17 +139,20 @@ class DynamoScheduleStore:
         item = definition_to_item(schedule_id, name, definition)
         self._records.put(Kind.DEFINITION, item, END_ATTRIBUTES)
 
+    def get_definition(self, schedule_id: str, name: str) -> ScheduleDefinition | None:
+        """Read the definition of a schedule that has this name, strongly consistent."""
+        item = self._records.read(definition_key(schedule_id, name))
+        return definition_from_item(item) if item is not None else None
+
     def get_definitions(
         self, names: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], ScheduleDefinition]:
+    ) -> Found[tuple[str, str], ScheduleDefinition]:
         """Read definitions by (schedule id, name); unknown ones are left out."""
         keys = [definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names)]
         items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        require_all_known(Kind.DEFINITION, items, schedule_id_of)
-        return {
-            (schedule_id_of(item), definition_name_of(item)): definition_from_item(item)
-            for item in items
-        }
+        return found_in(
+            Kind.DEFINITION, items, _definition_key_of, definition_from_item, self._telemetry
+        )
 
     def retire_definition(self, schedule_id: str, name: str, keep_until: datetime) -> None:
         """Let a replaced definition expire. Does nothing where it is gone."""
@@ -263,27 +272,36 @@ class DynamoScheduleStore:
 
 
 class DynamoCalendarStore:
-    """Implements the port `CalendarStore` on the schedules table."""
+    """Implements the port `CalendarStore` on the schedules table.
+
+    ``telemetry`` receives what is left to a newer version.
+    """
 
     def __init__(
         self,
         client: DynamoDBClient,
         table_name: str,
         *,
+        telemetry: Telemetry | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         self._client = client
         self._table = table_name
+        self._telemetry = telemetry
         self._sleep = sleep
         self._records = Records(client, table_name)
 
-    def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
+    def get_calendar(self, name: str) -> Calendar | None:
+        """Read a calendar, strongly consistent."""
+        item = self._records.read(calendar_key(name))
+        return calendar_from_item(item) if item is not None else None
+
+    def get_calendars(self, names: Sequence[str]) -> Found[str, Calendar]:
         """Read calendars, strongly consistent; unknown ones are left out."""
         keys = [calendar_key(name) for name in dict.fromkeys(names)]
         items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        require_all_known(Kind.CALENDAR, items, calendar_name_of)
-        return {calendar.name: calendar for calendar in map(calendar_from_item, items)}
+        return found_in(Kind.CALENDAR, items, calendar_name_of, calendar_from_item, self._telemetry)
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
         """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""
@@ -322,3 +340,7 @@ def list_names(
     page = query_page(client, table, None, **arguments)
     names = tuple(read_text(item["p"]).removeprefix(prefix) for item in page.items)
     return NamePage(names, names[-1] if names and page.position is not None else None)
+
+
+def _definition_key_of(item: Item) -> tuple[str, str]:
+    return schedule_id_of(item), definition_name_of(item)

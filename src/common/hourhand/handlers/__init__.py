@@ -5,16 +5,25 @@ has a type that needs it.
 """
 
 from hourhand.handlers._context import JobContext, Occurrence, StopReason, StopSignal
-from hourhand.handlers._control import InvalidPayload, NotRetryable, RetryLater, Snooze
 from hourhand.handlers._errors import (
     HandlersNotLoaded,
     InvalidHandler,
+    InvalidPayload,
+    NotRetryable,
     ResultNotJson,
+    RetryLater,
+    Snooze,
     UnknownHandler,
 )
-from hourhand.handlers._loading import describe, load_handlers
 from hourhand.handlers._policy import Retry
-from hourhand.handlers._registry import Handler, Registry, default_registry, job
+from hourhand.handlers._registry import (
+    Handler,
+    Registry,
+    default_registry,
+    describe,
+    job,
+    load_handlers,
+)
 from hourhand.handlers._results import result_text
 from hourhand.handlers._submission import (
     AsyncSubmitter,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import sys
@@ -11,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from hourhand.domain.jobs.job import OnLost, Priority, RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
-from hourhand.handlers._errors import InvalidHandler, UnknownHandler
+from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
 from hourhand.handlers._policy import Policies, read_policies
 from hourhand.handlers._submission import Registration, let_submit
 from hourhand.ports.handler_directory import HandlerInfo
@@ -212,3 +213,47 @@ def _takes(signature: inspect.Signature, positional: int) -> bool:
 def _first_line(function: Callable[..., Any]) -> str:
     lines = (inspect.getdoc(function) or "").strip().splitlines()
     return lines[0][:DESCRIPTION_CHARACTERS] if lines else ""
+
+
+_MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def load_handlers(module: str, registry: Registry | None = None) -> Registry:
+    """Import ``module`` and return the registry that it filled (the default one).
+
+    Raises `HandlersNotLoaded` with the reason, whatever the module's own code raised; its cause
+    is that error. May be called again after a failure.
+    """
+    target = default_registry if registry is None else registry
+    if not _MODULE_NAME.fullmatch(module):
+        raise HandlersNotLoaded(
+            f"Handlers are named by their module, such as examples.quickstart, not {module!r}."
+        )
+    try:
+        importlib.import_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        target.forget_failed_modules()
+        raise HandlersNotLoaded(_reason(module, error)) from error
+    if not len(target):
+        raise HandlersNotLoaded(f'{module} registers no handlers: none has @job("name").')
+    return target
+
+
+def describe(registry: Registry) -> list[HandlerInfo]:
+    """Return what a manifest says of every handler, by name.
+
+    Raises `hourhand.handlers.InvalidHandler` for one whose payload type cannot be used: packing
+    is the time to learn that.
+    """
+    for handler in registry:
+        handler.check()
+    return [handler.info for handler in registry]
+
+
+def _reason(module: str, error: BaseException) -> str:
+    parents = {module.rsplit(".", depth)[0] for depth in range(module.count(".") + 1)}
+    if isinstance(error, ModuleNotFoundError) and error.name in parents:
+        return f"There is no module {error.name} on the import path."
+    return f"Importing {module} failed: {type(error).__name__}: {error}"

@@ -6,14 +6,13 @@ replies on a private copy of descriptor 1, and points descriptor 1 itself at its
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import IO, Any
-
-from hourhand.local.parent_death import end_with_parent
 
 MAX_LINE_CHARACTERS = 16_000_000
 """An SQS event holds 2.5 MB at most, which JSON's escapes may make six times as long."""
@@ -57,19 +56,18 @@ def read_lines(stream: IO[str]) -> Iterator[dict[str, Any]]:
         yield message
 
 
-@dataclass(slots=True)
-class RestartDelay:
-    """How long to wait before a child that died is started again: twice as long each time.
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal that a process gets when the thread that started it ends."""
 
-    A child that did some work, or lived for a while, starts from nothing again.
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when its parent ends, however that comes about.
+
+    More exactly: when the thread ends that started it, which `ChildProcess` keeps for as long. A
+    child ends with its standard input, too, but only between two bytecodes of a handler, which may
+    hold the interpreter's lock. Where the kernel is not Linux, the parent kills its children when
+    it ends in good order; if it is killed itself, a worker that holds the lock ends with the lease
+    of its job (`hourhand.worker`).
     """
-
-    first_seconds: float = 0.1
-    most_seconds: float = 10.0
-    _deaths: int = field(default=0, init=False)
-
-    def after_death(self, *, was_useful: bool) -> float:
-        """Return the seconds to wait now."""
-        self._deaths = 1 if was_useful else self._deaths + 1
-        doublings = min(self._deaths - 1, 30)
-        return min(self.first_seconds * 2.0**doublings, self.most_seconds)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

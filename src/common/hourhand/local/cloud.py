@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.ticks.timings import Timings
-from hourhand.local.api_function import ApiFunction
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
 from hourhand.local.entry_points import load_entry_point
 from hourhand.local.environment import (
@@ -31,7 +30,7 @@ from hourhand.local.environment import (
 from hourhand.local.event_source import EventSource
 from hourhand.local.events import Listener
 from hourhand.local.handler_watch import Handlers, HandlerWatch, read_handlers
-from hourhand.local.http_server import serve
+from hourhand.local.http_server import ApiFunction, serve
 from hourhand.local.moto_server import MotoServer
 from hourhand.local.scheduler_slot import SchedulerSlot
 from hourhand.local.worker_slot import WorkerSlot

@@ -1,4 +1,4 @@
-"""Where the three functions lie, and how one is loaded: by path, as Lambda does.
+"""Where the three functions lie, how one is loaded (by path, as Lambda does), and its context.
 
 An editable checkout has them in ``functions/`` at its root, an installed wheel in
 ``hourhand/_functions``.
@@ -7,7 +7,9 @@ An editable checkout has them in ``functions/`` at its root, an installed wheel 
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +56,38 @@ def _existing(*places: Path) -> Path:
         if place.is_dir():
             return place
     raise NotFound(f"Nothing is at {' or '.join(map(str, places))}; is the installation whole?")
+
+
+FUNCTION_SECONDS = 900
+"""How long one invocation may take: Lambda's own limit, which the worker is deployed with."""
+
+
+@dataclass(kw_only=True, slots=True)
+class LocalContext:
+    """What Lambda's ``context`` tells: who is invoked, under which id, and how long it may take.
+
+    ``aws_request_id`` must be unique to the invocation: the scheduler takes its lease under it.
+    """
+
+    function_name: str
+    aws_request_id: str
+    limit_seconds: float = FUNCTION_SECONDS
+    memory_limit_in_mb: int = 1024
+    function_version: str = "$LATEST"
+    invoked_function_arn: str = ""
+    log_group_name: str = ""
+    log_stream_name: str = ""
+    monotonic: Callable[[], float] = time.monotonic
+    _started_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._started_at = self.monotonic()
+        self.invoked_function_arn = self.invoked_function_arn or (
+            f"arn:aws:lambda:local:000000000000:function:{self.function_name}"
+        )
+        self.log_group_name = self.log_group_name or f"/aws/lambda/{self.function_name}"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return what is left of the invocation's time, in ms; 0 at its end."""
+        left = self._started_at + self.limit_seconds - self.monotonic()
+        return max(0, int(left * 1000))

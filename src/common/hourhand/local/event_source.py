@@ -19,9 +19,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from hourhand.domain.jobs.job import Priority
 from hourhand.local.events import BatchBegun, BatchEnded, Listener, QueueFailed
+from hourhand.local.lambda_events import done_messages, sqs_event
 from hourhand.local.pause import Pause
 from hourhand.local.slot_sharing import SharedAccounts
-from hourhand.local.sqs_events import done_messages, sqs_event
 from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
 
 if TYPE_CHECKING:

@@ -21,12 +21,11 @@ from hourhand.aws.randomness import SystemRandomness
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import Registry, describe, load_handlers
-from hourhand.local.api_function import ApiFunction
+from hourhand.local.entry_points import LocalContext
 from hourhand.local.environment import allow_current_folder
 from hourhand.local.event_telemetry import TellingTelemetry, telling_logger
 from hourhand.local.events import BatchBegun, BatchEnded, Listener, Ticked
-from hourhand.local.http_server import serve
-from hourhand.local.lambda_context import LocalContext
+from hourhand.local.http_server import ApiFunction, serve
 from hourhand.local.pause import Pause
 from hourhand.local.scaled_clock import ScaledClock, stretched
 from hourhand.local.slot_sharing import SharedAccounts

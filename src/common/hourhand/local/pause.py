@@ -1,4 +1,4 @@
-"""How long to wait when there was nothing to do: ever longer, up to a bound."""
+"""Waits that grow up to a bound: of a loop with nothing to do, and before a restart."""
 
 from __future__ import annotations
 
@@ -31,3 +31,21 @@ class Pause:
     def reset(self) -> None:
         """Start from the shortest again: there was something to do."""
         self._next = self.shortest_seconds
+
+
+@dataclass(slots=True)
+class RestartDelay:
+    """How long to wait before a child that died is started again: twice as long each time.
+
+    A child that did some work, or lived for a while, starts from nothing again.
+    """
+
+    first_seconds: float = 0.1
+    most_seconds: float = 10.0
+    _deaths: int = field(default=0, init=False)
+
+    def after_death(self, *, was_useful: bool) -> float:
+        """Return the seconds to wait now."""
+        self._deaths = 1 if was_useful else self._deaths + 1
+        doublings = min(self._deaths - 1, 30)
+        return min(self.first_seconds * 2.0**doublings, self.most_seconds)

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from hourhand.local.child_lines import read_lines, take_over_streams, write_line
+from hourhand.local.entry_points import LocalContext, load_entry_point
 from hourhand.local.environment import allow_current_folder
-from hourhand.local.lambda_context import LocalContext
 
 FUNCTION = "worker"
 
@@ -25,7 +25,7 @@ def main() -> None:
     """Serve invocations until the input ends."""
     requests, replies = take_over_streams()
     allow_current_folder()
-    handler = _load()
+    handler = load_entry_point(FUNCTION)
     invocations: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, invocations), daemon=True).start()
     # An empty batch wires the function and imports the handlers, before there is work.
@@ -36,12 +36,6 @@ def main() -> None:
         context = LocalContext(function_name=FUNCTION, aws_request_id=request["request_id"])
         answer = _invoke(handler, request["event"], context)
         write_line(replies, {"request_id": request["request_id"], **answer})
-
-
-def _load() -> Callable[[Any, Any], Any]:
-    from hourhand.local.entry_points import load_entry_point
-
-    return load_entry_point(FUNCTION)
 
 
 def _receive(requests: IO[str], invocations: queue.SimpleQueue[dict[str, Any]]) -> None:

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hourhand.local.child_lines import RestartDelay
 from hourhand.local.child_process import ChildProcess, Spawn
+from hourhand.local.entry_points import FUNCTION_SECONDS
+from hourhand.local.event_telemetry import read_line
 from hourhand.local.events import ChildDied, ChildStarted, Listener
-from hourhand.local.lambda_context import FUNCTION_SECONDS
-from hourhand.local.log_lines import read_line
+from hourhand.local.pause import RestartDelay
 
 USEFUL_SECONDS = 10.0
 """A process that lived this long did not die of how it was started."""

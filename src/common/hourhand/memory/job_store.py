@@ -17,12 +17,12 @@ from hourhand.domain.ticks.watermark import Place
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory.indexes import JobIndexes, ListingKey, shadow_of
 from hourhand.memory.storable import require_limit, require_storable_job, require_storable_time
+from hourhand.ports import Found
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import (
     Applied,
     IndexPage,
     JobDetails,
-    LeftToNewer,
     ListedJob,
     ListingPage,
     ListingPosition,
@@ -102,7 +102,7 @@ class MemoryJobStore:
                 return Applied(after)
             return Applied(current) if move.made_by_me(current) else Refused(current)
 
-    def transition_many(self, moves: Sequence[Transition]) -> list[bool | LeftToNewer]:
+    def transition_many(self, moves: Sequence[Transition]) -> list[bool]:
         """Make many, each under its own condition; whether it was, in the order of ``moves``."""
         return [isinstance(self.transition(move), Applied) for move in moves]
 
@@ -111,10 +111,10 @@ class MemoryJobStore:
         with self._lock:
             return self._jobs.get(job_id)
 
-    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many hot items; ids without a job are left out."""
         with self._lock:
-            return {job_id: self._jobs[job_id] for job_id in job_ids if job_id in self._jobs}
+            return Found({job_id: self._jobs[job_id] for job_id in job_ids if job_id in self._jobs})
 
     def jobs(self) -> dict[str, Job]:
         """Return every job by id, as the base items stand: for a test's last look."""

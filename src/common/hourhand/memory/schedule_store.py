@@ -19,6 +19,7 @@ from hourhand.domain.schedules.schedule import (
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory.indexes import CALENDARS, SCHEDULES, ScheduleIndexes, Shown
 from hourhand.memory.storable import require_limit, require_storable_record, require_storable_time
+from hourhand.ports import Found
 from hourhand.ports.clock import Clock
 from hourhand.ports.schedule_store import (
     DuePage,
@@ -67,10 +68,10 @@ class MemoryScheduleStore:
         with self._lock:
             return self._schedules.get(schedule_id)
 
-    def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
+    def get_many(self, schedule_ids: Sequence[str]) -> Found[str, Schedule]:
         """Read many; ids without a schedule are left out."""
         with self._lock:
-            return {i: self._schedules[i] for i in schedule_ids if i in self._schedules}
+            return Found({i: self._schedules[i] for i in schedule_ids if i in self._schedules})
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
         """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
@@ -93,13 +94,19 @@ class MemoryScheduleStore:
         with self._lock:
             self._definitions[schedule_id, name] = KeptDefinition(definition)
 
+    def get_definition(self, schedule_id: str, name: str) -> ScheduleDefinition | None:
+        """Read the definition of a schedule that has this name."""
+        with self._lock:
+            kept = self._definitions.get((schedule_id, name))
+            return kept.definition if kept is not None else None
+
     def get_definitions(
         self, names: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], ScheduleDefinition]:
+    ) -> Found[tuple[str, str], ScheduleDefinition]:
         """Read definitions by (schedule id, name); unknown ones are left out."""
         with self._lock:
             found = ((key, self._definitions.get(key)) for key in names)
-            return {key: kept.definition for key, kept in found if kept is not None}
+            return Found({key: kept.definition for key, kept in found if kept is not None})
 
     def retire_definition(self, schedule_id: str, name: str, keep_until: datetime) -> None:
         """Let a replaced definition expire. Does nothing where it is gone."""
@@ -232,10 +239,15 @@ class MemoryScheduleStore:
 
     # --- calendars ---
 
-    def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
+    def get_calendar(self, name: str) -> Calendar | None:
+        """Read a calendar."""
+        with self._lock:
+            return self._calendars.get(name)
+
+    def get_calendars(self, names: Sequence[str]) -> Found[str, Calendar]:
         """Read calendars; unknown ones are left out."""
         with self._lock:
-            return {name: self._calendars[name] for name in names if name in self._calendars}
+            return Found({name: self._calendars[name] for name in names if name in self._calendars})
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
         """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hourhand.domain.schedules.schedule import Calendar
+from hourhand.ports import Found
 from hourhand.ports.schedule_store import NamePage
 
 
 class CalendarStore(Protocol):
     """Named calendars, kept in the schedules table."""
 
-    def get_calendars(self, names: Sequence[str]) -> dict[str, Calendar]:
+    def get_calendar(self, name: str) -> Calendar | None:
+        """Read a calendar, strongly consistent."""
+
+    def get_calendars(self, names: Sequence[str]) -> Found[str, Calendar]:
         """Read calendars, strongly consistent; unknown ones are left out."""
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:

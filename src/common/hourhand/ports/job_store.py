@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from hourhand.domain.errors import HourhandError, WrittenByNewer
+from hourhand.domain.errors import HourhandError
 from hourhand.domain.jobs.job import Attempt, IndexEntry, Job
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.watermark import Place
+from hourhand.ports import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,6 @@ class Refused:
 
 
 WriteResult = Applied | Refused
-
-
-@dataclass(frozen=True, slots=True)
-class LeftToNewer:
-    """A newer version of Hourhand wrote the item: the write was not made."""
-
-    reason: WrittenByNewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +94,17 @@ class JobStore(Protocol):
     def transition(self, move: Transition) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already."""
 
-    def transition_many(self, moves: Sequence[Transition]) -> list[bool | LeftToNewer]:
+    def transition_many(self, moves: Sequence[Transition]) -> list[bool]:
         """Make many, each under its own condition; in the order of ``moves``, whether it was.
 
-        True too where it was ours already. One whose item is a newer version's has that for its
-        result: the others were made.
+        True too where it was ours already. False also where a newer version wrote the item: that
+        is logged and counted, and the others are made.
         """
 
     def get(self, job_id: str) -> Job | None:
         """Read one job's hot item, strongly consistent."""
 
-    def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
 
     def get_details(self, job_id: str) -> JobDetails | None:

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import Transition
-from hourhand.ports.job_store import LeftToNewer
 from hourhand.ports.queues import Outgoing
 
 
@@ -34,7 +33,7 @@ class Pipeline(Protocol):
     def mark(
         self,
         moves: Sequence[Transition],
-        ended: Callable[[Sequence[bool | LeftToNewer] | Exception], None],
+        ended: Callable[[Sequence[bool] | Exception], None],
     ) -> None:
         """Make moves as `JobStore.transition_many`; ``ended`` gets what became of some of them."""
 

@@ -17,6 +17,7 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     Walk,
 )
+from hourhand.ports import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class ScheduleStore(Protocol):
     def get(self, schedule_id: str) -> Schedule | None:
         """Read a hot item, strongly consistent; a deleted schedule's too, while it is kept."""
 
-    def get_many(self, schedule_ids: Sequence[str]) -> dict[str, Schedule]:
+    def get_many(self, schedule_ids: Sequence[str]) -> Found[str, Schedule]:
         """Read many, strongly consistent; ids without a schedule are left out."""
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
@@ -85,10 +86,16 @@ class ScheduleStore(Protocol):
     def put_definition(self, schedule_id: str, name: str, definition: ScheduleDefinition) -> None:
         """Keep a definition under its name; the same name always means the same definition."""
 
+    def get_definition(self, schedule_id: str, name: str) -> ScheduleDefinition | None:
+        """Read the definition of a schedule that has this name, strongly consistent."""
+
     def get_definitions(
         self, names: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], ScheduleDefinition]:
-        """Read definitions by (schedule id, name); unknown ones are left out."""
+    ) -> Found[tuple[str, str], ScheduleDefinition]:
+        """Read definitions by (schedule id, name); unknown ones are left out.
+
+        `Found.newer` names the schedules.
+        """
 
     def retire_definition(self, schedule_id: str, name: str, keep_until: datetime) -> None:
         """Let a replaced definition expire. Does nothing where it is gone."""

@@ -21,8 +21,15 @@ READS = frozenset(
         *("read_lease", "read_shard_map", "read_watermark", "read_resweep", "read_tick"),
         "read_secret",
         *("view", "counts", "probe_time", "find", "all"),
-        *("get_definitions", "read_due", "list_schedules", "read_journal", "get_backfill"),
-        *("get_walk", "get_calendars", "list_calendars", "read_slots"),
+        *(
+            "get_definition",
+            "get_definitions",
+            "read_due",
+            "list_schedules",
+            "read_journal",
+            "get_backfill",
+        ),
+        *("get_walk", "get_calendar", "get_calendars", "list_calendars", "read_slots"),
         *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction", "secret"),
         *("info", "warning", "count", "observe", "gauge", "flush"),
     }

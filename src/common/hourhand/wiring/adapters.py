@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hourhand.ports.slot_store import SlotStore
     from hourhand.ports.sweep_invoker import SweepInvoker
     from hourhand.ports.telemetry import Telemetry
-    from hourhand.services.jobs.derived_ids import DerivedIds
+    from hourhand.services.jobs.new_job import DerivedIds
 
 
 class _Absent:
@@ -136,6 +136,7 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
         settings.jobs_table,
         batch_marks=in_batches,
         bulk=bulk_dynamodb,
+        telemetry=telemetry,
     )
     if in_batches:
         from hourhand.aws.pipeline import lean_pipeline
@@ -150,8 +151,8 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
         clock=clock,
         randomness=SystemRandomness(),
         telemetry=telemetry,
-        schedules=DynamoScheduleStore(dynamodb, settings.schedules_table),
-        calendars=DynamoCalendarStore(dynamodb, settings.schedules_table),
+        schedules=DynamoScheduleStore(dynamodb, settings.schedules_table, telemetry=telemetry),
+        calendars=DynamoCalendarStore(dynamodb, settings.schedules_table, telemetry=telemetry),
         slots=DynamoSlotStore(dynamodb, settings.jobs_table),
         read_delivery=queues.parse_delivery,
     )

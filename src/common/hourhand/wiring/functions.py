@@ -52,7 +52,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
     from hourhand.services.schedules.queries import OccurrenceQueries
-    from hourhand.services.ticks.resweeps import ResweepService
+    from hourhand.services.ticks.watermark import ResweepService
 
     if adapters is None:
         from hourhand.aws.handler_manifest import ManifestHandlerDirectory
@@ -83,12 +83,12 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             telemetry=telemetry,
         ),
         operations=wiring.operations,
-        bulk=BulkService(adapters.jobs, wiring.operations, clock, telemetry),
+        bulk=BulkService(adapters.jobs, wiring.operations, clock),
         schedules=wiring.schedules,
         backfills=BackfillService(
             schedules=adapters.schedules,
             recurrences=wiring.recurrences,
-            steps=wiring.backfill_work,
+            work=wiring.backfill_work,
             clock=clock,
             randomness=randomness,
             telemetry=telemetry,
@@ -105,7 +105,6 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             jobs=adapters.jobs,
             recurrences=wiring.recurrences,
             clock=clock,
-            telemetry=telemetry,
             ids=wiring.ids,
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),

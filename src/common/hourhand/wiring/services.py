@@ -12,8 +12,8 @@ from hourhand.wiring.adapters import Adapters
 if TYPE_CHECKING:
     from hourhand.domain.groups.overlap import Overlap
     from hourhand.services.groups.waiters import Waiters
-    from hourhand.services.jobs.derived_ids import DerivedIds
     from hourhand.services.jobs.due import DueJobs
+    from hourhand.services.jobs.new_job import DerivedIds
     from hourhand.services.jobs.operations import OperationsService
     from hourhand.services.jobs.payload_store import PayloadStore
     from hourhand.services.jobs.recovery import RecoveryService
@@ -45,7 +45,7 @@ class Wiring:
 
     @cached_property
     def ids(self) -> DerivedIds:
-        from hourhand.services.jobs.derived_ids import DerivedIds
+        from hourhand.services.jobs.new_job import DerivedIds
 
         return self.adapters.ids or DerivedIds(self.adapters.control, self.adapters.randomness)
 
@@ -184,7 +184,6 @@ class Wiring:
             occurrence_jobs=self.occurrence_jobs,
             operations=self.operations,
             randomness=self.adapters.randomness,
-            telemetry=self.adapters.telemetry,
         )
 
     @cached_property
@@ -255,10 +254,11 @@ class Wiring:
     @cached_property
     def scheduling(self) -> SchedulingService:
         from hourhand.services.ticks.clock_audit import ClockAudit
-        from hourhand.services.ticks.dispatch import Dispatcher
+        from hourhand.services.ticks.dispatch import Dispatcher, InTurn
         from hourhand.services.ticks.leadership import Leadership
-        from hourhand.services.ticks.pipeline import InTurn
+        from hourhand.services.ticks.shards import FanOut
         from hourhand.services.ticks.tick import SchedulingService
+        from hourhand.services.ticks.watermark import WatermarkKeeper
 
         settings, adapters, timings = self.settings, self.adapters, self.timings
         telemetry = adapters.telemetry
@@ -266,8 +266,9 @@ class Wiring:
             jobs=adapters.jobs,
             control=adapters.control,
             queues=adapters.queues,
-            invoker=adapters.invoker,
+            fan_out=FanOut(adapters.invoker, adapters.clock, telemetry, settings.fan_out_entries),
             leadership=Leadership(adapters.control, adapters.clock, timings, telemetry),
+            watermark=WatermarkKeeper(adapters.control, adapters.clock, timings, telemetry),
             clock_audit=ClockAudit(adapters.queues, adapters.clock, timings, telemetry),
             dispatcher=Dispatcher(
                 adapters.pipeline or InTurn(adapters.jobs, adapters.queues),
@@ -280,7 +281,6 @@ class Wiring:
             clock=adapters.clock,
             timings=timings,
             telemetry=telemetry,
-            fan_out_entries=settings.fan_out_entries,
             is_standby=settings.leader is LeaderMode.STANDBY,
             skips_marks=settings.dispatch is DispatchMode.ECONOMY,
             counts_dead=settings.writes_metrics,

@@ -23,23 +23,18 @@ a newer generation by then, and the claim drops them.
 from hourhand.worker._batch import (
     MAX_RECORDS,
     STUCK_EXIT_CODE,
-    Execution,
     WorkerRuntime,
 )
-from hourhand.worker._call import Raised, Returned
-from hourhand.worker._context import job_context
+from hourhand.worker._call import Raised, Returned, finished_call, timed_out
 from hourhand.worker._errors import error_info
-from hourhand.worker._loaded import LoadedHandlers
-from hourhand.worker._outcomes import finished_call, timed_out
 from hourhand.worker._process import WorkerProcess
-from hourhand.worker._runner import ThreadRunner
-from hourhand.worker._tools import HandlerAbandoned, RunLimits, RunnerTools
+from hourhand.worker._runner import ThreadRunner, job_context
+from hourhand.worker._tools import HandlerAbandoned, LoadedHandlers, RunLimits, RunnerTools
 from hourhand.worker._watchdog import FaultTimer, ProcessTimer, Watchdog
 
 __all__ = [
     "MAX_RECORDS",
     "STUCK_EXIT_CODE",
-    "Execution",
     "FaultTimer",
     "HandlerAbandoned",
     "LoadedHandlers",

@@ -19,15 +19,13 @@ from hourhand.domain.jobs.history import shorten
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import HandlerRunner
 from hourhand.ports.queues import Delivery
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.execution import Disposition
-from hourhand.services.version_skew import log_newer
-from hourhand.worker._loaded import LoadedHandlers
+from hourhand.services.jobs.execution import Disposition, ExecutionService
+from hourhand.services.optional import log_newer
 from hourhand.worker._process import Record, WorkerProcess
 from hourhand.worker._runner import ThreadRunner
-from hourhand.worker._tools import HandlerAbandoned, RunLimits, RunnerTools
+from hourhand.worker._tools import HandlerAbandoned, LoadedHandlers, RunLimits, RunnerTools
 from hourhand.worker._watchdog import ProcessTimer, Watchdog
 
 MAX_RECORDS = 10
@@ -40,21 +38,6 @@ FLUSH_SECONDS = 1.0
 """A stuck handler may hold the lock of the very stream that is to be flushed."""
 
 REASON_BYTES = 300
-
-
-class Execution(Protocol):
-    """What the runtime needs of `hourhand.services.jobs.execution.ExecutionService`."""
-
-    def handle(
-        self,
-        delivery: Delivery,
-        runner: HandlerRunner,
-        remaining_seconds: Callable[[], float],
-    ) -> Disposition:
-        """Work off one message."""
-
-    def hand_back(self, job_id: str, reason: str) -> bool:
-        """Return a running job to its queue."""
 
 
 class InvocationContext(Protocol):
@@ -86,7 +69,7 @@ class WorkerRuntime:
     none where the process is not ours to end.
     """
 
-    execution: Execution
+    execution: ExecutionService
     read_delivery: Callable[[Mapping[str, Any]], Delivery]
     load: Callable[[], Registry]
     clock: Clock

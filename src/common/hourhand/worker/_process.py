@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-
-class Disowned(Protocol):
-    """A handler whose job this process no longer holds, or soon will not."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing of the handler runs any more."""
+if TYPE_CHECKING:
+    from hourhand.worker._call import HandlerCall
 
 
 class Record:
@@ -35,7 +30,7 @@ class WorkerProcess:
         """Start with no records."""
         self._lock = threading.Lock()
         self._records: set[Record] = set()
-        self._disowned: list[Disowned] = []
+        self._disowned: list[HandlerCall] = []
         self._is_condemned = False
         self._neighbours_until: float | None = None
 
@@ -64,7 +59,7 @@ class WorkerProcess:
                 self._neighbours_until = None
             return must_end
 
-    def declare_stuck(self, record: Record, handler: Disowned, neighbours_until: float) -> None:
+    def declare_stuck(self, record: Record, handler: HandlerCall, neighbours_until: float) -> None:
         """A handler ignored its time limit; its neighbours have until then (monotonic time).
 
         A second stuck handler does not give them longer.
@@ -77,7 +72,7 @@ class WorkerProcess:
             for other in self._records:
                 other.wake.set()
 
-    def disown(self, handler: Disowned) -> None:
+    def disown(self, handler: HandlerCall) -> None:
         """A handler runs on though its job was handed back."""
         with self._lock:
             self._disowned.append(handler)

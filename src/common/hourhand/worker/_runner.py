@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
+from hourhand.domain.times import floor_ms
 from hourhand.handlers import (
     HandlersNotLoaded,
     JobContext,
+    JobLogger,
+    Occurrence,
     StopSignal,
     UnknownHandler,
 )
+from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker._call import HandlerCall
-from hourhand.worker._context import job_context
 from hourhand.worker._errors import error_info
-from hourhand.worker._heart import Heart
 from hourhand.worker._process import Record
 from hourhand.worker._tools import RunnerTools
-from hourhand.worker._watch import Watch
+from hourhand.worker._watch import Heart, Watch
 
 WHAT_TO_DO = (
     "A deploy removed it, or did not bring it yet: deploy it (again), then redrive the job."
@@ -46,31 +50,30 @@ class ThreadRunner:
 
         Raises `HandlerAbandoned` if the process had to end for another's sake.
         """
-        stop = StopSignal()
+        tools, stop = self._tools, StopSignal()
         heart = self._heart(job, pulse, stop)
         not_loaded = self._wait_for_handlers(heart)
         if not_loaded is not None:
             return not_loaded
-        if self._tools.process.is_ending or self._import_took_too_long(job):
+        if tools.process.is_ending or self._import_took_too_long(job):
             return NOT_BEGUN
-        context = self._context(job, last_error, stop)
+        context = job_context(job, last_error, stop, clock=tools.clock, logger=tools.logger)
         heart.context = context
         try:
-            handler = self._tools.handlers.registry().get(job.handler)
+            handler = tools.handlers.registry().get(job.handler)
         except UnknownHandler as error:
             return self._without_handler(job, error)
         except BaseException as error:  # noqa: BLE001 - an import may have raised anything
             return Finished(outcome=Outcome.FAILED, error=error_info(error))
-        tools = self._tools
         call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
         try:
             call.start(tools.lease_end(heart))
         except RuntimeError:
             # Threads that earlier handlers left behind used up what the process may have.
-            self._tools.telemetry.warning("No thread could be started.", job_id=job.id)
-            self._tools.process.condemn()
+            tools.telemetry.warning("No thread could be started.", job_id=job.id)
+            tools.process.condemn()
             return NOT_BEGUN
-        return Watch(self._tools, self._record, job, call, heart, context).to_the_end()
+        return Watch(tools, self._record, job, call, heart, context).to_the_end()
 
     def _heart(self, job: Job, pulse: Pulse, stop: StopSignal) -> Heart:
         return Heart(
@@ -126,7 +129,47 @@ class ThreadRunner:
             reason=wait.reason,
         )
 
-    def _context(self, job: Job, last_error: ErrorInfo | None, stop: StopSignal) -> JobContext:
-        return job_context(
-            job, last_error, stop, clock=self._tools.clock, logger=self._tools.logger
-        )
+
+def job_context(
+    job: Job,
+    last_error: ErrorInfo | None,
+    stop: StopSignal,
+    *,
+    clock: Clock,
+    logger: logging.Logger,
+) -> JobContext:
+    """Return the context of the attempt that ``job`` is at, whose time begins now."""
+    fields = {
+        "job_id": job.id,
+        "handler": job.handler,
+        "attempt": job.attempt,
+        "trace_id": job.trace_id,
+    }
+    return JobContext(
+        job_id=job.id,
+        attempt=job.attempt,
+        max_attempts=job.retry.max_attempts,
+        last_error=last_error,
+        run_at=job.run_at,
+        occurrence=_occurrence_of(job),
+        tenant=job.tenant,
+        tags=dict(job.tags),
+        idempotency_key=job.idempotency_key,
+        trace_id=job.trace_id,
+        deadline=floor_ms(clock.now() + timedelta(seconds=job.timeout_seconds)),
+        cancelled=stop,
+        logger=JobLogger(logger, fields),
+        ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
+        monotonic=clock.monotonic,
+    )
+
+
+def _occurrence_of(job: Job) -> Occurrence | None:
+    if job.schedule_id is None or job.occurrence is None:
+        return None
+    return Occurrence(
+        schedule_id=job.schedule_id,
+        at=job.occurrence,
+        previous=job.previous_occurrence,
+        interval_start=job.interval_start,
+    )

@@ -23,7 +23,7 @@ from hourhand.aws.layout.schedules import (
     schedule_key,
 )
 from hourhand.aws.layout.side_items import text_key
-from hourhand.aws.layout.versions import Kind, is_newer, require_all_known, version_of
+from hourhand.aws.layout.versions import Kind, found_in, version_of
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore, slots_key
 from hourhand.aws.table_schema import resource_name
@@ -35,7 +35,8 @@ from hourhand.domain.schedules.schedule import Walk
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from hourhand.domain.ticks.resweep import ResweepRequest
 from hourhand.domain.ticks.watermark import Watermark
-from hourhand.memory import START
+from hourhand.memory import START, RecordingTelemetry
+from hourhand.ports import Found
 from hourhand.ports.control_store import Lease, TickRecord
 from hourhand.testing import make_job, make_record
 from tests.unit.aws.conftest import Installation
@@ -51,10 +52,12 @@ class Stores:
     def __init__(self, made: Installation) -> None:
         client, names = made.dynamodb, made.settings
         self.client = client
-        self.jobs = DynamoJobStore(client, names.jobs_table, sleep=lambda _: None)
+        self.telemetry = RecordingTelemetry()
+        told: dict[str, Any] = {"sleep": lambda _: None, "telemetry": self.telemetry}
+        self.jobs = DynamoJobStore(client, names.jobs_table, **told)
         self.slots = DynamoSlotStore(client, names.jobs_table)
-        self.schedules = DynamoScheduleStore(client, names.schedules_table, sleep=lambda _: None)
-        self.calendars = DynamoCalendarStore(client, names.schedules_table, sleep=lambda _: None)
+        self.schedules = DynamoScheduleStore(client, names.schedules_table, **told)
+        self.calendars = DynamoCalendarStore(client, names.schedules_table, **told)
         self.keys = DynamoIdempotencyStore(client, names.idempotency_table)
         self.control = DynamoControlStore(client, names.control_table)
 
@@ -65,13 +68,15 @@ class Stores:
 
 
 Act = Callable[[Stores], object]
+ReadMany = Callable[[Stores], Found[Any, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """An item of a kind: how it is made, every way to read it, and every way to write it.
 
-    Reads raise `WrittenByNewer`. A write may raise it, or be refused as by any other writer.
+    Reads raise `WrittenByNewer`, but for those of many. A write may raise it, or be refused as by
+    any other writer.
     """
 
     table: str
@@ -79,6 +84,7 @@ class Case:
     make: Act
     reads: tuple[Act, ...]
     writes: tuple[Act, ...]
+    reads_of_many: tuple[ReadMany, ...] = ()
 
 
 JOB = make_job(id="job-1")
@@ -111,9 +117,9 @@ CASES: dict[Kind, Case] = {
         make=lambda s: s.jobs.put(JOB),
         reads=(
             lambda s: s.jobs.get("job-1"),
-            lambda s: s.jobs.get_many(["job-1", "job-2"]),
             lambda s: s.jobs.get_details("job-1"),
         ),
+        reads_of_many=(lambda s: s.jobs.get_many(["job-1", "job-2"]),),
         writes=(
             lambda s: s.jobs.put(JOB),
             lambda s: s.jobs.transition(heartbeat(JOB, lease_until=LATER, progress=None)),
@@ -154,10 +160,8 @@ CASES: dict[Kind, Case] = {
         table="schedules",
         key=schedule_key("nightly"),
         make=lambda s: s.schedules.write(SCHEDULE, previous=None),
-        reads=(
-            lambda s: s.schedules.get("nightly"),
-            lambda s: s.schedules.get_many(["nightly"]),
-        ),
+        reads=(lambda s: s.schedules.get("nightly"),),
+        reads_of_many=(lambda s: s.schedules.get_many(["nightly"]),),
         writes=(
             lambda s: s.schedules.write(replace(SCHEDULE, sequence=3), previous=2),
             lambda s: s.schedules.write(SCHEDULE, previous=None),
@@ -167,7 +171,8 @@ CASES: dict[Kind, Case] = {
         table="schedules",
         key=definition_key("nightly", "d1"),
         make=lambda s: s.schedules.put_definition("nightly", "d1", DEFINITION),
-        reads=(lambda s: s.schedules.get_definitions([("nightly", "d1")]),),
+        reads=(lambda s: s.schedules.get_definition("nightly", "d1"),),
+        reads_of_many=(lambda s: s.schedules.get_definitions([("nightly", "d1")]),),
         writes=(
             lambda s: s.schedules.put_definition("nightly", "d1", DEFINITION),
             lambda s: s.schedules.retire_definition("nightly", "d1", LATER),
@@ -198,7 +203,8 @@ CASES: dict[Kind, Case] = {
         table="schedules",
         key=calendar_key("holidays"),
         make=lambda s: s.calendars.put_calendar(CALENDAR, previous=None),
-        reads=(lambda s: s.calendars.get_calendars(["holidays"]),),
+        reads=(lambda s: s.calendars.get_calendar("holidays"),),
+        reads_of_many=(lambda s: s.calendars.get_calendars(["holidays"]),),
         writes=(
             lambda s: s.calendars.put_calendar(replace(CALENDAR, revision=3), previous=2),
             lambda s: s.calendars.delete_calendar("holidays", previous=2),
@@ -319,6 +325,29 @@ def test_no_read_returns_an_item_of_a_newer_version(stores: Stores, kind: Kind) 
         assert "knows 1: it is left to a newer one" in raised.value.detail
 
 
+MANY = [kind for kind in Kind if CASES[kind].reads_of_many]
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_a_read_of_many_names_counts_and_logs_what_is_newer(stores: Stores, kind: Kind) -> None:
+    case = CASES[kind]
+    case.make(stores)
+    (read,) = case.reads_of_many
+    known = read(stores)
+    assert (len(known), known.newer, stores.telemetry.logs) == (1, frozenset(), [])
+    known.require_all_known()
+    set_version(stores, case, 2)
+    found = read(stores)
+    assert found == {}
+    with pytest.raises(WrittenByNewer, match="knows 1: it is left to a newer one") as raised:
+        found.require_all_known()
+    assert found.newer == raised.value.ids
+    (name,) = found.newer
+    (line,) = stores.telemetry.warnings
+    assert line.fields == {"reason": raised.value.detail, "ids": [name]}
+    assert stores.telemetry.total("items_newer") == 1
+
+
 @pytest.mark.parametrize("kind", Kind)
 def test_no_write_changes_an_item_of_a_newer_version(stores: Stores, kind: Kind) -> None:
     case = CASES[kind]
@@ -337,7 +366,7 @@ def test_an_item_without_a_version_is_one_of_the_first(stores: Stores, kind: Kin
     case.make(stores)
     before = set_version(stores, case, None)
     assert version_of(before) == 1
-    for read in case.reads:
+    for read in (*case.reads, *case.reads_of_many):
         read(stores)
     for write in case.writes:
         write(stores)
@@ -345,10 +374,14 @@ def test_an_item_without_a_version_is_one_of_the_first(stores: Stores, kind: Kin
 
 def test_of_many_those_are_named_that_are_newer() -> None:
     items = [{"p": {"S": name}, "v": {"N": version}} for name, version in ("a1", "b2", "c3")]
-    with pytest.raises(WrittenByNewer, match="The job b and 1 more has version 3") as raised:
-        require_all_known(Kind.JOB, items, lambda item: str(item["p"]["S"]))
-    assert raised.value.ids == {"b", "c"}
-    assert not is_newer(Kind.JOB, items[0])
+
+    def id_of(item: Any) -> str:
+        return str(item["p"]["S"])
+
+    found = found_in(Kind.JOB, items, id_of, id_of, None)
+    assert (found, found.newer) == ({"a": "a"}, {"b", "c"})
+    with pytest.raises(WrittenByNewer, match="The job b and 1 more has version 3"):
+        found.require_all_known()
 
 
 def test_an_update_leaves_the_version_of_a_shared_item_as_it_is(stores: Stores) -> None:

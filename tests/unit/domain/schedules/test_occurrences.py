@@ -10,6 +10,7 @@ import pytest
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.schedules import nominal_times, occurrences, rule
 from hourhand.domain.schedules.changes import delete, pause, resume
+from hourhand.domain.schedules.jitter import jitter_of
 from hourhand.domain.schedules.nominal_times import (
     is_used_up,
     last_nominal,
@@ -19,7 +20,6 @@ from hourhand.domain.schedules.nominal_times import (
 from hourhand.domain.schedules.occurrences import (
     CATCH_UP_BUFFER,
     MAX_CATCH_UP,
-    jitter_of,
     overlap_of,
 )
 from hourhand.domain.schedules.recurrence import (

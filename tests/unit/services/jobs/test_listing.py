@@ -25,7 +25,7 @@ def _collect(
     world: World, filters: JobFilters, position: ListingPosition | None = None, limit: int = 50
 ) -> Collected:
     now = world.clock.now()
-    return collect(world.store, world.telemetry, filters, position, limit=limit, now=now)
+    return collect(world.store, filters, position, limit=limit, now=now)
 
 
 def _put(world: World, number: int, **fields: Any) -> Job:

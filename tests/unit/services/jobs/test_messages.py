@@ -9,7 +9,7 @@ import pytest
 from hourhand.domain.jobs.job import JobStatus, Priority
 from hourhand.domain.ticks.timings import SQS_MAX_DELAY, Timings
 from hourhand.memory import START
-from hourhand.services.jobs.messages import message_of, outgoing_of
+from hourhand.services.jobs.due import message_of, outgoing_of
 from hourhand.settings import read_settings
 from hourhand.testing import make_job
 

@@ -15,7 +15,7 @@ from hourhand.memory import FAKE_SECRET
 from hourhand.ports.schedule_store import DUE_SHARDS
 from hourhand.services.schedules import due_schedules as module
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts, shards_in_turn
-from hourhand.services.ticks.tick import TICK_RESERVE_SECONDS
+from hourhand.services.ticks.leadership import TICK_RESERVE_SECONDS
 from hourhand.testing import Faults
 from tests.unit.services.schedule_views import MINUTELY, at, job_minutes, stored, told
 from tests.world.world import World

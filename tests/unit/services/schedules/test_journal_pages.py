@@ -10,7 +10,7 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT, SETTLED_AFTER
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.domain.ticks.timings import Timings
-from hourhand.services.schedules.journal_pages import spill
+from hourhand.services.schedules.history import spill
 from hourhand.testing import Faults
 from tests.unit.services.schedule_bench import Bench, define
 from tests.unit.services.schedule_views import at

@@ -308,7 +308,7 @@ def test_a_definition_that_expires_at_once_is_not_put_back_from_nothing(
 
     def put_back_and_lose() -> None:
         put(world, payload="a")
-        monkeypatch.setattr(world.schedules, "get_definitions", lambda _names: {})
+        monkeypatch.setattr(world.schedules, "get_definition", lambda *_: None)
 
     faults.interrupt("schedules.retire_definition", put_back_and_lose, when=When.AFTER)
     service(world, faults).put("s", parse(payload="b"), actor="caller")

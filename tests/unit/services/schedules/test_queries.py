@@ -46,7 +46,6 @@ class HistoryBench(Bench):
             jobs=faults.wrap(self.jobs, "jobs"),
             recurrences=self.recurrences,
             clock=self.clock,
-            telemetry=self.telemetry,
             ids=self.ids,
         )
 

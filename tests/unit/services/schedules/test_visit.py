@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
 )
 from hourhand.memory import START
+from hourhand.services.schedules.backfill_work import BackfillWork
 from hourhand.services.schedules.occurrence_jobs import LINE_LOOKED_UP
 from hourhand.services.schedules.visit import Materialiser
 from hourhand.testing import Crash, Faults, When, make_job
@@ -430,6 +431,10 @@ class Steps:
         return replace(backfill, position=backfill.position + 1), ()
 
 
+def working_off(world: World, steps: Steps) -> Materialiser:
+    return replace(materialiser(world), backfills=cast("BackfillWork", steps))
+
+
 def with_backfills(world: World, *backfills: str, total: int = 2, definition: str = "") -> None:
     before = stored(world)
     for backfill_id in backfills:
@@ -454,7 +459,7 @@ def test_a_schedule_with_a_backfill_to_work_off_stays_due(world: World) -> None:
     put(world)
     with_backfills(world, "b", "c")
     steps = Steps()
-    after = visit(world, by=replace(materialiser(world), backfills=steps))
+    after = visit(world, by=working_off(world, steps))
     assert steps.seen == [("b", 0), ("c", 0)]
     assert (after.backfills, after.next_at) == (("b", "c"), START)
     assert job_minutes(world) == [1, 2, 3, 4, 5]
@@ -466,7 +471,7 @@ def test_a_backfill_waits_for_the_next_visit_where_this_one_has_no_time_left(
     put(world)
     with_backfills(world, "b")
     steps = Steps()
-    visitor = replace(materialiser(world), backfills=steps)
+    visitor = working_off(world, steps)
     schedule, now = stored(world), world.clock.now()
     definition = world.schedules.get_definitions([("s", schedule.definition)])
     begun = visitor.begin(
@@ -483,11 +488,11 @@ def test_a_backfill_waits_for_the_next_visit_where_this_one_has_no_time_left(
 def test_a_backfill_that_is_done_is_dropped(world: World) -> None:
     put(world)
     with_backfills(world, "b", total=1)
-    after = visit(world, by=replace(materialiser(world), backfills=Steps()))
+    after = visit(world, by=working_off(world, Steps()))
     assert (after.backfills, after.next_at) == ((), at(6))
     done = Steps()
     with_backfills(world, "d", total=0)
-    assert visit(world, by=replace(materialiser(world), backfills=done)).backfills == ()
+    assert visit(world, by=working_off(world, done)).backfills == ()
     assert done.seen == []
 
 
@@ -496,7 +501,7 @@ def test_backfills_go_on_while_a_schedule_is_paused(world: World) -> None:
     world.pause("s")
     with_backfills(world, "b")
     steps = Steps()
-    after = visit(world, by=replace(materialiser(world), backfills=steps))
+    after = visit(world, by=working_off(world, steps))
     assert (steps.seen, after.next_at) == ([("b", 0)], START)
     assert stored(world) == after
 

@@ -15,7 +15,7 @@ from hourhand.domain.schedules.schedule import JournalEntry, Schedule, SkipReaso
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import FAKE_SECRET, START, MemoryRandomness
 from hourhand.ports.job_store import Refused
-from hourhand.services.jobs.derived_ids import DerivedIds
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.schedules.history import ScheduleHistory
 from hourhand.services.schedules.withdrawal import Withdrawal
 from hourhand.testing import Faults

@@ -13,8 +13,7 @@ from hourhand.domain.jobs.actions import Dispatch, DispatchAgain
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
 from hourhand.memory import START
 from hourhand.ports.queues import Outgoing
-from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch
-from hourhand.services.ticks.pipeline import InTurn
+from hourhand.services.ticks.dispatch import Dispatcher, InTurn, ToDispatch
 from hourhand.testing import Faults, make_job
 from tests.world.world import World
 

@@ -18,7 +18,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryQueues
 from hourhand.ports.queues import Outgoing
 from hourhand.services.ticks import sweep as sweep_module
-from hourhand.services.ticks.pipeline import InTurn
+from hourhand.services.ticks.dispatch import InTurn
 from hourhand.services.ticks.sweep import Sweep
 from hourhand.testing import Faults, make_job
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process

@@ -13,7 +13,9 @@ from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.ticks.leases import LEADER, shard_lease_name
 from hourhand.memory import START
 from hourhand.ports.schedule_store import DUE_SHARDS
-from hourhand.services.ticks.tick import MAX_INVOCATIONS, TICK_RESERVE_SECONDS, TickReport
+from hourhand.services.ticks.leadership import TICK_RESERVE_SECONDS
+from hourhand.services.ticks.shards import MAX_INVOCATIONS
+from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import LeaderMode
 from hourhand.testing import Crash, Faults, When
 from tests.world.runs import fail

@@ -11,8 +11,9 @@ older and a newer version of the functions work side by side on the same tables:
    hold, and the claim of an idempotency key. What is added to those raises their version.
 2. Everything else raises the version of its kind: an attribute that gets another form or meaning,
    a new state, policy or other word that older code cannot read, a promise it would not keep.
-3. Code leaves an item alone whose version it does not know. No read returns it (they raise
-   `WrittenByNewer`), and no write changes it: each has a condition on ``v``.
+3. Code leaves an item alone whose version it does not know. No read returns it (one of a single
+   item raises `WrittenByNewer`, one of many names it in `Found`), and no write changes it: each
+   has a condition on ``v``.
 4. A version is raised in two releases: the first has it in `KNOWN`, the second in `WRITTEN` too.
    So there is always a release to roll back to, and nothing waits during a rollout.
 5. A write is in one version and says which. One of a whole record sets ``v`` with the rest, over
@@ -34,6 +35,9 @@ from typing import TypeVar
 from hourhand.aws.failures import ConditionRefused
 from hourhand.aws.layout.values import Item, Value, number, read_int
 from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.ports import Found
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.optional import log_newer
 
 FIRST_VERSION = 1
 """What an item without ``v`` has: not every kind was given one from the start."""
@@ -48,6 +52,7 @@ IN_FIRST_VERSION = "(attribute_not_exists(v) OR v = :version)"
 MAX_VERSION_TRIES = 3
 """Updates of an item that functions of two releases rewrite in turn at the same time."""
 
+K = TypeVar("K", str, tuple[str, str])
 T = TypeVar("T")
 
 
@@ -137,11 +142,29 @@ def require_known(kind: Kind, item: Item, id: str) -> None:  # noqa: A002 (a cal
         raise _newer(kind, version_of(item), [id])
 
 
-def require_all_known(kind: Kind, items: Iterable[Item], id_of: Callable[[Item], str]) -> None:
-    """Raise `WrittenByNewer` that names each of ``items`` that this code must leave alone."""
-    newer = {id_of(item): version_of(item) for item in items if is_newer(kind, item)}
-    if newer:
-        raise _newer(kind, max(newer.values()), list(newer))
+def found_in(
+    kind: Kind,
+    items: Iterable[Item],
+    key_of: Callable[[Item], K],
+    read: Callable[[Item], T],
+    telemetry: Telemetry | None,
+) -> Found[K, T]:
+    """Return what ``items`` hold, by their keys, but for what this code must leave alone.
+
+    That is logged and counted. What has two names is called by the first one.
+    """
+    known: dict[K, T] = {}
+    newer: dict[str, int] = {}
+    for item in items:
+        key = key_of(item)
+        if is_newer(kind, item):
+            newer[key if isinstance(key, str) else key[0]] = version_of(item)
+        else:
+            known[key] = read(item)
+    left = _newer(kind, max(newer.values()), list(newer)) if newer else None
+    if left is not None and telemetry is not None:
+        log_newer(telemetry, left)
+    return Found(known, left)
 
 
 def _newer(kind: Kind, version: int, ids: list[str]) -> WrittenByNewer:

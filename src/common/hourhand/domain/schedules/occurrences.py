@@ -6,14 +6,13 @@ returns. Whoever decides from the same schedule at the same time comes to the sa
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
-from hourhand.domain.ids import length_prefixed
+from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK, jitter_at, late_until
 from hourhand.domain.schedules.journal import Runs, merge_runs
 from hourhand.domain.schedules.nominal_times import (
     PossibleOccurrences,
@@ -30,7 +29,6 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     SkipReason,
 )
-from hourhand.domain.times import floor_ms, to_ms
 
 if TYPE_CHECKING:
     from hourhand.domain.schedules.recurrence import Recurrence
@@ -39,9 +37,6 @@ _TICK = timedelta(milliseconds=1)
 
 MAX_JOBS_A_VISIT = 500
 """More than a look-ahead of one every second; the rest is made by the next visit."""
-
-MAX_WORK_A_LOOK = 40_000
-"""A search that takes more, about 20 ms, is made apart: after its visit was stored."""
 
 CATCH_UP_BUFFER = 1_000
 """How many of those may wait at the claim: more than all ticks of a quarter of an hour make."""
@@ -104,7 +99,7 @@ def decide(
     if not schedule.is_live:
         return Decision((), replace(schedule, next_at=None))
     work = Work(MAX_WORK) if work is None else work
-    late = _late_until(schedule, definition, recurrence, now - MISFIRE_GRACE, work)
+    late = late_until(schedule, definition, recurrence, now - MISFIRE_GRACE, work)
     missed_until = late.until
     if schedule.resumed_at is not None:
         missed_until = max(missed_until, schedule.resumed_at)
@@ -125,63 +120,6 @@ def decide(
         served_until=schedule.served_until,
     )
     return visit.decide(horizon)
-
-
-@dataclass(frozen=True, slots=True)
-class _Late:
-    """Up to which nominal time all should have run. ``looked_until``: it holds no further."""
-
-    until: datetime
-    looked_until: datetime | None = None
-
-
-def _late_until(
-    schedule: Schedule,
-    definition: ScheduleDefinition,
-    recurrence: Recurrence,
-    until: datetime,
-    work: Work,
-) -> _Late:
-    """Return up to which nominal time all should have run by ``until``, jitter and all.
-
-    No jitter reaches the following nominal time, so only the last one of all may be due later.
-    """
-    jitter = timedelta(seconds=definition.jitter_seconds)
-    if not jitter or schedule.cursor >= until:
-        return _Late(until)
-    nominal = looked_until = None
-    # Half of the work: the visit itself must come as far.
-    look = Work(work.most // 2, work.may_go_on)
-    for fire in recurrence.fires(max(schedule.cursor, until - jitter), until, look):
-        nominal = nominal if fire.is_excluded else fire.at
-        if look.is_over:
-            looked_until = fire.at
-            break
-    work.spend(look.done)
-    if nominal is None:
-        return _Late(until, looked_until)
-    due_at = nominal + _jitter_at(schedule, definition, recurrence, nominal, work)
-    return _Late(until if due_at <= until else nominal - _TICK, looked_until)
-
-
-def _jitter_at(
-    schedule: Schedule,
-    definition: ScheduleDefinition,
-    recurrence: Recurrence,
-    nominal: datetime,
-    work: Work,
-) -> timedelta:
-    if definition.jitter_seconds <= 0:
-        return timedelta(0)
-    # What follows later than the jitter reaches is no matter.
-    reach = nominal + timedelta(seconds=definition.jitter_seconds)
-    # The same whatever is left of the work: a job that is made again must be due when it was.
-    look = Work(MAX_WORK_A_LOOK)
-    found = recurrence.search(nominal, reach, look)
-    work.spend(look.done)
-    # Where it gave up, at least all until then are excluded.
-    following = None if found is None else found.at
-    return jitter_of(schedule.id, nominal, definition.jitter_seconds, following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +301,7 @@ class _Visit:
 
     def _make(self, nominal: datetime, interval_start: datetime | None, *, is_missed: bool) -> None:
         schedule = self.schedule
-        jitter = _jitter_at(schedule, self.definition, self.recurrence, nominal, self.work)
+        jitter = jitter_at(schedule, self.definition, self.recurrence, nominal, self.work)
         run_at = nominal + jitter
         if schedule.resumed_at is not None and nominal <= schedule.resumed_at:
             # It was not late while its schedule was paused.
@@ -380,22 +318,6 @@ class _Visit:
         )
         self.runs.make(nominal)
         self.last_made = nominal
-
-
-def jitter_of(
-    schedule_id: str, nominal: datetime, jitter_seconds: float, following: datetime | None
-) -> timedelta:
-    """Return how much later than its nominal time an occurrence runs: whole milliseconds.
-
-    Always the same for the same schedule and time, spread evenly over ``jitter_seconds``, and
-    never so much that it would run at the ``following`` nominal time or after it.
-    """
-    most = timedelta(seconds=jitter_seconds)
-    if following is not None:
-        most = min(most, following - nominal)
-    digest = hashlib.sha256(length_prefixed("jitter", schedule_id, str(to_ms(nominal)))).digest()
-    fraction = int.from_bytes(digest[:6]) / (1 << 48)
-    return floor_ms(nominal + most * fraction) - nominal
 
 
 def overlap_of(

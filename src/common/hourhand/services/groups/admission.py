@@ -31,6 +31,7 @@ from hourhand.domain.groups.slots import (
 from hourhand.domain.jobs.job import Job, JobMessage, JobStatus
 from hourhand.domain.jobs.transitions import change, request_cancel
 from hourhand.domain.schedules.schedule import JournalEntry, SkipReason
+from hourhand.ports import Found
 from hourhand.ports.job_store import Refused
 from hourhand.ports.queues import Delivery
 from hourhand.ports.schedule_store import ScheduleStore
@@ -40,7 +41,6 @@ from hourhand.services.jobs.attempt import AttemptTools
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.execution import Deferred, occurrence_fields
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.version_skew import ReadApart, read_apart
 
 MAX_ADMISSION_ROUNDS = 5
 """Looks at a group that changed under our eyes; then the message goes back for a while."""
@@ -131,17 +131,17 @@ class AdmissionCheck:
         if job.pauses_schedule and job.schedule_id and job.previous_occurrence:
             previous = self.tools.ids.of_occurrence(job.schedule_id, job.previous_occurrence)
             job_ids.append(previous)
-        read = self._look_up(job_ids)
-        known = as_looked_up(job_ids, read, slots)
+        found = self._look_up(job_ids)
+        known = as_looked_up(job_ids, found, slots)
         if slots is not None:
             now, timings = self.tools.clock.now(), self.tools.timings
             rest = ids_of_the_rest(job, slots, known, now, timings)
             known |= as_looked_up(rest, self._look_up(rest), slots)
         is_judged_by_it = job.schedule_revision is not None and not runs_in_any_case(job)
-        return _Group(slots, known, is_judged_by_it and previous in read.newer)
+        return _Group(slots, known, is_judged_by_it and previous in found.newer)
 
-    def _look_up(self, job_ids: Sequence[str]) -> ReadApart[Job]:
-        return read_apart(self.tools.telemetry, job_ids, self.tools.jobs.get_many)
+    def _look_up(self, job_ids: Sequence[str]) -> Found[str, Job]:
+        return self.tools.jobs.get_many(job_ids) if job_ids else Found()
 
     def _judge(self, job: Job, schedule_id: str, group: _Group) -> Verdict | SkipReason:
         schedule = self.schedules.get(schedule_id)

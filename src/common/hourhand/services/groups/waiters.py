@@ -11,13 +11,13 @@ from hourhand.domain.groups.slots import ids_next_in_line, next_in_line
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.ticks.timings import Timings
+from hourhand.ports import Found
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs
-from hourhand.services.optional import reason_of
-from hourhand.services.version_skew import ReadApart, leaving_newer, read_apart
+from hourhand.services.optional import leaving_newer, reason_of
 
 THERE_IS_ROOM = "there is room"
 
@@ -60,8 +60,7 @@ class Waiters:
         job_ids = ids_next_in_line(overlap, slots)
         if not job_ids:
             return ()
-        read = read_apart(self.telemetry, job_ids, self.jobs.get_many)
-        known = as_looked_up(job_ids, read, slots)
+        known = as_looked_up(job_ids, self.jobs.get_many(job_ids), slots)
         return next_in_line(overlap, slots, known, now=self.clock.now(), timings=self.timings)
 
     def _call(self, job: Job, actor: str) -> None:
@@ -73,12 +72,12 @@ class Waiters:
 
 
 def as_looked_up(
-    job_ids: Sequence[str], read: ReadApart[Job], slots: Slots | None
+    job_ids: Sequence[str], found: Found[str, Job], slots: Slots | None
 ) -> dict[str, Job | None]:
     """Return what is known of the jobs of a group (see `hourhand.domain.groups.slots.Known`).
 
     One that a newer version wrote keeps its place, for it may run; and waits in no line, for
     nobody can tell when it starts: it queues up anew when it is worked off.
     """
-    alive = read.newer.intersection(slots.holders) if slots is not None else frozenset[str]()
-    return {job_id: read.found.get(job_id) for job_id in job_ids if job_id not in alive}
+    alive = found.newer.intersection(slots.holders) if slots is not None else frozenset[str]()
+    return {job_id: found.get(job_id) for job_id in job_ids if job_id not in alive}

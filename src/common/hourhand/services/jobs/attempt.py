@@ -27,12 +27,12 @@ from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.idempotency import IdempotencyGuard
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.version_skew import log_newer
+from hourhand.services.optional import log_newer
 
 HAND_BACK_DELAY = timedelta(seconds=10)
 """Longer than a process may take to end: until then a handler that is stuck, or whose job was

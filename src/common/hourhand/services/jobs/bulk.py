@@ -10,7 +10,6 @@ from hourhand.domain.errors import HourhandError
 from hourhand.domain.jobs.job import OPEN, REDRIVABLE, Job, JobStatus
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
-from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.jobs.listing import collect
 from hourhand.services.jobs.operations import OperationsService
@@ -72,7 +71,6 @@ class BulkService:
     jobs: JobStore
     operations: OperationsService
     clock: Clock
-    telemetry: Telemetry
 
     def cancel(self, request: BulkRequest, *, actor: str) -> BulkResult:
         """Cancel every job that matches and is not final."""
@@ -114,7 +112,7 @@ class BulkService:
         for _ in range(MAX_STEPS):
             limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - tally.matched)
             now = self.clock.now()
-            page = collect(self.jobs, self.telemetry, filters, position, limit=limit, now=now)
+            page = collect(self.jobs, filters, position, limit=limit, now=now)
             position = page.next
             for job, place in zip(page.jobs, page.positions, strict=True):
                 if applies(job):

@@ -22,20 +22,19 @@ from functools import partial
 from typing import Protocol
 
 from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer, or_error
+from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.conditions import HistoryLengthIs, all_hold
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobMessage, JobStatus, Priority
 from hourhand.domain.jobs.transitions import Transition, refile, unmark
 from hourhand.domain.ticks.buckets import Entry, ShardMap, bucket_end, bucket_of, file_entry
-from hourhand.domain.ticks.timings import Timings
-from hourhand.domain.times import floor_ms
+from hourhand.domain.ticks.timings import SQS_MAX_DELAY, Timings
+from hourhand.domain.times import floor_ms, floor_seconds
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
-from hourhand.ports.queues import Queues
+from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.messages import outgoing_of
-from hourhand.services.optional import reason_of
-from hourhand.services.version_skew import log_newer
+from hourhand.services.optional import log_newer, reason_of
 
 AT_ONCE = timedelta(0)
 """The time of a job that is due now."""
@@ -328,3 +327,36 @@ def _only_history_moved(move: Transition, current: Job | None) -> bool:
         return False
     others = [c for c in move.expect.values() if not isinstance(c, HistoryLengthIs)]
     return all_hold(others, current)
+
+
+def message_of(job: Job) -> JobMessage:
+    """Return the message that announces the current generation of ``job``."""
+    return JobMessage(
+        job_id=job.id,
+        generation=job.generation,
+        attempt=job.attempt,
+        token=job.token,
+        due_at=job.due_at or job.run_at,
+        run_at=job.run_at,
+        timeout_seconds=job.timeout_seconds,
+        tenant=job.tenant,
+        trace_id=job.trace_id or trace_id_for(job.id),
+        needs_admission=job.schedule_id is not None,
+    )
+
+
+def outgoing_of(
+    job: Job, now: datetime, rounding: timedelta, queue: Priority | None = None
+) -> Outgoing:
+    """Return the message of ``job`` with the rest of its time, in whole seconds.
+
+    ``rounding``: see `Timings.delay_rounding`. A worker that receives the message a fraction early
+    waits for that fraction.
+    """
+    message = message_of(job)
+    delay = min(message.due_at - now + rounding, SQS_MAX_DELAY)
+    return Outgoing(
+        message=message,
+        queue=queue or job.queue,
+        delay_seconds=floor_seconds(delay),
+    )

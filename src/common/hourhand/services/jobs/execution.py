@@ -24,7 +24,7 @@ from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.idempotency import KeyCheck, KeyState
-from hourhand.services.version_skew import left_to_newer_for, log_newer
+from hourhand.services.optional import log_newer
 
 START_RESERVE_SECONDS = 20
 """What must be left of the function's time beyond a job's own limit for it to be claimed."""
@@ -40,6 +40,13 @@ MAX_WAITS = 5
 
 RETRY_HIDE_SECONDS = 5
 """How long a message is hidden that cannot be judged, or not be worked off, as things are."""
+
+LEFT_TO_NEWER_FOR = timedelta(seconds=15)
+"""How long what a newer version wrote is left for the first time: a worker that knows it may run
+soon. The wait grows by as much with each time."""
+
+LONGEST_LEFT_TO_NEWER = timedelta(minutes=5)
+"""No wait is longer. The thousand receives that a queue allows a message last three days so."""
 
 NOT_BEGUN = Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(seconds=1))
 """The end, at no attempt, of a job that was claimed and then not begun: it comes again."""
@@ -109,7 +116,7 @@ class ExecutionService:
             claimed = self._admit_and_claim(delivery)
         except WrittenByNewer as newer:
             log_newer(self.tools.telemetry, newer)
-            return self._keep_for(delivery, left_to_newer_for(delivery.receive_count))
+            return self._keep_for(delivery, _time_left_to_newer(delivery.receive_count))
         if not isinstance(claimed, Job):
             return claimed
         attempt = RunningAttempt(self.tools, claimed, delivery, self.worker)
@@ -348,8 +355,13 @@ def _left_to_newer(job: Job) -> Finished:
 
     Each time costs a claim that is counted as no attempt: by these the wait grows.
     """
-    wait = left_to_newer_for(job.token - job.attempt + 1)
+    wait = _time_left_to_newer(job.token - job.attempt + 1)
     return Finished(outcome=Outcome.SNOOZED, retry_after=wait)
+
+
+def _time_left_to_newer(times: int) -> timedelta:
+    """Return how long to leave what was found to be newer ``times`` times, this one included."""
+    return min(LEFT_TO_NEWER_FOR * max(times, 1), LONGEST_LEFT_TO_NEWER)
 
 
 def _will_retry(job: Job, finished: Finished) -> bool:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.ports.job_store import JobStore, ListingPosition
-from hourhand.ports.telemetry import Telemetry
-from hourhand.services.version_skew import read_known
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobFilters
@@ -41,17 +39,13 @@ class Collected:
 
 def collect(
     store: JobStore,
-    telemetry: Telemetry,
     filters: JobFilters,
     position: ListingPosition | None,
     *,
     limit: int,
     now: datetime,
 ) -> Collected:
-    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``.
-
-    Those that a newer version wrote are not among them; they are told.
-    """
+    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``."""
     found: list[Job] = []
     positions: list[ListingPosition] = []
     for _ in range(MAX_LISTING_READS):
@@ -63,7 +57,7 @@ def collect(
             limit=LISTING_CHUNK,
         )
         job_ids = [listed.job_id for listed in page.jobs]
-        jobs = read_known(telemetry, job_ids, store.get_many)
+        jobs = store.get_many(job_ids) if job_ids else {}
         for listed in page.jobs:
             job = jobs.get(listed.job_id)
             if job is not None and matches(job, filters):

@@ -1,4 +1,4 @@
-"""The job that a submission asks for.
+"""The job that a submission asks for, and the ids that follow from a key or a schedule.
 
 Each field is taken from the submission, else from the handler's ``@job``, else the default.
 """
@@ -28,6 +28,11 @@ from hourhand.ports.handler_directory import HandlerInfo
 if TYPE_CHECKING:
     from hourhand.api.requests import JobSubmission, RetryInput
     from hourhand.domain.schedules.schedule import ScheduleDefinition
+from dataclasses import field
+
+from hourhand.domain.ids import job_id_for_key, occurrence_job_id
+from hourhand.ports.control_store import ControlStore
+from hourhand.ports.randomness import Randomness
 
 OLDEST_RUN_AT = timedelta(days=1)
 LATEST_RUN_AT = datetime(2201, 1, 1, tzinfo=UTC)
@@ -170,3 +175,35 @@ def has_callers_name(request: JobSubmission) -> bool:
 
 def _invalid(name: str, message: str) -> InvalidInput:
     return InvalidInput(f"{name} {message}.", errors=(FieldError(name, message),))
+
+
+@dataclass(slots=True)
+class DerivedIds:
+    """Derives the ids of jobs from an idempotency key, or from a schedule and a time.
+
+    They are made with a secret of the installation, so that a caller who may read jobs, and who
+    guesses a key or knows a schedule, cannot name the job of another caller. The secret is read
+    when the first id is derived, once in a process.
+
+    The first process of an installation creates it. Of two that do so at once, both use the one
+    that was stored first.
+    """
+
+    control: ControlStore
+    randomness: Randomness
+    known_secret: bytes | None = field(default=None, repr=False)
+
+    def secret(self) -> bytes:
+        """Return the installation's secret. Raises `Unavailable`."""
+        if self.known_secret is None:
+            stored = self.control.read_secret()
+            self.known_secret = stored or self.control.create_secret(self.randomness.secret())
+        return self.known_secret
+
+    def of_key(self, tenant: str | None, idempotency_key: str) -> str:
+        """Return the id of the job under a key. Raises `Unavailable`."""
+        return job_id_for_key(self.secret(), tenant, idempotency_key)
+
+    def of_occurrence(self, schedule_id: str, nominal: datetime, salt: str = "") -> str:
+        """Return the id of a schedule's job, see `occurrence_job_id`. Raises `Unavailable`."""
+        return occurrence_job_id(self.secret(), schedule_id, nominal, salt)

@@ -30,7 +30,6 @@ from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, collect
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.optional import ask_optionally
-from hourhand.services.version_skew import read_known
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobFilters
@@ -144,7 +143,7 @@ class QueryService:
         """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
         position = read_cursor(cursor, filters.fingerprint) if cursor else None
         now = self.clock.now()
-        page = collect(self.jobs, self.telemetry, filters, position, limit=limit, now=now)
+        page = collect(self.jobs, filters, position, limit=limit, now=now)
         next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
         return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
 
@@ -179,7 +178,7 @@ class QueryService:
             limit=LATENESS_SAMPLE,
         )
         job_ids = [listed.job_id for listed in page.jobs]
-        found = read_known(self.telemetry, job_ids, self.jobs.get_many)
+        found = self.jobs.get_many(job_ids) if job_ids else {}
         started = [job for job in found.values() if job.lateness_ms is not None]
         lateness = sorted(job.lateness_ms for job in started if job.lateness_ms is not None)
         since = min((job.created_at for job in started), default=None)

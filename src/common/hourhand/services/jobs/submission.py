@@ -23,9 +23,9 @@ from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import (
+    DerivedIds,
     Draft,
     build_job,
     has_callers_name,

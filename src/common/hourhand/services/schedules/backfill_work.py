@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.jobs.job import Job
@@ -28,15 +28,16 @@ from hourhand.domain.schedules.schedule import (
     Schedule,
     ScheduleDefinition,
 )
+from hourhand.ports import Found
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import JournalPage, ScheduleStore
-from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.operations import OperationsService
-from hourhand.services.schedules.backfills import BACKFILL_KEPT
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
-from hourhand.services.version_skew import read_apart
+
+BACKFILL_KEPT = timedelta(days=90)
+"""How long the record of a backfill is kept after it was worked at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,6 @@ class BackfillWork:
     occurrence_jobs: OccurrenceJobs
     operations: OperationsService
     randomness: Randomness
-    telemetry: Telemetry
 
     def step(
         self,
@@ -67,8 +67,8 @@ class BackfillWork:
         """Make the next jobs of ``backfill``; return it as it stands then, and what was made.
 
         ``definition`` is the backfill's own. What was made is in the journal already. Raises
-        `Unavailable`: the next visit does the step again. So does `WrittenByNewer`, where jobs of
-        its next times are a newer version's: what becomes of them cannot be said.
+        `Unavailable`: the next visit does the step again. Raises `WrittenByNewer`, too, where jobs
+        of its next times are a newer version's: what becomes of them cannot be said.
         """
         if backfill.is_done:
             return backfill, ()
@@ -80,6 +80,7 @@ class BackfillWork:
         rest, pairs = self._next_times(definition, backfill)
         secret = self.occurrence_jobs.ids.secret()
         jobs = self.jobs.get_many(job_ids(secret, backfill, [nominal for nominal, _ in pairs]))
+        jobs.require_all_known()
         plan = plan_step(backfill, pairs, jobs, secret=secret, room=room, now=now)
         mark = mark_of(backfill)
         made = self.occurrence_jobs.make(schedule, definition, plan.orders, now=now, actor=mark)
@@ -94,9 +95,9 @@ class BackfillWork:
         return self._store(after, waiting, now), plan.entries
 
     def _unfinished(self, job_ids: Sequence[str]) -> tuple[str, ...]:
-        read = read_apart(self.telemetry, job_ids, self.jobs.get_many)
+        found = self.jobs.get_many(job_ids) if job_ids else Found[str, Job]()
         # What a newer version works on keeps its room: it may run.
-        return tuple(i for i in job_ids if i in read.newer or _is_unfinished(read.found.get(i)))
+        return tuple(i for i in job_ids if i in found.newer or _is_unfinished(found.get(i)))
 
     def _next_times(
         self, definition: ScheduleDefinition, backfill: Backfill

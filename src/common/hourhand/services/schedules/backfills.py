@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import (
     FieldError,
     InvalidInput,
-    NotFound,
     Unavailable,
     WrittenByNewer,
     WrongState,
@@ -29,8 +28,8 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.visit import BackfillSteps
+from hourhand.services.schedules.backfill_work import BACKFILL_KEPT, BackfillWork
+from hourhand.services.schedules.compiled_rules import CompiledRules, definition_of, require_live
 
 if TYPE_CHECKING:
     from hourhand.api.requests import BackfillInput
@@ -40,9 +39,6 @@ MAX_LOST_RACES = 10
 
 REPORTED_FIRES = 100
 """How many of its nominal times a report names."""
-
-BACKFILL_KEPT = timedelta(days=90)
-"""How long the record of a backfill is kept after it was worked at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ class BackfillService:
 
     schedules: ScheduleStore
     recurrences: CompiledRules
-    steps: BackfillSteps
+    work: BackfillWork
     clock: Clock
     randomness: Randomness
     telemetry: Telemetry
@@ -80,8 +76,8 @@ class BackfillService:
         """
         now = self.clock.now()
         _require_past(request, now)
-        schedule = self._require(self.schedules.get(schedule_id), schedule_id)
-        definition = self._definition_of(schedule)
+        schedule = require_live(self.schedules.get(schedule_id), schedule_id)
+        definition = definition_of(self.schedules, schedule)
         found = list_nominal_times(
             self.recurrences.of(definition), definition, request.start, request.end
         )
@@ -110,7 +106,7 @@ class BackfillService:
         """Make the first jobs at once; what fails here is done by the next tick."""
         now = self.clock.now()
         try:
-            return self.steps.step(schedule, definition, backfill, now=now, actor=actor)[0]
+            return self.work.step(schedule, definition, backfill, now=now, actor=actor)[0]
         except (Unavailable, WrittenByNewer) as error:
             self.telemetry.warning(
                 "A backfill was begun; its first jobs are left to the next tick.",
@@ -154,20 +150,8 @@ class BackfillService:
             answer = self.schedules.write(after, previous=schedule.sequence)
             if isinstance(answer, Written):
                 return after
-            schedule = self._require(answer.current, schedule.id)
+            schedule = require_live(answer.current, schedule.id)
         raise Unavailable(f"Schedule {schedule.id} changed too often while we tried; try again.")
-
-    def _require(self, schedule: Schedule | None, schedule_id: str) -> Schedule:
-        if schedule is None or schedule.deleted_at is not None:
-            raise NotFound(f"There is no schedule {schedule_id}.")
-        return schedule
-
-    def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
-        key = (schedule.id, schedule.definition)
-        definition = self.schedules.get_definitions([key]).get(key)
-        if definition is None:
-            raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
-        return definition
 
 
 def _require_past(request: BackfillInput, now: datetime) -> None:

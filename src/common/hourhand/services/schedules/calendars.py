@@ -13,8 +13,8 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.schedules.recompute import SCHEDULES_A_PAGE, read_definitions, want_walk
-from hourhand.services.version_skew import read_apart, read_known
+from hourhand.services.schedules.compiled_rules import read_definitions
+from hourhand.services.schedules.recompute import SCHEDULES_A_PAGE, want_walk
 
 if TYPE_CHECKING:
     from hourhand.api.requests import CalendarInput
@@ -42,7 +42,7 @@ class CalendarService:
         The same put again changes nothing. Raises `Unavailable`.
         """
         for _ in range(MAX_LOST_RACES):
-            current = self.calendars.get_calendars([name]).get(name)
+            current = self.calendars.get_calendar(name)
             wanted = Calendar(
                 name=name,
                 revision=1 if current is None else current.revision + 1,
@@ -63,7 +63,7 @@ class CalendarService:
 
     def get(self, name: str) -> Calendar:
         """Return a calendar. Raises `NotFound`."""
-        calendar = self.calendars.get_calendars([name]).get(name)
+        calendar = self.calendars.get_calendar(name)
         if calendar is None:
             raise NotFound(f"There is no calendar {name}.")
         return calendar
@@ -71,7 +71,7 @@ class CalendarService:
     def list(self, after: str | None, limit: int) -> tuple[list[Calendar], str | None]:
         """Return a page of calendars by name, and where the next one starts; it may be short."""
         page = self.calendars.list_calendars(after=after, limit=limit)
-        found = read_known(self.telemetry, page.names, self.calendars.get_calendars)
+        found = self.calendars.get_calendars(page.names)
         return [found[name] for name in page.names if name in found], page.next
 
     def delete(self, name: str, *, actor: str) -> None:
@@ -98,13 +98,13 @@ class CalendarService:
         position: str | None = None
         while self.clock.monotonic() < deadline:
             page = self.schedules.list_schedules(after=position, limit=SCHEDULES_A_PAGE)
-            read = read_apart(self.telemetry, page.names, self.schedules.get_many)
-            kept = [schedule for schedule in read.found.values() if schedule.deleted_at is None]
-            definitions = read_definitions(self.telemetry, self.schedules, kept)
-            for schedule_id, definition in definitions.found.items():
+            found = self.schedules.get_many(page.names)
+            kept = [schedule for schedule in found.values() if schedule.deleted_at is None]
+            definitions = read_definitions(self.schedules, kept)
+            for schedule_id, definition in definitions.items():
                 if name in definition.calendars:
                     return schedule_id
-            newer |= read.newer | definitions.newer
+            newer |= found.newer | definitions.newer
             position = page.next
             if position is None:
                 _require_none_newer(name, newer)

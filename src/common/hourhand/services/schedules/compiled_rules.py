@@ -1,14 +1,17 @@
-"""When a definition fires: its calendars are looked up, its rule compiled, both kept a while."""
+"""Definitions of schedules as they are looked up, and when they fire.
+
+Their calendars are read and their rules compiled; both are kept for a while.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hourhand.domain.errors import FieldError
+from hourhand.domain.errors import FieldError, NotFound, Unavailable
 from hourhand.domain.schedules.rule import (
     EARLIEST,
     MAX_EXCLUDED_EXPRESSIONS,
@@ -20,11 +23,14 @@ from hourhand.domain.schedules.rule import (
     Rule,
     Work,
 )
-from hourhand.domain.schedules.schedule import Calendar, CalendarName, ScheduleDefinition
+from hourhand.domain.schedules.schedule import Calendar, CalendarName, Schedule, ScheduleDefinition
 from hourhand.domain.ticks.timings import Timings
+from hourhand.ports import Found
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.clock import Clock
+from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.optional import read_readable
 
 if TYPE_CHECKING:
     from hourhand.domain.schedules.recurrence import Recurrence
@@ -138,14 +144,19 @@ class CompiledRules:
         oldest = read_at - self.timings.control_cache.total_seconds()
         wanted = [n for n in names if n not in self._known or self._known[n].read_at < oldest]
         if wanted:
-            found = self.calendars.get_calendars(wanted)
+            found = self._read_all(wanted)
             if len(self._known) + len(found) > KNOWN_CALENDARS:
                 self.forget()
-                found = self.calendars.get_calendars(names)
+                found = self._read_all(names)
             for name in wanted:
                 self._known.pop(name, None)
             self._known.update({n: _Known(calendar, read_at) for n, calendar in found.items()})
         return {name: self._known[name].calendar for name in names if name in self._known}
+
+    def _read_all(self, names: Sequence[str]) -> Mapping[str, Calendar]:
+        found = self.calendars.get_calendars(names)
+        found.require_all_known()
+        return found
 
 
 def rule_of(definition: ScheduleDefinition, calendars: dict[str, Calendar]) -> Rule:
@@ -185,3 +196,42 @@ def _too_many(count: int, what: str, most: int) -> BadExpression:
     )
     detail = f"The schedule and its calendars exclude {count:,} {what}; at most {most:,} may be."
     return BadExpression(detail, errors=(FieldError("exclude", message),))
+
+
+def require_live(schedule: Schedule | None, schedule_id: str) -> Schedule:
+    """Return ``schedule``. Raises `NotFound` where it is not there or was deleted."""
+    if schedule is None or schedule.deleted_at is not None:
+        raise NotFound(f"There is no schedule {schedule_id}.")
+    return schedule
+
+
+def definition_of(store: ScheduleStore, schedule: Schedule) -> ScheduleDefinition:
+    """Return the present definition of ``schedule``.
+
+    Raises `Unavailable` where it is gone: a later write of the schedule names another one.
+    """
+    definition = store.get_definition(schedule.id, schedule.definition)
+    if definition is None:
+        raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
+    return definition
+
+
+def read_definitions(
+    store: ScheduleStore,
+    schedules: Iterable[Schedule],
+    note: Callable[[str, Exception], None] | None = None,
+) -> Found[str, ScheduleDefinition]:
+    """Return the present definitions of ``schedules`` by the ids of these.
+
+    With ``note`` those that cannot be understood are left out, as `read_readable` does.
+    """
+    names = {schedule.id: schedule.definition for schedule in schedules}
+
+    def read(schedule_ids: Sequence[str]) -> Found[str, ScheduleDefinition]:
+        found = store.get_definitions([(each, names[each]) for each in schedule_ids])
+        by_schedule = {schedule_id: each for (schedule_id, _), each in found.items()}
+        return Found(by_schedule, found.left)
+
+    if not names:
+        return Found()
+    return read(list(names)) if note is None else read_readable(list(names), read, note)

@@ -15,9 +15,9 @@ from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.domain.times import to_ms
 from hourhand.ports.schedule_store import DUE_SHARDS, ScheduleStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.optional import reason_of
-from hourhand.services.schedules.recompute import ScheduleWalk, read_definitions
-from hourhand.services.version_skew import log_newer, read_known, sparing
+from hourhand.services.optional import log_newer, read_readable, reason_of
+from hourhand.services.schedules.compiled_rules import read_definitions
+from hourhand.services.schedules.recompute import ScheduleWalk
 
 if TYPE_CHECKING:
     from hourhand.services.schedules.visit import Materialiser, Visit
@@ -145,13 +145,10 @@ class ScheduleSweep:
         may_go_on: Callable[[], bool],
         counts: VisitCounts,
     ) -> None:
-        tell = partial(self._tell_failed, counts)
-        read = sparing(self.schedules.get_many, tell)
-        found = read_known(self.telemetry, schedule_ids, read)
+        note = partial(self._tell_failed, counts)
+        found = read_readable(schedule_ids, self.schedules.get_many, note)
         due = [s for s in found.values() if s.next_at is not None and s.next_at <= horizon]
-        definitions = read_definitions(
-            self.telemetry, self.schedules, due, tell=self._tell_unreadable
-        )
+        definitions = read_definitions(self.schedules, due, self._tell_unreadable)
         # Of those whose definition only a newer version reads, there is nothing more to tell.
         due = [schedule for schedule in due if schedule.id not in definitions.newer]
         for start in range(0, len(due), VISITS_AT_ONCE):
@@ -160,7 +157,7 @@ class ScheduleSweep:
                 return
             self._visit_together(
                 due[start : start + VISITS_AT_ONCE],
-                definitions.found,
+                definitions,
                 now,
                 horizon,
                 may_go_on,

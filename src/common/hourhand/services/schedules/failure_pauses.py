@@ -58,8 +58,7 @@ class FailurePauses:
         raise Unavailable("The schedule of a failed job changed too often; try again.")
 
     def _asks_for_it(self, schedule: Schedule) -> bool:
-        key = (schedule.id, schedule.definition)
-        definition = self.schedules.get_definitions([key]).get(key)
+        definition = self.schedules.get_definition(schedule.id, schedule.definition)
         return definition is not None and definition.pause_on_failure
 
 

@@ -1,16 +1,34 @@
-"""Noting in a schedule's history what its visits do not decide."""
+"""Noting in a schedule's history what its visits do not decide, and its pages beside the item."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hourhand.domain.schedules.journal import split_journal
 from hourhand.domain.schedules.schedule import Schedule
 from hourhand.domain.ticks.timings import Timings
-from hourhand.ports.schedule_store import ScheduleStore, Written
+from hourhand.ports.schedule_store import JournalPage, ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import reason_of
-from hourhand.services.schedules.journal_pages import spill
+
+
+def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Schedule:
+    """Keep old journal entries on a page; return the schedule without them, to be changed then.
+
+    ``stored`` is the item as it was read, and what goes follows from it alone: so whoever builds
+    on the same item writes the same page, and none holds what was never stored. To be called
+    before each write that adds to the journal; a paused or ended schedule is not visited, and
+    would grow without end. Raises `Unavailable`.
+    """
+    # Whoever moved the cursor there looked so far ahead at most: this is his time, or before it.
+    decided_at = stored.cursor - timings.look_ahead - timings.skew_refuses
+    paged, kept = split_journal(stored.journal, decided_at)
+    if not paged:
+        return stored
+    schedules.put_journal_page(stored.id, JournalPage(entries=paged))
+    return replace(stored, journal=kept)
+
 
 MAX_RECORDINGS = 10
 """How often the schedule may change while its history is written."""

@@ -34,6 +34,7 @@ class ScheduleCheck:
         """Raise `InvalidInput`, naming the field, for what cannot be accepted."""
         require_handler(self.handlers, definition.handler)
         known = self.calendars.get_calendars(definition.calendars)
+        known.require_all_known()
         missing = [name for name in definition.calendars if name not in known]
         if missing:
             message = f"names no calendar that exists: {', '.join(missing)}"

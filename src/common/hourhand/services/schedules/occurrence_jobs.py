@@ -32,13 +32,10 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import Policies, resolve_policies
+from hourhand.services.jobs.new_job import DerivedIds, Policies, resolve_policies
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
-from hourhand.services.version_skew import log_newer, read_apart, read_known
-
-__all__ = ["OccurrenceJobs", "OccurrenceOrder"]
+from hourhand.services.optional import log_newer
 
 MAX_ADOPTIONS = 5
 """How often a job may change under our eyes while it is adopted; then it is left to the claim."""
@@ -125,9 +122,9 @@ class OccurrenceJobs:
         by_id = {self.ids.of_occurrence(schedule.id, nominal): nominal for nominal in nominal_times}
         if not by_id:
             return frozenset()
-        read = read_apart(self.telemetry, list(by_id), self.jobs.get_many)
-        standing = (job.id for job in read.found.values() if is_standing(job, schedule))
-        return frozenset(by_id[job_id] for job_id in (*standing, *read.newer))
+        found = self.jobs.get_many(list(by_id))
+        standing = (job.id for job in found.values() if is_standing(job, schedule))
+        return frozenset(by_id[job_id] for job_id in (*standing, *found.newer))
 
     def count_in_line(self, slots: Slots, *, now: datetime, enough: int) -> int:
         """Return how many of the line still wait for room; of more than ``enough`` maybe not all.
@@ -137,8 +134,7 @@ class OccurrenceJobs:
         line = [job_id for _, job_id in slots.waiting]
         waiting = 0
         for start in range(0, len(line), LINE_LOOKED_UP):
-            job_ids = line[start : start + LINE_LOOKED_UP]
-            found = read_known(self.telemetry, job_ids, self.jobs.get_many)
+            found = self.jobs.get_many(line[start : start + LINE_LOOKED_UP])
             waiting += sum(still_waits(job, now, self.timings) for job in found.values())
             if waiting >= enough:
                 break

@@ -46,14 +46,18 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.journal_pages import spill
+from hourhand.services.optional import leaving_newer
+from hourhand.services.schedules.compiled_rules import (
+    CompiledRules,
+    definition_of,
+    read_definitions,
+    require_live,
+)
+from hourhand.services.schedules.history import spill
 from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
-from hourhand.services.schedules.recompute import read_definitions
 from hourhand.services.schedules.triggers import Triggers
 from hourhand.services.schedules.visit import Materialiser
 from hourhand.services.schedules.withdrawal import Withdrawal
-from hourhand.services.version_skew import leaving_newer, read_known
 
 if TYPE_CHECKING:
     from hourhand.api.requests.schedules import ScheduleInput
@@ -104,7 +108,11 @@ class ScheduleService:
             now = self.clock.now()
             found = self.schedules.get(schedule_id)
             current = None if found is None or found.deleted_at is not None else found
-            before = None if current is None else self._find_definition(current)
+            before = (
+                None
+                if current is None
+                else self.schedules.get_definition(current.id, current.definition)
+            )
             definition = settle_anchor(request.definition, before, now)
             if current is not None and current.definition == definition_name(definition):
                 view = self._put_state(current, definition, request, actor)
@@ -124,17 +132,14 @@ class ScheduleService:
     def get(self, schedule_id: str) -> ScheduleView:
         """Return a schedule. Raises `NotFound`."""
         schedule = self._require(schedule_id)
-        return self._view(schedule, self._definition_of(schedule))
+        return self._view(schedule, definition_of(self.schedules, schedule))
 
     def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
-        """Return a page of schedules by id, and where the next one starts; it may be short.
-
-        Those that a newer version wrote are not among them; they are told.
-        """
+        """Return a page of schedules by id, and where the next one starts; it may be short."""
         page = self.schedules.list_schedules(after=after, limit=limit)
-        found = read_known(self.telemetry, page.names, self.schedules.get_many)
+        found = self.schedules.get_many(page.names)
         live = [s for s in found.values() if s.deleted_at is None]
-        definitions = read_definitions(self.telemetry, self.schedules, live).found
+        definitions = read_definitions(self.schedules, live)
         views = [
             self._view(schedule, definitions[schedule.id])
             for schedule in sorted(live, key=lambda schedule: schedule.id)
@@ -168,7 +173,7 @@ class ScheduleService:
         """Delete a schedule; what is pending is cancelled, what runs is left. Raises `NotFound`."""
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
-            definition = self._definition_of(current)
+            definition = definition_of(self.schedules, current)
             undecided = self._undecided(current, definition, now, SkipReason.DELETED)
             write_id = self.randomness.nonce()
             rest = spill(self.schedules, current, self.timings)
@@ -197,7 +202,7 @@ class ScheduleService:
         """
         schedule = self._require(schedule_id)
         return self.triggers.run(
-            schedule, self._definition_of(schedule), note or "", actor, trace_id
+            schedule, definition_of(self.schedules, schedule), note or "", actor, trace_id
         )
 
     # --- parts ---
@@ -299,7 +304,7 @@ class ScheduleService:
         """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do."""
         for _ in range(MAX_LOST_RACES):
             current = self._require(schedule_id)
-            definition = self._definition_of(current)
+            definition = definition_of(self.schedules, current)
             after = build(current, self.clock.now())
             if after is None:
                 return self._view(current, definition)
@@ -366,25 +371,12 @@ class ScheduleService:
         self.schedules.retire_definition(before.id, before.definition, keep_until)
         current = self.schedules.get(before.id)
         if current is not None and current.definition == before.definition:
-            retired = self._find_definition(current)
+            retired = self.schedules.get_definition(current.id, current.definition)
             if retired is not None and current.deleted_at is None:
                 self.schedules.put_definition(current.id, current.definition, retired)
 
     def _require(self, schedule_id: str) -> Schedule:
-        schedule = self.schedules.get(schedule_id)
-        if schedule is None or schedule.deleted_at is not None:
-            raise NotFound(f"There is no schedule {schedule_id}.")
-        return schedule
-
-    def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
-        definition = self._find_definition(schedule)
-        if definition is None:
-            raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
-        return definition
-
-    def _find_definition(self, schedule: Schedule) -> ScheduleDefinition | None:
-        key = (schedule.id, schedule.definition)
-        return self.schedules.get_definitions([key]).get(key)
+        return require_live(self.schedules.get(schedule_id), schedule_id)
 
     def _view(self, schedule: Schedule, definition: ScheduleDefinition) -> ScheduleView:
         backfills: list[Backfill] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules.journal import fill_in
 from hourhand.domain.schedules.nominal_times import FirstFires, first_fires, upcoming
@@ -23,12 +23,10 @@ from hourhand.domain.times import rfc3339, to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.schedule_store import ScheduleStore
-from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import seal, unseal
-from hourhand.services.jobs.derived_ids import DerivedIds
-from hourhand.services.schedules.compiled_rules import CompiledRules
+from hourhand.services.jobs.new_job import DerivedIds
+from hourhand.services.schedules.compiled_rules import CompiledRules, definition_of
 from hourhand.services.schedules.new_schedule import settle_anchor
-from hourhand.services.version_skew import read_known
 
 if TYPE_CHECKING:
     from hourhand.domain.schedules.recurrence import Recurrence
@@ -115,7 +113,6 @@ class OccurrenceQueries:
     jobs: JobStore
     recurrences: CompiledRules
     clock: Clock
-    telemetry: Telemetry
     ids: DerivedIds
 
     def history(self, schedule_id: str, *, limit: int, cursor: str | None) -> OccurrencePage:
@@ -128,10 +125,7 @@ class OccurrenceQueries:
         schedule = self.schedules.get(schedule_id)
         if schedule is None:
             raise NotFound(f"There is no schedule {schedule_id}.")
-        key = (schedule.id, schedule.definition)
-        definition = self.schedules.get_definitions([key]).get(key)
-        if definition is None:
-            raise Unavailable(f"The definition of schedule {schedule_id} is not there; try again.")
+        definition = definition_of(self.schedules, schedule)
         now = self.clock.now()
         recurrence = self._recurrence(definition)
         found = [entry for entry in self._entries(schedule) if entry.first <= now]
@@ -254,7 +248,7 @@ class OccurrenceQueries:
             for entry in entries
         ]
         wanted = [job_id for job_id in ids if job_id is not None]
-        found = read_known(self.telemetry, wanted, self.jobs.get_many)
+        found = self.jobs.get_many(wanted) if wanted else {}
         return [
             OccurrenceRecord(entry, found.get(job_id) if job_id else None, job_id)
             for entry, job_id in zip(entries, ids, strict=True)

@@ -6,7 +6,7 @@ schedule that was recomputed after the change is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -15,12 +15,13 @@ from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.schedules.rule import TZDATA_VERSION
 from hourhand.domain.schedules.schedule import Calendar, Schedule, ScheduleDefinition, Walk
 from hourhand.domain.ticks.timings import Timings
+from hourhand.ports import Found
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.version_skew import ReadApart, log_newer, read_apart, sparing
+from hourhand.services.optional import log_newer, read_readable
+from hourhand.services.schedules.compiled_rules import CompiledRules, read_definitions
 
 SCHEDULES_A_PAGE = 100
 """Schedules looked at at a time: what one BatchGetItem takes."""
@@ -75,12 +76,11 @@ class ScheduleWalk:
         recomputed = 0
         for _ in range(MAX_PAGES_A_STEP):
             page = self.schedules.list_schedules(after=walk.position, limit=SCHEDULES_A_PAGE)
-            tell = partial(self._tell, "A schedule could not be read; the walk passes it over.")
-            read = read_apart(self.telemetry, page.names, sparing(self.schedules.get_many, tell))
-            found = read.found
+            note = partial(self._tell, "A schedule could not be read; the walk passes it over.")
+            found = read_readable(page.names, self.schedules.get_many, note)
             live = [found[name] for name in page.names if name in found and found[name].is_live]
             progress = self._visit(walk, live, may_go_on, now)
-            progress.is_unsettled = progress.is_unsettled or bool(read.newer)
+            progress.is_unsettled = progress.is_unsettled or bool(found.newer)
             recomputed += progress.recomputed
             if progress.is_whole:
                 progress.position = page.next
@@ -107,20 +107,19 @@ class ScheduleWalk:
         may_go_on: Callable[[], bool],
         now: datetime,
     ) -> _Progress:
-        tell = partial(self._tell, "The definition of a schedule could not be read.")
-        read = read_definitions(self.telemetry, self.schedules, live, tell=tell)
-        definitions = read.found
+        note = partial(self._tell, "The definition of a schedule could not be read.")
+        definitions = read_definitions(self.schedules, live, note)
         names = sorted({name for d in definitions.values() for name in d.calendars})
-        calendars = read_apart(self.telemetry, names, self.calendars.get_calendars)
-        settled = self._settled(definitions, calendars.found)
-        progress = _Progress(walk.position, is_unsettled=bool(read.newer | calendars.newer))
+        calendars = self.calendars.get_calendars(names) if names else Found[str, Calendar]()
+        settled = self._settled(definitions, calendars)
+        progress = _Progress(walk.position, is_unsettled=bool(definitions.newer | calendars.newer))
         for schedule in live:
             if not may_go_on():
                 progress.is_whole = False
                 break
             settled_at = settled.get(schedule.id, schedule.effective_from)
             is_outdated = schedule.zone_data != TZDATA_VERSION
-            if schedule.id in read.newer:
+            if schedule.id in definitions.newer:
                 progress.position = schedule.id
                 continue
             if schedule.id not in definitions:
@@ -193,23 +192,3 @@ def want_walk(schedules: ScheduleStore, randomness: Randomness) -> None:
         if schedules.write_walk(wanted, previous=walk.sequence):
             return
     raise Unavailable("The record of the walk over the schedules changes too often; try again.")
-
-
-def read_definitions(
-    telemetry: Telemetry,
-    store: ScheduleStore,
-    schedules: Iterable[Schedule],
-    *,
-    tell: Callable[[str, Exception], None] | None = None,
-) -> ReadApart[ScheduleDefinition]:
-    """Return the present definitions of ``schedules`` by the ids of these. As `read_apart`.
-
-    With ``tell`` those that cannot be understood are left out, as `sparing` does.
-    """
-    names = {schedule.id: schedule.definition for schedule in schedules}
-
-    def read(schedule_ids: Sequence[str]) -> dict[str, ScheduleDefinition]:
-        found = store.get_definitions([(each, names[each]) for each in schedule_ids])
-        return {schedule_id: definition for (schedule_id, _), definition in found.items()}
-
-    return read_apart(telemetry, list(names), read if tell is None else sparing(read, tell))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import Job
@@ -19,7 +19,6 @@ from hourhand.domain.schedules.nominal_times import search_on
 from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
-    Backfill,
     JournalEntry,
     MisfirePolicy,
     Schedule,
@@ -30,10 +29,13 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.optional import log_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.journal_pages import spill
+from hourhand.services.schedules.history import spill
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
-from hourhand.services.version_skew import log_newer
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.backfill_work import BackfillWork
 
 PAGE_ENTRIES_AT_LEAST = RING_ENTRIES - RING_ENTRIES_LEFT
 """What a page of the journal holds; it tells how many pages a history needs."""
@@ -48,21 +50,6 @@ MAX_REASON_CHARACTERS = 200
 
 def _always() -> bool:
     return True
-
-
-class BackfillSteps(Protocol):
-    """Works off backfills, some jobs at a time."""
-
-    def step(
-        self,
-        schedule: Schedule,
-        definition: ScheduleDefinition,
-        backfill: Backfill,
-        *,
-        now: datetime,
-        actor: str,
-    ) -> tuple[Backfill, tuple[JournalEntry, ...]]:
-        """Make the next jobs and note them in the journal; return the backfill as it is then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,7 @@ class Materialiser:
     slots: SlotStore
     recurrences: CompiledRules
     occurrence_jobs: OccurrenceJobs
-    backfills: BackfillSteps
+    backfills: BackfillWork
     randomness: Randomness
     timings: Timings
     telemetry: Telemetry
@@ -267,8 +254,7 @@ class Materialiser:
         backfill = self.schedules.get_backfill(schedule.id, backfill_id)
         if backfill is None or backfill.is_done:
             return False
-        definitions = self.schedules.get_definitions([(schedule.id, backfill.definition)])
-        definition = definitions.get((schedule.id, backfill.definition))
+        definition = self.schedules.get_definition(schedule.id, backfill.definition)
         if definition is None:
             self.telemetry.warning(
                 "A backfill ended: the definition that it works by is gone.",

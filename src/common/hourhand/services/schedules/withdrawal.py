@@ -13,10 +13,10 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.derived_ids import DerivedIds
 from hourhand.services.jobs.due import make_transition
+from hourhand.services.jobs.new_job import DerivedIds
+from hourhand.services.optional import leaving_newer
 from hourhand.services.schedules.history import ScheduleHistory
-from hourhand.services.version_skew import leaving_newer, read_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ class Withdrawal:
             self.ids.of_occurrence(before.id, nominal): nominal
             for nominal in withdrawn(before, after)
         }
+        if not times:
+            return
         begun = []
-        for job in read_known(self.telemetry, list(times), self.jobs.get_many).values():
+        for job in self.jobs.get_many(list(times)).values():
             revision = job.schedule_revision
             if revision is None or revision >= after.revision:
                 continue

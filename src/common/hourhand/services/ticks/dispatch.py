@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.actions import Dispatch, DispatchAgain
 from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition, mark_dispatched_again
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import LeftToNewer
+from hourhand.ports.job_store import JobStore
 from hourhand.ports.pipeline import Pipeline
+from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.messages import outgoing_of
-from hourhand.services.version_skew import log_newer
+from hourhand.services.jobs.due import outgoing_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +93,13 @@ class Dispatcher:
         self._count_sent(sent)
         ended(len(sent), len(told) - len(sent))
 
-    def _count_marks(self, results: Sequence[bool | LeftToNewer] | Exception) -> None:
+    def _count_marks(self, results: Sequence[bool] | Exception) -> None:
         if isinstance(results, Exception):
             raise results
-        refused = sum(1 for result in results if result is False)
-        self._tell_left([each.reason for each in results if isinstance(each, LeftToNewer)])
+        refused = results.count(False)
         if refused:
             # Claimed, changed or cancelled while the message was on its way: as it should be.
             self.telemetry.count("marks_refused", refused)
-
-    def _tell_left(self, left: Sequence[WrittenByNewer]) -> None:
-        """Tell of jobs that turned newer after they were read: their claims judge the messages."""
-        if left:
-            ids = frozenset[str]().union(*(newer.ids for newer in left))
-            log_newer(self.telemetry, WrittenByNewer(left[0].detail, ids=ids))
 
     def _count_sent(self, sent: Sequence[ToDispatch]) -> None:
         again = sum(1 for item in sent if item.is_again)
@@ -126,3 +118,44 @@ def _mark(item: ToDispatch, enqueued: EnqueuedMarks, now: datetime) -> Transitio
         queue=item.action.queue,
         reason=item.action.reason,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """Implements the port `Pipeline` by one call of another port after the other.
+
+    Each has ended when its method returns.
+    """
+
+    jobs: JobStore
+    queues: Queues
+
+    def read(
+        self,
+        job_ids: Sequence[str],
+        ended: Callable[[Sequence[str], Mapping[str, Job] | Exception], None],
+    ) -> None:
+        """Read hot items; ``ended`` gets all of them, or the error."""
+        found: Mapping[str, Job] | Exception
+        try:
+            found = self.jobs.get_many(job_ids)
+        except Exception as error:  # noqa: BLE001 - what is to be done is the caller's to say
+            found = error
+        ended(job_ids, found)
+
+    def send(
+        self, outgoing: Sequence[Outgoing], ended: Callable[[Mapping[int, str | None]], None]
+    ) -> None:
+        """Send messages; raises what `Queues.send` raises."""
+        ended(dict(enumerate(self.queues.send(outgoing))))
+
+    def mark(
+        self,
+        moves: Sequence[Transition],
+        ended: Callable[[Sequence[bool] | Exception], None],
+    ) -> None:
+        """Make moves; raises what `JobStore.transition_many` raises."""
+        ended(self.jobs.transition_many(moves))
+
+    def go_on(self, most_left: int) -> None:
+        """Do nothing: nothing is under way."""

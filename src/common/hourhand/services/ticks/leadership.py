@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,6 +10,12 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore, Lease, LeaseHeld
 from hourhand.ports.telemetry import Telemetry
+
+TICK_RESERVE_SECONDS = 8
+"""What must be left of the function's time to finish a page, write the watermark and end."""
+
+SCHEDULES_SHARE = 0.2
+"""What part of a tick's time its sweep leaves to the visits: a backlog must not stop schedules."""
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -66,3 +73,34 @@ class Leadership:
         self.control.release_lease(lease)
         held = self.clock.now() - lease.acquired_at
         self.telemetry.observe("lease_held_ms", held / _MILLISECOND)
+
+
+@dataclass(slots=True)
+class Stint:
+    """A lease under which a sweep goes on while it lasts and time is left.
+
+    ``kept_seconds`` of that time are kept for what comes after the sweep.
+    """
+
+    leadership: Leadership
+    lease: Lease
+    remaining_seconds: Callable[[], float]
+    kept_seconds: float = 0.0
+    is_lost: bool = False
+
+    def keep_for_visits(self) -> None:
+        """Let the sweep that follows leave its part of the time to the schedules."""
+        left = self.remaining_seconds() - TICK_RESERVE_SECONDS
+        self.kept_seconds = max(0.0, left * SCHEDULES_SHARE)
+
+    def may_go_on(self) -> bool:
+        """Renew the lease if need be; say whether to read another page."""
+        needed = TICK_RESERVE_SECONDS + self.kept_seconds
+        if self.is_lost or self.remaining_seconds() < needed:
+            return False
+        kept = self.leadership.keep(self.lease)
+        if kept is None:
+            self.is_lost = True
+            return False
+        self.lease = kept
+        return True

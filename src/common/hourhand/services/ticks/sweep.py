@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.actions import (
     Action,
     Dispatch,
@@ -28,9 +28,8 @@ from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.optional import reason_of
+from hourhand.services.optional import leaving_newer, read_readable, reason_of
 from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch
-from hourhand.services.version_skew import log_newer, read_known
 
 PAGE_ENTRIES = 1000
 """Index entries a page: about 100 KB, a tenth of what a query may return. What a scheduler that
@@ -196,30 +195,13 @@ class Sweep:
 
     def _read_jobs(self, job_ids: Sequence[str], failure: Exception) -> Mapping[str, Job]:
         """Read base items after ``failure``; one that this code cannot read as a job is told."""
-        first = [failure]
+        if isinstance(failure, Unavailable):
+            raise failure
 
-        def read(some: Sequence[str]) -> Mapping[str, Job]:
-            if first:
-                raise first.pop()
-            return self.jobs.get_many(some)
+        def note(job_id: str, error: Exception) -> None:
+            self._tell("An item could not be read as a job.", error, job_id)
 
-        try:
-            return read_known(self.telemetry, job_ids, read)
-        except Unavailable:
-            raise
-        except Exception:  # noqa: BLE001 - found out below, item by item
-            found: dict[str, Job] = {}
-        for job_id in job_ids:
-            try:
-                job = self.jobs.get(job_id)
-            except WrittenByNewer as newer:
-                log_newer(self.telemetry, newer)
-            except Exception as error:  # noqa: BLE001 - the others must not pay for it
-                self._tell("An item could not be read as a job.", error, job_id)
-            else:
-                if job is not None:
-                    found[job_id] = job
-        return found
+        return read_readable(job_ids, self.jobs.get_many, note)
 
     def _decided(self, job: Job) -> Action | None:
         """Decide about one job and count that; ``None`` where that is not possible."""
@@ -267,17 +249,16 @@ class Sweep:
 
     def _repair(self, job: Job, action: Action) -> None:
         try:
-            match action:
-                case Recover():
-                    self.recovery.recover_lost(job, TICK)
-                case Expire():
-                    self.recovery.expire_job(job, TICK)
-                case Finish():
-                    self.recovery.finish_job(job)
-                case KeepPayload():
-                    self.recovery.renew_payload(job)
-        except WrittenByNewer as newer:
-            log_newer(self.telemetry, newer)
+            with leaving_newer(self.telemetry):
+                match action:
+                    case Recover():
+                        self.recovery.recover_lost(job, TICK)
+                    case Expire():
+                        self.recovery.expire_job(job, TICK)
+                    case Finish():
+                        self.recovery.finish_job(job)
+                    case KeepPayload():
+                        self.recovery.renew_payload(job)
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
 

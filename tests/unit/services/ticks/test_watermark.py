@@ -13,7 +13,7 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.resweep import ResweepState
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.watermark import SIDE_BY_SIDE
-from hourhand.services.ticks.resweeps import MAX_LOST_RACES, ResweepService
+from hourhand.services.ticks.watermark import MAX_LOST_RACES, ResweepService
 from hourhand.testing import Crash, Faults, When, make_job
 from tests.world.checks import assert_nothing_is_out_of_sight
 from tests.world.world import World
