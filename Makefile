@@ -29,7 +29,7 @@ endif
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make .venv with everything installed, hourhand in .venv/bin
+setup: $(STAMP) ## Create .venv with all dependencies, and the command .venv/bin/hourhand
 	@:
 
 # The stamp makes setup free until a dependency could have changed.
@@ -63,7 +63,7 @@ $(NODE_STAMP): infra/package.json infra/package-lock.json
 demo: setup ## Run real jobs on the local cloud, kill its leader, and report; QUICK=1 takes half a minute
 	$(BIN)/hourhand demo $(if $(filter-out 0,$(QUICK)),--quick)
 
-dev: setup ## Serve the local cloud's API on http://127.0.0.1:8787 until Ctrl-C
+dev: setup ## Run the local cloud, with API and console on http://127.0.0.1:8787, until Ctrl-C
 	$(BIN)/hourhand dev --port 8787 --handlers examples.quickstart
 
 # HANDLERS=path (a folder or a .py file), MODULE=name, STAGE=dev|prod, CONTEXT="-c name=value ...".
@@ -72,7 +72,7 @@ CDK := JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=18,20 CDK_DISABLE_CLI_TELEM
 # By the shell's variables, so that a path may hold blanks and quotes.
 CDK_CONTEXT = $(if $(HANDLERS),-c handlers="$$HANDLERS") $(if $(MODULE),-c handlers_module="$$MODULE") $(if $(STAGE),-c stage="$$STAGE") $(CONTEXT)
 
-synth: $(INFRA_STAMP) $(NODE_STAMP) ## Make the CloudFormation template in cdk.out/, offline
+synth: $(INFRA_STAMP) $(NODE_STAMP) ## Create the CloudFormation template in cdk.out/, offline
 	$(CDK) synth --quiet $(CDK_CONTEXT)
 
 bootstrap: $(INFRA_STAMP) $(NODE_STAMP) ## Prepare your AWS account and Region for the CDK, once
@@ -90,12 +90,12 @@ destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables
 SLOW := browser or exhaustive or node or real_time
 
 # The branches of what decides (domain) and acts (services) are all tested, by these tests alone.
-test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the tests of every day, in about four minutes, with coverage
+test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about four minutes, with coverage
 	$(BIN)/python -m pytest -m "not ($(SLOW))" -n $(WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --fail-under=100
 
 # What .ci/run calls. What is exhaustive is shared out as it comes: its tests take a second or a minute.
-check: test lint types emulator generator boto3 ## Run everything: test, lint, types, then what takes long
+check: test lint types emulator generator boto3 ## Run all tests and checks: test, lint, types, then the slow ones
 	$(BIN)/python -m pytest -m "node or browser or real_time" -n $(WORKERS)
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m exhaustive -n $(WORKERS) --dist worksteal
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m "hypothesis and not ($(SLOW))" -n $(WORKERS) --dist worksteal
@@ -106,7 +106,7 @@ e2e: $(INFRA_STAMP) $(NODE_STAMP) emulator ## Deploy to an emulator, run jobs, u
 	$(BIN)/python -m pytest tests/deployed -x -v --tb=short --show-capture=no \
 	  -o log_cli=true -o log_cli_level=INFO -o log_cli_format='%(asctime)s %(message)s' -o log_cli_date_format=%H:%M:%S
 
-prove: setup emulator spin boto3 ## Run the whole proof, up to 90 minutes, and write docs/reliability.md; ONLY="wire model" runs some of it
+prove: setup emulator spin boto3 ## Run the whole proof, up to 90 minutes, and write docs/reliability.md; ONLY="wire model" runs some parts
 	$(BIN)/python -m proof $(ONLY)
 
 rehearse: setup ## Rehearse a failure of docs/how-to/runbook.md on the local cloud: NAME=...; without it, list them
@@ -128,7 +128,7 @@ browser: ## Install Chromium, if it is missing (Debian, as root)
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
 	  else echo "browser: install Chromium first (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; fi; fi
 
-bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 30 minutes, and write docs/performance.md; ONLY="dispatch cost" runs some
+bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 30 minutes, and write docs/performance.md; ONLY="dispatch cost" runs only these
 	$(BIN)/python -m bench $(ONLY)
 
 # What draws the plots: 120 MB that nobody else wants.

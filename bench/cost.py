@@ -144,37 +144,37 @@ def _notes(ours: dict[str, float], idle: dict[str, Any], worker: dict[str, float
         f"List prices of {REGION}, looked up on {READ_ON}; each has its source and "
         "day in the result file. Free tiers, tax, data transfer, storage and the logs of jobs are "
         "left out, on all sides.",
-        "Counted: units, by the emulator, those of reads by the size of the items; sends, changes "
-        "of visibility and S3, on the wire. By "
-        "Lambda's documentation: a receive and a delete for each message, one message to a call. "
-        f"Inputs: {HANDLER_SECONDS} s in the handler, {WORKER_SECONDS} s around it, {API_SECONDS} s"
-        f" of the API, at {MEMORY_GB:g} GB of arm64.",
+        "The emulator counts units (of reads by the size of the items); sends, changes of "
+        "visibility and S3 requests are counted on the wire. From Lambda's documentation: a "
+        "receive and a delete for each message, one message to a call. Assumed: "
+        f"{HANDLER_SECONDS} s in the handler, {WORKER_SECONDS} s around it, {API_SECONDS} s of the "
+        f"API, at {MEMORY_GB:g} GB of arm64.",
         *prices.LEFT_OUT,
-        "Read units of a delayed job: by each of the five ticks that see it in the look-ahead. A "
-        "payload in S3 takes a write unit more than a small one, which ends the job once its "
-        "object is marked to expire.",
-        f"The handler itself is ${dollars_a_million(HANDLER_COSTS):.2f} a run, theirs, too; a "
-        "retried job has two. The scheduler's time for a delayed job is left out.",
+        "A delayed job is read by each of the five ticks of its look-ahead. A job with a payload "
+        "in S3 takes one write unit more, after its object is marked to expire.",
+        f"Each run of the handler costs ${dollars_a_million(HANDLER_COSTS):.2f} per million, in "
+        "every system; a retried job has two runs. The scheduler's time for a delayed job is left "
+        "out.",
         f"An idle month with `monitoring=full` at the stage `prod`: ${full['dollars']:.2f}, of "
         f"which ${full['dollars_of_watching']:.2f} are metrics, alarms and a dashboard ({parts}). "
         f"With `basic` at the stage `dev`: ${basic['dollars']:.2f}, of which "
         f"${basic['dollars_of_watching']:.2f} are three alarms; with `none` there: "
-        f"${none['dollars']:.2f}. The two last count two polls side by side of each queue, the "
-        "least that Lambda's documentation names without a maximum concurrency; with five it "
+        f"${none['dollars']:.2f}. The last two count two parallel polls of each queue, the "
+        "minimum in Lambda's documentation without a maximum concurrency; with five they "
         f"would be ${basic['dollars_with_five_polls_of_each_queue']:.2f} and "
-        f"${none['dollars_with_five_polls_of_each_queue']:.2f}. That a poll lasts 20 s and a call "
-        "of a tick 5 ms is assumed. Beside it: nothing for Step Functions and "
-        f"durable functions; ${dollars(POLLS_OF_A_QUEUE):.2f} of polls for one queue of one's own; "
+        f"${none['dollars_with_five_polls_of_each_queue']:.2f}. Assumed: a poll lasts 20 s and a "
+        "call of a tick 5 ms. In comparison: nothing for Step Functions and durable functions; "
+        f"${dollars(POLLS_OF_A_QUEUE):.2f} of polls for one queue of your own; "
         f"${worker['dollars_a_month']:.2f} for {WORKERS} always-on workers (Fargate, a quarter of a"
         " vCPU).",
-        f"{OWN} is cheaper: ${theirs[OWN, 'delayed']:.2f} for a delayed job, ours is "
-        f"${ours['delayed']:.2f}. Take it where a minute's precision, one's own three writes and "
-        "SQS's retries are enough. What ours buys is in the units: two of an index by which what "
-        "was lost is found, one of a list, one of the mark.",
+        f"{OWN} is cheaper: ${theirs[OWN, 'delayed']:.2f} for a delayed job, instead "
+        f"of ${ours['delayed']:.2f}. Choose it if a minute's precision, three writes of your own "
+        "and SQS's retries are enough. Hourhand's additional units are two for the index that "
+        "finds lost messages, one for listings and one for the mark.",
         f"{STEPS}, is ${theirs[STEPS, 'delayed']:.2f} and durable functions "
-        f"${theirs[DURABLE, 'delayed']:.2f} for a delayed job; both are for flows of several steps,"
-        " which there are none of here. For a short job at once of which nothing need be known, "
-        "SQS and Lambda alone or Express are cheaper.",
+        f"${theirs[DURABLE, 'delayed']:.2f} for a delayed job; both are built for workflows of "
+        "several steps. For a short immediate job without a stored status, SQS and Lambda alone or "
+        "Express are cheaper.",
         f"Always-on workers are cheaper from {worker['cheaper_from_million_jobs_a_month']} million "
         f"immediate jobs a month (steady, one at a time; these two have room for "
         f"{worker['room_for_million_jobs_a_month']} million).",

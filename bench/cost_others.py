@@ -60,7 +60,7 @@ BARE = "SQS and Lambda, no status"
 
 _OWN_LACKS = (
     "It starts within a minute of its time, not a second (EventBridge Scheduler, user guide); no "
-    "backoff by job, no lists, no dead letter with its history, no repair of what a crash left."
+    "backoff by job, no lists, no dead letter with its history, no recovery after a crash."
 )
 
 WAYS = (
@@ -69,14 +69,14 @@ WAYS = (
         "immediate",
         "SendMessage; Lambda's receive and delete",
         {"sqs request": 3, **_function()},
-        "Nobody can look a job up, and one that was delivered twice runs twice.",
+        "There is no status of a job, and a message that is delivered twice runs twice.",
     ),
     Way(
         OWN,
         "immediate",
         "PutItem PENDING, SendMessage; Lambda's receive and delete; UpdateItem RUNNING, DONE",
         {**_queue(3, 3), **_function()},
-        "A crash between put and send leaves a job that nobody finds, unless one looks for it.",
+        "After a crash between put and send, the job stays PENDING until you search for it.",
     ),
     Way(
         OWN,
@@ -91,7 +91,7 @@ WAYS = (
         "retried",
         "as immediate, and a second receive, UpdateItem FAILED, RUNNING and run",
         {**_queue(4, 5), **_function(2, 2)},
-        "The second attempt comes when the message's visibility ends, whatever the error.",
+        "The second attempt starts when the message's visibility timeout ends, whatever the error.",
     ),
     Way(
         OWN,

@@ -134,8 +134,8 @@ def run() -> dict[str, Any]:
             for way in WAYS
         ],
         "notes": [
-            f"A stand-in for DynamoDB on loopback answers each query after {LATENCY_MS:g} ms; "
-            "every bucket is empty. Current buckets are read one by one in both ways.",
+            f"A stub of DynamoDB on loopback responds to each query after {LATENCY_MS:g} ms; "
+            "every bucket is empty. Both variants read current buckets one by one.",
         ],
         "must": must,
         "ok": all_ok(must),

@@ -204,9 +204,9 @@ def run() -> dict[str, Any]:
         "columns": ["after", *jobs, "budget"],
         "rows": rows,
         "notes": [
-            "Computed from the items that the code writes, by the rules that DynamoDB publishes "
-            "(developer guide, DynamoDB item sizes and formats). The jobs are the largest that "
-            "still count as small, and fail five times."
+            "The sizes are computed from the items that the code writes, by the rules in "
+            "DynamoDB's developer guide (DynamoDB item sizes and formats). The jobs are the "
+            "largest that still count as small, and fail five times."
         ],
         "plots": [_plot(lives, list(jobs))],
         "must": must,

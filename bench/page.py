@@ -21,31 +21,30 @@ PLOTS = "performance"
 
 INTRODUCTION = f"""# Performance, measured
 
-This page is written by `make bench`, which takes up to {MINUTES_IN_ALL} minutes on two cores; do
-not edit it. It says what a job costs, how late it starts, how fast it is dispatched and what that
-takes of a machine, beside the plain way to do the same and beside other programs. Each section has
-the command that gives its figures again. What happens at a hundred and at ten thousand times the
-load, on paper, is in [scaling](explanation/scaling.md); what is promised whatever breaks, in
-[ARCHITECTURE.md](../ARCHITECTURE.md).
+`make bench` writes this page; do not edit it. All benchmarks take up to {MINUTES_IN_ALL} minutes on
+two cores. They measure what a job costs, how late it starts, how fast it is dispatched and what CPU
+and memory that takes, compared with a plain implementation and with other programs. Each section
+names the command that repeats its measurement. [Scaling](explanation/scaling.md) calculates what
+happens at a hundred and at ten thousand times the load. [ARCHITECTURE.md](../ARCHITECTURE.md) lists
+what Hourhand guarantees.
 """
 
 SIMULATED = """## What is simulated, and what limits it
 
 - **No AWS account was used.** Everything ran on one machine over loopback: against an emulator of
-  AWS that counts capacity as DynamoDB does, against the local cloud, against a stub that answers
-  as the endpoints do after a set time, or in simulated time. Each section says which.
-- **What is counted holds anywhere**: capacity units, requests, bytes, jobs. It depends on the code
-  and on how AWS counts, and not on the machine. Dollars are counts times list prices of the
-  day that is named with them, without free tiers and discounts.
-- **What is timed is this machine's.** So speed and CPU are judged as ratios of two things that ran
-  side by side in one run. The seconds in a table compare its own rows, and are no forecast of
-  Lambda.
-- **Simulated time knows only what it was told**: round trips, the pace at which AWS says that it
-  scales event sources, starts of functions. It has no noisy neighbours, no throttling that nobody
-  put in and no bad day in a Region.
+  AWS that counts capacity as DynamoDB does, against the local cloud, against a stub that responds
+  as the endpoints do after a fixed time, or in simulated time. Each section names which.
+- **Counts hold everywhere**: capacity units, requests, bytes and jobs depend on the code and on how
+  AWS counts, not on the machine. Dollars are counts times list prices of the day that is named with
+  them, without free tiers and discounts.
+- **Times hold for this machine.** Therefore speed and CPU are judged as ratios of two programs that
+  ran side by side in one run. Compare the seconds within a table; they do not predict Lambda.
+- **Simulated time contains only what the model contains**: round trips, the rate at which AWS says
+  that it scales event sources, and starts of functions. It has no noisy neighbours, no outages, and
+  only the throttling that a scene adds.
 - **The emulator and the local cloud are single processes of Python** and far slower than AWS. Where
-  they are the bottleneck, jobs per second say nothing about the client, and its calls and its
-  CPU say all.
+  they are the bottleneck, jobs per second measure the emulator; compare the number of calls and the
+  CPU of the client instead.
 """
 
 SEE_TABLE = "see its table"
@@ -121,7 +120,7 @@ def _verdict(results: Sequence[Result]) -> str:
         else f"**All {len(judged)} targets are reached.**"
     )
     absent = [name for name in NAMES if name not in {one["benchmark"] for one in results}]
-    unknown = f" No result is kept of {', '.join(absent)}." if absent else ""
+    unknown = f" There is no result for {', '.join(absent)}." if absent else ""
     return f"{verdict}{unknown} {_ran(results)}\n"
 
 

@@ -134,8 +134,8 @@ def run() -> dict[str, Any]:
         ],
         "rows": [_row(case, sizes) for case, sizes in visited],
         "notes": [
-            "Units a job: what the visits of the schedule write, its pages included, over the jobs "
-            "made. A schedule that fires every second has no such budget.",
+            "Units a job: the write units of the schedule's visits, pages included, divided by "
+            "the number of created jobs. A schedule that runs every second has no such budget.",
         ],
         "must": must,
         "ok": all_ok(must),

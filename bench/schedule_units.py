@@ -194,10 +194,10 @@ def run() -> dict[str, Any]:
             for row in rows
         ],
         "notes": [
-            f"The look-ahead is {LOOK_AHEAD / timedelta(seconds=1):g} s here; the job is sent by "
-            "the visit that makes it, as an immediate one.",
-            "The eight queries of the index of due schedules are read by each tick, however many "
-            "schedules there are.",
+            f"The look-ahead is {LOOK_AHEAD / timedelta(seconds=1):g} s here; the visit that "
+            "creates the job also sends it, as for an immediate job.",
+            "Each tick makes the eight queries of the index of due schedules, whatever the number "
+            "of schedules.",
         ],
         "must": must,
         "ok": all_ok(must),

@@ -1,4 +1,4 @@
-"""How long one visit takes after nobody visited a minutely schedule for a year."""
+"""How long one visit of a minutely schedule takes after a year without visits."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def run() -> dict[str, Any]:
     what = "A minutely schedule after a year unvisited: CPU of the visit"
     must = [at_most(what, longest, BUDGET_SECONDS, " s")]
     return {
-        "asks": "How long is a visit of a minutely schedule that nobody visited for a year?",
+        "asks": "How long does a visit of a minutely schedule take after a year without visits?",
         "columns": [
             "a year without a visit",
             "cpu s",
@@ -137,8 +137,8 @@ def run() -> dict[str, Any]:
         ],
         "rows": [_row(one) for one in measured],
         "notes": [
-            "all: fifty missed times wait for their turn at one time; the next visits go on as "
-            "they are worked off."
+            "all: at most fifty missed times wait at a time; the next visits create more as "
+            "these end."
         ],
         "must": must,
         "ok": all_ok(must),

@@ -180,7 +180,7 @@ def run() -> dict[str, Any]:
         at_most(f"{what} other jobs that are made late by them", asked.others_late, 0),
     ]
     return {
-        "asks": "When many schedules are due in the same minute, are their jobs made in time?",
+        "asks": "When many schedules are due in the same minute, are their jobs created in time?",
         "columns": [
             "a rush, function's time",
             "ticks",
@@ -193,9 +193,9 @@ def run() -> dict[str, Any]:
         ],
         "rows": [_row(one) for one in outcomes],
         "notes": [
-            f"{ROUND_TRIP_SECONDS * 1000:g} ms a request, one after the other; CPU comes on top "
-            "(see schedules-scale). The first tick that sees them comes 241 s before they are due.",
-            "The rows with *if* suppose what is not built; they show what it would bring.",
+            f"{ROUND_TRIP_SECONDS * 1000:g} ms a request, one after the other, without CPU "
+            "(see schedules-scale). The first tick that reads them is 241 s before they are due.",
+            "The rows with *if* assume features that do not exist, and show their effect.",
         ],
         "must": must,
         "ok": all_ok(must),

@@ -93,7 +93,7 @@ def run() -> dict[str, Any]:
     uneven = sum(not spread.is_even for spread in spreads)
     must = [at_most("Jitters that do not spread schedules evenly over their span", uneven, 0)]
     return {
-        "asks": "Does jitter spread schedules that all fire on the whole hour?",
+        "asks": "Does jitter spread schedules that are all due on the hour?",
         "columns": [
             f"{SCHEDULES:,} crons at :00",
             "in the busiest second",

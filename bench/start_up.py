@@ -254,20 +254,20 @@ def _notes(figures: Mapping[str, Figures], costs: Mapping[str, Counter[str]]) ->
     ]
     bare = figures[BARE].of(lambda one: one.interpreter_cpu, min)
     return [
-        f"Least and middle of {ROUNDS} starts, each in a fresh interpreter with its bytecode "
-        f"cached; a bare one costs {_ms(bare)} ms of CPU before, which is in no figure of CPU.",
-        f"Needed: the design's {ALLOWED_SECONDS['scheduler']} s and {ALLOWED_SECONDS['worker']} s "
-        f"by its own machine, on which boto3 with two clients takes {BOTO3_SECONDS} s.",
-        "The first answer is of one event (a job taken, a tick with nothing due, a job run to its "
-        "end) against an emulator on loopback, one call after another; its time begins before the "
-        "interpreter starts. AWS's own part of a cold start is in no figure.",
-        "Milliseconds of import by package, by -X importtime, which slows them: "
+        f"The minimum and the median of {ROUNDS} starts, each in a fresh interpreter with cached "
+        f"bytecode. The interpreter itself takes {_ms(bare)} ms of CPU, which is left out.",
+        f"The limits are the design's {ALLOWED_SECONDS['scheduler']} s and "
+        f"{ALLOWED_SECONDS['worker']} s on a machine on which boto3 with two clients takes "
+        f"{BOTO3_SECONDS} s.",
+        "The first answer is that to one event (a submission, a tick with nothing due, a job run "
+        "to its end) against an emulator on loopback, one call after another. Its time begins "
+        "before the interpreter starts. AWS's own part of a cold start is left out.",
+        "Milliseconds of import by package, from -X importtime, which slows imports: "
         + "; ".join(costly)
-        + ". The rest of a start is the making of clients.",
-        "Packed: the package that is deployed, on one CPU, its code read-only and no bytecode "
-        "written, as in Lambda; without: the same package, its bytecode removed. Lambda's own "
-        "libraries (boto3) have theirs in both. These conditions are simulated: no start was "
-        "measured on Lambda.",
+        + ". The rest of a start is the creation of clients.",
+        "Packed: the deployed package on one CPU, with read-only code and no bytecode written, as "
+        "in Lambda. Without: the same package without its bytecode. Lambda's own libraries (boto3) "
+        "have bytecode in both. These conditions are simulated: no start was measured on Lambda.",
     ]
 
 
@@ -291,7 +291,7 @@ def run() -> dict[str, Any]:
     figures = {name: Figures(name, of, starts[YARDSTICK]) for name, of in starts.items()}
     must = targets(figures)
     return {
-        "asks": "How long does the first call of a function wait that has no warm process?",
+        "asks": "How long does the first call of a function take without a warm process?",
         "columns": [
             "a fresh interpreter",
             "cpu ms",

@@ -198,13 +198,13 @@ def run() -> dict[str, Any]:
         ],
         "rows": [one.row() for one in found],
         "notes": [
-            "Calls of AWS are counted by a proxy before the emulator, each try of them; a call of "
-            "the API is what a caller sends. Times are without the proxy, the middle of "
-            f"{SINGLES_TIMED} calls and of {BATCHES_TIMED} batches; CPU is that of the function's "
+            "A proxy before the emulator counts the calls to AWS, with all tries. API calls are "
+            "the requests of the client. Times are measured without the proxy: the median of "
+            f"{SINGLES_TIMED} calls and of {BATCHES_TIMED} batches. CPU is that of the function's "
             "process.",
-            "The emulator answers in some milliseconds, one call at a time: calls that are made "
-            "side by side gain nothing here. API Gateway's and Lambda's part are in no figure.",
-            "The shard map, which a process reads every 30 s at most, is left out.",
+            "The emulator processes one call at a time, in a few milliseconds each, so parallel "
+            "calls gain nothing here. The time in API Gateway and Lambda is left out.",
+            "The shard map, which a process reads at most every 30 s, is left out.",
         ],
         "must": must,
         "ok": all_ok(must),

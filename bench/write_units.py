@@ -272,8 +272,8 @@ def run() -> dict[str, Any]:
             for row in rows
         ],
         "notes": [
-            "The real services run over an emulator; its ConsumedCapacity is what is counted. The "
-            "control table is left out: what the scheduler writes there belongs to no job.",
+            "The real services run over an emulator, whose ConsumedCapacity is counted. The "
+            "control table is left out, because the writes there do not belong to a job.",
         ],
         "must": must,
         "ok": all_ok(must),

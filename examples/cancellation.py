@@ -1,4 +1,4 @@
-"""Cancellation: a running job notices that it was cancelled, and cleans up.
+"""Cancellation: a running job checks whether it was cancelled, stops and cleans up.
 
 In the checkout, the first command in a terminal of its own:
 

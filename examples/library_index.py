@@ -5,7 +5,7 @@ In the checkout:
     $ make demo
 
 Each job parses a module, counts what is in it and its identifiers, and writes a small JSON file. A
-schedule takes a census of these files. Some handlers fail, as real ones do.
+schedule takes a census of these files. Some handlers fail on purpose.
 
 Two environment variables name places: LIBRARY_INDEX is the folder of the small files, and
 LIBRARY_LEDGER (optional) is a file in which each run records its start and its end.

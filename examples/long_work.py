@@ -1,4 +1,4 @@
-"""Long work: report progress, and divide what takes longer than an attempt may.
+"""Long work: report progress, and divide work that exceeds the time limit of one attempt.
 
 In the checkout, the first command in a terminal of its own:
 

@@ -32,9 +32,9 @@ PARTS = (
     Part(
         name="soak",
         title="A long run",
-        about="A steady mix of jobs through the functions of one process each: no memory, thread,"
-        " file or connection may be left behind.",
-        covers="that warm functions leave nothing behind; nothing accepted is lost while they run",
+        about="A steady mix of jobs runs through the functions, one process each. No memory,"
+        " thread, file or connection may leak.",
+        covers="warm functions leak nothing; no accepted job is lost while they run",
         arguments=("--minutes", "30"),
         minutes=33,
         cores=0.5,
@@ -42,95 +42,95 @@ PARTS = (
     Part(
         name="explorer",
         title="Every crash point and interleaving of the real services",
-        about="The shipped services over the in-memory stores, one call at a time: every order of"
-        " actors, with crashes, expiries, lost answers, throttles and stale reads, exhaustively"
-        " at stated bounds and by seeded walks far beyond them.",
-        covers="nothing accepted is lost; one live owner of a job, by its fencing token;"
-        " no early run; final stays final; every dead letter is sent; a place of a"
-        " group has one holder; each nominal time is once a job or a reason",
+        about="The shipped services run over the in-memory stores, one call at a time, in every"
+        " order of actors, with crashes, expiries, lost answers, throttles and stale reads:"
+        " exhaustively within stated bounds, and by seeded random walks far beyond them.",
+        covers="no accepted job is lost; a job has one live owner, by its fencing token;"
+        " no job runs early; a final state stays final; every dead letter is sent; a slot of a"
+        " group has one holder; each scheduled time is one job or one reason",
         minutes=22,
         cores=2.0,
     ),
     Part(
         name="mutants",
         title="Mutants of the shipped code",
-        about="One rule of the real code broken at a time; each must be noticed, or be shown to be"
-        " equivalent.",
-        covers="that the rules which the other parts look for are the ones that the code"
-        " keeps, clause by clause, down to the conditions written to DynamoDB",
+        about="Each mutant breaks one rule of the real code. The proof must detect it, or show that"
+        " it is equivalent.",
+        covers="the other parts check the rules that the code needs, condition by condition, down"
+        " to the conditions written to DynamoDB",
         minutes=15,
         cores=2.0,
     ),
     Part(
         name="chaos",
         title="Real processes, killed at random",
-        about="The local cloud with its scheduler and workers as processes that are killed, paused"
-        " and given wrong clocks, and queues that are purged; handlers keep a ledger of their own.",
-        covers="nothing accepted is lost, runs early or is committed by two, whatever"
-        " dies; recovery within its bound",
+        about="The local cloud runs while scheduler and worker processes are killed, paused and"
+        " given wrong clocks, and queues are purged. Handlers keep a ledger of their own.",
+        covers="no accepted job is lost, runs early or is committed by two owners, whichever"
+        " process dies; recovery takes no longer than its bound",
         minutes=25,
     ),
     Part(
         name="wire",
         title="Faults on the wire",
-        about="Every AWS call that we make, throttled, failed, timed out, applied with its answer"
-        " lost, and slow: all jobs end as they should.",
-        covers="nothing accepted is lost or sent twice for good where AWS refuses, fails,"
-        " is slow, does a part or loses its answer",
+        about="Every call to AWS is throttled, fails, times out, is applied with its answer lost,"
+        " and is slow. All jobs end as they should.",
+        covers="no accepted job is lost or completed twice if AWS refuses, fails, is slow, does a"
+        " part or loses its answer",
         minutes=25,
     ),
     Part(
         name="api",
         title="The API under attack",
-        about="Generated requests against the running server and its OpenAPI document, and a list"
-        " of hostile ones: no 5xx, each answer as documented.",
-        covers="that what is sent is data: refused as documented, or kept and given back"
-        " unchanged; no address in it is called, also by the jobs that run with it",
+        about="Generated requests and a list of hostile ones are sent to the running server. No"
+        " answer is a 5xx, and each is as the OpenAPI document says.",
+        covers="input is only data: it is refused as documented, or stored and returned unchanged;"
+        " neither the API nor a job calls an address in it",
         minutes=15,
     ),
     Part(
         name="rehearsals",
         title="Rehearsals of the runbook",
-        about="Each failure of [the runbook](how-to/runbook.md), caused on the local cloud and"
-        " fixed as the runbook says.",
-        covers="that the runbook's signs and remedies are true, with no job lost on the way",
+        about="Each failure of [the runbook](how-to/runbook.md) is caused on the local cloud and"
+        " repaired as the runbook says.",
+        covers="the runbook's symptoms and repairs are correct, and no job is lost meanwhile",
         arguments=("--all",),
         minutes=12,
     ),
     Part(
         name="virtual_year",
         title="A virtual year of schedules",
-        about="Two hundred schedules through a year of outages, deaths, changes and clocks put"
-        " back and forward: each nominal time is exactly once a job or a reason.",
-        covers="each nominal time is exactly once a job or a reason, through outages,"
-        " changes, and clocks put back and forward",
+        about="Two hundred schedules run through a year of outages, crashes, changes and clock"
+        " changes.",
+        covers="each scheduled time is exactly one job or one reason, through outages, changes and"
+        " clock changes",
         arguments=("--seed", "1"),
         minutes=15,
     ),
     Part(
         name="reference",
         title="Against a reference model",
-        about="Whatever is done in whatever order, the API answers what a tiny model of it says.",
-        covers="that the API's states and answers are those that the documents promise, in"
-        " any order of calls",
+        about="Generated calls in any order: the API answers as a small model of it does.",
+        covers="the API's states and answers are as documented, in any order of calls",
         minutes=6,
     ),
     Part(
         name="boto3_versions",
         title="Other versions of boto3",
-        about="The packed functions, each in a fresh process, on the oldest boto3 that is promised,"
-        " on the newest, and on one that is too old, as a layer may bring it.",
-        covers="that the functions start and do their work on whichever boto3 Lambda has; that an"
-        " old one costs speed and no job",
+        about="The packed functions run, each in a fresh process, on the oldest supported boto3, on"
+        " the newest, and on one that is too old, as a layer may contain it.",
+        covers="the functions start and work on any boto3 that Lambda may have; an old one makes"
+        " them slower and loses no job",
         minutes=5,
     ),
     Part(
         name="model",
         title="A model of the protocol, independent of the code",
         about="[A specification in Promela](explanation/model.md) of leader, dispatch, claim,"
-        " expiry and recovery, checked completely at stated bounds; variants without a rule fail.",
-        covers="one live owner, no early take-over, nothing lost, every job ends once"
-        " faults stop, and the watermark's rule",
+        " expiry and recovery is checked completely within stated bounds. Variants without a rule"
+        " fail.",
+        covers="one live owner; no early take-over; no lost job; every job ends after the last"
+        " fault; the rule of the watermark",
         minutes=6,
     ),
 )

@@ -16,25 +16,24 @@ TIMED_OUT = 124
 
 INTRODUCTION = """# Reliability, measured
 
-This page is written by `make prove`, which takes up to 90 minutes on two cores; do not edit it. It
-says what was tried to make Hourhand lose a job, run one early, let two owners commit one, or start
-one late, and what came of it. Each table names the command that gives its figures again, and the
-first one the commit on which each part ran last. What is promised, and which code keeps it, is in
-[ARCHITECTURE.md](../ARCHITECTURE.md); what to do when something breaks, in
-[the runbook](how-to/runbook.md).
+`make prove` writes this page, in up to 90 minutes on two cores; do not edit it. The proof tries to
+make Hourhand lose a job, run a job early, let two owners commit one job, or start a job late. The
+page lists each attempt and its result, with the command that repeats it. The first table also has
+the commit on which each part ran last. [ARCHITECTURE.md](../ARCHITECTURE.md) lists what Hourhand
+guarantees and the code that ensures it. [The runbook](how-to/runbook.md) says how to repair a
+failure.
 """
 
 
 WHAT_IT_IS_NOT = """## What this does not show
 
-- No AWS account was used. The proof runs over stores in memory, moto and an emulator of AWS. That
-  these behave as DynamoDB and SQS do is held by the contract suite (`tests/contract`), which all of
-  them pass; it was not run in the cloud.
-- A search is complete within the bounds that its part names (so many jobs, workers, attempts and
-  faults) and no further. What takes more of them at once is reached by random walks and by chaos,
-  of which no number is all.
-- The model is of the rules and not of the code; the explorer runs the code, but no network.
-- Times are those of this machine, and not those of Lambda.
+- No AWS account was used. The proof runs over stores in memory, moto and an emulator of AWS. All of
+  them pass the contract suite (`tests/contract`), which checks that they behave as DynamoDB and SQS
+  are documented to do. The suite did not run on AWS.
+- A search is complete only within the bounds that its part names (numbers of jobs, workers,
+  attempts and faults). Random walks and chaos runs go beyond these bounds, and are never complete.
+- The model contains the rules, not the code. The explorer runs the code, but no network.
+- Times are those of this machine, not those of Lambda.
 """
 
 

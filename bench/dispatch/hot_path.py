@@ -57,15 +57,15 @@ def run() -> dict[str, Any]:
     parts = sorted(told["found"].items(), key=lambda each: -each[1])
     return {
         "ok": True,
-        "asks": "Where does the CPU of a dispatched job go, and what could still be saved?",
+        "asks": "Which parts of the code use the CPU of a dispatched job?",
         "columns": ["part", "CPU us a job", "share"],
         "rows": [[part, round(n * of_job, 1), f"{n / samples:.0%}"] for part, n in parts],
         "notes": [
-            f"{samples:,} samples by a timer of CPU time over {JOBS:,} jobs; a call that is made "
-            "from within a part counts for the innermost part that is named here.",
-            f"{shared / samples:.0%} is for calls, which ten to a hundred jobs share. The rest "
-            "is for each job by itself: its attributes are read one by one, its message and its "
-            "mark are made of them, and a message that is ten to a call is SQS's limit.",
+            f"A timer of CPU time took {samples:,} samples over {JOBS:,} jobs. A sample counts for "
+            "the innermost part in this table.",
+            f"{shared / samples:.0%} is for calls, which ten to a hundred jobs share. The rest is "
+            "for each job: reading its attributes, and creating its message and its mark. SQS "
+            "limits a call to ten messages.",
         ],
         "samples": told["found"],
     }

@@ -151,20 +151,19 @@ def _outage_plot(outages: Sequence[Swept]) -> dict[str, Any]:
 def _notes(far_minute: int, outages: Sequence[Swept]) -> list[str]:
     plain, _, idle = outages
     return [
-        f"Far jobs are spread over 30 days and kept as their index entries (their items are made "
-        f"when read); the row of {WHOLE.far:,} kept whole shows that it makes no difference, and a "
-        f"far minute of the million was read to its end: {far_minute} jobs, each with its item.",
-        "Requests are those that the deployed adapters make: batches of 100 keys, 25 marks, 10 "
-        f"messages. Each takes {SECONDS_A_REQUEST * 1000:.0f} ms of virtual time, one after "
-        "another. CPU is that of the services alone, least of some rounds: no AWS client, no "
-        "stores.",
+        f"Far jobs are spread over 30 days and stored as index entries; their items are created "
+        f"when they are read. The row of {WHOLE.far:,} jobs with stored items shows no difference. "
+        f"One far minute of the million was read completely: {far_minute} jobs with their items.",
+        "Requests are those of the deployed adapters: batches of 100 keys, 25 marks, 10 messages. "
+        f"Each takes {SECONDS_A_REQUEST * 1000:.0f} ms of virtual time, one after another. CPU is "
+        "the minimum of several rounds, of the services alone, without AWS clients and stores.",
         f"A tick ends after {FUNCTION_SECONDS:.0f} s and the next begins with the minute; the "
         f"killed leader dies {KILLED_AFTER_SECONDS:.0f} s into its tick, between a send and its "
-        "mark; the workers do what it had sent before the next tick. The watermark "
+        "mark; the workers run the jobs that it sent before the next tick. The watermark "
         f"was back at the present after {plain.ticks_to_catch_up} ticks.",
-        f"Where no worker takes a message before the next ticks, {idle.work.duplicates:,} jobs are "
-        "sent again: how long a job waits counts from when it was first sent, and a message that "
-        "waits in its queue explains it.",
+        f"If no worker takes a message before the next ticks, {idle.work.duplicates:,} jobs are "
+        "sent again. The wait of a job counts from its first message, and a message that waits in "
+        "its queue explains the wait.",
     ]
 
 

@@ -50,7 +50,7 @@ BOUND_SECONDS = 1.0
 MILLISECOND = 1000
 
 COLUMNS = ["leader", "jobs", "p50 ms", "p95 ms", "p99 ms", "max ms", "% in 1 s", "ticks", "killed"]
-ASKS = "How late do jobs start in real processes, and is it another figure while leaders die?"
+ASKS = "How late do jobs start in real processes, with and without leaders that die?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,17 +215,18 @@ def _must(course: Course) -> list[dict[str, Any]]:
 def _notes(course: Course) -> list[str]:
     sweep = course.leaders.sweep_seconds()
     return [
-        f"Real time and real processes: {WORKERS} workers, the HTTP API, a scheduler, and moto for "
-        "AWS. moto answers one request after the other, on one of two cores that all share: it is "
-        "the limit, and these figures are not those of AWS.",
-        f"All protocol durations are a {SPEED}th: a tick of {TIMINGS.tick.total_seconds():g} s, a "
-        f"look-ahead of {TIMINGS.look_ahead.total_seconds():g} s. Delays stay whole seconds.",
+        f"Real time and real processes: {WORKERS} workers, the HTTP API, a scheduler, and moto "
+        "instead of AWS. moto processes one request after the other and shares two cores with all "
+        "other processes. It is the bottleneck, so these figures do not apply to AWS.",
+        f"All durations of the protocol are divided by {SPEED}: a tick takes "
+        f"{TIMINGS.tick.total_seconds():g} s, the look-ahead is "
+        f"{TIMINGS.look_ahead.total_seconds():g} s. Delays stay whole seconds.",
         f"{JOBS_A_SECOND:g} jobs/s, each submitted {AHEAD_SECONDS:g} s ahead, so that a tick sends "
-        f"it. Jobs due in seconds {ALONE[0]:g} to {ALONE[1]:g} were sent by a leader left alone; "
-        f"of those due in {KILLED[0]:g} to {KILLED[1]:g}, no leader that lived saw any. With "
-        "so few jobs the p99 is nearly the worst of them.",
-        "Killed: kill -9 from outside, at a random moment of each sweep (a whole one takes "
-        f"{sweep:.2f} s here). The next tick starts a new process, imports and all.",
+        f"it. Jobs due in seconds {ALONE[0]:g} to {ALONE[1]:g} were sent by leaders that live; "
+        f"those due in {KILLED[0]:g} to {KILLED[1]:g} only by leaders that are killed. With so "
+        "few jobs the p99 is nearly the maximum.",
+        "Killed: kill -9 at a random moment of each sweep (a complete sweep takes "
+        f"{sweep:.2f} s here). The next tick starts a new process, imports included.",
     ]
 
 

@@ -73,7 +73,7 @@ COLUMNS = [
     "messages a job",
     "most workers",
 ]
-ASKS = "How long after its time does a job start, and what do a dead leader and a burst add to it?"
+ASKS = "How long after its time does a job start, and what do a dead leader and a burst add?"
 
 
 def run() -> dict[str, Any]:
@@ -267,37 +267,39 @@ def _notes(outcomes: dict[str, Outcome]) -> list[str]:
     burst = outcomes[BURST.name]
     last = max(one.late for one in burst.burst)
     return [
-        "Simulated: AWS. Real: every service of ours, over the memory stores, request by request "
-        f"in virtual time. Randomness comes from the seed {SEED}.",
-        f"Load: {JOBS_A_SECOND} jobs/s for {MINUTES} minutes, 75 % of them asked for 5 to 15 "
-        "minutes ahead (a tick sends them), 15 % within 5 minutes, 10 % due at once. The first "
-        f"{WARM_UP_SECONDS:g} s are left out: an event source begins with five workers.",
-        "In ms. dispatch: from due to the message's being visible in its queue; ours: of that, "
-        "what SQS was asked for, without its stretch; workers: from visible to the start, which is "
-        "Lambda's part. The start is the job's own record, taken right before the claim.",
-        "How exactly SQS keeps a delay is published nowhere. Assumed is up to "
-        f"{STRETCH_SECONDS:g} s too long, which is most of the lateness here; the scenes of each "
-        "rounding have it exact, too. Delays are rounded to nearest unless a scene says otherwise.",
-        "waited: what a worker sleeps inside its billed call for a job that was not due at once, "
-        "on average, because its message's delay was rounded down.",
+        "AWS is simulated. Hourhand's services are real, over the memory stores, request by "
+        f"request in virtual time. The random seed is {SEED}.",
+        f"Load: {JOBS_A_SECOND} jobs/s for {MINUTES} minutes. 75 % are submitted 5 to 15 minutes "
+        "ahead (a tick sends them), 15 % within 5 minutes, 10 % are due at once. The first "
+        f"{WARM_UP_SECONDS:g} s are left out, because an event source begins with five workers.",
+        "All times are in ms. dispatch: from the due time until the message is visible in its "
+        "queue; ours: the part of it that Hourhand causes, without SQS's inexact delay; workers: "
+        "from visible to the start, which is Lambda's part. The start is the time in the job's "
+        "record, read right before the claim.",
+        "AWS does not publish how exactly SQS keeps a delay. The assumption is up to "
+        f"{STRETCH_SECONDS:g} s too long, which is most of the lateness here; each rounding also "
+        "has a scene with exact delays. Delays are rounded to nearest unless a scene says "
+        "otherwise.",
+        "waited: how long a worker sleeps inside its billed call for a job that was not due at "
+        "once, on average, because the delay of its message was rounded down.",
         f"Cold: {outcomes[COLD.name].cold_starts} of {outcomes[COLD.name].jobs} workers had to "
         "start. A worker that starts needs "
         f"{COLD_START_SECONDS[0]:g} to {COLD_START_SECONDS[1]:g} s by assumption.",
-        "Killed: at a random request of each tick's sweep, and the next tick is cold; "
-        f"{LOST_TICKS * 100:g} % of the ticks never come. It begins six minutes before the load: "
-        "no leader that lived saw a job. "
+        "Killed: each leader dies at a random request of its sweep, and the next tick is cold; "
+        f"{LOST_TICKS * 100:g} % of the ticks are lost. The kills begin six minutes before the "
+        "load, so no leader that lives reads a job. "
         f"{_percent_late(outcomes[KILLED.name])} of the jobs are more than "
-        f"{BOUND_SECONDS:g} s late, steady {_percent_late(outcomes[STEADY.name])}: kills that "
-        "come early in several sweeps in a row leave some unsent.",
-        f"Burst: the last of {BURST.burst:,} starts {last:.0f} s after its time. That is the event "
-        "source: five workers at first, five more a second, at most 80 of medium; a worker holds "
-        "one message and its handler takes 100 ms.",
-        f"The {FAR.far:,} far jobs are told by rule when they are asked for: to keep so many in "
-        "memory takes 1.1 GB. Load and chance are those of the steady scene: equal figures mean "
-        "that none was read.",
+        f"{BOUND_SECONDS:g} s late, steady {_percent_late(outcomes[STEADY.name])}: early "
+        "kills in several sweeps in a row leave jobs unsent.",
+        f"Burst: the last of {BURST.burst:,} starts {last:.0f} s after its time. The event "
+        "source causes this: five workers at first, five more a second, at most 80 of medium; a "
+        "worker holds one message and its handler takes 100 ms.",
+        f"The {FAR.far:,} far jobs are generated when they are read, because storing them takes "
+        "1.1 GB. Load and random seed are those of the steady scene, so equal figures mean that "
+        "no far job was read.",
         f"A request takes {ROUND_TRIP_SECONDS * 1000:g} ms and {CLIENT_SECONDS * 1000:g} ms of "
-        "our CPU; a page's batches are made 16 at a time, as our adapters do. Each assumption "
-        "about AWS stands with its source in the result file.",
+        "Hourhand's CPU; 16 batches of a page run in parallel, as in the adapters. The result "
+        "file has each assumption about AWS with its source.",
     ]
 
 

@@ -8,15 +8,15 @@ from bench.peers.teams import CELERY, DRAMATIQ, EVENT_BRIDGE, HOURHAND, PROCESSE
 from bench.targets import Target, at_most
 
 ASKS = (
-    "What does a job cost, and what becomes of it when things go wrong, beside what I would "
-    "otherwise use on AWS?"
+    "What does a job cost, and what happens to it after failures, compared with other systems "
+    "on AWS?"
 )
 RUN_AGAIN_TIMEOUTS = 2.0
 """Within how many visibility timeouts the job of a killed worker of ours must run again."""
 
 
 def targets(contest: Contest) -> list[Target]:
-    """Return what ours must reach; what a peer reaches is told, not judged."""
+    """Return what Hourhand must reach; the results of a peer are listed, not judged."""
     cost, hasty = contest.costs.get(HOURHAND), contest.hasty.get(HOURHAND)
     submitted = scenes.STEADY_JOBS + 1
     recorded = 0 if cost is None else cost.recorded
@@ -46,10 +46,10 @@ def notes(contest: Contest) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in contest.versions.items())
     return [
         *_how(),
-        f"Versions: {versions}. Celery acknowledges late and gives back what a lost process held, "
-        "as its documentation advises; its queues are predefined, and it prefetches 64 a process "
-        "for the many short jobs of the first rows, as that advises, too. dramatiq has its "
-        "README's middleware, and a result backend for DynamoDB made here, as it brings none.",
+        f"Versions: {versions}. As its documentation advises, Celery acknowledges late, returns "
+        "the jobs of a lost process and, for the many short jobs of the first rows, prefetches 64 "
+        "per process; its queues are predefined. dramatiq has the middleware of its README, and a "
+        "result backend for DynamoDB that was written for this benchmark.",
         *_delays(contest),
         *_failing(contest),
         *contest.failures,
@@ -60,31 +60,31 @@ def _how() -> list[str]:
     return [
         f"{scenes.STEADY_JOBS} jobs are submitted one by one; then workers of {PROCESSES} "
         f"processes run them (dramatiq: 8 threads each; {EVENT_BRIDGE}: one, by a minimal "
-        "consumer written for this). CPU and pace of the work are those of the last four fifths; "
-        f"{EVENT_BRIDGE} has no pace, since the emulator fires its schedules every ten seconds. A "
-        "proxy counts the calls; receives that bring nothing are in the idle row alone.",
-        "Hourhand's CPU to submit is its API function's: whoever calls it makes one HTTP "
-        "request. Its CPU to run holds the receiving and deleting that Lambda does in a "
-        "deployment, a message at a time.",
-        "Hourhand's extra calls are the job's item, its message's visibility, its claim and its "
-        "end: it is stored before it is acknowledged and can be looked up, cancelled and moved "
-        "until it has run; the others have it in a queue alone, and its result when it is over.",
-        "The emulator, one process, limits the jobs a second, and the cores are shared with it: "
-        "that row, like every other, is for comparing the columns of one run.",
-        "Idle: Hourhand's worker polls three queues; in a deployment Lambda's pollers do, more "
-        "often. Its scheduler ticks once a minute. dramatiq polls for a second at a time.",
+        "consumer written for this). CPU and speed are those of the last four fifths; "
+        f"{EVENT_BRIDGE} has no speed, because the emulator starts its schedules every ten "
+        "seconds. A proxy counts the calls; only the idle row counts empty receives.",
+        "Hourhand's CPU to submit is that of its API function; the client makes one HTTP request. "
+        "Its CPU to run includes receiving and deleting one message at a time, which Lambda does "
+        "in a deployment.",
+        "Hourhand's additional calls are the job's item, its message's visibility, its claim and "
+        "its end. It stores a job before it acknowledges it, and you can look it up, cancel and "
+        "reschedule it until it has run. The others keep the job only in a queue, and its result "
+        "at the end.",
+        "The emulator is one process, shares the cores and limits the jobs per second. Compare "
+        "only the columns of one run, in that row as in every other.",
+        "Idle: Hourhand's worker polls three queues; in a deployment Lambda's pollers do so, more "
+        "often. Its scheduler ticks once a minute. dramatiq's long polls last one second.",
     ]
 
 
 def _delays(contest: Contest) -> list[str]:
     told = [
-        f"Celery has its worker hold a delayed job in memory, its message unacknowledged; "
-        f"dramatiq has SQS delay it, 15 minutes at most; {EVENT_BRIDGE} takes any time. Hourhand "
-        "has SQS delay what is near, and keeps the rest.",
-        f"{EVENT_BRIDGE} has no lateness here: the emulator looks every ten seconds, and AWS "
-        "promises 60 s of precision (EventBridge Scheduler User Guide, Schedule types, seen "
-        "November 2026). What follows its message is its consumer's, so it has no scene of "
-        "visibility or kill.",
+        f"A Celery worker holds a delayed job in memory, with its message unacknowledged. dramatiq "
+        f"uses SQS's delay, at most 15 minutes; {EVENT_BRIDGE} accepts any time. Hourhand uses "
+        "SQS's delay for jobs that are due soon, and stores the others.",
+        f"{EVENT_BRIDGE} has no lateness here: the emulator checks every ten seconds, and AWS "
+        "states a precision of 60 s (EventBridge Scheduler User Guide, Schedule types, November "
+        "2026). Its consumer handles the message, so it has no rows for visibility or kills.",
     ]
     patient = contest.patient.get(DRAMATIQ)
     if patient is not None and patient.day_refused:
@@ -96,13 +96,13 @@ def _failing(contest: Contest) -> list[str]:
     waits = contest.visibility_seconds
     return [
         f"In the last four rows every visibility timeout is {scenes.VISIBILITY_SECONDS} s "
-        "(Hourhand's leases and heartbeats are scaled with it) and long polls last a second, as "
-        "the emulator goes on with the poll of a client that was killed. Runs are counted "
-        "until two timeouts after the first one's end. A new worker starts at once.",
-        f"By default the job of a killed worker comes back when its timeout ends: after "
+        "(Hourhand's leases and heartbeats are scaled with it) and long polls last a second, "
+        "because the emulator continues the poll of a killed client. Runs are counted until two "
+        "timeouts after the end of the first one. A new worker starts at once.",
+        f"By default the job of a killed worker is redelivered when its timeout ends: after "
         f"{waits[CELERY]:,} s with Celery, {waits[DRAMATIQ]:,} s with dramatiq and "
-        f"{waits[HOURHAND]} s with Hourhand, whose heartbeats let it be short.",
-        f"With the short one the long job ran more than once with {_several(contest, 'long')}, "
+        f"{waits[HOURHAND]} s with Hourhand, whose heartbeats allow a short one.",
+        f"With the short timeout the long job ran more than once with {_several(contest, 'long')}, "
         f"the delayed one with {_several(contest, 'delayed')}.",
     ]
 
@@ -114,4 +114,4 @@ def _several(contest: Contest, what: str) -> str:
         for name, seen in contest.hasty.items()
         if (max(seen.delayed_runs, default=0) if what == "delayed" else seen.long_runs or 0) > 1
     ]
-    return " and ".join(sorted(found)) or "nobody"
+    return " and ".join(sorted(found)) or "none of them"

@@ -24,14 +24,14 @@ WHY_NOT = (Verdict.PAUSED, Verdict.CLOCK, Verdict.LOST, Verdict.CUT)
 
 PROMISED = {
     "lost": "jobs lost",
-    "ending": "jobs with a final state that they should not have",
-    "commit": "attempts or jobs committed by two, or by who was not the owner",
-    "overlap": "runs side by side though neither was paused and no clock of theirs was wrong",
-    "early": "runs before their time, beyond what the worker's clock was ahead",
+    "ending": "jobs with a wrong final state",
+    "commit": "attempts or jobs committed by two processes, or not by the owner",
+    "overlap": "runs at the same time without a pause or a wrong clock",
+    "early": "runs before their time, by more than the worker's clock was ahead",
     "repeat": "runs again without a recorded expiry or failed attempt",
-    "lease": "attempts called lost before their lease was over",
+    "lease": "attempts recorded as lost before the end of their lease",
 }
-"""What the product promises, by the name of the rule: shown also where nothing broke it."""
+"""What the product promises, by the name of the rule; shown even if no violation was found."""
 
 
 def findings_of(
@@ -41,7 +41,7 @@ def findings_of(
     evidence = stormy.evidence
     findings = Findings(part=PART, command=command)
     findings.count("jobs accepted", len(evidence.promises))
-    findings.count("of them of schedules", stormy.occurrences)
+    findings.count("of these, of schedules", stormy.occurrences)
     _count_faults(findings, evidence)
     _count_consequences(findings, stormy)
     _count_judged(findings, evidence)
@@ -56,11 +56,11 @@ def findings_of(
     findings.violations.extend(str(violation) for violation in violations)
     findings.notes.append(_lateness_table(stormy, quiet))
     findings.notes.append(
-        "The seed decides the jobs and the plan of the faults; the timing of processes has none."
+        "The seed determines the jobs and the plan of the faults, but not the timing of processes."
         f" All durations of the protocol are {TIME_SCALE:g} of the product's: the lease is 9 s, a"
-        " tick 12 s, the look-ahead 60 s. Only the wait of 2 s before a claim stays, and what was"
-        " sent is sent again after a minute at most, for no CloudWatch tells the age of a queue."
-        " Lateness is what the handlers' own ledger says: the first line of the first run minus"
+        " tick 12 s, the look-ahead 60 s. Exceptions: the wait of 2 s before a claim, and further"
+        " messages after at most a minute, because there is no CloudWatch with the age of a queue."
+        " Lateness is measured in the handlers' own ledger: the first line of the first run minus"
         " `run_at`. The API runs in the driver's own process and is not killed."
     )
     return findings
@@ -74,10 +74,10 @@ def _count_consequences(findings: Findings, stormy: Outcome) -> None:
     died = sum(run.how is End.DIED for run in evidence.runs)
     findings.count("runs that died with their process", died)
     findings.count("attempts on record as lost", lost)
-    findings.count("commits refused to who had lost the lease", totals["commits_refused"])
+    findings.count("commits refused because the lease was lost", totals["commits_refused"])
     findings.count("messages dropped as duplicates", totals["duplicates_dropped"])
     refused = sum(tick.verdict == SkewVerdict.REFUSE for tick in evidence.ticks)
-    findings.count("ticks that refused to lead for their clock", refused)
+    findings.count("ticks that did not lead because of their clock", refused)
     findings.count("dead letters", letters)
     findings.count("dead letters beyond one a job", letters - len(evidence.dead_letters))
 
@@ -94,16 +94,16 @@ def _count_faults(findings: Findings, evidence: Evidence) -> None:
     faults = evidence.faults
     kills = [fault for fault in faults if fault.trouble is Trouble.KILL]
     findings.count("processes killed (kill -9)", len(kills))
-    findings.count("of them schedulers", sum(is_scheduler(fault) for fault in kills))
-    findings.count("of them holding the leader's lease", sum(fault.is_leader for fault in kills))
+    findings.count("of these, schedulers", sum(is_scheduler(fault) for fault in kills))
+    findings.count("of these, with the leader's lease", sum(fault.is_leader for fault in kills))
     past = pauses_past_a_lease(evidence)
     pauses = sum(fault.trouble is Trouble.PAUSE for fault in faults)
     findings.count("processes paused", pauses)
     leaders = sum(is_scheduler(fault) for fault in past)
-    findings.count("of them leaders, past their lease", leaders)
-    findings.count("of them workers in a run, past its lease", len(past) - leaders)
+    findings.count("of these, leaders, past their lease", leaders)
+    findings.count("of these, workers in a run, past its lease", len(past) - leaders)
     clocks = [fault for fault in faults if fault.trouble is Trouble.CLOCK]
-    findings.count("clocks stepped and set right again", len(clocks))
+    findings.count("clocks stepped and corrected again", len(clocks))
     worst = max((abs(fault.seconds) for fault in clocks), default=0.0)
     findings.count("furthest that a clock was off, s", f"{worst:.0f}")
     findings.count("purges of all queues", sum(f.trouble is Trouble.PURGE for f in faults))

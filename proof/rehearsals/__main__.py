@@ -1,8 +1,8 @@
 """Rehearsals of the runbook: ``python -m proof.rehearsals [NAME | --all] [--figures FILE]``.
 
-Each starts the local cloud, breaks something, shows what an operator sees, fixes it as
-``docs/how-to/runbook.md`` says, and counts the jobs. Without a name they are listed. Exit codes: 0
-all that was claimed held, 1 something did not, 2 there is no such rehearsal.
+Each rehearsal starts the local cloud, causes a failure, shows its symptoms, repairs it as
+``docs/how-to/runbook.md`` says, and counts the jobs. Without a name the command lists them. Exit
+codes: 0 every check held, 1 a check did not hold, 2 there is no such rehearsal.
 """
 
 from __future__ import annotations
@@ -45,10 +45,14 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="which; none lists them")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="the rehearsal to run; without it, list all"
+    )
     parser.add_argument("--all", action="store_true", help="run all, two at a time")
     parser.add_argument(
-        "--unmended", action="store_true", help="do not mend what was broken: it must fail"
+        "--unrepaired",
+        action="store_true",
+        help="do not repair the failure: the rehearsal must fail",
     )
     add_figures_flag(parser)
     return parser.parse_args()
@@ -60,16 +64,16 @@ def _rehearse(options: argparse.Namespace) -> int:
     began = time.monotonic()
     _say(f"{name}: {rehearsal.shows}")
     try:
-        with staged(rehearsal.scene, mends=not options.unmended) as stage:
+        with staged(rehearsal.scene, repairs=not options.unrepaired) as stage:
             rehearsal.play(stage)
     except HourhandError as error:
         findings.violations.append(f"{name}: {error.detail}")
     took = time.monotonic() - began
     findings.count(name, f"{took:.0f} s")
     if findings.violations:
-        _say(f"{findings.violations[0]}\nNOT AS IT SHOULD BE, after {took:.0f} s.")
+        _say(f"{findings.violations[0]}\nFAILED after {took:.0f} s.")
     else:
-        _say(f"{name}: all is well, after {took:.0f} s.")
+        _say(f"{name}: passed after {took:.0f} s.")
     findings.write(options.figures)
     return 1 if findings.violations else 0
 

@@ -88,7 +88,7 @@ def _add(found: Findings, findings: Findings) -> None:
     findings.violations.extend(found.violations)
     findings.notes.extend(found.notes)
     told = found.figures[0].value if found.figures else "no end"
-    word = "NOT AS IT SHOULD BE" if found.violations else "all is well"
+    word = "FAILED" if found.violations else "passed"
     sys.stdout.write(f"{found.part}: {word}, {told}\n")
     sys.stdout.flush()
     for violation in found.violations:

@@ -1,4 +1,4 @@
-"""The handlers of the rehearsals. A rehearsal breaks them, and mends them, by files in a folder."""
+"""The handlers of the rehearsals. A rehearsal breaks and repairs them by files in a folder."""
 
 from __future__ import annotations
 

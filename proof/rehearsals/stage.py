@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.1
 WAIT_SECONDS = 60.0
 """How long anything that must happen may take, before the rehearsal has failed."""
 
-UNMENDED_WAIT_SECONDS = 6.0
+UNREPAIRED_WAIT_SECONDS = 6.0
 MOST_PAGES = 20
 T = TypeVar("T")
 Say = Callable[[str], None]
@@ -93,14 +93,14 @@ class Heard:
 
 
 class Stage:
-    """What rehearsals do and see. ``mends``: whether they may mend what they broke."""
+    """What rehearsals do and see. ``repairs``: whether they may repair what they broke."""
 
-    def __init__(self, cloud: LocalCloud, news: Heard, folder: Path, *, mends: bool) -> None:
+    def __init__(self, cloud: LocalCloud, news: Heard, folder: Path, *, repairs: bool) -> None:
         self.cloud, self.news, self.folder = cloud, news, folder
         self.jobs: list[str] = []
         self.backend: ThrottlingBackend | None = None
         self._halted: list[ChildProcess] = []
-        self._mends, self._wait_seconds = mends, WAIT_SECONDS
+        self._repairs, self._wait_seconds = repairs, WAIT_SECONDS
         self._began = time.monotonic()
 
     def open(self) -> None:
@@ -125,19 +125,19 @@ class Stage:
         sys.stdout.flush()
 
     def check(self, claim: str, holds: bool, seen: object = "") -> None:
-        """Say that ``claim`` holds. Raises `RehearsalFailed` where it does not."""
+        """Print that ``claim`` holds. Raises `RehearsalFailed` if it does not."""
         told = f" ({seen})" if seen != "" else ""
         if not holds:
-            raise RehearsalFailed(f"It does not hold that {claim}{told}.")
+            raise RehearsalFailed(f"This does not hold: {claim}{told}.")
         self.tell("holds", f"{claim}{told}")
 
-    def mend(self, text: str, act: Callable[[], object]) -> None:
-        """Do what the runbook says; not where it was to be seen what comes of not doing it."""
-        if not self._mends:
-            self.tell("leaves", f"as it is, to see whether that is noticed: {text}")
-            self._wait_seconds = UNMENDED_WAIT_SECONDS
+    def repair(self, text: str, act: Callable[[], object]) -> None:
+        """Do what the runbook says, unless the rehearsal runs with ``--unrepaired``."""
+        if not self._repairs:
+            self.tell("leaves", f"the failure as it is; the repair would be: {text}")
+            self._wait_seconds = UNREPAIRED_WAIT_SECONDS
             return
-        self.tell("mends", text)
+        self.tell("repairs", text)
         act()
 
     # --- what an operator sees ---
@@ -233,7 +233,7 @@ def told(counts: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def staged(scene: Scene, *, mends: bool) -> Iterator[Stage]:
+def staged(scene: Scene, *, repairs: bool) -> Iterator[Stage]:
     """Run the local cloud for one rehearsal."""
     with ExitStack() as stack:
         folder = Path(
@@ -245,7 +245,7 @@ def staged(scene: Scene, *, mends: bool) -> Iterator[Stage]:
         news = Heard()
         endpoint = MOTO if backend is None else backend.endpoint
         cloud = LocalCloud(_options(scene, folder, endpoint), news.hear)
-        stage = Stage(cloud, news, folder, mends=mends)
+        stage = Stage(cloud, news, folder, repairs=repairs)
         stage.backend = backend
         if scene.in_memory:
             stage.tell("starts", "the memory cloud: the deployed services, in virtual time")

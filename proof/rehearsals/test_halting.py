@@ -39,7 +39,7 @@ class FakeChild:
 
 
 def test_whoever_was_halted_is_let_go(tmp_path: Path) -> None:
-    stage = Stage(cast(LocalCloud, None), Heard(), tmp_path, mends=True)
+    stage = Stage(cast(LocalCloud, None), Heard(), tmp_path, repairs=True)
     halted = FakeChild()
 
     stage.halt(cast(ChildProcess, halted))

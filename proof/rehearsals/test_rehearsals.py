@@ -1,4 +1,4 @@
-"""A rehearsal shows what it says on the real thing, and fails where it is not mended.
+"""A rehearsal shows its failure on real processes, and fails if the failure is not repaired.
 
 All of them: ``python -m proof.rehearsals --all``.
 """
@@ -32,22 +32,22 @@ def rehearse(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_rehearsal_breaks_shows_and_mends(tmp_path: Path) -> None:
+def test_a_rehearsal_breaks_shows_and_repairs(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = rehearse(QUICKEST, FIGURES_FLAG, str(file))
     assert done.returncode == 0, done.stdout + done.stderr
     words = [line.split()[2] for line in done.stdout.splitlines()[1:-1]]
-    assert {"starts", "breaks", "seen", "holds", "mends"} == set(words)
+    assert {"starts", "breaks", "seen", "holds", "repairs"} == set(words)
     assert "all 15 jobs are there, none is lost (15 SUCCEEDED)" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith(f"{QUICKEST}: all is well")
+    assert done.stdout.splitlines()[-1].startswith(f"{QUICKEST}: passed")
     assert Findings.read(file).violations == []
 
 
-def test_a_rehearsal_fails_where_nothing_is_mended(tmp_path: Path) -> None:
+def test_a_rehearsal_fails_if_nothing_is_repaired(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    done = rehearse(QUICKEST, "--unmended", FIGURES_FLAG, str(file))
+    done = rehearse(QUICKEST, "--unrepaired", FIGURES_FLAG, str(file))
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "NOT AS IT SHOULD BE" in done.stdout
+    assert "FAILED after" in done.stdout
     (violation,) = json.loads(file.read_text())["violations"]
     assert "did not happen within 6 s: jobs end as 15 SUCCEEDED" in violation
 

@@ -99,11 +99,11 @@ def _judge(record: Record, findings: Findings) -> None:
 def _table(record: Record) -> str:
     """Return what each process held after the warm-up and at the end, as a table."""
     lines = [
-        "Held by each process when at rest, after the warm-up and at the end, and by how much it"
-        " grew for 1,000 jobs: three quarters of all pairs of samples say so much or more. It leaks"
-        " where that is more than a bound ("
+        "The table has the resources of each idle process, after the warm-up and at the end, and"
+        " the growth per 1,000 jobs that three quarters of all pairs of samples reach or exceed. A"
+        " leak is a growth above its bound ("
         + ", ".join(f"{kind} {bound:g}" for kind, bound in BOUNDS.items())
-        + ") and it grew in each quarter of the time; a step now and then is none.\n",
+        + ") in each quarter of the time; a single step is not a leak.\n",
         "| process | samples | memory, KiB | blocks | threads | files | sockets |",
         "|---|---|---|---|---|---|---|",
     ]

@@ -32,29 +32,29 @@ COMMAND = "python -m proof.wire"
 PROGRESS_SECONDS = 15.0
 
 NOTES = (
-    "The functions are driven by their entry points, with their real adapters and clients "
-    "(4 tries, standard mode). `microburst` brings the faults about in front of ministack, but for "
-    "these, which are done at the client: SQS's throttling codes (the proxy puts a namespace "
-    "before them that SQS does not), an answer lost that consists of a head alone, and members of "
-    "batches. Time is virtual in the functions and in the emulator's queues: leases, delays, "
-    "ticks and the clients' pauses pass without waiting. In the cells of timeouts the clients wait "
-    "0.25 s for an answer instead of 5 s, and the clocks are moved by the 5 s.",
-    "Each call meets every fault in the first scene that makes it; in later scenes, the kinds of "
-    "its requests that are new there do. A fault of one send, which the client's next try makes "
-    "good, befalls all of these calls of a scene in one play (one that takes time: as many as take "
-    "40 s at most); where more came of such a play than retries, its cells are played "
-    "one by one. What lasts, and what befalls members of batches, is played one by one; of reads, "
-    "which change nothing, lasting *applied late* is left out beside *answer lost*. "
-    "The rows of the *pollers* are the local cloud's; in AWS Lambda itself deletes messages.",
-    "Only a fault that the client saw counts: the status, code and text of an error, the end of "
-    "the connection, an answer that cannot be read, the proxy's mark on a slow one (the time that "
-    "it takes passes on the clocks), and of a batch that AWS did just what was left of it. What "
-    "was not seen is played once more, and is then a violation.",
-    "After each cell: every accepted job ended as it does without the fault, its history tells of "
-    "one end, it was never run twice under one claim nor to its end twice without an attempt on "
-    "record as lost, nothing is filed or queued any more, every DEAD job has its dead letter, "
-    "every nominal time of a schedule is there once, callers were told nothing but 503, and "
-    "nothing failed in a way that nobody foresaw.",
+    "The functions are called by their entry points, with their real adapters and clients (4 "
+    "tries, standard mode). `microburst` injects the faults in front of ministack. These faults "
+    "are injected in the client instead: SQS's throttling codes (the proxy adds a namespace that "
+    "SQS does not use), a lost answer that consists only of a head, and refused members of "
+    "batches. Time is virtual in the functions and in the emulator's queues: leases, delays, ticks "
+    "and the clients' pauses pass without waiting. In the cells of timeouts the clients wait "
+    "0.25 s for an answer instead of 5 s, and the clocks advance by 5 s.",
+    "Each call meets every fault in the first scene that makes the call; in later scenes, new "
+    "kinds of its requests do. A fault of one send, which the client's next try corrects, hits all "
+    "of these calls of a scene in one run (one that takes time: as many as take at most 40 s). If "
+    "such a run had more consequences than retries, its cells run one by one. Lasting faults and "
+    "faults of members of batches run one by one. For reads, which change nothing, the lasting "
+    "*applied late* is left out beside *answer lost*. The rows of the *pollers* are those of the "
+    "local cloud; on AWS Lambda itself deletes messages.",
+    "A fault counts only if the client observed it: the status, code and text of an error, the end "
+    "of the connection, an answer that cannot be read, the proxy's mark on a slow answer (whose "
+    "time passes on the clocks), and of a batch that AWS applied exactly the members that were not "
+    "refused. A fault that the client did not observe runs once more, and is then a violation.",
+    "After each cell, every accepted job has ended as it does without the fault, and its history "
+    "has one end. No job ran twice under one claim, or twice to its end without an attempt that is "
+    "recorded as lost. No entry and no message is left, every DEAD job has its dead letter, every "
+    "scheduled time of a schedule exists once, callers got no error except 503, and no request "
+    "failed in an unexpected way.",
 )
 
 

@@ -25,7 +25,7 @@ BETWEEN_PLAYS_SECONDS = 120
 
 NOT_LOOKED_AT = "The queues could not be looked at: what is missed is sent again."
 
-BROKEN, SWEEP, RETRIED, AS_EVER, NOT_MET = "**broken**", "sweep", "retried", "as ever", "-"
+BROKEN, SWEEP, RETRIED, AS_EVER, NOT_MET = "**broken**", "sweep", "retried", "unaffected", "-"
 """How a play ended; all words: `proof.wire.table.WORDS`."""
 
 REPEATS = frozenset(
@@ -193,7 +193,7 @@ def how(outcome: Outcome, baseline: Outcome) -> str:
     if not outcome.befallen:
         return NOT_MET
     if outcome.unavailable > baseline.unavailable:
-        return "told"
+        return "503"
     if outcome.ticks_failed > baseline.ticks_failed:
         return "tick"
     if outcome.kept > baseline.kept:

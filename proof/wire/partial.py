@@ -49,7 +49,7 @@ ALL_REFUSED = PartialFault(
 )
 ONE_DOUBTED = PartialFault(
     name="one-doubted",
-    told="one member done, and told as refused",
+    told="one member applied, and reported as refused",
     operations=_SENDS | _DELETES | _MARKS,
     is_applied=True,
 )

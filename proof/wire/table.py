@@ -12,15 +12,15 @@ from proof.wire.running import Result
 
 WORDS = {
     "**broken**": "a rule was broken",
-    "told": "the caller was told 503 and repeated the request",
-    "tick": "the tick failed, the next one did it",
-    "message": "the message came again, and then all went well",
-    "sweep": "a later sweep found and repaired it",
-    "retried": "the client's own retry did it",
-    "as ever": "done without, or made up for within the same call of the function",
-    "-": "not met",
+    "503": "the caller got 503 and repeated the request",
+    "tick": "the tick failed, and the next one did the work",
+    "message": "the message was redelivered, and then the job ended",
+    "sweep": "a later sweep repaired it",
+    "retried": "the client's retry succeeded",
+    "unaffected": "the function did not need the call, or repeated it within the same invocation",
+    "-": "not reached",
 }
-"""How a cell may end, what matters most first."""
+"""How a cell may end, the most important outcome first."""
 
 _ORDER = list(WORDS)
 
@@ -34,11 +34,11 @@ def matrix(results: Sequence[Result]) -> list[str]:
     """Return the key and two tables: of whole calls, and of batches done in part."""
     key = "; ".join(f"*{word}*: {meaning}" for word, meaning in list(WORDS.items())[1:-1])
     return [
-        "Each cell tells how it ended where the fault befell the first send of each kind of "
-        "request, and, behind the stroke, where it lasted for as long as the client tried "
-        f"(for *slow*: all the time). {key}; an empty cell: it cannot be.",
+        "Each cell has the outcome if the fault hits the first send of each kind of request and, "
+        "after the slash, if it lasts for all tries of the client (for *slow*: all the time). "
+        f"{key}; an empty cell: the combination does not exist.",
         _table(results, (*FAULTS, *REFUSALS)),
-        "Batches of which only members are refused; behind the stroke, in every call.",
+        "The faults of members of batches; after the slash, in every call.",
         _table(results, PARTIAL_FAULTS),
     ]
 

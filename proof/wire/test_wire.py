@@ -66,24 +66,27 @@ Cell = tuple[Scene, Call, Fault | PartialFault, Span, str]
 
 CELLS: list[Cell] = [
     (A_JOB, PUT, THROTTLED, ONCE, "retried"),
-    (A_JOB, PUT, INTERNAL, OUTLASTING, "told"),
-    (A_JOB, PUT, LATE, OUTLASTING, "told"),
+    (A_JOB, PUT, INTERNAL, OUTLASTING, "503"),
+    (A_JOB, PUT, LATE, OUTLASTING, "503"),
     (A_JOB, PUT, LOST, ONCE, "retried"),
-    (A_JOB, PUT, SLOW, OUTLASTING, "as ever"),
+    (A_JOB, PUT, SLOW, OUTLASTING, "unaffected"),
     (A_JOB, SEND, INTERNAL, OUTLASTING, "sweep"),
     (A_JOB, SEND, LATE, ONCE, "retried"),
-    (A_JOB, SEND, GARBLED, ONCE, "as ever"),
-    (A_JOB, SEND, ONE_REFUSED, ONCE, "as ever"),
-    (A_JOB, SEND, ALL_REFUSED, OUTLASTING, "as ever"),
-    (A_JOB, SEND, ONE_DOUBTED, ONCE, "as ever"),
+    (A_JOB, SEND, GARBLED, ONCE, "unaffected"),
+    (A_JOB, SEND, ONE_REFUSED, ONCE, "unaffected"),
+    (A_JOB, SEND, ALL_REFUSED, OUTLASTING, "unaffected"),
+    (A_JOB, SEND, ONE_DOUBTED, ONCE, "unaffected"),
     (A_JOB, MOVE, RESET, ONCE, "retried"),
     (A_JOB, MOVE, LOST, ONCE, "retried"),
-    (A_JOB, MOVE, LOST, OUTLASTING, "as ever"),
+    (A_JOB, MOVE, LOST, OUTLASTING, "unaffected"),
     (A_JOB, MOVE, LATE, ONCE, "retried"),
     (A_JOB, HIDE, INTERNAL, OUTLASTING, "message"),
     (FAILURES, LETTER, LOST, OUTLASTING, "message"),
-    *[(LOST_JOBS, AGES, each, OUTLASTING, "as ever") for each in (DENIED, INVALID, GARBLED, LATE)],
-    *[(LOST_JOBS, each, INVALID, OUTLASTING, "as ever") for each in (COUNTS, PROBE, DEAD)],
+    *[
+        (LOST_JOBS, AGES, each, OUTLASTING, "unaffected")
+        for each in (DENIED, INVALID, GARBLED, LATE)
+    ],
+    *[(LOST_JOBS, each, INVALID, OUTLASTING, "unaffected") for each in (COUNTS, PROBE, DEAD)],
 ]
 """The cell, and the word for how it ends."""
 

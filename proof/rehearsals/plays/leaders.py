@@ -28,7 +28,7 @@ record, to the millisecond: `_check_sent_ahead`."""
 
 
 def leader_stuck(stage: Stage) -> None:
-    """A scheduler hangs in mid-tick: another takes over when its lease ends, and no job waits."""
+    """A scheduler hangs in its tick: another one takes over after its lease, and no job waits."""
     stage.submit_apart(12, "work", 0.05, first=6, apart=APART_SECONDS)
     stage.submit_apart(12, "work", 0.05, first=14, apart=APART_SECONDS)
     far = stage.submit_apart(10, "work", 0.05, first=36, apart=APART_SECONDS)
@@ -36,7 +36,7 @@ def leader_stuck(stage: Stage) -> None:
     child, lease = _stop_a_leader(stage)
     stage.tell("breaks", f"SIGSTOP to {child.name} in mid-tick, which leads as epoch {lease.epoch}")
     stage.check(
-        "/v1/stats names the one that is stuck",
+        "/v1/stats names the stuck leader",
         stage.stats()["leader"] == lease.holder,
         lease.holder,
     )
@@ -44,8 +44,12 @@ def leader_stuck(stage: Stage) -> None:
     waited = (datetime.now(UTC) - lease.until).total_seconds()
     stage.tell("seen", f'log: "{TAKEN_OVER}" epoch {taken}, {waited:+.1f} s after the lease ended')
     ticked = stage.wait("a later tick leads", lambda: _led_after(stage, lease.epoch))
-    stage.check("the epoch rose, so the stuck one can no more renew", ticked > lease.epoch, ticked)
-    stage.mend(
+    stage.check(
+        "the epoch increased, so the stuck leader cannot renew its lease",
+        ticked > lease.epoch,
+        ticked,
+    )
+    stage.repair(
         f"ends the stuck process, as Lambda does at its limit: kill -9 {child.pid}",
         lambda: child.signal(signal.SIGKILL),
     )
@@ -57,7 +61,7 @@ def leader_stuck(stage: Stage) -> None:
 
 
 def no_tick(stage: Stage) -> None:
-    """No tick comes: what is within the look-ahead runs in time, the rest waits, none is lost."""
+    """There are no ticks: jobs within the look-ahead run in time, others wait, none is lost."""
     stage.wait("the first tick", lambda: stage.ticks() or None)
     near = stage.submit(10, "work", 0.05, delay_seconds=5)
     child = stage.cloud.schedulers[0].child
@@ -65,20 +69,21 @@ def no_tick(stage: Stage) -> None:
     stage.tell("breaks", f"SIGSTOP to {child.name}, the only one: as with the rule disabled")
     far = stage.submit(5, "work", 0.05, delay_seconds=31)
     stage.wait("the near jobs run", lambda: _have_ended(stage, near))
-    stage.check("what was due within the look-ahead ran without any tick", True, len(near))
+    stage.check("the jobs within the look-ahead ran without a tick", True, len(near))
     age = stage.wait("the last tick is old", lambda: _tick_age(stage, at_least=12.0))
     stage.tell("seen", f"/v1/stats: last_tick_at is {age:.0f} s ago (the alarm no-tick: none in 3)")
     states = stage.by_status()
     stage.check("the others wait", states["PENDING"] == len(far), told(states))
-    stage.mend(
-        "lets ticks come again: SIGCONT, as enabling the rule", lambda: child.signal(signal.SIGCONT)
+    stage.repair(
+        "resumes the ticks: SIGCONT, as enabling the rule does",
+        lambda: child.signal(signal.SIGCONT),
     )
     stage.wait("ticks come", lambda: _tick_age(stage, at_most=6.0))
     stage.wait_for_the_end()
 
 
 def skew(stage: Stage) -> None:
-    """A scheduler's clock runs away: it corrects itself, closes no bucket, and jobs keep time."""
+    """A scheduler's clock drifts: it is corrected, no bucket closes, and jobs start on time."""
     (stage.folder / DRIFT).write_text("0.5")
     stage.tell("breaks", "the scheduler's clock gains half a second in each")
     stage.wait("an audit notices", lambda: stage.logged(CLOCK_IS_OFF) or None)
@@ -95,15 +100,15 @@ def skew(stage: Stage) -> None:
     _check_none_early(stage)
     _check_lateness(stage)
     stopped = stage.stats()["watermark"]
-    stage.check("the watermark stands still", seconds_since(stopped) > 3600, stopped)
+    stage.check("the watermark does not advance", seconds_since(stopped) > 3600, stopped)
     child = stage.cloud.schedulers[0].child
 
     def replace() -> None:
         (stage.folder / DRIFT).unlink()
         child.signal(signal.SIGKILL)
 
-    stage.mend("replaces the process by one with a good clock, as a redeploy does", replace)
-    moved = stage.wait("the watermark moves on", lambda: _moved(stage, stopped))
+    stage.repair("replaces the process by one with a correct clock, as a deployment does", replace)
+    moved = stage.wait("the watermark advances", lambda: _moved(stage, stopped))
     stage.check("buckets close again", seconds_since(moved) < 600, moved)
     stage.submit(5, "work", 0.05)
     stage.wait_for_the_end()
@@ -113,7 +118,7 @@ def skew(stage: Stage) -> None:
 
 
 def _stop_a_leader(stage: Stage) -> tuple[ChildProcess, Lease]:
-    """Stop whoever leads, within its tick; return it and the lease that it holds."""
+    """Stop the leader within its tick; return its process and its lease."""
     control = DynamoControlStore(dynamodb_client(), stage.cloud.settings.control_table)
     for _ in range(MOST_STOPS):
         lease = stage.wait("somebody leads", lambda: _held(control))
@@ -176,7 +181,7 @@ def _check_sent_ahead(stage: Stage, job_ids: list[str]) -> None:
     """Check by the record that no job had to wait for a tick: its message was sent before it."""
     ahead = [_sent_ahead_seconds(stage, job_id) for job_id in job_ids]
     stage.check(
-        "what was beyond the look-ahead was sent before it was due",
+        "the jobs beyond the look-ahead were sent before they were due",
         min(ahead) > 0,
         f"{min(ahead):.1f} s before, at the latest",
     )

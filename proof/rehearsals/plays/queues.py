@@ -18,40 +18,42 @@ NOT_ACCEPTED = "SQS did not accept a message. The next tick sends it."
 
 
 def backlog(stage: Stage) -> None:
-    """More is due than the workers can do: what waits grows older, until there are more workers."""
+    """More jobs are due than the workers run: jobs wait longer, until there are more workers."""
     stage.submit(JOBS_OF_THE_BACKLOG, "work", 0.6)
     stage.tell(
         "breaks", f"{JOBS_OF_THE_BACKLOG} jobs of 0.6 s at once for one worker: 42 s of work"
     )
-    oldest = stage.wait("jobs grow old", lambda: _oldest(stage, at_least=8.0))
+    oldest = stage.wait("jobs wait long", lambda: _oldest(stage, at_least=8.0))
     waiting = _waiting(stage)
     stage.tell(
         "seen",
         f"/v1/stats: {waiting} wait, oldest_due_seconds {oldest:.0f} (the alarm "
         "oldest-due: 300 s in real time, 30 s here)",
     )
-    stage.check("the metric of the alarm tells it", max(stage.values("oldest_due_age_s")) >= oldest)
+    stage.check("the metric of the alarm has it", max(stage.values("oldest_due_age_s")) >= oldest)
     before = stage.by_status()["SUCCEEDED"]
-    stage.mend(
-        f"gives it {MORE_WORKERS} workers more, as worker_concurrency does",
+    stage.repair(
+        f"adds {MORE_WORKERS} workers, as worker_concurrency does",
         lambda: _add_workers(stage),
     )
-    stage.wait("what waits shrinks to nothing", lambda: _waiting(stage) == 0 or None)
-    stage.tell("seen", f"the queues are empty; {before} jobs had ended before the new workers came")
+    stage.wait("no message waits", lambda: _waiting(stage) == 0 or None)
+    stage.tell(
+        "seen", f"the queues are empty; {before} jobs had ended before the new workers started"
+    )
     stage.wait_for_the_end()
     stage.wait(
-        "the ticks see nothing overdue", lambda: stage.newest("oldest_due_age_s") == 0 or None
+        "the ticks find no overdue job", lambda: stage.newest("oldest_due_age_s") == 0 or None
     )
     stage.check("oldest_due_age_s is 0 again, so the alarm is over", True)
     _tell_duplicates(stage)
 
 
 def hot_tenant(stage: Stage) -> None:
-    """One tenant fills the queue before the others: its waiting jobs are moved to low."""
+    """One tenant's jobs delay those of others: its waiting jobs are moved to low."""
     stage.tell(
-        "knows",
-        "SQS shares a queue out among tenants (fair queues); this local one does "
-        "not, so that is the worst case",
+        "note",
+        "SQS shares a queue among tenants (fair queues); the local queue does not, so this is the "
+        "worst case",
     )
     hot = stage.submit(60, "work", 0.5, tenant="acme")
     others = stage.submit(6, "work", 0.05, tenant="bolt")
@@ -66,7 +68,7 @@ def hot_tenant(stage: Stage) -> None:
         ]
         stage.tell("seen", f"{moved.count(200)} moved; {moved.count(409)} had begun meanwhile")
 
-    stage.mend('moves acme\'s waiting jobs to low: PATCH /v1/jobs/ID {"priority": "low"}', move)
+    stage.repair('moves acme\'s waiting jobs to low: PATCH /v1/jobs/ID {"priority": "low"}', move)
     stage.wait("bolt's jobs end", lambda: _ended(stage, others) == len(others) or None)
     left = len(hot) - _ended(stage, hot)
     stage.check("bolt's ended while acme's still waited", left >= 10, f"{left} of acme's are left")
@@ -75,7 +77,7 @@ def hot_tenant(stage: Stage) -> None:
 
 
 def lost_queue(stage: Stage) -> None:
-    """A queue is deleted with all that it holds: once it is there again, the sweep refills it."""
+    """A queue is deleted with its messages: after it exists again, the sweep sends them again."""
     stage.wait("the first tick", lambda: stage.ticks() or None)
     stage.submit(20, "work", 0.05, delay_seconds=6)
     stage.submit(10, "work", 0.05, delay_seconds=12)
@@ -90,9 +92,9 @@ def lost_queue(stage: Stage) -> None:
         bool(stage.wait("the failed send is logged", lambda: stage.logged(NOT_ACCEPTED) or None)),
         f'log: "{NOT_ACCEPTED}"',
     )
-    stage.check("the others are as they were", stage.by_status()["lost"] == 0, "35 jobs")
-    stage.mend(
-        "makes the queue again, with the attributes that it had",
+    stage.check("no job is lost", stage.by_status()["lost"] == 0, "35 jobs")
+    stage.repair(
+        "creates the queue again, with its attributes",
         lambda: provision(dynamodb_client(), sqs_client(), s3_client()),
     )
     stage.wait_for_the_end()

@@ -101,7 +101,7 @@ class Installation:
 
 
 def restore(stage: Stage) -> None:
-    """The tables are restored to an instant hours ago: a resweep finds every job of it."""
+    """The tables are restored to an instant hours ago: a resweep finds every job of them."""
     for with_all in (False, True):
         _play(stage, with_all=with_all)
 
@@ -122,24 +122,24 @@ def _play(stage: Stage, *, with_all: bool) -> None:
     retried = world.job(found.retried_id)
     stage.check("a job's retry is under way", retried.status is JobStatus.RETRYING, retried.status)
     ended = [job for job in found.jobs.values() if _has_ended_since(world, job)]
-    stage.check("everything went on, and ended", not world.unfinished() or len(ended) > OVERDUE)
+    stage.check(
+        "the installation ran on, and jobs ended", not world.unfinished() or len(ended) > OVERDUE
+    )
     gone = [world.submit() for _ in range(3)]
     runs = len(world.runs)
-    stage.tell("breaks", f"{HOURS_AFTER} hours later the data is spoilt: back to {at:%H:%M}")
+    stage.tell("breaks", f"{HOURS_AFTER} hours later the data is wrong: back to {at:%H:%M}")
     found.restore(with_all=with_all)
-    told = "all four tables" if with_all else "jobs and schedules alone, the hardest case"
-    stage.tell("mends", f"restores {told}; the messages in the queues are those of today")
+    told = "all four tables" if with_all else "only jobs and schedules, the hardest case"
+    stage.tell("repairs", f"restores {told}; the messages in the queues are those of today")
     waiting = [job for job in found.jobs.values() if not job.status.is_final]
     _tick(world, TICKS_TO_FIND)
     if not with_all:
         low = world.control._watermark
         assert low is not None
         closed = [job for job in waiting if _is_closed(low, job)]
-        stage.check(
-            "the watermark stands above jobs that are there again", len(closed) > 0, len(closed)
-        )
+        stage.check("the watermark is above restored jobs", len(closed) > 0, len(closed))
     # From a day before: older jobs may have been overdue at the instant.
-    stage.mend(
+    stage.repair(
         "hourhand resweep --since a day before the instant",
         lambda: world.api.resweeps.request(at - timedelta(days=1)),
     )
@@ -153,7 +153,7 @@ def _play(stage: Stage, *, with_all: bool) -> None:
         f"{ran} times",
     )
     stage.check(
-        "what was submitted after the instant is not there, and its messages were dropped",
+        "jobs submitted after the instant are gone, and their messages were dropped",
         not {job.id for job in (*late, *gone)} & set(world.store.jobs())
         and not world.queues.messages(),
         f"{len(late) + len(gone)} jobs",
@@ -171,14 +171,16 @@ def _check(stage: Stage, found: Installation, waiting: list[Job], runs: int) -> 
         "every job of the instant that was due has ended", not left, f"{len(due)}, left {len(left)}"
     )
     stage.check(
-        "what is due in the future waits",
+        "jobs that are due in the future wait",
         all(world.job(job).status is JobStatus.PENDING for job in waiting if job.run_at >= now),
         f"{len(waiting) - len(due)} jobs",
     )
-    stage.check("the one that was RUNNING then was recovered", again[found.running_id] == 1)
+    stage.check("the job that was RUNNING then was recovered", again[found.running_id] == 1)
     finals = [job.id for job in found.jobs.values() if job.status.is_final]
     stage.check(
-        "what was final then did not run again", not set(finals) & set(again), f"{len(finals)} jobs"
+        "jobs that were final then did not run again",
+        not set(finals) & set(again),
+        f"{len(finals)} jobs",
     )
     twice = [job for job in due if again[job.id]]
     stage.tell(
@@ -193,7 +195,7 @@ def _check_keys(stage: Stage, found: Installation) -> None:
     answers = [found.world.submit(**body).id for body in _KEYED]
     known = {job.idempotency_key: job.id for job in found.jobs.values() if job.idempotency_key}
     stage.check(
-        "a key of before the instant is still the key of its job",
+        "a key from before the instant still names its job",
         answers == [known[body["idempotency_key"]] for body in _KEYED],
     )
 

@@ -20,7 +20,7 @@ TICKS_AFTERWARDS = 4
 
 
 def poison_schedule(stage: Stage) -> None:
-    """A schedule of every second whose 60 calendars exclude 1,200 expressions: jobs go on."""
+    """A schedule's calendars exclude 1,200 expressions: it is broken, and other jobs run."""
     names = [_name(number) for number in range(CALENDARS)]
     poison = {"handler": "work", "payload": 0, "expression": "* * * * * *", "exclude": names}
     _put_calendars(stage, 1)
@@ -42,12 +42,12 @@ def poison_schedule(stage: Stage) -> None:
     stage.wait("further ticks end", lambda: len(stage.ticks()) >= before + TICKS_AFTERWARDS or None)
     # Each change of a calendar lets it be looked at anew: once more for the last of them at most.
     again = len(stage.logged(BROKEN)) - marked
-    stage.check("the ticks go on, and it is not marked each time", again <= 1, again)
-    stage.check("another schedule goes on", _made(stage, "healthy") > TICKS_AFTERWARDS)
-    stage.mend("puts the calendars as they were", lambda: _put_calendars(stage, 1))
+    stage.check("the ticks continue, and it is not marked each time", again <= 1, again)
+    stage.check("another schedule continues", _made(stage, "healthy") > TICKS_AFTERWARDS)
+    stage.repair("restores the calendars", lambda: _put_calendars(stage, 1))
     stage.wait("it is active again", lambda: _status(stage).get("status") == "active" or None)
     _put_calendars(stage, 0)
-    stage.wait("it makes jobs", lambda: _made(stage, "poison") or None)
+    stage.wait("it creates jobs", lambda: _made(stage, "poison") or None)
     for name in ("poison", "healthy"):
         stage.ask("DELETE", f"/v1/schedules/{name}")
     stage.wait_for_the_end()

@@ -11,7 +11,7 @@ MOST_TRIES = 12
 
 
 def throttled_table(stage: Stage) -> None:
-    """DynamoDB refuses most calls: all is slow, callers may get 503, no job is lost or twice."""
+    """DynamoDB refuses most calls: jobs are slow, callers may get 503, each job exists once."""
     backend = stage.backend
     assert backend is not None
     stage.submit(10, "work", 0.05)
@@ -25,10 +25,10 @@ def throttled_table(stage: Stage) -> None:
         "with 503 and asked again under the same idempotency key",
     )
     stage.check("calls were refused", backend.refused > 30, backend.refused)
-    stage.check("each job is there once", len(set(stage.jobs)) == len(stage.jobs), len(stage.jobs))
-    stage.mend("the table takes all calls again", lambda: setattr(backend, "refuses", 0))
+    stage.check("each job exists once", len(set(stage.jobs)) == len(stage.jobs), len(stage.jobs))
+    stage.repair("the table accepts all calls again", lambda: setattr(backend, "refuses", 0))
     stage.wait_for_the_end()
-    stage.check("no more jobs than were asked for", len(stage.list_jobs()) == len(stage.jobs))
+    stage.check("no more jobs than were submitted", len(stage.list_jobs()) == len(stage.jobs))
     again = max(job["attempt"] for job in stage.list_jobs())
     stage.tell("seen", f"the most attempts that one job took: {again}")
 

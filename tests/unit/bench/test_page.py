@@ -110,7 +110,7 @@ def test_it_is_told_on_what_and_when_they_ran_and_what_did_not() -> None:
     text = page([result(), result("cost", at="2026-11-22T10:00:00+00:00", python="3.12.1")])
     ran = "Run from 2026-11-21 to 2026-11-22, on 2 cores (Linux x86_64), Python 3.11.7, Python 3.12"
     assert ran in text
-    assert "No result is kept of hot-path, write-units" in text
+    assert "There is no result for hot-path, write-units" in text
 
 
 @pytest.mark.parametrize(("seconds", "ok"), [(80, True), (120, False)])

@@ -49,7 +49,8 @@ ModuleOption = Annotated[
     typer.Option(
         "--module",
         metavar="NAME",
-        help="Module that registers the handlers, such as billing.jobs. Needed if several could.",
+        help="Module that registers the handlers, such as billing.jobs. Required if several "
+        "modules register handlers.",
     ),
 ]
 StageOption = Annotated[
@@ -113,7 +114,7 @@ def deploy(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
     The command packs the handlers, shows the permissions that the stack grants, and asks before it
     deploys. Prepare the account for the CDK once, with make bootstrap. You need Node.js, and either
-    a clone of Hourhand or the installed package with its extra infra. With --json the command
+    a checkout of Hourhand or the installed package with its extra infra. With --json the command
     prints the outputs of the stack.
     """
     if diff and synth:

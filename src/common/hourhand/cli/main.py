@@ -78,9 +78,9 @@ def _hourhand(
     """Run jobs now, later or on a schedule, on AWS without servers.
 
     [bold]hourhand dev[/] runs Hourhand on this machine, [bold]hourhand deploy[/] on AWS.
-    [bold]hourhand demo[/] shows what it withstands, and [bold]hourhand doctor[/]
-    checks a deployment. Every option can also be set by an environment variable, which the help
-    of its command names.
+    [bold]hourhand demo[/] causes failures and shows that no job is lost, and
+    [bold]hourhand doctor[/] checks a deployment. Every option can also be set by an environment
+    variable, which the help of its command names.
     """
 
 
@@ -131,13 +131,13 @@ def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = Fa
 
     The local cloud is a set of real processes on this machine, with AWS simulated in memory. Each
     job indexes a module of Python's standard library. Three jobs fail twice, one fails permanently,
-    one kills its worker process, and the demo kills the scheduler that leads. The report checks
-    seven promises, such as: no job is lost, and no job runs twice at the same time.
+    one kills its worker process, and the demo kills the leading scheduler. The report checks seven
+    promises, such as: no job is lost, and no job runs twice at the same time.
 
-    The first line is the address of the web console. The demo takes about 100 seconds, or 30 with
-    --quick.
+    The first line of the output is the address of the web console. The demo takes about 100
+    seconds, or 30 with --quick.
 
-    Exit codes: 0 every promise was kept, 1 one was broken or the demo could not run, 2 wrong
+    Exit codes: 0 every promise was kept, 1 a promise was broken or the demo could not run, 2 wrong
     usage, 130 interrupted.
 
     [dim]Example: hourhand demo --quick[/]
@@ -164,12 +164,12 @@ def doctor(
     stack's template: CloudFormation detects it, which takes up to five minutes. Everything else
     takes half a minute. The command changes nothing.
 
-    Each check prints lines that begin with OK, WARNING (it works, but fix it or know it), FAILED,
-    SKIPPED (it could not be checked, and the deployment is not the reason), or UNKNOWN (the same,
-    of what a working deployment depends on). A line below says what to do.
+    Each check prints lines that begin with OK, WARNING (it works, but look at it), FAILED, SKIPPED
+    (the check could not run, for a reason outside the deployment) or UNKNOWN (the check could not
+    run, and a working deployment depends on its result). The line below says what to do.
 
-    Exit codes: 0 nothing failed (warnings are allowed), 1 something did, 2 wrong usage, 3 nothing
-    that was seen failed, but something is UNKNOWN.
+    Exit codes: 0 no check failed (warnings are allowed), 1 a check failed, 2 wrong usage, 3 no
+    check failed, but at least one is UNKNOWN.
 
     [dim]Example: hourhand doctor --stack hourhand-prod --profile operations[/]
     """

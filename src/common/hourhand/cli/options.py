@@ -61,9 +61,9 @@ BackendOption = Annotated[
         envvar="HOURHAND_BACKEND",
         metavar="moto|memory|URL",
         callback=_backend,
-        help="What stands in for AWS. moto: a simulation in memory, for up to a few thousand jobs. "
-        "memory: everything in one process, on a virtual clock, also for load. URL: an emulator's "
-        "endpoint; missing tables and queues are created there.",
+        help="What simulates AWS. moto: a simulation in memory, for up to a few thousand jobs. "
+        "memory: everything in one process, on a virtual clock, also for load. URL: the endpoint "
+        "of an emulator; the command creates missing tables and queues there.",
     ),
 ]
 TickSecondsOption = Annotated[
@@ -139,7 +139,7 @@ ProfileOption = Annotated[
     typer.Option(
         envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
         metavar="NAME",
-        help="Profile of the AWS configuration whose credentials are used.",
+        help="Profile of the AWS configuration that has the credentials.",
         rich_help_panel=CONNECTION,
     ),
 ]

@@ -44,7 +44,7 @@ def resweep(session: Session, since: SinceOption = None) -> None:
     The scheduler stops reading a past minute once it has dispatched all jobs of that minute. If
     you restore the tables from a backup, such a minute may contain jobs again, and a resweep finds
     them. It takes one or more ticks, and current jobs come first. It is safe to repeat. See
-    docs/how-to/runbook.md, "Restore".
+    docs/how-to/restore.md.
     """
     if since is None:
         found = session.client.resweep_progress()

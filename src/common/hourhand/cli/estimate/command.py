@@ -38,7 +38,7 @@ _RESULT = _flag("SIZE", size_bytes, "The size of a result as JSON.")
 _DURATION = _flag("TIME", read_duration, "The run time of a handler, such as 100ms, 1.5s or 10m.")
 _MEMORY = _flag("SIZE", size_bytes, "The memory of the worker function, such as 512MB or 2GB.")
 _RETENTION = _flag("TIME", read_duration, "How long a job is kept after its end, such as 7d.")
-_BATCH = typer.Option(metavar="N", min=1, max=500, help="The number of jobs in a call of the API.")
+_BATCH = typer.Option(metavar="N", min=1, max=500, help="The number of jobs in one request.")
 _ECONOMY = typer.Option("--economy", help="Use dispatch=economy: fewer writes for delayed jobs.")
 _ROUNDING = typer.Option(help="The setting delay_rounding: nearest, down or up.")
 _STAGE = typer.Option(help="The stage, prod or dev, with its monitoring and pollers.")
@@ -48,7 +48,7 @@ _MONITORING_OF = {"prod": MonitoringLevel.FULL, "dev": MonitoringLevel.BASIC}
 
 @verb(
     example="hourhand estimate --jobs-per-month 10M --delayed 30% --payload 2KB",
-    codes={WRONG_USAGE: "wrong usage, or a load that cannot be"},
+    codes={WRONG_USAGE: "wrong usage, or an impossible load"},
     asks_api=False,
     tells_times=False,
 )
@@ -74,8 +74,8 @@ def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     """Estimate what a month of jobs costs on AWS.
 
     The estimate lists the cost of each service. It compares the sum with EventBridge Scheduler and
-    with Step Functions, and says when to choose one of them. It uses list prices and counts from
-    the benchmarks, and calls no AWS service.
+    with Step Functions, and prints when to choose one of them. It uses list prices and counts
+    from the benchmarks, and calls no AWS service.
     """
     from hourhand.cli.estimate.load import Load, check_load
     from hourhand.cli.estimate.report import print_estimate

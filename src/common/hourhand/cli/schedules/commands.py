@@ -222,7 +222,7 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     ] = None,
     reprocess: Annotated[
         Reprocess | None,
-        typer.Option(help="Which times to run again that have a job: none, failed or all."),
+        typer.Option(help="Which times with a job to run again: none, failed or all."),
     ] = None,
     note: NoteOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would run.")] = False,
