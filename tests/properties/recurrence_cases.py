@@ -178,18 +178,33 @@ def aws_expression(chance: random.Random, near: date) -> str:
     if kind < 0.35:
         number = chance.choice([near.day, max(1, near.day - 1), min(31, near.day + 1)])
         some = _list_of(chance, 1, 31, near.day)
-        day = chance.choice(["L", "LW", f"{number}W", f"{chance.randint(1, 31)}W", some])
+        before = f"L-{chance.choice([0, 1, 2, chance.randint(0, 30)])}"
+        nearest = [f"{number}W", f"{chance.randint(1, 31)}W"]
+        day = chance.choice(["L", "LW", before, *nearest, some, _backwards(chance, 1, 31)])
     elif kind < 0.75:
         today = near.isoweekday() % 7 + 1
         nth = f"{today}#{chance.choice([(near.day + 6) // 7, chance.randint(1, 5)])}"
         some = _names(chance, _list_of(chance, 1, 7, today), AWS_WEEKDAYS)
-        day, weekday = "?", chance.choice(["*", "L", f"{today}L", nth, some])
+        turned = _backwards(chance, 1, 7)
+        day, weekday = "?", chance.choice(["*", "L", f"{today}L", nth, some, turned])
     month = "*"
     if chance.random() < 0.15:
-        month = _names(chance, _list_of(chance, 1, 12, near.month), MONTHS)
+        months = [_list_of(chance, 1, 12, near.month), _backwards(chance, 1, 12)]
+        month = _names(chance, chance.choice(months), MONTHS)
+    minute, hour = _minutes(chance), _hours(chance)
+    if chance.random() < 0.15:
+        minute, hour = chance.choice(
+            [(minute, _backwards(chance, 0, 23)), (_backwards(chance, 0, 59), hour)]
+        )
     years = [f"{near.year}", f"{near.year - 1}-{near.year + 3}/2", f"{near.year}/3", "2020-2040"]
     year = chance.choice(["*", "*", *years])
-    return f"cron({_minutes(chance)} {_hours(chance)} {day} {month} {weekday} {year})"
+    return f"cron({minute} {hour} {day} {month} {weekday} {year})"
+
+
+def _backwards(chance: random.Random, low: int, high: int) -> str:
+    """A range that runs past the end of its field."""
+    last, first = sorted(chance.sample(range(low, high + 1), 2))
+    return f"{first}-{last}" + (f"/{chance.randint(1, 5)}" if chance.random() < 0.3 else "")
 
 
 def _minutes(chance: random.Random) -> str:
@@ -217,7 +232,7 @@ def _hours(chance: random.Random) -> str:
 def _days_of_month(chance: random.Random, near: date) -> str:
     kind = chance.random()
     if kind < 0.15:
-        return "L"
+        return chance.choice(["L", "LW"])
     if kind < 0.3:
         return f"*/{chance.randrange(1, 12)}"
     text = _list_of(chance, 1, 31, near.day)

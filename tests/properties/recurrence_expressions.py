@@ -23,7 +23,7 @@ class Days:
     """Which dates match. ``weekdays`` counts from Sunday = 0; ``years`` of None is all of them."""
 
     days: frozenset[int]
-    has_last_day: bool
+    before_last: frozenset[int]
     nearest_weekdays: frozenset[int]
     has_last_weekday: bool
     weekdays: frozenset[int]
@@ -45,7 +45,7 @@ class Days:
         weekdays = [n for n in range(1, last + 1) if day.replace(day=n).weekday() < 5]
         return (
             day.day in self.days
-            or (self.has_last_day and day.day == last)
+            or last - day.day in self.before_last
             or (self.has_last_weekday and day.day == weekdays[-1])
             or any(
                 # By distance: Saturday's is Friday, Sunday's is Monday, within the month.
@@ -106,12 +106,12 @@ def _unix_days(day: str, month: str, weekday: str) -> Days:
             last.add(int(item[:-1]) % 7)
         else:
             plain |= {number % 7 for number in _numbers(item, 0, 7, WEEKDAYS)}
-    days = [item for item in day.split(",") if item != "L"]
+    days = [item for item in day.split(",") if item not in ("L", "LW")]
     return Days(
         days=_field(",".join(days), 1, 31) if days else frozenset(),
-        has_last_day="L" in day.split(","),
+        before_last=frozenset({0} if "L" in day.split(",") else ()),
         nearest_weekdays=frozenset(),
-        has_last_weekday=False,
+        has_last_weekday="LW" in day.split(","),
         weekdays=frozenset(plain),
         nth_weekdays=frozenset(nth),
         last_weekdays=frozenset(last),
@@ -134,10 +134,12 @@ def _aws_days(day: str, month: str, weekday: str, year: str) -> Days:
             # The last day of the week is Saturday.
             plain |= {n - 1 for n in _numbers(item.replace("L", "7"), 1, 7, AWS_WEEKDAYS)}
     items = day.replace("?", "*").split(",")
-    days = [item for item in items if item[-1] not in "LW"]
+    days = [item for item in items if "L" not in item and "W" not in item]
     return Days(
         days=_field(",".join(days), 1, 31) if days else frozenset(),
-        has_last_day="L" in items,
+        before_last=frozenset(
+            int(item[2:] or 0) for item in items if item.startswith("L") and item != "LW"
+        ),
         nearest_weekdays=frozenset(int(n[:-1]) for n in items if n[-1] == "W" and n != "LW"),
         has_last_weekday="LW" in items,
         weekdays=frozenset(plain),
@@ -155,14 +157,18 @@ def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) 
     )
 
 
-def _numbers(item: str, low: int, high: int, names: dict[str, int]) -> range:
-    """One item of a list: ``*``, ``n`` or ``n-m``, with ``/step``; ``n/step`` goes to the end."""
+def _numbers(item: str, low: int, high: int, names: dict[str, int]) -> list[int]:
+    """One item of a list: ``*``, ``n`` or ``n-m``, with ``/step``; ``n/step`` goes to the end.
+
+    A range ``n-m`` with n above m runs past the end, from the lowest number on.
+    """
     body, slash, step = item.partition("/")
     start, dash, end = body.partition("-")
     first = low if start == "*" else _value(start, names)
     alone = high if start == "*" or slash else first
     last = _value(end, names) if dash else alone
-    return range(first, last + 1, int(step) if slash else 1)
+    round_ = [*range(first, last + 1)] or [*range(first, high + 1), *range(low, last + 1)]
+    return round_[:: int(step) if slash else 1]
 
 
 def _value(text: str, names: dict[str, int]) -> int:

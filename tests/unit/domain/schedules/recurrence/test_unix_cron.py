@@ -43,6 +43,9 @@ def test_a_range_of_one_number_is_that_number() -> None:
 def test_the_last_day_of_a_month_alone_and_in_a_list() -> None:
     assert fires("0 0 L * *", count=2) == ["2026-01-31T00:00", "2026-02-28T00:00"]
     assert fires("0 0 L 2 *", count=3)[2] == "2028-02-29T00:00"
+    assert fires("0 0 LW * *", count=3)[2] == "2026-03-31T00:00"
+    assert fires("0 0 LW 1,5 *", count=2) == ["2026-01-30T00:00", "2026-05-29T00:00"]
+    assert fires("0 0 15,LW * *", count=2) == ["2026-01-15T00:00", "2026-01-30T00:00"]
     assert fires("0 0 15,l * *", count=2) == ["2026-01-15T00:00", "2026-01-31T00:00"]
 
 

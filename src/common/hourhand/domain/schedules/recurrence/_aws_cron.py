@@ -15,6 +15,8 @@ from hourhand.domain.schedules.recurrence._local_times import Cron, CronTimes
 from hourhand.domain.schedules.rule import BadExpression
 
 _SIX = 6
+_BEFORE_LAST = re.compile(r"L(-([0-9]{1,2}))?", re.ASCII)
+_MAX_BEFORE_LAST = 30
 _NEAREST = re.compile(r"([0-9]{1,2})W", re.ASCII)
 _ANY_DAY_OF_MONTH = DaysOfMonth(plain=frozenset(range(1, 32)))
 _ANY_DAY_OF_WEEK = DaysOfWeek(every=frozenset(range(7)))
@@ -36,10 +38,10 @@ def parse_aws_cron(text: str) -> Cron:
         )
     times = CronTimes(
         seconds=(0,),
-        minutes=fields.values_of(fields.MINUTE, minute),
-        hours=fields.values_of(fields.HOUR, hour),
+        minutes=fields.values_of(fields.AWS_MINUTE, minute),
+        hours=fields.values_of(fields.AWS_HOUR, hour),
         days=Days(
-            months=fields.values_of(fields.MONTH, month),
+            months=fields.values_of(fields.AWS_MONTH, month),
             of_month=_days_of_month(day_of_month),
             of_week=_days_of_week(day_of_week),
             years=_years(year),
@@ -63,15 +65,21 @@ def _days_of_month(text: str) -> DaysOfMonth:
     if len(items) > 1 and any(item.endswith("W") for item in items):
         raise kind.refuse(text, "has a W within a list; a W stands alone")
     plain: set[int] = set()
+    before_last: set[int] = set()
     nearest: set[int] = set()
     for item in items:
-        if match := _NEAREST.fullmatch(item):
+        if match := _BEFORE_LAST.fullmatch(item):
+            days = int(match[2] or 0)
+            if days > _MAX_BEFORE_LAST:
+                raise kind.refuse(item, f"is more than {_MAX_BEFORE_LAST} days before the last day")
+            before_last.add(days)
+        elif match := _NEAREST.fullmatch(item):
             nearest.add(fields.number(kind, match[1], item))
-        elif item not in ("L", "LW"):
+        elif item != "LW":
             plain.update(fields.item_values(kind, item))
     return DaysOfMonth(
         plain=frozenset(plain),
-        last="L" in items,
+        before_last=frozenset(before_last),
         nearest_weekdays=frozenset(nearest),
         last_weekday="LW" in items,
     )

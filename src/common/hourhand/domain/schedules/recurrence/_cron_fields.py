@@ -7,8 +7,8 @@ hour there, ``50-10`` wraps around, ``R`` is random.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from hourhand.domain.schedules.rule import BadExpression
 
@@ -23,13 +23,17 @@ _ITEM = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """The kind of a field: its name, its numbers, the names of numbers, and what else it takes."""
+    """The kind of a field: its name, its numbers, the names of numbers, and what else it takes.
+
+    Where it ``wraps``, a range may run past the end: the hours ``22-2``.
+    """
 
     name: str
     low: int
     high: int
     names: Mapping[str, int] = field(default_factory=dict)
     special: str = ""
+    wraps: bool = False
 
     @property
     def allowed(self) -> str:
@@ -58,8 +62,12 @@ def values_of(kind: Field, text: str) -> tuple[int, ...]:
     return tuple(sorted({value for item in items for value in item_values(kind, item)}))
 
 
-def item_values(kind: Field, item: str) -> range:
-    """Return the numbers of one plain item, in which ``10/5`` is from 10 to the end by 5."""
+def item_values(kind: Field, item: str) -> Sequence[int]:
+    """Return the numbers of one plain item, in which ``10/5`` is from 10 to the end by 5.
+
+    Raises `BadExpression` for an item that the field does not take; a range that runs backwards
+    is one where the field does not wrap.
+    """
     match = _ITEM.fullmatch(item)
     if match is None or (match["first"] == "*" and match["last"] is not None):
         raise kind.refuse(item)
@@ -70,13 +78,16 @@ def item_values(kind: Field, item: str) -> range:
         high = number(kind, match["last"], item) if match["last"] else low
         if match["step"] and not match["last"]:
             high = kind.high
-    if low > high:
-        both = f"write it as two: {match['first']}-{kind.high},{kind.low}-{match['last']}"
-        raise kind.refuse(item, f"is a reversed range; {both}")
     step = int(match["step"] or 1)
     if step == 0:
         raise kind.refuse(item, "has a step of 0")
-    return range(low, high + 1, step)
+    if low <= high:
+        return range(low, high + 1, step)
+    if not kind.wraps:
+        both = f"write it as two: {match['first']}-{kind.high},{kind.low}-{match['last']}"
+        raise kind.refuse(item, f"is a reversed range; {both}")
+    size = kind.high - kind.low + 1
+    return [kind.low + (n - kind.low) % size for n in range(low, high + size + 1, step)]
 
 
 def number(kind: Field, text: str, item: str) -> int:
@@ -107,7 +118,12 @@ MINUTE = Field(name="minute", low=0, high=59)
 HOUR = Field(name="hour", low=0, high=23)
 MONTH = Field(name="month", low=1, high=12, names={name: i for i, name in enumerate(_MONTHS, 1)})
 YEAR = Field(name="year", low=1970, high=2199)
-UNIX_DAY_OF_MONTH = Field(name="day of month", low=1, high=31, special="L for the last day")
+UNIX_DAY_OF_MONTH = Field(
+    name="day of month",
+    low=1,
+    high=31,
+    special="L for the last day, LW for the last weekday (Monday to Friday)",
+)
 UNIX_DAY_OF_WEEK = Field(
     name="day of week",
     low=0,
@@ -115,11 +131,14 @@ UNIX_DAY_OF_WEEK = Field(
     names={name: i for i, name in enumerate(_WEEKDAYS)},
     special="5L for the last Friday and 5#2 for the second (0 and 7 are Sunday)",
 )
+AWS_MINUTE, AWS_HOUR, AWS_MONTH = (replace(kind, wraps=True) for kind in (MINUTE, HOUR, MONTH))
 AWS_DAY_OF_MONTH = Field(
     name="day of month",
     low=1,
     high=31,
-    special="? for any, L for the last day, 15W for the weekday nearest to the 15th, LW",
+    special="? for any, L for the last day, L-3 for three days before it,"
+    " 15W for the weekday nearest to the 15th, LW for the last weekday",
+    wraps=True,
 )
 AWS_DAY_OF_WEEK = Field(
     name="day of week",
@@ -127,4 +146,5 @@ AWS_DAY_OF_WEEK = Field(
     high=7,
     names={name: i for i, name in enumerate(_WEEKDAYS, 1)},
     special="? for any, L for Saturday, 6L for the last Friday, 6#2 for the second (1 is Sunday)",
+    wraps=True,
 )

@@ -17,18 +17,17 @@ _SATURDAY = 6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DaysOfMonth:
-    """Days by their date: plain ones, the last, those nearest to a day, the last weekday."""
+    """Days by date: plain, so many before the last (0: the last), nearest weekdays, the last one."""
 
     plain: frozenset[int] = frozenset()
-    last: bool = False
+    before_last: frozenset[int] = frozenset()
     nearest_weekdays: frozenset[int] = frozenset()
     last_weekday: bool = False
 
     def find(self, first_weekday: int, length: int) -> set[int]:
         """Return the days in a month of that length that starts on that weekday (Sunday 0)."""
         found = {day for day in self.plain if day <= length}
-        if self.last:
-            found.add(length)
+        found.update(length - days for days in self.before_last if days < length)
         if self.last_weekday:
             found.add(_nearest_weekday(length, first_weekday, length))
         for day in self.nearest_weekdays:

@@ -59,8 +59,12 @@ def parse_unix_cron(text: str) -> Cron:
 def _days_of_month(text: str) -> DaysOfMonth:
     kind = fields.UNIX_DAY_OF_MONTH
     items = fields.split_items(kind, text)
-    plain = (fields.item_values(kind, item) for item in items if item != "L")
-    return DaysOfMonth(plain=frozenset().union(*plain), last="L" in items)
+    plain = (fields.item_values(kind, item) for item in items if item not in ("L", "LW"))
+    return DaysOfMonth(
+        plain=frozenset().union(*plain),
+        before_last=frozenset({0}) if "L" in items else frozenset(),
+        last_weekday="LW" in items,
+    )
 
 
 def _days_of_week(text: str) -> DaysOfWeek:
