@@ -123,6 +123,10 @@ def test_the_defaults_are_those_of_the_api() -> None:
     assert (definition.keep.succeeded, definition.keep.failed) == (100, 100)
 
 
+def test_a_misfire_policy_may_be_given_by_its_name_alone() -> None:
+    assert schedule(misfire="skip").definition == schedule(misfire={"policy": "skip"}).definition
+
+
 def test_null_means_not_given() -> None:
     nulls = dict.fromkeys([*ScheduleInput.model_fields], None) | LEAST
     assert ScheduleInput.parse(nulls).definition == DEFAULT
@@ -187,7 +191,8 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"jitter_seconds": -1}, "jitter_seconds", "at least 0"),
         ({"jitter_seconds": 86_401}, "jitter_seconds", "at most 86,400"),
         ({"jitter_seconds": float("nan")}, "jitter_seconds", "finite"),
-        ({"misfire": "skip"}, "misfire", "JSON object"),
+        ({"misfire": 5}, "misfire", "JSON object"),
+        ({"misfire": "never"}, "misfire.policy", "'latest', 'all', 'earliest' or"),
         ({"misfire": {"policy": "none"}}, "misfire.policy", "'latest', 'all', 'earliest' or"),
         ({"misfire": {"window_seconds": -1}}, "misfire.window_seconds", "at least 0"),
         ({"misfire": {"window_seconds": 31_622_401}}, "misfire.window_seconds", "31,622,400"),

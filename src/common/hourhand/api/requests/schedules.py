@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Discriminator, Field, PrivateAttr, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+)
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import MANY, ONE, invalid, refusal, validate
@@ -108,6 +116,16 @@ class MisfireInput(BaseModel):
     window_seconds: Annotated[int, Field(ge=0, le=limits.MAX_WINDOW_SECONDS)] | None = None
 
 
+MisfireGiven = Annotated[
+    MisfireInput,
+    BeforeValidator(
+        lambda given: {"policy": given} if isinstance(given, str) else given,
+        json_schema_input_type=MisfirePolicyName | MisfireInput,
+    ),
+]
+"""The name of a policy alone is short for ``{"policy": name}``."""
+
+
 class KeepInput(BaseModel):
     """How many ended occurrences the history tells of; what is absent is default."""
 
@@ -134,7 +152,7 @@ class ScheduleFields(BaseModel):
     end_at: FireTime | None = None
     max_occurrences: Annotated[int, Field(ge=1, le=limits.MAX_OCCURRENCES)] | None = None
     jitter_seconds: Annotated[float, Field(ge=0, le=limits.MAX_JITTER_SECONDS)] | None = None
-    misfire: MisfireInput | None = None
+    misfire: MisfireGiven | None = None
     overlap: OverlapPolicyName | None = None
     max_running: Annotated[int, Field(ge=1, le=limits.MAX_RUNNING)] | None = None
     buffer_limit: Annotated[int, Field(ge=1, le=limits.MAX_BUFFER)] | None = None

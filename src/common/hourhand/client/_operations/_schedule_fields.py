@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from hourhand.client._json import encoded, instant_text, invalid
 from hourhand.domain.jobs.job import RetryPolicy
@@ -22,22 +22,22 @@ class ScheduleFields(TypedDict, total=False):
     start_at: datetime | str
     end_at: datetime | str
     jitter_seconds: float
-    misfire: Mapping[str, Any]
-    overlap: str
+    misfire: Literal["latest", "all", "earliest", "skip"] | Mapping[str, Any]
+    overlap: Literal["skip", "allow", "buffer_one", "buffer_all", "cancel_other"]
     max_running: int
     buffer_limit: int
-    dst_gap: str
-    dst_fold: str
+    dst_gap: Literal["next_valid", "skip", "shift"]
+    dst_fold: Literal["first", "second", "both"]
     exclude: Iterable[Any]
     max_occurrences: int
     pause_on_failure: bool
     paused: bool
     note: str
     keep: Mapping[str, int]
-    priority: str
+    priority: Literal["high", "medium", "low"]
     timeout_seconds: int
     retention_seconds: int
-    on_lost: str
+    on_lost: Literal["retry", "dead"]
     retry: RetryPolicy | Mapping[str, Any]
     tenant: str
     tags: Mapping[str, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -235,10 +236,13 @@ def _name_of(request: JobSubmission) -> tuple[str | None, ...] | None:
 
 
 def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
-    """Return the handler of that name; raise `InvalidInput` naming those that exist."""
+    """Return the handler of that name; raise `InvalidInput` with the names that exist."""
     handler = handlers.find(name)
     if handler is None:
-        known = ", ".join(info.name for info in handlers.all()[:NAMED_HANDLERS])
-        message = f"is not a registered handler; known are: {known or 'none'}"
+        names = [info.name for info in handlers.all()]
+        like = " or ".join(map(repr, get_close_matches(name, names)))
+        hint = f" Did you mean {like}?" if like else ""
+        known = ", ".join(names[:NAMED_HANDLERS]) or "none"
+        message = f"is not a registered handler.{hint} Registered: {known}"
         raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
     return handler

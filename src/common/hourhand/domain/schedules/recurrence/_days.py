@@ -17,7 +17,7 @@ _SATURDAY = 6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DaysOfMonth:
-    """Days by date: plain, so many before the last (0: the last), nearest weekdays, the last one."""
+    """Days by date: plain, so many before the last (0: it), nearest weekdays, the last weekday."""
 
     plain: frozenset[int] = frozenset()
     before_last: frozenset[int] = frozenset()
