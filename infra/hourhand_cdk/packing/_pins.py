@@ -13,6 +13,9 @@ from hourhand.aws.clients import OLDEST_TEXT
 from hourhand_cdk.packing._errors import PackingError
 
 HOURHAND = "hourhand"
+EXTRA = "functions"
+"""Hourhand's extra with the libraries that only the functions need."""
+
 LAMBDA_HAS = frozenset({"boto3", "botocore", "s3transfer"})
 MAX_DISTRIBUTIONS = 200
 
@@ -74,7 +77,10 @@ def limits(pins: Iterable[str]) -> tuple[Limit, ...]:
 def distribution_closure(
     roots: Iterable[str], *, without: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Return ``roots`` and all that they require, as installed here, by name."""
+    """Return ``roots`` and all that they require, as installed here, by name.
+
+    Of Hourhand's extras the one for the functions counts.
+    """
     found: set[str] = set()
     waiting = list(roots)
     while waiting and len(found) <= MAX_DISTRIBUTIONS:
@@ -92,6 +98,7 @@ def _required(name: str) -> list[Requirement]:
     except metadata.PackageNotFoundError as error:
         raise PackingError(
             f"{name} is not installed in this environment, and the functions need it. Install "
-            "hourhand with its dependencies (make setup)."
+            "hourhand[functions] (make setup does it)."
         ) from error
-    return [one for one in parsed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    extra = {"extra": EXTRA if name == HOURHAND else ""}
+    return [one for one in parsed if one.marker is None or one.marker.evaluate(extra)]

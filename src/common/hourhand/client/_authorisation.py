@@ -77,9 +77,15 @@ class Signature:
         The Region is ``region``, else that in the name of the host, else the profile's. A
         ``session`` is asked for both instead of one of ``profile``.
         """
-        # A third of a second, and only those who sign pay for it.
-        from boto3.session import Session  # noqa: PLC0415
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+        # Imported here: it takes a third of a second, and only a client that signs needs it.
+        try:
+            from boto3.session import Session  # noqa: PLC0415
+            from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+        except ImportError as error:
+            raise NotConfigured(
+                "Signing requests with credentials of AWS needs boto3: pip install boto3. A client "
+                "with a token does not need it."
+            ) from error
 
         try:
             asked = session or Session(profile_name=profile)
