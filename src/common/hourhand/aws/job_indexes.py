@@ -133,7 +133,7 @@ class JobIndexes:
             ExpressionAttributeValues={":partition": text(dead_partition(shard))},
             Limit=limit,
         )
-        return answer["Count"]
+        return int(answer["Count"])
 
     def _query_all(
         self, shard: int, bounds: Bounds, limit: int, position: Position | None

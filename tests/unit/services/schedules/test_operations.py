@@ -13,7 +13,7 @@ import pytest
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.schedules import occurrences, upcoming
+from hourhand.domain.schedules import nominal_times, occurrences
 from hourhand.domain.schedules.changes import DEFINITION_KEPT, annotate
 from hourhand.domain.schedules.schedule import Backfill, Schedule, SkipReason
 from hourhand.memory import START
@@ -549,7 +549,7 @@ def test_a_view_does_not_search_long_and_a_schedule_that_it_cannot_tell_of_goes_
         (new_schedule, "MAX_WORK"),
         (compiled_rules, "MAX_WORK"),
         (occurrences, "MAX_WORK_A_LOOK"),
-        (upcoming, "MAX_WORK_A_VIEW"),
+        (nominal_times, "MAX_WORK_A_VIEW"),
     ):
         monkeypatch.setattr(place, bound, getattr(place, bound) // 60)
     put(world, expression="* * * * *", exclude=["* * 5-25 1 *"])
