@@ -16,6 +16,7 @@ from hourhand.domain.jobs.transitions import keep_payload
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryQueues
+from hourhand.ports import Found
 from hourhand.ports.queues import Outgoing
 from hourhand.services.ticks import sweep as sweep_module
 from hourhand.services.ticks.dispatch import InTurn
@@ -105,28 +106,21 @@ def test_a_shard_that_cannot_be_read_is_told_and_keeps_no_other_waiting(
 def test_an_item_that_cannot_be_read_as_a_job_holds_up_no_other(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("newer", "ours"):
+    for name in ("damaged", "ours", "gone"):
         world.store.put(make_job(id=name))
-    world.store.put(make_job(id="gone"))
-    one, many = world.store.get, world.store.get_many
+    plain = world.store.get_many
 
-    def read(job_id: str) -> Job | None:
-        if job_id == "newer":
+    def read_many(job_ids: Sequence[str]) -> Found[str, Job]:
+        if "damaged" in job_ids:
             raise ValueError("unknown layout 9")
-        return None if job_id == "gone" else one(job_id)
+        return plain([job_id for job_id in job_ids if job_id != "gone"])
 
-    def read_many(job_ids: Sequence[str]) -> dict[str, Job]:
-        if "newer" in job_ids:
-            raise ValueError("unknown layout 9")
-        return many(job_ids)
-
-    monkeypatch.setattr(world.store, "get", read)
     monkeypatch.setattr(world.store, "get_many", read_many)
     sweep = _sweep(world)
     assert sweep.read_shard(NOW, 0) is True
     assert (sweep.counts.dispatched, sweep.counts.failures) == (1, 1)
     (line,) = world.telemetry.logs
-    assert line.fields == {"reason": "ValueError: unknown layout 9", "job_id": "newer"}
+    assert line.fields == {"reason": "ValueError: unknown layout 9", "job_id": "damaged"}
 
 
 def test_a_job_that_cannot_be_dispatched_holds_up_no_other(
