@@ -8,7 +8,7 @@ from datetime import timedelta
 from hourhand.settings import DispatchMode
 from proof.explorer.operations import changes, submits, submitted
 from proof.explorer.scenario import Limits, Scenario
-from tests.crash.steps import FAR, after, passed, ticked
+from tests.scenarios.steps import FAR, after, passed, ticked
 
 SECOND = timedelta(seconds=1)
 

@@ -14,7 +14,7 @@ from proof.explorer.operations import JOB, resizes, submits, submitted
 from proof.explorer.process import ScriptedProcess
 from proof.explorer.scenario import Limits, Operation, Scenario
 from proof.explorer.script import MILLISECOND
-from tests.crash.steps import FAR, after, passed, ticked
+from tests.scenarios.steps import FAR, after, passed, ticked
 
 SECOND = timedelta(seconds=1)
 

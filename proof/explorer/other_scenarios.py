@@ -18,7 +18,7 @@ from proof.explorer.operations import JOB, changes, operates, refiles, submits, 
 from proof.explorer.process import CALLER, HonestPulse, ScriptedProcess
 from proof.explorer.record_scenarios import keyed
 from proof.explorer.scenario import Limits, Operation, Scenario
-from tests.crash.steps import FAR, IN_BUCKET, after, passed, ticked, worn
+from tests.scenarios.steps import FAR, IN_BUCKET, after, passed, ticked, worn
 from tests.world.runs import fail, fail_for_good, stop_if_told, succeed
 from tests.world.world import World
 

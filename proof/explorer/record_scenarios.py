@@ -13,7 +13,7 @@ from hourhand.testing import make_record
 from proof.explorer.operations import changes, operates, refiles, submits, submitted
 from proof.explorer.process import hand_back, stay
 from proof.explorer.scenario import Limits, Scenario
-from tests.crash.steps import (
+from tests.scenarios.steps import (
     BESIDE,
     FAR,
     IN_BUCKET,

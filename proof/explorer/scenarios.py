@@ -21,7 +21,7 @@ from proof.explorer.schedule_scenarios import SCHEDULED
 from proof.explorer.shard_scenarios import SHARDED
 from proof.explorer.soon_scenarios import SOON
 from proof.explorer.tick_scenarios import TICKED
-from tests.crash.steps import FAR, after, passed, purged
+from tests.scenarios.steps import FAR, after, passed, purged
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 
 SECOND = timedelta(seconds=1)

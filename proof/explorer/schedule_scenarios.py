@@ -11,8 +11,8 @@ from hourhand.api.requests import ScheduleInput
 from hourhand.memory import START
 from proof.explorer.process import CALLER, ScriptedProcess
 from proof.explorer.scenario import Limits, Operation, Scenario
-from tests.crash.occurrence_scenarios import due, replaced, scheduled
-from tests.crash.steps import after, delivered, passed
+from tests.scenarios.occurrences import due, replaced, scheduled
+from tests.scenarios.steps import after, delivered, passed
 from tests.world.occurrences import let_failures_pause
 from tests.world.runs import fail, fail_for_good, succeed
 from tests.world.world import World

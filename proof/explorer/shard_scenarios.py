@@ -14,7 +14,7 @@ from proof.explorer.operations import (
     submitted,
 )
 from proof.explorer.scenario import TIMINGS, Limits, Scenario
-from tests.crash.steps import FAR, after, passed
+from tests.scenarios.steps import FAR, after, passed
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)

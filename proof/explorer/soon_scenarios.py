@@ -11,7 +11,7 @@ from hourhand.testing import make_job
 from proof.explorer.operations import JOB, submits, submitted
 from proof.explorer.scenario import TIMINGS, Limits, Scenario
 from proof.explorer.schedule_scenarios import OVERLAPS, SCHEDULE, VISITS_MISSED
-from tests.crash.steps import FAR, after, delivered, passed, purged, ticked
+from tests.scenarios.steps import FAR, after, delivered, passed, purged, ticked
 from tests.world.runs import fail, kill_process, succeed
 from tests.world.world import World
 

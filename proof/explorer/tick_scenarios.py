@@ -14,7 +14,7 @@ from proof.explorer.leader_scenarios import complain, ticks_at, true_time
 from proof.explorer.operations import JOB, changes, submits, submitted
 from proof.explorer.process import ScriptedProcess
 from proof.explorer.scenario import Limits, Operation, Scenario
-from tests.crash.steps import BESIDE, FAR, after, passed, payload_near_its_end, purged, ticked
+from tests.scenarios.steps import BESIDE, FAR, after, passed, payload_near_its_end, purged, ticked
 from tests.world.world import World
 
 YEAR = 365 * 24 * 3600

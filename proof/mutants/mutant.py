@@ -139,7 +139,8 @@ class Mutant:
         """Refuse one that nobody is to notice without a reason."""
         if bool(self.killers) == bool(self.equivalent):
             raise ValueError(f"Say who kills the mutant '{self.name}', or why nobody need.")
-        if bool(self.killers) != bool(self.is_explored or self.not_explored):
+        asks_why = bool(self.killers) and not self.is_explored
+        if asks_why != bool(self.not_explored):
             raise ValueError(f"Say in which scenario '{self.name}' is explored, or why in none.")
 
     @property

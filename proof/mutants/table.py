@@ -6,7 +6,7 @@ module (or of another, named before a colon); last, who kills it, or why nobody 
 
     - **mark before send**: Send, then mark.
       `Dispatcher.dispatch`: `old` -> `new`
-      killed by `time: a scheduler dies as it dispatches`; not explored: [reads]
+      killed by `dispatch three jobs / a death`, `explorer: ahead`
 
 A change is ```old` -> `new```; or ``block `old` -> `new```, for the line of the fragment and all
 that it heads, or ``drop `old```, to leave that out; or ``add `new` after `old```, or ``before`` it,

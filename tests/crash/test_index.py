@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
-from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.domain.ticks.buckets import ShardMap, bucket_of
 from hourhand.memory import START
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.ticks.shards import ShardingService
 from hourhand.testing import Faults, make_job
+from tests.scenarios.rules import check_rules
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
 
 STALL = 6.0
@@ -136,6 +140,41 @@ def test_an_operation_that_stalls_moves_the_job_too(world: World, name: str) -> 
     assert_nothing_is_out_of_sight(world)
 
 
+def test_a_worker_that_stalls_in_a_failure_and_a_sweep_in_a_recovery_leave_the_job_in_sight(
+    world: World,
+) -> None:
+    def fail_first(job: Job, pulse: Pulse) -> Finished:
+        return (fail if job.token == 1 else succeed)(job, pulse)
+
+    world.submit()
+    faults = Faults()
+    faults.interrupt("jobs.transition", _minutes_of_ticks(world, 10), nth=2)
+    world.deliver(fail_first, world.process(faults).worker)
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+    world.submit()
+    with suppress(HandlerKilled):
+        world.deliver(kill_process)
+    world.queues.purge()
+    world.advance(50)
+    faults = Faults()
+    faults.interrupt("jobs.transition", _minutes_of_ticks(world, 10))
+    world.tick(world.process(faults).scheduler)
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+    world.settle(fail_first, minutes=60)
+    check_rules(world)
+
+
+def test_a_job_that_is_to_run_at_a_time_that_is_over_is_filed_under_now(world: World) -> None:
+    _minutes_of_ticks(world, 10)()
+    world.submit(run_at=(world.clock.now() - timedelta(hours=1)).isoformat())
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+    world.settle()
+    check_rules(world)
+
+
 def test_a_repeated_submission_moves_the_job_of_a_first_writer_that_died_stalled(
     world: World,
 ) -> None:
@@ -250,3 +289,8 @@ def test_a_watermark_is_not_written_under_a_map_that_changed_during_the_sweep(
     assert world.tick(world.process(faults).scheduler).completed
     assert world.control.read_watermark() == before
     assert world.telemetry.total("watermark_refused") == 1
+
+
+def test_the_map_of_buckets_under_way_does_not_change() -> None:
+    with pytest.raises(InvalidInput):
+        ShardMap().with_version(bucket_of(START), 4, now=START)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -13,13 +14,19 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.execution import Disposition
 from hourhand.testing import Faults, When
+from hourhand.wiring.functions import WorkerServices
+from hourhand.worker import RunLimits
+from tests.scenarios.rules import check_rules
 from tests.world.checks import check_world
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
+    RecordedRunner,
     fail,
     fail_for_good,
+    in_turn,
     kill_process,
+    make_error,
     snooze,
     stop_if_told,
     succeed,
@@ -127,6 +134,207 @@ def test_a_zombie_does_not_strike_out_the_attempt_that_took_over_in_its_own_proc
     assert world.job(job).status is JobStatus.SUCCEEDED
 
 
+def test_a_worker_that_cannot_beat_until_its_lease_is_over_is_told_that_it_lost_it(
+    world: World,
+) -> None:
+    world.submit()
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2, times=10)
+
+    def behave(_running: Job, pulse: Pulse) -> Finished:
+        answers = []
+        for _ in range(4):
+            world.advance(15)
+            answers.append(pulse.beat(None))
+        assert answers[:2] == ["alive", "alive"], "a single refusal stopped a worker"
+        assert answers[-1] == "lost"
+        raise HandlerKilled
+
+    with pytest.raises(HandlerKilled):
+        world.deliver(behave, world.process(faults).worker)
+    world.settle()
+    check_rules(world)
+
+
+def test_a_worker_that_lost_its_lease_before_its_handler_began_does_not_begin(
+    world: World,
+) -> None:
+    world.submit()
+    faults = Faults()
+
+    def be_overtaken() -> None:
+        world.advance(61)
+        world.deliver(in_ten_seconds)
+
+    def in_ten_seconds(job: Job, pulse: Pulse) -> Finished:
+        world.advance(10)
+        return succeed(job, pulse)
+
+    faults.interrupt("jobs.transition", be_overtaken, when=When.AFTER)
+    world.deliver(succeed, world.process(faults).worker)
+    world.settle()
+    check_rules(world)
+    assert 1 not in [run.token for run in world.runs]
+
+
+@pytest.mark.parametrize("by_scheduler", [False, True], ids=["a worker", "the sweep"])
+def test_an_owner_that_beats_as_it_is_taken_for_lost_stays_the_owner(
+    world: World, by_scheduler: bool
+) -> None:
+    world.queues.behaviour.copies = 2
+    world.submit()
+    first, second = world.receive()
+    faults = Faults()
+    other = world.process(faults)
+
+    def be_met(job: Job, pulse: Pulse) -> Finished:
+        world.advance(48)
+        answers: list[str] = []
+        nth = 1 if by_scheduler else 2
+        faults.interrupt("jobs.transition", lambda: answers.append(pulse.beat(None)), nth=nth)
+        if by_scheduler:
+            world.tick(other.scheduler)
+        else:
+            world.handle(second, by=other.worker)
+        assert [*answers, pulse.beat(None)] == ["alive", "alive"]
+        return succeed(job, pulse)
+
+    world.handle(first, be_met)
+    world.settle()
+    check_rules(world)
+    assert len(world.runs) == 1
+
+
+class TestOutlivedByItsId:
+    """A worker is paused until its job is deleted and another runs under the same id and token."""
+
+    def _outlived(self, act: Callable[[WorkerServices, Job, Pulse], Finished]) -> None:
+        world = World()
+        world.submit(id="one", retention_seconds=0)
+        (delivery,) = world.receive()
+        paused = world.process().worker
+
+        def outlive_the_job(running: Job, pulse: Pulse) -> Finished:
+            world.advance(61)
+            world.deliver(fail_for_good)
+            world.advance(600)
+            assert world.store.delete_expired(world.clock.now()) > 0
+            world.submit(id="one", payload="another job")
+            with suppress(HandlerKilled):
+                world.deliver(kill_process)
+            before = world.job("one")
+            assert before.token == running.token
+            finished = act(paused, running, pulse)
+            assert world.job("one") == before, "a worker of a deleted job changed the next one"
+            return finished
+
+        world.handle(delivery, outlive_the_job, paused)
+        assert world.job("one").status is JobStatus.RUNNING, "it ended the next job"
+        world.settle()
+        check_rules(world)
+
+    def test_it_is_told_that_its_job_is_lost(self) -> None:
+        def beat(_: WorkerServices, running: Job, pulse: Pulse) -> Finished:
+            assert pulse.beat(None) == "lost"
+            return succeed(running, pulse)
+
+        self._outlived(beat)
+
+    def test_it_has_nothing_to_hand_back(self) -> None:
+        def hand_back(paused: WorkerServices, running: Job, pulse: Pulse) -> Finished:
+            assert not paused.execution.hand_back(running.id, "another job is stuck")
+            return succeed(running, pulse)
+
+        self._outlived(hand_back)
+
+    def test_the_next_job_has_not_succeeded_by_it(self) -> None:
+        self._outlived(lambda _, running, pulse: succeed(running, pulse))
+
+    def test_the_next_job_is_not_retried_for_it(self) -> None:
+        self._outlived(lambda _, running, pulse: fail(running, pulse))
+
+    def test_the_next_job_is_not_dead_for_it(self) -> None:
+        self._outlived(lambda _, running, pulse: fail_for_good(running, pulse))
+
+    def test_the_next_job_is_not_cancelled_by_it(self) -> None:
+        self._outlived(lambda *_: Finished(outcome=Outcome.CANCELLED))
+
+
+# --- attempts -----------------------------------------------------------------------------------
+
+
+def test_no_handler_is_begun_that_cannot_end_within_the_time_of_the_function(
+    world: World,
+) -> None:
+    job = world.submit(timeout_seconds=100)
+    (delivery,) = world.receive()
+    assert world.handle(delivery, seconds_left=110.0) is Disposition.KEEP
+    world.advance(6)
+    (delivery,) = world.receive()
+    # Enough before the claim, and too little after it.
+    left = iter([130.0, 105.0])
+    runner = RecordedRunner(succeed, world.store, world.clock)
+    world.worker.execution.handle(delivery, runner, lambda: next(left, 100.0))
+    assert not runner.runs
+    assert world.job(job).attempt == 0
+
+
+def test_a_snooze_costs_no_attempt(world: World) -> None:
+    job = world.submit(retry={"max_attempts": 2})
+    world.settle(in_turn(*[snooze(20)] * 5, fail, succeed))
+    check_rules(world)
+    assert (world.job(job).status, world.job(job).attempt) == (JobStatus.SUCCEEDED, 2)
+
+
+def test_an_error_that_no_retry_heals_ends_the_job_at_once(world: World) -> None:
+    world.submit()
+    world.settle(fail_for_good)
+    check_rules(world)
+    assert len(world.runs) == 1
+
+
+@pytest.mark.parametrize("is_handed_back", [True, False], ids=["handed back", "timed out"])
+def test_no_retry_begins_before_the_process_of_a_stuck_handler_has_ended(
+    world: World, is_handed_back: bool
+) -> None:
+    faults = Faults()
+    at_once = {"max_attempts": 2, "backoff": "fixed", "base_seconds": 0, "jitter": "none"}
+    job = world.submit(retry=at_once)
+    process = world.process(faults).worker
+
+    def let_time_pass() -> None:
+        for _ in range(8):
+            world.advance(RunLimits().process_end / 8 - 0.01)
+            world.deliver()
+        assert len(world.runs) == 1, "another attempt began while the process lived"
+
+    def hang(running: Job, pulse: Pulse) -> Finished:
+        if is_handed_back:
+            process.execution.hand_back(running.id, "the process must end")
+            raise HandlerKilled
+        return _stuck(running, pulse)
+
+    faults.interrupt("queues.send", let_time_pass, when=When.AFTER)
+    with suppress(HandlerKilled):
+        world.deliver(hang, process)
+    world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    check_rules(world)
+
+
+def test_what_follows_the_end_of_a_job_waits_while_its_handler_still_runs(world: World) -> None:
+    job = world.submit(retry={"max_attempts": 1})
+    world.deliver(_stuck)
+    assert world.job(job).status is JobStatus.DEAD
+    assert not world.queues.dead_letters
+    world.settle()
+    check_rules(world)
+
+
+def _stuck(_running: Job, _pulse: Pulse) -> Finished:
+    return Finished(outcome=Outcome.TIMED_OUT, error=make_error(), still_runs=True)
+
+
 # --- handing back -------------------------------------------------------------------------------
 
 
@@ -202,6 +410,22 @@ def test_a_job_that_is_lost_already_cannot_be_handed_back(world: World) -> None:
 def _cancel(world: World, job: Job) -> None:
     with suppress(WrongState):
         world.api.operations.cancel(job.id, actor="caller")
+
+
+@pytest.mark.parametrize("last", [stop_if_told, fail, fail_for_good, snooze(30)])
+def test_a_handler_that_was_told_to_stop_ends_its_job_however_it_ends(
+    world: World, last: Behaviour
+) -> None:
+    job = world.submit()
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        _cancel(world, running)
+        return last(running, pulse)
+
+    world.deliver(behave)
+    assert world.job(job).status is JobStatus.CANCELLED
+    world.settle()
+    check_rules(world)
 
 
 CLAIM, END = 1, 2

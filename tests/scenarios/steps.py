@@ -17,7 +17,7 @@ from hourhand.domain.jobs.transitions import keep_payload
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
-from tests.crash.points import Act
+from tests.scenarios.work import Act
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
