@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hourhand.settings import DispatchMode
 from proof.explorer.operations import changes, submits, submitted
-from proof.explorer.scenario import Limits, Scenario
+from proof.explorer.scenario import Limits, Scenario, scenarios_among
 from tests.scenarios.steps import FAR, after, passed, ticked
 
 SECOND = timedelta(seconds=1)
@@ -73,4 +73,4 @@ ECONOMY_SHORT = replace(
     limits=Limits(crashes=1, expiries=0),
 )
 
-ECONOMICAL = (ECONOMY, ECONOMY_STALE, ECONOMY_LOST, ECONOMY_CHANGED, ECONOMY_SHORT)
+ECONOMICAL = scenarios_among(vars())

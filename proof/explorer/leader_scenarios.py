@@ -12,7 +12,7 @@ from hourhand.memory import START
 from hourhand.services.ticks.tick import TickReport
 from proof.explorer.operations import JOB, resizes, submits, submitted
 from proof.explorer.process import ScriptedProcess
-from proof.explorer.scenario import Limits, Operation, Scenario
+from proof.explorer.scenario import Limits, Operation, Scenario, scenarios_among
 from proof.explorer.script import MILLISECOND
 from tests.scenarios.steps import FAR, after, passed, ticked
 
@@ -325,19 +325,4 @@ TWO_SWEEPERS = Scenario(
     limits=Limits(crashes=0, expiries=0),
 )
 
-LED = (
-    LEASES,
-    LEASES_SKEWED,
-    LOST_LEASE,
-    OLD_MAP,
-    GIVEN_UP,
-    DEAD_LEADER,
-    DEAD_FAST_LEADER,
-    LATE_DEATH,
-    SLOW_CLOCK,
-    CLOCK_IS_OFF,
-    CLOCK_IS_FAR_OFF,
-    UNKNOWN_CLOCKS,
-    TWO_SWEEPERS,
-)
-"""Those of this file."""
+LED = scenarios_among(vars())

@@ -12,7 +12,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing import make_record
 from proof.explorer.operations import changes, operates, refiles, submits, submitted
 from proof.explorer.process import hand_back, stay
-from proof.explorer.scenario import Limits, Scenario
+from proof.explorer.scenario import Limits, Scenario, scenarios_among
 from tests.scenarios.steps import (
     BESIDE,
     FAR,
@@ -374,36 +374,4 @@ OTHER_KEYS = Scenario(
     limits=Limits(crashes=1, expiries=0, lost_answers=1),
 )
 
-RECORDED = (
-    FULL_RECORD,
-    FULL_TAKEN,
-    FULL_STOPPED,
-    FULL_LEFT,
-    FULL_HANDED_BACK,
-    FULL_LOST,
-    FULL_WAITING,
-    FULL_MISSED,
-    FULL_EXPIRED,
-    STOPPED,
-    STOPPED_AND_TAKEN,
-    ZOMBIE_STOPPED,
-    STOPPED_AND_LOST,
-    STOPPED_TWICE,
-    HANDED_BACK,
-    STUCK,
-    STOPPED_BY_A_COPY,
-    COPIED_BEAT,
-    HANDED_BACK_STOPPED,
-    KEPT_BACK,
-    REDRIVEN,
-    REDRIVEN_TWICE,
-    REDRIVEN_SUCCESS,
-    IN_THE_BUCKET,
-    PAYLOAD_RACED,
-    KEY_LOST,
-    KEY_TAKEN,
-    KEY_FREE_AGAIN,
-    KEY_FREE_FOR_OTHERS,
-    OTHER_KEYS,
-)
-"""Those of this file."""
+RECORDED = scenarios_among(vars())

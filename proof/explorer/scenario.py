@@ -104,3 +104,9 @@ class Scenario:
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
     limits: Limits = field(default_factory=Limits)
+
+
+def scenarios_among(names: Mapping[str, object]) -> tuple[Scenario, ...]:
+    """Return the scenarios among the names of a module, those in tuples included."""
+    several = (value if isinstance(value, tuple) else (value,) for value in names.values())
+    return tuple(each for values in several for each in values if isinstance(each, Scenario))

@@ -10,7 +10,7 @@ from typing import Any
 from hourhand.api.requests import ScheduleInput
 from hourhand.memory import START
 from proof.explorer.process import CALLER, ScriptedProcess
-from proof.explorer.scenario import Limits, Operation, Scenario
+from proof.explorer.scenario import Limits, Operation, Scenario, scenarios_among
 from tests.scenarios.occurrences import due, replaced, scheduled
 from tests.scenarios.steps import after, delivered, passed
 from tests.world.occurrences import let_failures_pause
@@ -207,19 +207,4 @@ WITHDRAWN = Scenario(
     limits=Limits(crashes=1, expiries=1, duplicates=1),
 )
 
-
-SCHEDULED = (
-    VISITS,
-    VISITS_APART,
-    VISITS_MISSED,
-    VISITS_STALLED,
-    PAUSED,
-    DELETED,
-    REPLACED,
-    ADOPTED,
-    *OVERLAPS,
-    OVERLAP_WAITING,
-    FAILURES,
-    FAILURES_SEEN,
-    WITHDRAWN,
-)
+SCHEDULED = scenarios_among(vars())

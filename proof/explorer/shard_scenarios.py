@@ -13,7 +13,7 @@ from proof.explorer.operations import (
     submits_around,
     submitted,
 )
-from proof.explorer.scenario import TIMINGS, Limits, Scenario
+from proof.explorer.scenario import TIMINGS, Limits, Scenario, scenarios_among
 from tests.scenarios.steps import FAR, after, passed
 from tests.world.world import World
 
@@ -97,5 +97,4 @@ FAN_OUT_REFUSED = replace(
     punctual=SECOND,
 )
 
-SHARDED = (LEADERS, SHARDS, SHRUNK, WARM, FAN_OUT, FAN_OUT_OVER, FAN_OUT_REFUSED)
-"""Those of this file."""
+SHARDED = scenarios_among(vars())

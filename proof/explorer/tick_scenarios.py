@@ -13,7 +13,7 @@ from hourhand.services.ticks.tick import TickReport
 from proof.explorer.leader_scenarios import complain, ticks_at, true_time
 from proof.explorer.operations import JOB, changes, submits, submitted
 from proof.explorer.process import ScriptedProcess
-from proof.explorer.scenario import Limits, Operation, Scenario
+from proof.explorer.scenario import Limits, Operation, Scenario, scenarios_among
 from tests.scenarios.steps import BESIDE, FAR, after, passed, payload_near_its_end, purged, ticked
 from tests.world.world import World
 
@@ -288,20 +288,4 @@ LATE_AND_HIDDEN = Scenario(
     limits=Limits(crashes=0, expiries=3, stale=1, liveness="none"),
 )
 
-TICKED = (
-    BOTH_SENT,
-    PAGES,
-    UNDECIDABLE,
-    OPTIONAL_REFUSED,
-    BACKLOG,
-    OLDER_THAN_ALL,
-    HARD_CAP,
-    LOST_AGAIN,
-    RAISED,
-    RAISED_ONCE,
-    EXPIRED_UNSEEN,
-    PAYLOAD_KEPT,
-    PAYLOAD_PUT_OFF,
-    LATE_AND_HIDDEN,
-)
-"""Those of this file."""
+TICKED = scenarios_among(vars())
