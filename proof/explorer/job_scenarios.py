@@ -12,11 +12,9 @@ from proof.explorer.operations import (
     submits_two,
     submitted,
 )
-from proof.explorer.scenario import Limits, Scenario, scenarios_among
+from proof.explorer.scenario import CRASH, SECOND, Limits, Scenario, scenarios_among
 from tests.scenarios.steps import FAR, after, passed, purged
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
-
-SECOND = timedelta(seconds=1)
 
 ONE_JOB = Scenario(
     name="one-job",
@@ -34,7 +32,7 @@ CANCELLED = replace(
     about="one job, and somebody who cancels it",
     operations=(submits(), operates("canceller", "cancel")),
     ticks=1,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 MESSAGES = Scenario(
@@ -139,7 +137,7 @@ RESCHEDULED = Scenario(
     ),
     ticks=1,
     deliveries=2,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 PUT_OFF = replace(

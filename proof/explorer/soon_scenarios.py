@@ -10,16 +10,10 @@ from hourhand.memory import START
 from hourhand.testing import make_job
 from proof.explorer import schedule_scenarios
 from proof.explorer.operations import JOB, submits, submitted
-from proof.explorer.scenario import TIMINGS, Limits, Scenario, scenarios_among
+from proof.explorer.scenario import QUIET, SECOND, TIMINGS, Limits, Scenario, scenarios_among
 from tests.scenarios.steps import FAR, after, delivered, passed, purged, ticked
 from tests.world.runs import fail, kill_process, succeed
 from tests.world.world import World
-
-SECOND = timedelta(seconds=1)
-
-
-QUIET = Limits(crashes=0, expiries=0)
-
 
 MISSED_SOON = Scenario(
     name="missed-soon",

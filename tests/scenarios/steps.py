@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -150,23 +150,20 @@ def live(world: World, minutes: int) -> None:
             world.advance(1)
 
 
+def without_zone(found: Mapping[str, Job], job_id: str) -> dict[str, Job]:
+    """Return the jobs with the time of one such that it cannot be compared with any other."""
+    job = found.get(job_id)
+    if job is None or job.due_at is None:
+        return dict(found)
+    return {**found, job_id: replace(job, due_at=job.due_at.replace(tzinfo=None))}
+
+
 @contextmanager
 def undecidable(world: World, job_id: str) -> Iterator[None]:
-    """Let nothing be decided about a job while the block lasts.
-
-    Its time is read without a zone, so that it cannot be compared with any other.
-    """
+    """Let nothing be decided about a job while the block lasts."""
     read = world.store.get_many
-
-    def get_many(job_ids: Sequence[str]) -> dict[str, Job]:
-        found = dict(read(job_ids))
-        job = found.get(job_id)
-        if job is not None and job.due_at is not None:
-            found[job_id] = replace(job, due_at=job.due_at.replace(tzinfo=None))
-        return found
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.store, "get_many", get_many)
+        patch.setattr(world.store, "get_many", lambda ids: without_zone(read(ids), job_id))
         yield
 
 
