@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 _CRASH = Path(__file__).parents[2] / "tests" / "crash"
-_OPTIONS = ("--noconftest", "-x", "-q", "-p", "no:cacheprovider", "-o")
+_OPTIONS = ("--noconftest", "-xq", "-pno:cacheprovider", "-pno:schemathesis", "-o")
 _ADDOPTS = "addopts=--import-mode=importlib"
 
 

@@ -33,7 +33,7 @@ from tests.scenarios.steps import (
     worn,
 )
 from tests.scenarios.work import Work
-from tests.world.runs import fail, fail_for_good, kill_process, snooze, succeed
+from tests.world.runs import fail, fail_for_good, kill_process, succeed
 from tests.world.world import World
 
 SUCCEEDED, DEAD, CANCELLED = JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED
@@ -43,16 +43,16 @@ STALL = 6
 """Seconds: longer than a writer may take without looking again."""
 
 
-def answer_lost(method: str, nth: int = 1) -> Callable[[World, Faults], object]:
-    return lambda _world, faults: faults.lose_answer(method, nth=nth)
+def answer_lost(method: str) -> Callable[[World, Faults], object]:
+    return lambda _world, faults: faults.lose_answer(method)
 
 
-def refused(method: str, nth: int = 1) -> Callable[[World, Faults], object]:
-    return lambda _world, faults: faults.throttle(method, nth=nth)
+def refused(method: str) -> Callable[[World, Faults], object]:
+    return lambda _world, faults: faults.throttle(method)
 
 
-def stalls_at(method: str, nth: int = 1) -> Callable[[World, Faults], object]:
-    return lambda world, faults: faults.interrupt(method, partial(world.advance, STALL), nth=nth)
+def stalls_at(method: str) -> Callable[[World, Faults], object]:
+    return lambda world, faults: faults.interrupt(method, partial(world.advance, STALL))
 
 
 TROUBLED = [
@@ -63,23 +63,10 @@ TROUBLED = [
         creates=True,
     ),
     Work(
-        name="submit, and the queue refuses",
-        act=submits(),
-        trouble=refused("queues.send"),
-        creates=True,
-    ),
-    Work(
         name="fail, and the answer of the queue is lost",
         arrange=submitted(),
         act=works(first(fail)),
         trouble=answer_lost("queues.send"),
-    ),
-    Work(
-        name="snooze, and the queue refuses",
-        arrange=submitted(),
-        act=works(first(snooze(30))),
-        behaviour=first(snooze(30)),
-        trouble=refused("queues.send"),
     ),
     Work(
         name="submit after a stall",
@@ -94,19 +81,6 @@ TROUBLED = [
         trouble=stalls_at("jobs.put"),
         creates=True,
         ends=(SUCCEEDED, CANCELLED),
-    ),
-    Work(
-        name="run now after a stall",
-        arrange=submitted(delay_seconds=FAR),
-        act=operates("run_now"),
-        trouble=stalls_at("jobs.transition"),
-        ends=(SUCCEEDED, CANCELLED, DEAD),
-    ),
-    Work(
-        name="fail after a stall",
-        arrange=submitted(),
-        act=works(first(fail)),
-        trouble=stalls_at("jobs.transition", nth=2),
     ),
 ]
 
@@ -123,12 +97,6 @@ BESIDES = [
         arrange=after(submitted(), delivered(kill_process)),
         act=operates("cancel"),
         ends=(CANCELLED, SUCCEEDED),
-    ),
-    Work(
-        name="fail, where lost is dead",
-        arrange=submitted(on_lost="dead"),
-        act=works(first(fail)),
-        ends=(SUCCEEDED, DEAD),
     ),
     Work(
         name="finish what died",
@@ -188,7 +156,6 @@ WORN = [
         ends=(CANCELLED, SUCCEEDED),
     ),
     Work(name="put a job forward", arrange=_READY, act=changes(delay_seconds=5)),
-    Work(name="run now", arrange=_READY, act=operates("run_now")),
     Work(
         name="run now, and the queue refuses",
         arrange=_READY,
@@ -206,12 +173,6 @@ WORN = [
         arrange=_SENT,
         act=works(first(fail)),
         trouble=refused("queues.send"),
-    ),
-    Work(
-        name="redrive a dead job",
-        arrange=after(_SENT, delivered(fail_for_good)),
-        act=operates("redrive"),
-        ends=(SUCCEEDED, DEAD),
     ),
     Work(
         name="expire a waiting job",
