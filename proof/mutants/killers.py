@@ -2,9 +2,9 @@
 
 Imported only once the mutant is in its place: all of this runs on the code as it then is. A
 killer's name is that of a piece of work and of what happens to it (``succeed / a death``, see
-`grids`), or of a crash test (``crash: keys, ...``, see `crash_killers`), or of a test of the
-contract suite over moto (``contract: ...``, see `contract_killers`), or of a scenario of the
-explorer (``explorer: one-job``, or ``explorer: one-job, crashes=0`` with other limits).
+`grids`), or of a test (``crash: ...`` and ``contract: ...``, see `pytest_killers`), or of a
+scenario of the explorer (``explorer: one-job``, or with other limits ``explorer: one-job,
+crashes=0``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from proof.mutants.crash_killers import crash_killer
 from proof.mutants.grids import grid_killer
+from proof.mutants.pytest_killers import contract_killer, crash_killer
 
 Killer = Callable[[], None]
 
@@ -31,10 +31,6 @@ def killer_of(name: str) -> Killer:
         case "explorer":
             return partial(_explore, what)
         case "contract":
-            from proof.mutants.contract_killers import (  # noqa: PLC0415 - moto is slow
-                contract_killer,
-            )
-
             return contract_killer(what)
         case _:
             raise KeyError(name)

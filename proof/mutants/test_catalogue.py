@@ -9,6 +9,7 @@ import pytest
 
 from proof.explorer.scenarios import ALL as SCENARIOS
 from proof.mutants.catalogue import ALL, AREAS, CONDITIONS, FATES, chosen
+from proof.mutants.killers import killer_of
 from proof.mutants.mutant import (
     EXPLORER,
     Change,
@@ -198,6 +199,19 @@ def test_a_line_of_no_known_form_is_refused(line: str) -> None:
     for fate in ("nobody knows", "equivalent: [writes]"):
         with pytest.raises(UnreadableRow):
             read_fate(fate, PAGE)
+
+
+def test_each_killer_is_one() -> None:
+    assert list(_unknown_killers()) == []
+
+
+def _unknown_killers() -> Iterator[str]:
+    for mutant in ALL:
+        for killer in mutant.killers:
+            try:
+                killer_of(killer)
+            except KeyError as error:
+                yield f"'{mutant.name}': {error}"
 
 
 def test_each_scenario_of_the_explorer_that_kills_is_one() -> None:
