@@ -15,6 +15,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
 from hourhand.testing import Faults
 from tests.scenarios.rules import check_rules
+from tests.scenarios.steps import pass_minutes
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
@@ -126,9 +127,7 @@ def test_the_lease_of_a_dead_leader_whose_clock_had_run_ahead_holds_nobody_up(
 
 
 def test_a_worker_whose_clock_is_set_back_files_no_retry_in_an_older_bucket(world: World) -> None:
-    for _ in range(10):
-        world.advance(60)
-        world.tick()
+    pass_minutes(world, 10)
     clock = world.clock.view(timedelta(0))
     world.submit()
 

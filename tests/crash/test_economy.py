@@ -13,7 +13,7 @@ from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.ticks.unmarked_dispatch import FRESH_TICKS
 from hourhand.testing import Crash, Faults
 from tests.scenarios.rules import check_punctual
-from tests.scenarios.steps import economical, live
+from tests.scenarios.steps import die, economical, live
 from tests.world.checks import check_world
 from tests.world.world import World
 
@@ -82,18 +82,13 @@ def test_a_message_that_is_lost_is_missed_a_minute_after_its_time_and_marked_the
     check_world(world)
 
 
-def _die(faults: Faults) -> None:
-    faults.is_crashed = True
-    raise Crash
-
-
 @pytest.mark.parametrize("call", ["control.write_tick", "control.write_watermark", "queues.send"])
 def test_a_sweep_that_dies_before_its_record_is_repeated_and_nothing_is_late(call: str) -> None:
     world = economical()
     jobs = [world.submit(delay_seconds=350 + number) for number in range(3)]
     world.advance(60)
     faults = Faults()
-    faults.interrupt(call, partial(_die, faults))
+    faults.interrupt(call, partial(die, faults))
     with suppress(Crash):
         world.tick(world.process(faults).scheduler)
     # Its lease is over by the tick after the next one.

@@ -15,16 +15,10 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
-from tests.scenarios.steps import world_with_jobs_to_dispatch
+from tests.scenarios.steps import die, world_with_jobs_to_dispatch
 from tests.world.checks import check_world
 from tests.world.runs import HandlerKilled, kill_process
 from tests.world.world import World
-
-
-def _die(faults: Faults) -> None:
-    """Let the process of ``faults`` die in the call that this interrupts."""
-    faults.is_crashed = True
-    raise Crash
 
 
 def test_two_leaders_at_once_send_twice_and_every_job_runs_once() -> None:
@@ -86,7 +80,7 @@ def test_a_leader_that_lost_its_lease_does_not_give_up_the_lease_of_another() ->
     world = world_with_jobs_to_dispatch()
     faults, holding = Faults(), Faults()
     late, second = world.process(faults).scheduler, world.process(holding).scheduler
-    holding.interrupt("jobs.read_bucket", partial(_die, holding))
+    holding.interrupt("jobs.read_bucket", partial(die, holding))
 
     def overtake() -> None:
         world.advance(33)
@@ -103,7 +97,7 @@ def test_a_leader_that_lost_its_lease_does_not_give_up_the_lease_of_another() ->
 def test_a_dead_leaders_lease_is_taken_over_by_the_next_tick() -> None:
     world = world_with_jobs_to_dispatch()
     faults = Faults()
-    faults.interrupt("jobs.read_bucket", partial(_die, faults))
+    faults.interrupt("jobs.read_bucket", partial(die, faults))
     with suppress(Crash):
         world.tick(world.process(faults).scheduler)
     assert not world.tick().led
@@ -120,7 +114,7 @@ def test_a_hand_off_is_measured_from_the_last_tick_that_ended() -> None:
     assert [m for m in world.telemetry.metrics if m.metric == "hand_off_ms"] == []
     world.submit(delay_seconds=100)
     faults = Faults()
-    faults.interrupt("jobs.read_bucket", partial(_die, faults))
+    faults.interrupt("jobs.read_bucket", partial(die, faults))
     with suppress(Crash):
         world.tick(world.process(faults).scheduler)
     world.advance(60)
@@ -163,7 +157,7 @@ def _lateness_around_a_dead_leader(
     # Slow, but alive and renewing its lease, until it dies 50 seconds into its tick.
     faults.interrupt("jobs.read_bucket", lambda: live(25), nth=1)
     faults.interrupt("jobs.read_bucket", lambda: live(25), nth=2)
-    faults.interrupt("jobs.read_bucket", partial(_die, faults), nth=3)
+    faults.interrupt("jobs.read_bucket", partial(die, faults), nth=3)
     with suppress(Crash):
         world.tick(dying)
     live(10)

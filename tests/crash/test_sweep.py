@@ -19,7 +19,7 @@ from hourhand.ports.job_store import IndexPage
 from hourhand.services.ticks import sweep
 from hourhand.testing import Faults, make_job
 from tests.scenarios.rules import check_rules
-from tests.scenarios.steps import BESIDE, payload_near_its_end
+from tests.scenarios.steps import BESIDE, pass_minutes, payload_near_its_end
 from tests.world.checks import assert_nothing_is_out_of_sight
 from tests.world.runs import HandlerKilled, kill_process
 from tests.world.world import World
@@ -30,12 +30,6 @@ A_YEAR = timedelta(days=365).total_seconds()
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def pass_minutes(world: World, minutes: int) -> None:
-    for _ in range(minutes):
-        world.advance(60)
-        world.tick()
 
 
 # --- what the watermark passes ------------------------------------------------------------------

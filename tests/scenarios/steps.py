@@ -141,6 +141,19 @@ def economical(*, ticks: int = 2, **options: object) -> World:
     return world
 
 
+def pass_minutes(world: World, minutes: int) -> None:
+    """Let minutes pass with a tick at the end of each, and no worker."""
+    for _ in range(minutes):
+        world.advance(60)
+        world.tick()
+
+
+def die(faults: Faults) -> None:
+    """Let the process of ``faults`` die in the call that this interrupts."""
+    faults.is_crashed = True
+    raise Crash
+
+
 def live(world: World, minutes: int) -> None:
     """Let minutes pass with a tick each, and workers that are there in every second."""
     for _ in range(minutes):
