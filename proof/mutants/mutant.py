@@ -89,7 +89,7 @@ def _extent(source: str, scope: str, absent: str) -> tuple[int, int]:
         if node is None:
             raise StaleMutant(absent)
         decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-        first = min(node.lineno, *(each.lineno for each in decorators), node.lineno)
+        first = min([node.lineno, *(each.lineno for each in decorators)])
         last = node.end_lineno or first
         body = getattr(node, "body", [])
     return len("".join(lines[: first - 1])), len("".join(lines[:last]))
