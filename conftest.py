@@ -43,6 +43,7 @@ TIERS = {
     "tests/crash/test_every_point.py": "exhaustive",
     "tests/crash/test_interleavings.py": "exhaustive",
     "tests/crash/test_occurrences.py": "exhaustive",
+    "tests/crash/test_visits.py": "exhaustive",
     "tests/e2e/test_acceptance.py": "real_time",
     "tests/e2e/test_demo.py": "real_time",
     "tests/e2e/test_local_cloud.py": "real_time",

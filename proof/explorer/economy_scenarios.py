@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from hourhand.settings import DispatchMode
 from proof.explorer.operations import changes, submits, submitted
-from proof.explorer.scenario import Limits, Scenario
-from tests.crash.steps import FAR, after, passed, ticked
-
-SECOND = timedelta(seconds=1)
+from proof.explorer.scenario import CRASH, SECOND, Limits, Scenario, scenarios_among
+from tests.scenarios.steps import FAR, after, passed, ticked
 
 ECONOMY = Scenario(
     name="economy",
@@ -61,7 +58,7 @@ ECONOMY_CHANGED = replace(
     ticks=2,
     punctual=None,
     instants=(240 * SECOND,),
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 ECONOMY_SHORT = replace(
@@ -70,7 +67,7 @@ ECONOMY_SHORT = replace(
     about="a job that was a moment beyond the look-ahead of the last sweep",
     arrange=after(submitted(delay_seconds=FAR), passed(60), ticked, passed(60)),
     ticks=2,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
-ECONOMICAL = (ECONOMY, ECONOMY_STALE, ECONOMY_LOST, ECONOMY_CHANGED, ECONOMY_SHORT)
+ECONOMICAL = scenarios_among(vars())

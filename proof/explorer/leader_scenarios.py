@@ -12,11 +12,17 @@ from hourhand.memory import START
 from hourhand.services.ticks.tick import TickReport
 from proof.explorer.operations import JOB, resizes, submits, submitted
 from proof.explorer.process import ScriptedProcess
-from proof.explorer.scenario import Limits, Operation, Scenario
+from proof.explorer.scenario import (
+    CRASH,
+    QUIET,
+    SECOND,
+    Limits,
+    Operation,
+    Scenario,
+    scenarios_among,
+)
 from proof.explorer.script import MILLISECOND
-from tests.crash.steps import FAR, after, passed, ticked
-
-SECOND = timedelta(seconds=1)
+from tests.scenarios.steps import FAR, after, passed, ticked
 
 MINUTES_AHEAD = timedelta(minutes=5)
 
@@ -224,7 +230,7 @@ OLD_MAP = replace(
     about="the shard map grows while a leader sweeps",
     operations=(Operation(name="leader", act=_watched_tick), resizes(2)),
     ticks=0,
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
 GIVEN_UP = replace(
@@ -233,7 +239,7 @@ GIVEN_UP = replace(
     about="a leader comes to its end, and another may lead at once",
     ticks=0,
     operations=(ticks_at("first"), ticks_at("second", follows=("first",), judge=leads)),
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
 DEAD_LEADER = replace(
@@ -241,7 +247,7 @@ DEAD_LEADER = replace(
     name="dead-leader",
     about="a leader dies, and the next tick leads",
     operations=(ticks_at("first"), ticks_at("second", 260, follows=("first",), judge=leads)),
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 DEAD_FAST_LEADER = replace(
@@ -322,22 +328,7 @@ TWO_SWEEPERS = Scenario(
     arrange=after(submitted(delay_seconds=FAR), passed(FAR - 200)),
     operations=(sweeps_alone("first", 200), sweeps_alone("second", 201)),
     control="real",
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
-LED = (
-    LEASES,
-    LEASES_SKEWED,
-    LOST_LEASE,
-    OLD_MAP,
-    GIVEN_UP,
-    DEAD_LEADER,
-    DEAD_FAST_LEADER,
-    LATE_DEATH,
-    SLOW_CLOCK,
-    CLOCK_IS_OFF,
-    CLOCK_IS_FAR_OFF,
-    UNKNOWN_CLOCKS,
-    TWO_SWEEPERS,
-)
-"""Those of this file."""
+LED = scenarios_among(vars())

@@ -17,15 +17,18 @@ from proof.explorer.leader_scenarios import complain, true_time
 from proof.explorer.operations import JOB, changes, operates, refiles, submits, submitted
 from proof.explorer.process import CALLER, HonestPulse, ScriptedProcess
 from proof.explorer.record_scenarios import keyed
-from proof.explorer.scenario import Limits, Operation, Scenario
-from tests.crash.steps import FAR, IN_BUCKET, after, passed, ticked, worn
+from proof.explorer.scenario import (
+    CRASH,
+    QUIET,
+    SECOND,
+    Limits,
+    Operation,
+    Scenario,
+    scenarios_among,
+)
+from tests.scenarios.steps import FAR, IN_BUCKET, after, passed, ticked, worn
 from tests.world.runs import fail, fail_for_good, stop_if_told, succeed
 from tests.world.world import World
-
-SECOND = timedelta(seconds=1)
-
-QUIET = Limits(crashes=0, expiries=0)
-CRASH = Limits(crashes=1, expiries=0)
 
 
 def _never_again(job: Job, pulse: Pulse) -> Finished:
@@ -251,22 +254,4 @@ IN_BUCKET_ENDS = Scenario(
     limits=CRASH,
 )
 
-OTHERS = (
-    NOT_HEALED,
-    BEATS,
-    GIVEN_UP_FOR_GOOD,
-    INSISTENT,
-    STOPPED_AT_ONCE,
-    PUT_OFF_AS_SENT,
-    REFILED,
-    REFILED_FULL,
-    REFILED_FINAL,
-    PAST,
-    UNREADABLE,
-    OPEN,
-    OTHER_BODY,
-    OTHER_INPUTS,
-    STALLS,
-    IN_BUCKET_ENDS,
-)
-"""Those of this file."""
+OTHERS = scenarios_among(vars())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from hourhand.domain.ids import idempotency_record_key
@@ -12,8 +11,8 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing import make_record
 from proof.explorer.operations import changes, operates, refiles, submits, submitted
 from proof.explorer.process import hand_back, stay
-from proof.explorer.scenario import Limits, Scenario
-from tests.crash.steps import (
+from proof.explorer.scenario import CRASH, QUIET, SECOND, Limits, Scenario, scenarios_among
+from tests.scenarios.steps import (
     BESIDE,
     FAR,
     IN_BUCKET,
@@ -25,8 +24,6 @@ from tests.crash.steps import (
 )
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 from tests.world.world import World
-
-SECOND = timedelta(seconds=1)
 
 
 def _sent(**body: Any) -> Any:
@@ -69,7 +66,7 @@ FULL_STOPPED = replace(
     operations=(refiles(), operates("canceller", "cancel")),
     ticks=0,
     handlers={"look": stop_if_told},
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 FULL_LEFT = replace(
@@ -85,7 +82,7 @@ FULL_HANDED_BACK = replace(
     name="full-handed-back",
     about="a job whose record is full is handed back as its entry is filed anew",
     handlers={"succeed": succeed, "hand back": hand_back},
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
 FULL_LOST = replace(
@@ -124,7 +121,7 @@ FULL_EXPIRED = Scenario(
     operations=(refiles(),),
     ticks=1,
     deliveries=1,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 STOPPED = Scenario(
@@ -140,7 +137,7 @@ STOPPED = Scenario(
         "fail for good": fail_for_good,
         "snooze": snooze(30),
     },
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 STOPPED_AND_TAKEN = replace(
@@ -265,7 +262,7 @@ REDRIVEN_TWICE = Scenario(
     deliveries=2,
     workers=1,
     handlers={"fail": fail},
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
 REDRIVEN_SUCCESS = Scenario(
@@ -278,7 +275,7 @@ REDRIVEN_SUCCESS = Scenario(
         changes("changer", delay_seconds=FAR),
     ),
     deliveries=2,
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
 
@@ -289,7 +286,7 @@ IN_THE_BUCKET = replace(
     arrange=submitted(payload=IN_BUCKET),
     handlers={"succeed": succeed, "fail for good": fail_for_good},
     deliveries=2,
-    limits=Limits(crashes=0, expiries=0),
+    limits=QUIET,
 )
 
 
@@ -311,7 +308,7 @@ PAYLOAD_RACED = Scenario(
         submits("longer", payload=BESIDE, delay_seconds=FAR),
         submits("shorter", payload=BESIDE, delay_seconds=FAR, retention_seconds=0),
     ),
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 KEY_LOST = Scenario(
@@ -328,7 +325,7 @@ KEY_TAKEN = Scenario(
     about="a job whose key another job works under that is gone since",
     arrange=after(_on_record, keyed),
     deliveries=1,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 
@@ -351,7 +348,7 @@ KEY_FREE_AGAIN = Scenario(
     ),
     deliveries=2,
     handlers={"succeed": succeed, "fail": fail},
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 KEY_FREE_FOR_OTHERS = replace(
@@ -374,36 +371,4 @@ OTHER_KEYS = Scenario(
     limits=Limits(crashes=1, expiries=0, lost_answers=1),
 )
 
-RECORDED = (
-    FULL_RECORD,
-    FULL_TAKEN,
-    FULL_STOPPED,
-    FULL_LEFT,
-    FULL_HANDED_BACK,
-    FULL_LOST,
-    FULL_WAITING,
-    FULL_MISSED,
-    FULL_EXPIRED,
-    STOPPED,
-    STOPPED_AND_TAKEN,
-    ZOMBIE_STOPPED,
-    STOPPED_AND_LOST,
-    STOPPED_TWICE,
-    HANDED_BACK,
-    STUCK,
-    STOPPED_BY_A_COPY,
-    COPIED_BEAT,
-    HANDED_BACK_STOPPED,
-    KEPT_BACK,
-    REDRIVEN,
-    REDRIVEN_TWICE,
-    REDRIVEN_SUCCESS,
-    IN_THE_BUCKET,
-    PAYLOAD_RACED,
-    KEY_LOST,
-    KEY_TAKEN,
-    KEY_FREE_AGAIN,
-    KEY_FREE_FOR_OTHERS,
-    OTHER_KEYS,
-)
-"""Those of this file."""
+RECORDED = scenarios_among(vars())

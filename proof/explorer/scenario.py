@@ -15,6 +15,8 @@ from tests.world.world import World
 if TYPE_CHECKING:
     from proof.explorer.process import ScriptedProcess
 
+SECOND = timedelta(seconds=1)
+
 TIMINGS = Timings(first_look_back=timedelta(0))
 """The defaults, but that a new installation reads nothing older than itself."""
 
@@ -56,6 +58,10 @@ class Limits:
     only_leases: bool = False
     max_states: int = 2_000_000
     liveness: str = "all"
+
+
+CRASH = Limits(crashes=1, expiries=0)
+QUIET = Limits(crashes=0, expiries=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,3 +110,9 @@ class Scenario:
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
     limits: Limits = field(default_factory=Limits)
+
+
+def scenarios_among(names: Mapping[str, object]) -> tuple[Scenario, ...]:
+    """Return the scenarios among the names of a module, those in tuples included."""
+    several = (value if isinstance(value, tuple) else (value,) for value in names.values())
+    return tuple(each for values in several for each in values if isinstance(each, Scenario))

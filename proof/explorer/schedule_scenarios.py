@@ -10,15 +10,14 @@ from typing import Any
 from hourhand.api.requests import ScheduleInput
 from hourhand.memory import START
 from proof.explorer.process import CALLER, ScriptedProcess
-from proof.explorer.scenario import Limits, Operation, Scenario
-from tests.crash.occurrence_scenarios import due, replaced, scheduled
-from tests.crash.steps import after, delivered, passed
+from proof.explorer.scenario import CRASH, SECOND, Limits, Operation, Scenario, scenarios_among
+from tests.scenarios.occurrences import due, replaced, scheduled
+from tests.scenarios.steps import after, delivered, passed
 from tests.world.occurrences import let_failures_pause
 from tests.world.runs import fail, fail_for_good, succeed
 from tests.world.world import World
 
 SCHEDULE = "daily"
-SECOND = timedelta(seconds=1)
 
 
 def daily(expression: str, **fields: Any) -> Callable[[World], object]:
@@ -81,7 +80,7 @@ VISITS = Scenario(
     punctual=SECOND,
     nominals=(_at(10),),
     settle_ticks=20,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 VISITS_APART = replace(
@@ -127,7 +126,7 @@ PAUSED = Scenario(
     operations=(_pauses(),),
     ticks=1,
     settle_ticks=20,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 DELETED = replace(
@@ -159,7 +158,7 @@ OVERLAPS = tuple(
         arrange=after(scheduled, due(0, policy), due(1, policy)),
         deliveries=2,
         handlers={"succeed": succeed, "fail": fail},
-        limits=Limits(crashes=1, expiries=0),
+        limits=CRASH,
     )
     for policy in ("skip", "buffer_all", "cancel_other")
 )
@@ -171,7 +170,7 @@ OVERLAP_WAITING = Scenario(
         scheduled, due(0, "buffer_all"), delivered(fail), due(1, "buffer_all"), passed(5)
     ),
     deliveries=3,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 FAILURES = Scenario(
@@ -187,7 +186,7 @@ FAILURES = Scenario(
     deliveries=2,
     workers=1,
     handlers={"succeed": succeed, "fail for good": fail_for_good},
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 FAILURES_SEEN = replace(
@@ -207,19 +206,4 @@ WITHDRAWN = Scenario(
     limits=Limits(crashes=1, expiries=1, duplicates=1),
 )
 
-
-SCHEDULED = (
-    VISITS,
-    VISITS_APART,
-    VISITS_MISSED,
-    VISITS_STALLED,
-    PAUSED,
-    DELETED,
-    REPLACED,
-    ADOPTED,
-    *OVERLAPS,
-    OVERLAP_WAITING,
-    FAILURES,
-    FAILURES_SEEN,
-    WITHDRAWN,
-)
+SCHEDULED = scenarios_among(vars())

@@ -13,11 +13,9 @@ from proof.explorer.operations import (
     submits_around,
     submitted,
 )
-from proof.explorer.scenario import TIMINGS, Limits, Scenario
-from tests.crash.steps import FAR, after, passed
+from proof.explorer.scenario import CRASH, SECOND, TIMINGS, Limits, Scenario, scenarios_among
+from tests.scenarios.steps import FAR, after, passed
 from tests.world.world import World
-
-SECOND = timedelta(seconds=1)
 
 LEADERS = Scenario(
     name="leaders",
@@ -47,7 +45,7 @@ FAN_OUT = Scenario(
     ticks=2,
     control="real",
     fan_out_entries=1,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 SHRUNK = Scenario(
@@ -58,7 +56,7 @@ SHRUNK = Scenario(
     ticks=1,
     control="real",
     timings=replace(TIMINGS, control_cache=timedelta(0)),
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 WARM = replace(
@@ -68,7 +66,7 @@ WARM = replace(
     operations=(resizes(2), submits_around("submitter", ("a", "b"), delay_seconds=150)),
     ticks=1,
     timings=TIMINGS,
-    limits=Limits(crashes=1, expiries=0),
+    limits=CRASH,
 )
 
 FAN_OUT_OVER = Scenario(
@@ -97,5 +95,4 @@ FAN_OUT_REFUSED = replace(
     punctual=SECOND,
 )
 
-SHARDED = (LEADERS, SHARDS, SHRUNK, WARM, FAN_OUT, FAN_OUT_OVER, FAN_OUT_REFUSED)
-"""Those of this file."""
+SHARDED = scenarios_among(vars())

@@ -8,18 +8,12 @@ from datetime import timedelta
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START
 from hourhand.testing import make_job
+from proof.explorer import schedule_scenarios
 from proof.explorer.operations import JOB, submits, submitted
-from proof.explorer.scenario import TIMINGS, Limits, Scenario
-from proof.explorer.schedule_scenarios import OVERLAPS, SCHEDULE, VISITS_MISSED
-from tests.crash.steps import FAR, after, delivered, passed, purged, ticked
+from proof.explorer.scenario import QUIET, SECOND, TIMINGS, Limits, Scenario, scenarios_among
+from tests.scenarios.steps import FAR, after, delivered, passed, purged, ticked
 from tests.world.runs import fail, kill_process, succeed
 from tests.world.world import World
-
-SECOND = timedelta(seconds=1)
-
-
-QUIET = Limits(crashes=0, expiries=0)
-
 
 MISSED_SOON = Scenario(
     name="missed-soon",
@@ -165,7 +159,7 @@ BEHIND = Scenario(
 )
 
 CALLED = replace(
-    next(each for each in OVERLAPS if each.name == "overlap-buffer-all"),
+    next(each for each in schedule_scenarios.OVERLAPS if each.name == "overlap-buffer-all"),
     name="called",
     about="who waits for the place of a run is called as soon as it ends",
     handlers={"succeed": succeed},
@@ -176,32 +170,17 @@ CALLED = replace(
 
 def _skips_what_is_missed(world: World) -> None:
     misfire = {"policy": "skip"}
-    world.put_schedule(SCHEDULE, expression="10,11 9 * * *", overlap="allow", misfire=misfire)
+    world.put_schedule(
+        schedule_scenarios.SCHEDULE, expression="10,11 9 * * *", overlap="allow", misfire=misfire
+    )
     world.advance(FAR)
 
 
 SKIPPED = replace(
-    VISITS_MISSED,
+    schedule_scenarios.VISITS_MISSED,
     name="visits-skipped",
     about="a visit dies, and the next one skips what was missed, and tells why",
     arrange=_skips_what_is_missed,
 )
 
-SOON = (
-    MISSED_SOON,
-    SENT_AT_ONCE,
-    RECOVERED_SOON,
-    REFUSED_SOON,
-    HIDDEN_SHORTLY,
-    REDELIVERED,
-    ZOMBIE_DELETES,
-    FRACTIONS,
-    EARLY,
-    OUTAGE,
-    NEW,
-    OLD_OPEN,
-    BEHIND,
-    CALLED,
-    SKIPPED,
-)
-"""Those of this file."""
+SOON = scenarios_among(vars())

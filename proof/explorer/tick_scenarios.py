@@ -13,13 +13,20 @@ from hourhand.services.ticks.tick import TickReport
 from proof.explorer.leader_scenarios import complain, ticks_at, true_time
 from proof.explorer.operations import JOB, changes, submits, submitted
 from proof.explorer.process import ScriptedProcess
-from proof.explorer.scenario import Limits, Operation, Scenario
-from tests.crash.steps import BESIDE, FAR, after, passed, payload_near_its_end, purged, ticked
+from proof.explorer.scenario import CRASH, Limits, Operation, Scenario, scenarios_among
+from tests.scenarios.steps import (
+    BESIDE,
+    FAR,
+    after,
+    passed,
+    payload_near_its_end,
+    purged,
+    ticked,
+    without_zone,
+)
 from tests.world.world import World
 
 YEAR = 365 * 24 * 3600
-
-CRASH = Limits(crashes=1, expiries=0)
 
 
 def _job(process: ScriptedProcess, job_id: str = JOB) -> Job:
@@ -141,12 +148,7 @@ class _Undecidable:
         return getattr(self.jobs, name)
 
     def get_many(self, job_ids: Sequence[str]) -> dict[str, Job]:
-        found: dict[str, Job] = self.jobs.get_many(job_ids)
-        odd = found.get("odd")
-        if odd is not None and odd.due_at is not None:
-            # Without a zone it cannot be compared with any other time.
-            found = {**found, "odd": replace(odd, due_at=odd.due_at.replace(tzinfo=None))}
-        return found
+        return without_zone(self.jobs.get_many(job_ids), "odd")
 
 
 def _sweeps_an_odd_job(process: ScriptedProcess) -> object:
@@ -288,20 +290,4 @@ LATE_AND_HIDDEN = Scenario(
     limits=Limits(crashes=0, expiries=3, stale=1, liveness="none"),
 )
 
-TICKED = (
-    BOTH_SENT,
-    PAGES,
-    UNDECIDABLE,
-    OPTIONAL_REFUSED,
-    BACKLOG,
-    OLDER_THAN_ALL,
-    HARD_CAP,
-    LOST_AGAIN,
-    RAISED,
-    RAISED_ONCE,
-    EXPIRED_UNSEEN,
-    PAYLOAD_KEPT,
-    PAYLOAD_PUT_OFF,
-    LATE_AND_HIDDEN,
-)
-"""Those of this file."""
+TICKED = scenarios_among(vars())

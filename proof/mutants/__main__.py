@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from proof.ending import unwind_on_sigterm
 from proof.figures import Findings, add_figures_flag
-from proof.mutants.catalogue import THEMES, chosen
-from proof.mutants.mutant import Mutant, is_explorer
+from proof.mutants.catalogue import AREAS, chosen
+from proof.mutants.mutant import Mutant
 from proof.mutants.running import Trial, try_all
 
 COMMAND = "python -m proof.mutants"
@@ -60,7 +60,7 @@ def _findings(trials: Sequence[Trial], mutants: Sequence[Mutant]) -> Findings:
     findings = Findings(part="Mutants of the shipped code", command=COMMAND)
     findings.violations += [sentence for trial in trials for sentence in trial.violations]
     dead = {trial.name for trial in trials if trial.mutant and not trial.violations}
-    by_explorer = {name for name in dead if _explorer_killed(name, mutants)}
+    by_explorer = {mutant.name for mutant in mutants if mutant.is_explored and mutant.name in dead}
     findings.count("mutants", len(mutants))
     findings.count("killed", len(dead))
     findings.count("killed by the explorer", len(by_explorer))
@@ -71,21 +71,16 @@ def _findings(trials: Sequence[Trial], mutants: Sequence[Mutant]) -> Findings:
     return findings
 
 
-def _explorer_killed(name: str, mutants: Sequence[Mutant]) -> bool:
-    (mutant,) = (each for each in mutants if each.name == name)
-    return any(map(is_explorer, mutant.killers))
-
-
 def _table(dead: set[str], by_explorer: set[str]) -> str:
     lines = [
         "| mutants of | in all | killed | by the explorer | equivalent |",
         "|---|---|---|---|---|",
     ]
-    for theme, mutants in THEMES.items():
+    for area, mutants in AREAS.items():
         names = {mutant.name for mutant in mutants}
         equivalent = sum(1 for mutant in mutants if mutant.equivalent)
         lines.append(
-            f"| {theme} | {len(names)} | {len(names & dead)} | {len(names & by_explorer)} "
+            f"| {area} | {len(names)} | {len(names & dead)} | {len(names & by_explorer)} "
             f"| {equivalent} |"
         )
     return "\n".join(lines)

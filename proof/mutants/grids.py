@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from hourhand.domain.errors import HourhandError, Unavailable, WrongState
-from hourhand.testing import Call, Crash, When
-from proof.mutants import scenarios
-from proof.mutants.rules import check_punctual, check_rules
-from tests.crash import test_interleavings, test_occurrences
-from tests.crash.occurrence_scenarios import ALONE, BESIDE_ANOTHER
-from tests.crash.points import Fault, Scenario, crashes, lost_answers, throttles
-from tests.crash.scenarios import ATTEMPTS, OPERATIONS, SUBMISSIONS, TICKS
+from tests.scenarios.beside import BESIDE_JOBS, BESIDE_OCCURRENCES, BESIDE_TROUBLED, Step
+from tests.scenarios.grid import Check, Points, at_every_point, beside_every_call, play
+from tests.scenarios.jobs import ATTEMPTS, OPERATIONS, SUBMISSIONS, TICKS
+from tests.scenarios.occurrences import ALONE, BESIDE_ANOTHER, check_places
+from tests.scenarios.rules import check_punctual, check_rules
+from tests.scenarios.troubles import MORE
+from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import lost_attempts
 from tests.world.world import World
 
-MINUTES = 90
-"""How long a world may take to come to rest."""
-
-Step = Callable[[World, Scenario], object]
-Check = Callable[[World], None]
-Points = Callable[[list[Call]], Iterator[Fault]]
-
-PLAIN = {s.name: s for s in (*SUBMISSIONS, *OPERATIONS, *TICKS, *ATTEMPTS)}
-OF_SCHEDULES = {s.name: s for s in (*ALONE, *BESIDE_ANOTHER)}
-SCENARIOS: dict[str, Scenario] = {**PLAIN, **OF_SCHEDULES, **scenarios.MORE}
-STEPS: dict[str, Step] = {
-    **test_occurrences.STEPS,
-    **test_interleavings.STEPS,
-    **scenarios.STEPS,
+PLAIN = {work.name: work for work in (*SUBMISSIONS, *OPERATIONS, *TICKS, *ATTEMPTS)}
+OF_SCHEDULES = {work.name: work for work in (*ALONE, *BESIDE_ANOTHER)}
+WORKS: Mapping[str, Work] = {**PLAIN, **OF_SCHEDULES, **MORE}
+STEPS: Mapping[str, Step] = {**BESIDE_OCCURRENCES, **BESIDE_JOBS, **BESIDE_TROUBLED}
+FAULTS: Mapping[str, Points] = {
+    "a death": crashes,
+    "a refusal": throttles,
+    "a lost answer": lost_answers,
 }
+
+UNDISTURBED = "undisturbed"
+AT_NO_COST = ", at no cost"
 _TIMELESS = {
     "another leader ticks",
     "another worker works",
@@ -50,127 +45,46 @@ _LATE = {
     "raise a job that waits too long",
     "take over from a dead worker",
 }
-"""Scenarios that begin with jobs that are late already."""
-
-FAULTS: dict[str, Points] = {
-    "a death": crashes,
-    "a refusal": throttles,
-    "a lost answer": lost_answers,
-}
+"""Pieces of work that begin with jobs that are late already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Another actor's step beside every call of a scenario.
-
-    Where the step takes no time, no job may be late for it either.
-    """
-
-    scenario: str
-    step: str
-
-    def __call__(self) -> None:
-        scenario, step = SCENARIOS[self.scenario], STEPS[self.step]
-        is_punctual = self.step in _TIMELESS and self.scenario in PLAIN.keys() - _LATE
-        check = _check_of(self.scenario, check_punctual if is_punctual else check_rules)
-        calls = scenario.calls()
-        for call, when in [*((call, When.BEFORE) for call in calls), (calls[-1], When.AFTER)]:
-            with _noted(f"{self.step} {when} call {call.number}, {call.port}.{call.method}"):
-                check(_interrupted(scenario, step, call, when))
+def grid_killer(name: str) -> Callable[[], None]:
+    """Return the killer of that name, ``<work> / <what happens to it>``. Raises `KeyError`."""
+    of_work, _, what = name.partition(" / ")
+    work, fault = WORKS[of_work], what.removesuffix(AT_NO_COST)
+    # Where nothing takes time, no job may be late for it either.
+    is_punctual = of_work in PLAIN.keys() - _LATE and what in {UNDISTURBED, *_TIMELESS}
+    check: Check = check_punctual if is_punctual else check_rules
+    if of_work in OF_SCHEDULES:
+        check = _all_of(check, check_places)
+    if what == UNDISTURBED:
+        return partial(_play_undisturbed, work, check)
+    if fault not in FAULTS:
+        return partial(beside_every_call, work, STEPS[what], check)
+    if fault != what:
+        return partial(_play_at_no_cost, work, FAULTS[fault], check)
+    return partial(at_every_point, work, FAULTS[fault], check)
 
 
-@dataclass(frozen=True, slots=True)
-class At:
-    """One kind of fault at every call of a scenario.
+def _all_of(*checks: Check) -> Check:
+    def check(world: World) -> None:
+        for each in checks:
+            each(world)
 
-    ``costs_nothing``: not even an attempt.
-    """
-
-    scenario: str
-    fault: str
-    costs_nothing: bool = False
-
-    def __call__(self) -> None:
-        scenario = SCENARIOS[self.scenario]
-        check = _check_of(self.scenario, check_rules)
-        undisturbed = lost_attempts(_done(scenario)[0]) if self.costs_nothing else 0
-        for fault in FAULTS[self.fault](scenario.calls()):
-            with _noted(fault.name):
-                world, was_acknowledged = _done(scenario, fault)
-                check(world)
-                jobs = world.store.jobs().values()
-                ends = {job.status for job in jobs}
-                assert ends <= {*scenario.ends}, f"the jobs ended as {ends}"
-                assert jobs or (scenario.creates and not was_acknowledged), "the job is lost"
-                if self.costs_nothing:
-                    assert lost_attempts(world) <= undisturbed, "a fault cost an attempt"
+    return check
 
 
-@dataclass(frozen=True, slots=True)
-class Undisturbed:
-    """A scenario in which nothing goes wrong: it ends as it should, and in time."""
-
-    scenario: str
-
-    def __call__(self) -> None:
-        scenario = SCENARIOS[self.scenario]
-        world, _ = _done(scenario)
-        is_punctual = self.scenario in PLAIN.keys() - _LATE
-        _check_of(self.scenario, check_punctual if is_punctual else check_rules)(world)
-        ends = {job.status for job in world.store.jobs().values()}
-        assert scenario.ends[0] in ends, f"the jobs ended as {ends}"
+def _play_undisturbed(work: Work, check: Check) -> None:
+    world, _ = play(work)
+    check(world)
+    ends = {job.status for job in world.store.jobs().values()}
+    assert work.ends[0] in ends, f"the jobs ended as {ends}"
 
 
-def _interrupted(scenario: Scenario, step: Step, call: Call, when: When) -> World:
-    world, process, faults = scenario.prepare()
-    escaped: list[Exception] = []
+def _play_at_no_cost(work: Work, points: Points, check: Check) -> None:
+    undisturbed = lost_attempts(play(work)[0])
 
-    def step_in() -> None:
-        try:
-            step(world, scenario)
-        except Exception as error:  # noqa: BLE001 - the process in between may catch it, too
-            escaped.append(error)
+    def costs_nothing(world: World) -> None:
+        assert lost_attempts(world) <= undisturbed, "a fault cost an attempt"
 
-    faults.interrupt(f"{call.port}.{call.method}", step_in, nth=call.nth, when=when)
-    with suppress(Unavailable, WrongState):
-        scenario.act(world, process)
-    assert not escaped, f"another could not do its part: {escaped}"
-    world.settle(scenario.behaviour, minutes=MINUTES)
-    return world
-
-
-def _done(scenario: Scenario, fault: Fault | None = None) -> tuple[World, bool]:
-    world, process, faults = scenario.prepare()
-    if fault is not None:
-        fault.plan(faults)
-    was_acknowledged = False
-    with suppress(Crash, Unavailable):
-        scenario.act(world, process)
-        was_acknowledged = True
-    world.settle(scenario.behaviour, minutes=MINUTES)
-    return world, was_acknowledged
-
-
-def _check_of(scenario: str, check: Check) -> Check:
-    if scenario not in OF_SCHEDULES:
-        return check
-
-    def also_places(world: World) -> None:
-        check(world)
-        test_occurrences.check_places(world)
-
-    return also_places
-
-
-class _noted:  # noqa: N801 - used as a function
-    """Say where it was, if something is found."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, AssertionError | HourhandError):
-            error.add_note(self._place)
+    at_every_point(work, points, _all_of(check, costs_nothing))

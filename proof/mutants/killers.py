@@ -1,10 +1,10 @@
 """Who notices a mutant: each a call that raises `AssertionError` where a rule is broken.
 
 Imported only once the mutant is in its place: all of this runs on the code as it then is. A
-killer's name is that of a piece of work and of what happens to it (``succeed / a death``), or of
-a simulation (``time: a message is lost`` is `dramas_time.a_message_is_lost`), or of a scenario of
-the explorer (``explorer: one-job``, or ``explorer: one-job, crashes=0`` with other limits), or of
-a test of the contract suite over moto (``contract:``, see `contract_killers`).
+killer's name is that of a piece of work and of what happens to it (``succeed / a death``, see
+`grids`), or of a test (``crash: ...`` and ``contract: ...``, see `pytest_killers`), or of a
+scenario of the explorer (``explorer: one-job``, or with other limits ``explorer: one-job,
+crashes=0``).
 """
 
 from __future__ import annotations
@@ -12,33 +12,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any
 
-from proof.mutants.grids import FAULTS, At, Beside, Undisturbed
-from proof.mutants.mutant import is_explorer
+from proof.mutants.grids import grid_killer
+from proof.mutants.pytest_killers import contract_killer, crash_killer
 
 Killer = Callable[[], None]
-
-AT_NO_COST = ", at no cost"
 
 
 def killer_of(name: str) -> Killer:
     """Return the killer of that name. Raises `KeyError` for one that does not exist."""
     if " / " in name:
-        return _on_a_grid(name)
-    theme, _, what = name.partition(": ")
-    if is_explorer(name):
-        return partial(_explore, what)
-    if theme == "contract":
-        from proof.mutants.contract_killers import contract_killer  # noqa: PLC0415 - moto is slow
-
-        return contract_killer(what)
-    module = import_module(f"proof.mutants.dramas_{theme}")
-    killer: Killer | None = getattr(module, what.replace(" ", "_"), None)
-    if killer is None:
-        raise KeyError(name)
-    return killer
+        return grid_killer(name)
+    kind, _, what = name.partition(": ")
+    match kind:
+        case "crash":
+            return crash_killer(what)
+        case "explorer":
+            return partial(_explore, what)
+        case "contract":
+            return contract_killer(what)
+        case _:
+            raise KeyError(name)
 
 
 def _explore(what: str) -> None:
@@ -53,13 +48,3 @@ def _explore(what: str) -> None:
     result = explore(scenario, replace(scenario.limits, **counts))
     for violation in result.violations:
         raise AssertionError(f"{violation.sentence}, after {len(violation.choices)} choices")
-
-
-def _on_a_grid(name: str) -> Killer:
-    work, _, what = name.partition(" / ")
-    if what == "undisturbed":
-        return Undisturbed(work)
-    fault = what.removesuffix(AT_NO_COST)
-    if fault in FAULTS:
-        return At(work, fault, costs_nothing=what.endswith(AT_NO_COST))
-    return Beside(work, what)

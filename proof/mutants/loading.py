@@ -11,59 +11,59 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 
-from proof.mutants.mutant import Patch
+from proof.mutants.mutant import Change
 
 
 class _PatchedLoader(SourceFileLoader):
-    """Loads a module from its file, with patches applied to the source that is read."""
+    """Loads a module from its file, with changes of the source that is read."""
 
-    def __init__(self, fullname: str, path: str, patches: Sequence[Patch]) -> None:
+    def __init__(self, fullname: str, path: str, changes: Sequence[Change]) -> None:
         super().__init__(fullname, path)
-        self._patches = patches
+        self._changes = changes
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the patched source; no bytecode is read or written."""
+        """Compile the changed source; no bytecode is read or written."""
         source = self.get_source(fullname)
         assert source is not None
-        for patch in self._patches:
-            source = patch.apply(source)
+        for change in self._changes:
+            source = change.apply(source)
         return compile(source, self.path, "exec", dont_inherit=True)
 
 
 class MutantFinder(MetaPathFinder):
     """Finds the modules of a mutant before anybody else does. ``loaded``: those that came in."""
 
-    def __init__(self, patches: Sequence[Patch]) -> None:
+    def __init__(self, changes: Sequence[Change]) -> None:
         self.loaded: set[str] = set()
-        self._patches = patches
+        self._changes = changes
 
     @property
     def modules(self) -> set[str]:
-        """The modules that are to be patched."""
-        return {patch.module for patch in self._patches}
+        """The modules that are to be changed."""
+        return {change.module for change in self._changes}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module with its patches; ``None`` for every other module."""
+        """Return the spec of a module with its changes; ``None`` for every other module."""
         if fullname not in self.modules:
             return None
         spec = PathFinder.find_spec(fullname, path)
         assert spec is not None
         assert spec.origin is not None
-        own = [patch for patch in self._patches if patch.module == fullname]
+        own = [change for change in self._changes if change.module == fullname]
         spec.loader = _PatchedLoader(fullname, spec.origin, own)
         spec.cached = None
         self.loaded.add(fullname)
         return spec
 
 
-def install(patches: Sequence[Patch]) -> MutantFinder:
-    """Let every later import of the patched modules bring the mutant in.
+def install(changes: Sequence[Change]) -> MutantFinder:
+    """Let every later import of the changed modules bring the mutant in.
 
     Raises `RuntimeError` where one of them was imported already.
     """
-    finder = MutantFinder(patches)
+    finder = MutantFinder(changes)
     too_late = finder.modules & sys.modules.keys()
     if too_late:
         raise RuntimeError(f"Imported before the mutant could be put in: {sorted(too_late)}.")

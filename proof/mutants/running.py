@@ -45,7 +45,7 @@ class Trial:
 
 def try_mutant(mutant: Mutant) -> Trial:
     """Let the killers of ``mutant`` look for it."""
-    return Trial(mutant, _run(Order(mutant.patches, mutant.killers)))
+    return Trial(mutant, _run(Order(mutant.changes, mutant.killers)))
 
 
 def try_code(killers: Sequence[str]) -> Trial:

@@ -9,7 +9,7 @@ import pytest
 from proof.figures import Findings
 from proof.mutants.__main__ import main
 from proof.mutants.catalogue import ALL, chosen
-from proof.mutants.mutant import Mutant, Patch
+from proof.mutants.mutant import Change, Mutant
 from proof.mutants.running import Trial, try_all, try_code, try_mutant
 from proof.mutants.trial import Outcome
 
@@ -35,8 +35,9 @@ def test_a_mutant_that_its_killer_does_not_see_is_a_violation() -> None:
     blind = Mutant(
         name=mutant.name,
         rule=mutant.rule,
-        patches=mutant.patches,
-        killers=("people: a final job is changed",),
+        changes=mutant.changes,
+        killers=("succeed / undisturbed",),
+        not_explored="one that is blind",
     )
     trial = try_mutant(blind)
     assert [verdict.outcome for verdict in trial.verdicts] == [Outcome.SURVIVED]
@@ -44,23 +45,30 @@ def test_a_mutant_that_its_killer_does_not_see_is_a_violation() -> None:
 
 
 def test_a_killer_finds_no_fault_with_the_code_as_it_is() -> None:
-    assert not try_code(["people: a final job is changed"]).violations
+    assert not try_code(["succeed / undisturbed"]).violations
+
+
+def _tried(module: str, scope: str, old: str, new: str) -> Trial:
+    change = Change(module=module, scope=scope, old=old, new=new)
+    return try_mutant(
+        Mutant(
+            name="slip",
+            rule="",
+            changes=(change,),
+            killers=("succeed / undisturbed",),
+            not_explored="a slip",
+        )
+    )
 
 
 def test_a_mutant_that_dies_of_a_slip_is_not_killed() -> None:
-    slip = Patch("hourhand.domain.times", "return from_ms(to_ms(instant))", "return no_such_name")
-    trial = try_mutant(
-        Mutant(name="slip", rule="", patches=(slip,), killers=("people: a final job is changed",))
-    )
+    trial = _tried("hourhand.domain.times", "floor_ms", "from_ms(to_ms(instant))", "no_such_name")
     assert [verdict.outcome for verdict in trial.verdicts] == [Outcome.STILLBORN]
     assert trial.violations
 
 
 def test_a_mutant_of_a_module_that_nobody_imports_is_told() -> None:
-    unused = Patch("hourhand.cli.lines", "from __future__", "from  __future__")
-    trial = try_mutant(
-        Mutant(name="far", rule="", patches=(unused,), killers=("people: a final job is changed",))
-    )
+    trial = _tried("hourhand.cli.lines", "", "from __future__", "from  __future__")
     assert "Nobody imports hourhand.cli.lines" in trial.violations[0]
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from proof.mutants.loading import MutantFinder, install
-from proof.mutants.mutant import Patch
+from proof.mutants.mutant import Change, How
 
 TOLD_CHARACTERS = 160
 """How much of each line of an error is told."""
@@ -40,9 +40,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be tried. Without ``patches`` the code as it is meets the killers."""
+    """What is to be tried. Without ``changes`` the code as it is meets the killers."""
 
-    patches: Sequence[Patch]
+    changes: Sequence[Change]
     killers: Sequence[str]
 
     def to_json(self) -> str:
@@ -53,12 +53,13 @@ class Order:
 def read_order(text: str) -> Order:
     """Read what `Order.to_json` wrote."""
     stored = json.loads(text)
-    return Order([Patch(**patch) for patch in stored["patches"]], stored["killers"])
+    changes = [Change(**{**each, "how": How(each["how"])}) for each in stored["changes"]]
+    return Order(changes, stored["killers"])
 
 
 def try_out(order: Order) -> list[Verdict]:
     """Put the mutant in and ask each killer in turn."""
-    finder = install(order.patches)
+    finder = install(order.changes)
     return [_ask(killer, finder) for killer in order.killers]
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.ticks.leases import LEADER
+from hourhand.domain.times import rfc3339
+from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
 from hourhand.testing import Faults
-from tests.world.checks import check_world
-from tests.world.runs import succeed
+from tests.scenarios.rules import check_rules
+from tests.scenarios.steps import pass_minutes
+from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
 
 
@@ -77,3 +83,85 @@ def test_a_worker_whose_clock_is_off_within_the_margin_takes_no_live_job_over(
     world.settle()
     check_world(world)
     assert len(world.runs) == 1
+
+
+def test_a_leader_whose_clock_nobody_can_tell_closes_no_bucket(world: World) -> None:
+    for _ in range(5):
+        world.minute()
+    wrong = world.process(clock=world.clock.view(timedelta(minutes=5))).scheduler
+    world.queues.behaviour.answers_probes = False
+    for _ in range(6):
+        world.advance(60)
+        world.tick(wrong)
+        world.submit(delay_seconds=1)
+        world.queues.purge()
+        assert_nothing_is_out_of_sight(world)
+
+
+def test_a_leader_whose_clock_is_behind_within_the_margin_is_not_deposed(world: World) -> None:
+    world.queues.behaviour.answers_probes = False
+    slow = world.clock.view(-timedelta(seconds=1))
+    second = world.process(clock=world.clock.view(timedelta(seconds=0.9))).scheduler
+    faults = Faults()
+    led: list[bool] = []
+
+    def try_at_the_end() -> None:
+        world.advance(29.5)
+        led.append(world.tick(second).led)
+
+    faults.interrupt("jobs.read_bucket", try_at_the_end)
+    world.tick(world.process(faults, slow).scheduler)
+    assert led == [False]
+
+
+def test_the_lease_of_a_dead_leader_whose_clock_had_run_ahead_holds_nobody_up(
+    world: World,
+) -> None:
+    job = world.submit(delay_seconds=400)
+    ahead = world.clock.now() + timedelta(minutes=5)
+    until, margin = ahead + world.timings.leader_lease, world.timings.clock_margin
+    world.control.acquire_lease(LEADER, "dead", now=ahead, until=until, margin=margin)
+    world.advance(180)
+    assert world.tick().led
+    assert world.job(job).is_sent
+
+
+def test_a_worker_whose_clock_is_set_back_files_no_retry_in_an_older_bucket(world: World) -> None:
+    pass_minutes(world, 10)
+    clock = world.clock.view(timedelta(0))
+    world.submit()
+
+    def be_set_back(job: Job, pulse: Pulse) -> Finished:
+        clock.skew = -timedelta(minutes=6)
+        return fail(job, pulse)
+
+    world.deliver(be_set_back, world.process(clock=clock).worker)
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+
+
+def test_a_worker_that_is_woken_too_early_does_not_claim(world: World) -> None:
+    clock = world.clock.view(timedelta(0))
+    worker = world.process(clock=clock).worker
+    clock.sleep = lambda seconds: world.advance(seconds / 10)  # type: ignore[method-assign]
+    world.submit(delay_seconds=1.9)
+    world.advance(1)
+    world.deliver(succeed, worker)
+    world.settle()
+    check_rules(world)
+
+
+def test_a_job_that_a_slow_clock_lets_a_worker_claim_is_not_expired(world: World) -> None:
+    world.queues.behaviour.answers_probes = False
+    job = world.submit(expires_at=rfc3339(START + timedelta(seconds=30)))
+    world.advance(30.5)
+    slow = world.process(clock=world.clock.view(-timedelta(seconds=1))).worker
+    faults = Faults()
+
+    def claim_and_hold() -> None:
+        with suppress(HandlerKilled):
+            world.deliver(kill_process, slow)
+
+    faults.interrupt("jobs.transition", claim_and_hold)
+    world.tick(world.process(faults).scheduler)
+    assert world.job(job).status is JobStatus.RUNNING

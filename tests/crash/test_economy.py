@@ -10,8 +10,10 @@ from functools import partial
 import pytest
 
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.ticks.unmarked_dispatch import FRESH_TICKS
 from hourhand.testing import Crash, Faults
-from tests.crash.steps import economical, live
+from tests.scenarios.rules import check_punctual
+from tests.scenarios.steps import die, economical, live
 from tests.world.checks import check_world
 from tests.world.world import World
 
@@ -80,18 +82,13 @@ def test_a_message_that_is_lost_is_missed_a_minute_after_its_time_and_marked_the
     check_world(world)
 
 
-def _die(faults: Faults) -> None:
-    faults.is_crashed = True
-    raise Crash
-
-
 @pytest.mark.parametrize("call", ["control.write_tick", "control.write_watermark", "queues.send"])
 def test_a_sweep_that_dies_before_its_record_is_repeated_and_nothing_is_late(call: str) -> None:
     world = economical()
     jobs = [world.submit(delay_seconds=350 + number) for number in range(3)]
     world.advance(60)
     faults = Faults()
-    faults.interrupt(call, partial(_die, faults))
+    faults.interrupt(call, partial(die, faults))
     with suppress(Crash):
         world.tick(world.process(faults).scheduler)
     # Its lease is over by the tick after the next one.
@@ -215,3 +212,35 @@ def test_after_an_outage_the_first_sweep_marks_and_the_next_spares_again() -> No
     world.tick()
     assert world.job(late.id).status is JobStatus.PENDING
     assert sent(world) == {early.id: 1, late.id: 1}
+
+
+def test_a_sweep_that_has_no_time_leaves_no_record() -> None:
+    world = economical()
+    world.submit(delay_seconds=350)
+    world.advance(60)
+    world.tick(seconds_left=1)
+    world.advance(60)
+    live(world, 7)
+    world.settle()
+    check_punctual(world)
+
+
+def test_a_job_beyond_the_horizon_of_a_sweep_is_on_time() -> None:
+    world = economical()
+    world.submit(delay_seconds=600)
+    live(world, 12)
+    world.settle()
+    check_punctual(world)
+
+
+def test_where_no_sweep_sends_all_no_message_is_sent_again_and_again() -> None:
+    world = economical()
+    refused = world.submit(delay_seconds=700)
+    taken = world.submit(delay_seconds=700)
+    world.queues.behaviour.refuses = lambda one: (
+        "InternalError" if one.message.job_id == refused.id else None
+    )
+    for _ in range(11):
+        world.tick()
+        world.advance(60)
+    assert sent(world)[taken.id] <= FRESH_TICKS + 1

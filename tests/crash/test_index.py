@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
-from hourhand.domain.ticks.buckets import bucket_of
+from hourhand.domain.ticks.buckets import ShardMap, bucket_of
 from hourhand.memory import START
 from hourhand.services.ticks.shards import ShardingService
 from hourhand.testing import Faults, make_job
+from tests.scenarios.rules import check_rules
+from tests.scenarios.steps import first, pass_minutes
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.runs import HandlerKilled, fail, kill_process
 from tests.world.world import World
 
 STALL = 6.0
@@ -54,16 +58,12 @@ def test_the_watermark_never_passes_a_bucket_that_is_open(index_lag_seconds: int
 
 def test_open_buckets_are_closed_once_they_are_empty(world: World) -> None:
     job = world.submit(on_lost="dead")
-    for _ in range(20):
-        world.advance(60)
-        world.tick()
+    pass_minutes(world, 20)
     state = world.control.read_watermark()
     assert state is not None
     assert set(state.open) == {bucket_of(START)}
     world.api.operations.cancel(job.id, actor="caller")
-    for _ in range(20):
-        world.advance(60)
-        world.tick()
+    pass_minutes(world, 20)
     state = world.control.read_watermark()
     assert state is not None
     assert not state.open
@@ -72,20 +72,11 @@ def test_open_buckets_are_closed_once_they_are_empty(world: World) -> None:
 # --- writers that stall -------------------------------------------------------------------------
 
 
-def _minutes_of_ticks(world: World, minutes: int) -> Callable[[], None]:
-    def pass_by() -> None:
-        for _ in range(minutes):
-            world.advance(60)
-            world.tick()
-
-    return pass_by
-
-
 def test_a_job_filed_by_a_writer_that_stalled_is_moved_before_it_is_acknowledged(
     world: World,
 ) -> None:
     faults = Faults()
-    faults.interrupt("jobs.put", _minutes_of_ticks(world, 10))
+    faults.interrupt("jobs.put", partial(pass_minutes, world, 10))
     job = world.submit(by=world.process(faults).api)
     assert_nothing_is_out_of_sight(world)
     assert world.job(job).due_at == world.clock.now()
@@ -99,7 +90,7 @@ def test_a_job_filed_by_a_writer_that_stalled_is_moved_before_it_is_acknowledged
 def test_a_writer_that_stalls_again_while_it_moves_its_job_looks_again(world: World) -> None:
     faults = Faults()
     faults.interrupt("jobs.put", lambda: world.advance(STALL))
-    faults.interrupt("jobs.transition", _minutes_of_ticks(world, 10))
+    faults.interrupt("jobs.transition", partial(pass_minutes, world, 10))
     job = world.submit(by=world.process(faults).api)
     assert [e.kind for e in job.history].count(EventKind.REFILED) == 2
     assert_nothing_is_out_of_sight(world)
@@ -129,11 +120,43 @@ def test_an_operation_that_stalls_moves_the_job_too(world: World, name: str) -> 
     if name == "redrive":
         world.api.operations.cancel(job.id, actor="caller")
     faults = Faults()
-    faults.interrupt("jobs.transition", _minutes_of_ticks(world, 10))
+    faults.interrupt("jobs.transition", partial(pass_minutes, world, 10))
     operations = world.process(faults).api.operations
     after = getattr(operations, name)(job.id, actor="caller")
     assert after.history[-1].kind is EventKind.REFILED
     assert_nothing_is_out_of_sight(world)
+
+
+def test_a_worker_that_stalls_in_a_failure_and_a_sweep_in_a_recovery_leave_the_job_in_sight(
+    world: World,
+) -> None:
+    world.submit()
+    faults = Faults()
+    faults.interrupt("jobs.transition", partial(pass_minutes, world, 10), nth=2)
+    world.deliver(first(fail), world.process(faults).worker)
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+    world.submit()
+    with suppress(HandlerKilled):
+        world.deliver(kill_process)
+    world.queues.purge()
+    world.advance(50)
+    faults = Faults()
+    faults.interrupt("jobs.transition", partial(pass_minutes, world, 10))
+    world.tick(world.process(faults).scheduler)
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+    world.settle(first(fail), minutes=60)
+    check_rules(world)
+
+
+def test_a_job_that_is_to_run_at_a_time_that_is_over_is_filed_under_now(world: World) -> None:
+    pass_minutes(world, 10)
+    world.submit(run_at=(world.clock.now() - timedelta(hours=1)).isoformat())
+    world.queues.purge()
+    assert_nothing_is_out_of_sight(world)
+    world.settle()
+    check_rules(world)
 
 
 def test_a_repeated_submission_moves_the_job_of_a_first_writer_that_died_stalled(
@@ -143,7 +166,7 @@ def test_a_repeated_submission_moves_the_job_of_a_first_writer_that_died_stalled
     world.store.freeze_index()
     job = world.submit(idempotency_key="k")
     world.queues.purge()
-    _minutes_of_ticks(world, 10)()
+    pass_minutes(world, 10)
     world.store.thaw_index()
     state = world.control.read_watermark()
     assert state is not None
@@ -250,3 +273,8 @@ def test_a_watermark_is_not_written_under_a_map_that_changed_during_the_sweep(
     assert world.tick(world.process(faults).scheduler).completed
     assert world.control.read_watermark() == before
     assert world.telemetry.total("watermark_refused") == 1
+
+
+def test_the_map_of_buckets_under_way_does_not_change() -> None:
+    with pytest.raises(InvalidInput):
+        ShardMap().with_version(bucket_of(START), 4, now=START)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +12,10 @@ from hourhand.domain.errors import IdempotencyConflict, Unavailable
 from hourhand.domain.ids import content_hash, idempotency_record_key
 from hourhand.domain.jobs.job import Content, Job, JobStatus, Outcome
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import Faults, make_record
+from hourhand.ports.job_store import WriteResult
+from hourhand.testing import Crash, Faults, When, make_record
+from tests.scenarios.rules import check_rules
+from tests.scenarios.steps import BESIDE
 from tests.world.checks import check_world
 from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, succeed
 from tests.world.world import World
@@ -46,6 +51,51 @@ def test_a_key_that_was_used_with_another_body_is_refused(world: World) -> None:
     assert refused.value.errors[0].field == "idempotency_key"
 
 
+def test_a_submission_that_is_repeated_returns_its_job_and_runs_it_no_more(world: World) -> None:
+    first = world.submit(idempotency_key="k", payload=1)
+    assert world.submit(idempotency_key="k", payload=1).id == first.id
+    assert [*world.store.jobs()] == [first.id]
+    world.settle()
+    assert world.submit(idempotency_key="k", payload=1).status is JobStatus.SUCCEEDED
+    world.settle()
+    assert len(world.runs) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {"id": "own"}, {"idempotency_key": "k"}])
+def test_a_put_that_the_client_library_repeats_is_known_as_ones_own(
+    world: World, body: dict[str, Any]
+) -> None:
+    put = world.store.put
+
+    def put_twice(job: Job) -> WriteResult:
+        put(job)
+        return put(job)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.store, "put", put_twice)
+        try:
+            world.submit(**body)
+        except IdempotencyConflict as error:
+            raise AssertionError("a put of one's own was taken for another's") from error
+    assert len(world.store.jobs()) == 1
+    assert len(world.queues.messages()) == 1, "the message of an accepted job was not sent"
+    world.settle()
+    check_rules(world)
+
+
+def test_a_submission_that_loses_a_race_does_not_shorten_the_winners_payload(world: World) -> None:
+    faults = Faults()
+    winner = partial(world.submit, id="one", payload=BESIDE, retention_seconds=8_640_000)
+    faults.interrupt("jobs.get", winner, when=When.AFTER)
+    with suppress(IdempotencyConflict):
+        world.submit(by=world.process(faults).api, id="one", payload=BESIDE, retention_seconds=0)
+    job = world.job("one")
+    assert job.retention_seconds == 8_640_000
+    (kept,) = world.store.kept_texts("one").values()
+    assert job.payload_kept_until is not None
+    assert kept.keep_until >= job.payload_kept_until
+
+
 # --- execution ----------------------------------------------------------------------------------
 
 
@@ -62,6 +112,21 @@ def test_a_recorded_result_is_returned_without_calling_the_handler(world: World)
     assert (report.job.status, report.result_text) == (JobStatus.SUCCEEDED, '{"done":true}')
     assert len(world.runs) == 1
     assert world.telemetry.total("idempotent_replays") == 1
+
+
+@pytest.mark.parametrize("number", range(1, 14))
+def test_once_a_job_under_a_key_succeeded_its_key_says_so_whenever_its_worker_dies(
+    world: World, number: int
+) -> None:
+    job = world.submit(idempotency_key="k", retention_seconds=0)
+    faults = Faults()
+    faults.crash(number, When.AFTER)
+    with suppress(Crash):
+        world.deliver(by=world.process(faults).worker)
+    if world.job(job).status is JobStatus.SUCCEEDED:
+        assert world.keys.records()[RECORD].is_done
+    world.settle()
+    check_rules(world)
 
 
 @pytest.mark.parametrize("payload", [1, 2], ids=["with the same payload", "with another one"])
@@ -150,7 +215,7 @@ def test_a_zombie_of_an_earlier_job_commits_nothing_for_the_next_one_of_its_id(
 
 
 def test_a_redriven_job_is_the_same_job_to_its_key(world: World) -> None:
-    job = world.submit(idempotency_key="k")
+    job = world.submit(idempotency_key="k", retention_seconds=0)
     faults = Faults()
     # The record says "done"; the job is asked to stop before it is told, and ends CANCELLED.
     faults.throttle("jobs.transition", nth=2, times=99)
@@ -158,6 +223,8 @@ def test_a_redriven_job_is_the_same_job_to_its_key(world: World) -> None:
     world.api.operations.cancel(job.id, actor="someone")
     world.settle()
     assert world.job(job).status is JobStatus.CANCELLED
+    # The record is there for as long as its job may be attempted again.
+    world.advance(23 * 3600)
     world.api.operations.redrive(job.id, actor="someone")
     world.settle()
     check_world(world)

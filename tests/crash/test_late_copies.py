@@ -15,6 +15,7 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import WriteResult
+from tests.scenarios.rules import check_rules
 from tests.world.checks import check_world
 from tests.world.runs import (
     Behaviour,
@@ -81,6 +82,28 @@ def test_a_late_copy_of_a_request_to_stop_stops_no_later_round(world: World) -> 
 
     world.deliver(meet_the_copy)
     assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_late_copy_of_a_request_to_stop_stops_no_later_job_of_the_id(world: World) -> None:
+    requests = Copying(world, "request_cancel")
+    world.submit(id="one", retention_seconds=0)
+
+    def be_cancelled(running: Job, pulse: Pulse) -> Finished:
+        world.api.operations.cancel(running.id, actor="caller")
+        return stop_if_told(running, pulse)
+
+    world.deliver(be_cancelled)
+    world.advance(600)
+    assert world.store.delete_expired(world.clock.now()) > 0
+    job = world.submit(id="one", payload="another job")
+
+    def meet_the_copy(running: Job, pulse: Pulse) -> Finished:
+        requests.arrive()
+        return stop_if_told(running, pulse)
+
+    world.deliver(meet_the_copy)
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    check_rules(world)
 
 
 def test_a_late_copy_of_a_heartbeat_does_not_shorten_the_lease(world: World) -> None:

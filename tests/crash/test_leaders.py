@@ -15,16 +15,10 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
-from tests.crash.steps import world_with_jobs_to_dispatch
+from tests.scenarios.steps import die, world_with_jobs_to_dispatch
 from tests.world.checks import check_world
 from tests.world.runs import HandlerKilled, kill_process
 from tests.world.world import World
-
-
-def _die(faults: Faults) -> None:
-    """Let the process of ``faults`` die in the call that this interrupts."""
-    faults.is_crashed = True
-    raise Crash
 
 
 def test_two_leaders_at_once_send_twice_and_every_job_runs_once() -> None:
@@ -86,7 +80,7 @@ def test_a_leader_that_lost_its_lease_does_not_give_up_the_lease_of_another() ->
     world = world_with_jobs_to_dispatch()
     faults, holding = Faults(), Faults()
     late, second = world.process(faults).scheduler, world.process(holding).scheduler
-    holding.interrupt("jobs.read_bucket", partial(_die, holding))
+    holding.interrupt("jobs.read_bucket", partial(die, holding))
 
     def overtake() -> None:
         world.advance(33)
@@ -103,7 +97,7 @@ def test_a_leader_that_lost_its_lease_does_not_give_up_the_lease_of_another() ->
 def test_a_dead_leaders_lease_is_taken_over_by_the_next_tick() -> None:
     world = world_with_jobs_to_dispatch()
     faults = Faults()
-    faults.interrupt("jobs.read_bucket", partial(_die, faults))
+    faults.interrupt("jobs.read_bucket", partial(die, faults))
     with suppress(Crash):
         world.tick(world.process(faults).scheduler)
     assert not world.tick().led
@@ -120,7 +114,7 @@ def test_a_hand_off_is_measured_from_the_last_tick_that_ended() -> None:
     assert [m for m in world.telemetry.metrics if m.metric == "hand_off_ms"] == []
     world.submit(delay_seconds=100)
     faults = Faults()
-    faults.interrupt("jobs.read_bucket", partial(_die, faults))
+    faults.interrupt("jobs.read_bucket", partial(die, faults))
     with suppress(Crash):
         world.tick(world.process(faults).scheduler)
     world.advance(60)
@@ -139,14 +133,13 @@ def test_a_leader_gives_its_lease_up_where_a_table_does_not_answer() -> None:
 
 
 def _lateness_around_a_dead_leader(
-    look_ahead_seconds: int, dispatch: DispatchMode = DispatchMode.SINGLE
+    timings: Timings, dispatch: DispatchMode = DispatchMode.SINGLE
 ) -> list[float]:
     """Let a leader die 50 s into its tick, lose a tick, and let the next be 20 s late.
 
     One job is due every seven seconds; all were submitted long before. Returns by how many
     seconds each was late.
     """
-    timings = Timings(look_ahead=timedelta(seconds=look_ahead_seconds))
     world = World(timings=timings, dispatch=dispatch)
     for second in range(900, 1800, 7):
         world.submit(delay_seconds=second)
@@ -164,7 +157,7 @@ def _lateness_around_a_dead_leader(
     # Slow, but alive and renewing its lease, until it dies 50 seconds into its tick.
     faults.interrupt("jobs.read_bucket", lambda: live(25), nth=1)
     faults.interrupt("jobs.read_bucket", lambda: live(25), nth=2)
-    faults.interrupt("jobs.read_bucket", partial(_die, faults), nth=3)
+    faults.interrupt("jobs.read_bucket", partial(die, faults), nth=3)
     with suppress(Crash):
         world.tick(dying)
     live(10)
@@ -183,11 +176,12 @@ def _lateness_around_a_dead_leader(
 
 @pytest.mark.parametrize("dispatch", [DispatchMode.SINGLE, DispatchMode.ECONOMY])
 def test_no_job_seen_ahead_of_time_is_late_when_a_leader_dies(dispatch: DispatchMode) -> None:
-    assert max(_lateness_around_a_dead_leader(300, dispatch)) == 0
+    assert max(_lateness_around_a_dead_leader(Timings(), dispatch)) == 0
 
 
 def test_a_shorter_look_ahead_would_make_jobs_late_when_a_leader_dies() -> None:
-    assert max(_lateness_around_a_dead_leader(180)) == pytest.approx(80, abs=7)
+    timings = Timings(look_ahead=timedelta(seconds=180))
+    assert max(_lateness_around_a_dead_leader(timings)) == pytest.approx(80, abs=7)
 
 
 def test_after_an_outage_of_a_day_one_tick_finds_everything() -> None:
@@ -218,3 +212,10 @@ def test_the_first_tick_of_all_finds_what_was_due_since_a_day() -> None:
     assert world.tick().dispatched == 2
     world.settle()
     check_world(world)
+
+
+def test_a_leader_gives_its_lease_up_at_its_end_so_that_another_may_lead_at_once() -> None:
+    world = World()
+    world.tick()
+    world.advance(5)
+    assert world.tick().led

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -13,6 +14,8 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.execution import Disposition
 from hourhand.testing import Faults, When
+from hourhand.wiring.functions import WorkerServices
+from tests.scenarios.rules import check_rules
 from tests.world.checks import check_world
 from tests.world.runs import (
     Behaviour,
@@ -125,6 +128,132 @@ def test_a_zombie_does_not_strike_out_the_attempt_that_took_over_in_its_own_proc
     assert world.telemetry.total("commits_refused") == 2
     world.settle()
     assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_worker_that_cannot_beat_until_its_lease_is_over_is_told_that_it_lost_it(
+    world: World,
+) -> None:
+    world.submit()
+    faults = Faults()
+    faults.throttle("jobs.transition", nth=2, times=10)
+
+    def behave(_running: Job, pulse: Pulse) -> Finished:
+        answers = []
+        for _ in range(4):
+            world.advance(15)
+            answers.append(pulse.beat(None))
+        assert answers[:2] == ["alive", "alive"], "a single refusal stopped a worker"
+        assert answers[-1] == "lost"
+        raise HandlerKilled
+
+    with pytest.raises(HandlerKilled):
+        world.deliver(behave, world.process(faults).worker)
+    world.settle()
+    check_rules(world)
+
+
+def test_a_worker_that_lost_its_lease_before_its_handler_began_does_not_begin(
+    world: World,
+) -> None:
+    world.submit()
+    faults = Faults()
+
+    def be_overtaken() -> None:
+        world.advance(61)
+        world.deliver(in_ten_seconds)
+
+    def in_ten_seconds(job: Job, pulse: Pulse) -> Finished:
+        world.advance(10)
+        return succeed(job, pulse)
+
+    faults.interrupt("jobs.transition", be_overtaken, when=When.AFTER)
+    world.deliver(succeed, world.process(faults).worker)
+    world.settle()
+    check_rules(world)
+    assert 1 not in [run.token for run in world.runs]
+
+
+@pytest.mark.parametrize("by_scheduler", [False, True], ids=["a worker", "the sweep"])
+def test_an_owner_that_beats_as_it_is_taken_for_lost_stays_the_owner(
+    world: World, by_scheduler: bool
+) -> None:
+    world.queues.behaviour.copies = 2
+    world.submit()
+    first, second = world.receive()
+    faults = Faults()
+    other = world.process(faults)
+
+    def be_met(job: Job, pulse: Pulse) -> Finished:
+        world.advance(48)
+        answers: list[str] = []
+        nth = 1 if by_scheduler else 2
+        faults.interrupt("jobs.transition", lambda: answers.append(pulse.beat(None)), nth=nth)
+        if by_scheduler:
+            world.tick(other.scheduler)
+        else:
+            world.handle(second, by=other.worker)
+        assert [*answers, pulse.beat(None)] == ["alive", "alive"]
+        return succeed(job, pulse)
+
+    world.handle(first, be_met)
+    world.settle()
+    check_rules(world)
+    assert len(world.runs) == 1
+
+
+class TestOutlivedByItsId:
+    """A worker is paused until its job is deleted and another runs under the same id and token."""
+
+    def _outlived(self, act: Callable[[WorkerServices, Job, Pulse], Finished]) -> None:
+        world = World()
+        world.submit(id="one", retention_seconds=0)
+        (delivery,) = world.receive()
+        paused = world.process().worker
+
+        def outlive_the_job(running: Job, pulse: Pulse) -> Finished:
+            world.advance(61)
+            world.deliver(fail_for_good)
+            world.advance(600)
+            assert world.store.delete_expired(world.clock.now()) > 0
+            world.submit(id="one", payload="another job")
+            with suppress(HandlerKilled):
+                world.deliver(kill_process)
+            before = world.job("one")
+            assert before.token == running.token
+            finished = act(paused, running, pulse)
+            assert world.job("one") == before, "a worker of a deleted job changed the next one"
+            return finished
+
+        world.handle(delivery, outlive_the_job, paused)
+        assert world.job("one").status is JobStatus.RUNNING, "it ended the next job"
+        world.settle()
+        check_rules(world)
+
+    def test_it_is_told_that_its_job_is_lost(self) -> None:
+        def beat(_: WorkerServices, running: Job, pulse: Pulse) -> Finished:
+            assert pulse.beat(None) == "lost"
+            return succeed(running, pulse)
+
+        self._outlived(beat)
+
+    def test_it_has_nothing_to_hand_back(self) -> None:
+        def hand_back(paused: WorkerServices, running: Job, pulse: Pulse) -> Finished:
+            assert not paused.execution.hand_back(running.id, "another job is stuck")
+            return succeed(running, pulse)
+
+        self._outlived(hand_back)
+
+    def test_the_next_job_has_not_succeeded_by_it(self) -> None:
+        self._outlived(lambda _, running, pulse: succeed(running, pulse))
+
+    def test_the_next_job_is_not_retried_for_it(self) -> None:
+        self._outlived(lambda _, running, pulse: fail(running, pulse))
+
+    def test_the_next_job_is_not_dead_for_it(self) -> None:
+        self._outlived(lambda _, running, pulse: fail_for_good(running, pulse))
+
+    def test_the_next_job_is_not_cancelled_by_it(self) -> None:
+        self._outlived(lambda *_: Finished(outcome=Outcome.CANCELLED))
 
 
 # --- handing back -------------------------------------------------------------------------------

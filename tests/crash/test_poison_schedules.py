@@ -16,7 +16,7 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START
 from hourhand.services.schedules import compiled_rules
 from hourhand.testing import Crash, Faults
-from tests.crash.poison import (
+from tests.scenarios.poison import (
     AT_THE_LIMIT,
     CALENDARS,
     EACH_SECOND,
@@ -202,3 +202,18 @@ def test_jobs_are_swept_and_the_sweep_is_recorded_before_a_schedule_is_looked_at
 
 def _die() -> None:
     raise Crash
+
+
+def test_a_visit_that_stood_still_makes_nothing_that_another_told_as_missed(world: World) -> None:
+    misfire = {"policy": "all", "window_seconds": 60}
+    world.put_schedule("s", expression="10 9 * * *", misfire=misfire)
+    world.advance(400)
+    faults = Faults()
+
+    def stand_still() -> None:
+        world.advance(900)
+        world.tick()
+
+    faults.interrupt("slots.read_slots", stand_still)
+    world.tick(world.process(faults).scheduler)
+    assert not world.store.jobs()

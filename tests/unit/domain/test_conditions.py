@@ -1,6 +1,6 @@
 """Each clause of each move is needed: without it, a write does harm that can be named.
 
-For every (move, clause) pair there is a scenario in which only that clause is false. The move is
+For every (move, clause) pair there is a race in which only that clause is false. The move is
 refused; the same move without the clause is applied; and then an invariant is broken.
 """
 
@@ -16,13 +16,11 @@ import pytest
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.transitions import Transition
 from tests.unit.domain.condition_cases import CASES, Case
-from tests.unit.domain.condition_scenarios import SCENARIOS
+from tests.unit.domain.condition_races import RACES
 from tests.unit.domain.job_samples import with_long_history
-from tests.unit.domain.scenario import CASES_BY_NAME, Scenario
+from tests.unit.domain.race import CASES_BY_NAME, Race
 
-each_scenario = pytest.mark.parametrize(
-    "scenario", SCENARIOS, ids=lambda scenario: f"{scenario.move}-{scenario.clause}"
-)
+each_race = pytest.mark.parametrize("race", RACES, ids=lambda race: f"{race.move}-{race.clause}")
 LEASE = {"status", "token", "lease_as_read", "lease_expired"}
 OWNER = {"status", "token", "same_job"}
 STARTABLE = {"generation", "attempts_left", "not_cancelled", "not_expired"}
@@ -76,7 +74,7 @@ def test_every_move_has_a_case() -> None:
 
 def test_every_clause_of_every_move_has_one_scenario() -> None:
     pairs = {(case.name, clause) for case in CASES for clause in case.clause_names()}
-    described = Counter((scenario.move, scenario.clause) for scenario in SCENARIOS)
+    described = Counter((race.move, race.clause) for race in RACES)
     assert set(described) == pairs
     assert set(described.values()) == {1}
 
@@ -98,39 +96,39 @@ def test_a_move_is_allowed_on_the_job_that_was_read(case: Case) -> None:
     assert case.build(case.ordinary).is_allowed(case.ordinary)
 
 
-@each_scenario
-def test_exactly_one_clause_is_false(scenario: Scenario) -> None:
-    expect = scenario.case.build(scenario.read).expect
-    false = [name for name, clause in expect.items() if not clause.holds(scenario.stored)]
-    assert false == [scenario.clause]
+@each_race
+def test_exactly_one_clause_is_false(race: Race) -> None:
+    expect = race.case.build(race.read).expect
+    false = [name for name, clause in expect.items() if not clause.holds(race.stored)]
+    assert false == [race.clause]
 
 
-@each_scenario
-def test_the_move_is_refused(scenario: Scenario) -> None:
-    move = scenario.case.build(scenario.read)
-    assert not move.is_allowed(scenario.stored)
-    assert not move.made_by_me(scenario.stored)
+@each_race
+def test_the_move_is_refused(race: Race) -> None:
+    move = race.case.build(race.read)
+    assert not move.is_allowed(race.stored)
+    assert not move.made_by_me(race.stored)
 
 
-@each_scenario
-def test_without_the_clause_the_move_does_harm(scenario: Scenario) -> None:
-    move = scenario.case.build(scenario.read)
-    others = {name: c for name, c in move.expect.items() if name != scenario.clause}
+@each_race
+def test_without_the_clause_the_move_does_harm(race: Race) -> None:
+    move = race.case.build(race.read)
+    others = {name: c for name, c in move.expect.items() if name != race.clause}
     if "status" not in others:
         # The table of states needs one to check; any clause less is what this test is about.
         move = replace(move, to=None, sets={**move.sets, **_state_of(move)})
     weaker = replace(move, expect=others)
-    assert weaker.is_allowed(scenario.stored)
-    harmed = weaker.apply(scenario.stored)
-    assert not scenario.harm.holds(scenario.read, scenario.stored, harmed), scenario.story
+    assert weaker.is_allowed(race.stored)
+    harmed = weaker.apply(race.stored)
+    assert not race.harm.holds(race.read, race.stored, harmed), race.story
 
 
 def _state_of(move: Transition) -> dict[str, object]:
     return {} if move.to is None else {"status": move.to}
 
 
-@each_scenario
-def test_in_the_ordinary_case_the_move_keeps_to_the_same_invariant(scenario: Scenario) -> None:
-    job = scenario.case.ordinary
-    result = scenario.case.build(job).apply(job)
-    assert scenario.harm.holds(job, job, result), scenario.harm.sentence
+@each_race
+def test_in_the_ordinary_case_the_move_keeps_to_the_same_invariant(race: Race) -> None:
+    job = race.case.ordinary
+    result = race.case.build(job).apply(job)
+    assert race.harm.holds(job, job, result), race.harm.sentence

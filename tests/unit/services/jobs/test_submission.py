@@ -21,7 +21,7 @@ from hourhand.memory import FAKE_SECRET, START, MemoryHandlerDirectory
 from hourhand.ports.job_store import Refused, WriteResult
 from hourhand.services.jobs.submission import Submitted
 from hourhand.testing import Faults, When
-from tests.crash.steps import IN_BUCKET
+from tests.scenarios.steps import IN_BUCKET
 from tests.world.world import World
 
 LARGE = "x" * 300

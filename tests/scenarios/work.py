@@ -1,4 +1,8 @@
-"""Every point at which something can go wrong in a piece of work: found by counting its calls."""
+"""A piece of work, and every point at which something can go wrong in it: found by counting calls.
+
+The pieces themselves are in `jobs`, `occurrences` and `troubles`. Crash tests and the mutants'
+killers play them (`grid`) with a fault at each of these points, or with another actor (`beside`).
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,21 @@ Act = Callable[[World, Process], object]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
+class Work:
     """One piece of work of one process, and how its jobs may end whatever happens to it.
 
     ``arrange`` brings a world to where the work begins; ``act`` is the work, done by a process
-    whose ports may fail. ``behaviour`` is what handlers do afterwards; it may look at the job
-    alone, so that a scenario is the same each time. ``creates``: the jobs need not exist if the
-    work failed. ``ends``: first what comes of the work if all goes well.
+    whose ports may fail. ``trouble`` is what goes wrong in any case. ``behaviour`` is what handlers
+    do afterwards; it may look at the job alone, so that the work is the same each time.
+    ``creates``: the jobs need not exist if the work failed. ``ends``: first what comes of the work
+    if all goes well.
     """
 
     name: str
     act: Act
     make: Callable[[], World] = World
     arrange: Callable[[World], object] = lambda _world: None
+    trouble: Callable[[World, Faults], object] = lambda _world, _faults: None
     behaviour: Behaviour = succeed
     ends: tuple[JobStatus, ...] = (JobStatus.SUCCEEDED,)
     creates: bool = False
@@ -37,7 +43,9 @@ class Scenario:
         world = self.make()
         self.arrange(world)
         faults = Faults()
-        return world, world.process(faults), faults
+        process = world.process(faults)
+        self.trouble(world, faults)
+        return world, process, faults
 
     def calls(self) -> list[Call]:
         """Do the work without any fault; return every call that it made."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from hourhand.domain.jobs.job import EventKind
 from tests.unit.domain import condition_invariants as keep
-from tests.unit.domain.attempt_scenarios import ATTEMPTS, CLAIM, RECOVERY
+from tests.unit.domain.attempt_races import ATTEMPTS, CLAIM, RECOVERY
 from tests.unit.domain.condition_cases import CASES, Case
 from tests.unit.domain.job_samples import after, an_event, with_long_history
-from tests.unit.domain.scenario import Scenario
-from tests.unit.domain.waiting_scenarios import DISPATCH, OPERATORS
+from tests.unit.domain.race import Race
+from tests.unit.domain.waiting_races import DISPATCH, OPERATORS
 
 
-def _of_history(case: Case) -> Scenario:
+def _of_history(case: Case) -> Race:
     """A write that compacts the history, and another that just did the same.
 
     The other dropped as many events as it appended: the length alone would tell nothing.
@@ -24,7 +24,7 @@ def _of_history(case: Case) -> Scenario:
     long = with_long_history(case.ordinary)
     latest = an_event(EventKind.REFILED, at=after(-2), actor="worker-9")
     # The final jobs that can be redriven are of a generation that nobody writes events to.
-    return Scenario(
+    return Race(
         move=case.name,
         clause="history_as_read",
         story="another put an event on record and compacted the history",
@@ -40,4 +40,4 @@ def _of_history(case: Case) -> Scenario:
 
 HISTORY = tuple(_of_history(case) for case in CASES if "history_as_read" in case.clause_names())
 
-SCENARIOS = (*DISPATCH, *CLAIM, *ATTEMPTS, *RECOVERY, *OPERATORS, *HISTORY)
+RACES = (*DISPATCH, *CLAIM, *ATTEMPTS, *RECOVERY, *OPERATORS, *HISTORY)

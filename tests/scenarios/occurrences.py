@@ -10,8 +10,8 @@ from hourhand.domain.jobs.job import Job, JobStatus, OnLost
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.due import outgoing_of
-from tests.crash.points import Scenario
-from tests.crash.steps import IN_BUCKET, after, delivered, passed, works
+from tests.scenarios.steps import IN_BUCKET, after, delivered, passed, works
+from tests.scenarios.work import Work
 from tests.world.occurrences import (
     let_failures_pause,
     nominal,
@@ -89,17 +89,15 @@ def works_on_one(world: World, process: Process) -> None:
 
 
 ALONE = [
-    Scenario(name="take a place", arrange=after(scheduled, due(0)), act=works(succeed)),
-    Scenario(
-        name="start without limits", arrange=after(scheduled, due(0, None)), act=works(succeed)
-    ),
-    Scenario(
+    Work(name="take a place", arrange=after(scheduled, due(0)), act=works(succeed)),
+    Work(name="start without limits", arrange=after(scheduled, due(0, None)), act=works(succeed)),
+    Work(
         name="two for one place",
         arrange=after(scheduled, due(0), due(1)),
         act=works(succeed),
     ),
     *(
-        Scenario(
+        Work(
             name=f"the first of two for one place, {policy}",
             arrange=after(scheduled, due(0, policy), due(1, policy)),
             act=works_on_one,
@@ -107,17 +105,17 @@ ALONE = [
         )
         for policy in ("skip", "buffer_all", "cancel_other")
     ),
-    Scenario(
+    Work(
         name="the first of two messages of one job",
         arrange=after(scheduled, due(0), sent_twice),
         act=works_on_one,
     ),
-    Scenario(
+    Work(
         name="a message delivered twice",
         arrange=after(scheduled, due(0, "buffer_all"), due(1, "buffer_all"), sent_twice),
         act=works(succeed),
     ),
-    Scenario(
+    Work(
         name="end and call the next",
         arrange=after(
             scheduled,
@@ -127,7 +125,7 @@ ALONE = [
         ),
         act=works(succeed),
     ),
-    Scenario(
+    Work(
         name="cancel one that waits for its retry",
         arrange=after(
             scheduled, due(0, "cancel_other"), delivered(fail), due(1, "cancel_other"), passed(5)
@@ -135,19 +133,19 @@ ALONE = [
         act=works(succeed),
         ends=(SUCCEEDED, CANCELLED),
     ),
-    Scenario(
+    Work(
         name="withdraw what was replaced",
         arrange=after(scheduled, due(0), replaced),
         act=works(succeed),
         ends=(CANCELLED,),
     ),
-    Scenario(
+    Work(
         name="withdraw a job with a payload in the bucket",
         arrange=after(scheduled, in_the_bucket, replaced),
         act=works(succeed),
         ends=(CANCELLED,),
     ),
-    Scenario(
+    Work(
         name="fail and pause the schedule",
         arrange=after(
             scheduled,
@@ -162,18 +160,18 @@ ALONE = [
 ]
 
 BESIDE_ANOTHER = [
-    Scenario(
+    Work(
         name="skip",
         arrange=after(scheduled, let_failures_pause, runs_elsewhere(), due(1)),
         act=works(succeed),
         ends=(SUCCEEDED, CANCELLED),
     ),
-    Scenario(
+    Work(
         name="wait for a run that is lost",
         arrange=after(scheduled, runs_elsewhere("buffer_all"), due(1, "buffer_all")),
         act=works(succeed),
     ),
-    Scenario(
+    Work(
         name="wait for a run that dies",
         arrange=after(
             scheduled, runs_elsewhere("buffer_all", on_lost=OnLost.DEAD), due(1, "buffer_all")
@@ -181,7 +179,7 @@ BESIDE_ANOTHER = [
         act=works(succeed),
         ends=(SUCCEEDED, DEAD),
     ),
-    Scenario(
+    Work(
         name="a third where one may wait",
         arrange=after(
             scheduled, runs_elsewhere("buffer_one"), due(1, "buffer_one"), due(2, "buffer_one")
@@ -189,10 +187,24 @@ BESIDE_ANOTHER = [
         act=works(succeed),
         ends=(SUCCEEDED, CANCELLED),
     ),
-    Scenario(
+    Work(
         name="stop one that runs",
         arrange=after(scheduled, runs_elsewhere("cancel_other"), due(1, "cancel_other")),
         act=works(succeed),
         ends=(SUCCEEDED, CANCELLED),
     ),
 ]
+
+
+def check_places(world: World) -> None:
+    """At no moment did more of the group run than may."""
+    running: set[str] = set()
+    for change in world.store.changes:
+        job = change.after
+        if job.overlap is None:
+            continue
+        if job.status is JobStatus.RUNNING:
+            running.add(job.id)
+        else:
+            running.discard(job.id)
+        assert len(running) <= job.overlap.max_running, (change.name, running)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ from hourhand.domain.jobs.transitions import keep_payload
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.settings import DispatchMode
 from hourhand.testing import Crash, Faults
-from tests.crash.points import Act
+from tests.scenarios.work import Act
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
@@ -141,6 +141,19 @@ def economical(*, ticks: int = 2, **options: object) -> World:
     return world
 
 
+def pass_minutes(world: World, minutes: int) -> None:
+    """Let minutes pass with a tick at the end of each, and no worker."""
+    for _ in range(minutes):
+        world.advance(60)
+        world.tick()
+
+
+def die(faults: Faults) -> None:
+    """Let the process of ``faults`` die in the call that this interrupts."""
+    faults.is_crashed = True
+    raise Crash
+
+
 def live(world: World, minutes: int) -> None:
     """Let minutes pass with a tick each, and workers that are there in every second."""
     for _ in range(minutes):
@@ -150,23 +163,20 @@ def live(world: World, minutes: int) -> None:
             world.advance(1)
 
 
+def without_zone(found: Mapping[str, Job], job_id: str) -> dict[str, Job]:
+    """Return the jobs with the time of one such that it cannot be compared with any other."""
+    job = found.get(job_id)
+    if job is None or job.due_at is None:
+        return dict(found)
+    return {**found, job_id: replace(job, due_at=job.due_at.replace(tzinfo=None))}
+
+
 @contextmanager
 def undecidable(world: World, job_id: str) -> Iterator[None]:
-    """Let nothing be decided about a job while the block lasts.
-
-    Its time is read without a zone, so that it cannot be compared with any other.
-    """
+    """Let nothing be decided about a job while the block lasts."""
     read = world.store.get_many
-
-    def get_many(job_ids: Sequence[str]) -> dict[str, Job]:
-        found = dict(read(job_ids))
-        job = found.get(job_id)
-        if job is not None and job.due_at is not None:
-            found[job_id] = replace(job, due_at=job.due_at.replace(tzinfo=None))
-        return found
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.store, "get_many", get_many)
+        patch.setattr(world.store, "get_many", lambda ids: without_zone(read(ids), job_id))
         yield
 
 

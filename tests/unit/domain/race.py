@@ -36,7 +36,7 @@ NEXT_OWNER: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
+class Race:
     """A clause that is false when the write comes, why, and what would come of ignoring it.
 
     ``move``: the name of its case. ``reads``: how the job that was read differs from the ordinary

@@ -5,24 +5,24 @@ from __future__ import annotations
 from hourhand.domain.jobs.job import JobStatus, OnLost
 from tests.unit.domain import condition_invariants as keep
 from tests.unit.domain.job_samples import after
-from tests.unit.domain.scenario import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, Scenario
+from tests.unit.domain.race import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, Race
 
 CLAIM = (
-    Scenario(
+    Race(
         move="claim",
         clause="status",
         story="SQS delivered the message twice, and the first delivery runs",
         meanwhile=CLAIMED,
         harm=keep.RUNNING_IS_LEFT_ALONE,
     ),
-    Scenario(
+    Race(
         move="claim",
         clause="generation",
         story="its payload was changed: another message announces that",
         meanwhile={"generation": 2},
         harm=keep.ONLY_THE_CURRENT_GENERATION_RUNS,
     ),
-    Scenario(
+    Race(
         move="claim",
         clause="attempts_left",
         story="its attempts are used up and yet it is not DEAD",
@@ -30,7 +30,7 @@ CLAIM = (
         harm=keep.ATTEMPTS_ARE_BOUNDED,
         is_second_line=True,
     ),
-    Scenario(
+    Race(
         move="claim",
         clause="not_cancelled",
         story="it was asked to stop in the attempt that just failed",
@@ -38,21 +38,21 @@ CLAIM = (
         harm=keep.CANCEL_IS_HONOURED,
         is_second_line=True,
     ),
-    Scenario(
+    Race(
         move="claim",
         clause="not_expired",
         story="the message waited in its queue until after expires_at",
         reads={"expires_at": after(0)},
         harm=keep.NOT_STARTED_AFTER_EXPIRY,
     ),
-    Scenario(
+    Race(
         move="claim",
         clause="due",
         story="a stalled writer's entry was refiled; the message still says the older time",
         meanwhile={"due_at": after(10)},
         harm=keep.NOT_STARTED_BEFORE_DUE,
     ),
-    Scenario(
+    Race(
         move="take_over",
         clause="generation",
         story="the same lease under another generation",
@@ -60,28 +60,28 @@ CLAIM = (
         harm=keep.ONLY_THE_CURRENT_GENERATION_RUNS,
         is_second_line=True,
     ),
-    Scenario(
+    Race(
         move="take_over",
         clause="attempts_left",
         story="the lost attempt was the last one",
         reads={"attempt": 6, "token": 6},
         harm=keep.ATTEMPTS_ARE_BOUNDED,
     ),
-    Scenario(
+    Race(
         move="take_over",
         clause="not_cancelled",
         story="it was asked to stop after the worker read it",
         meanwhile={"cancel_requested_at": after(-1)},
         harm=keep.CANCEL_IS_HONOURED,
     ),
-    Scenario(
+    Race(
         move="take_over",
         clause="not_expired",
         story="expires_at passed while the lost attempt ran",
         reads={"expires_at": after(0)},
         harm=keep.NOT_STARTED_AFTER_EXPIRY,
     ),
-    Scenario(
+    Race(
         move="take_over",
         clause="may_run_again",
         story="its submitter said on_lost dead",
@@ -91,10 +91,10 @@ CLAIM = (
 )
 
 
-def _of_lease(move: str) -> tuple[Scenario, ...]:
+def _of_lease(move: str) -> tuple[Race, ...]:
     """The clauses that name an expired lease: of the take-over and of each recovery."""
     return (
-        Scenario(
+        Race(
             move=move,
             clause="status",
             story="the attempt ended, and the record of its lease stayed behind",
@@ -102,7 +102,7 @@ def _of_lease(move: str) -> tuple[Scenario, ...]:
             harm=keep.FINAL_STAYS_FINAL,
             is_second_line=True,
         ),
-        Scenario(
+        Race(
             move=move,
             clause="token",
             story="another took it over, with a lease to the same millisecond",
@@ -110,14 +110,14 @@ def _of_lease(move: str) -> tuple[Scenario, ...]:
             harm=keep.ONLY_THE_OWNER_COMMITS,
             is_second_line=True,
         ),
-        Scenario(
+        Race(
             move=move,
             clause="lease_as_read",
             story="the owner, whose clock is slow, sent a heartbeat after the job was read",
             meanwhile={"lease_until": after(-10)},
             harm=keep.SIGN_OF_LIFE_IS_RESPECTED,
         ),
-        Scenario(
+        Race(
             move=move,
             clause="lease_expired",
             story="the lease is over, but not for longer than the margin between two clocks",
@@ -127,11 +127,11 @@ def _of_lease(move: str) -> tuple[Scenario, ...]:
     )
 
 
-def _of_owner(move: str) -> tuple[Scenario, ...]:
+def _of_owner(move: str) -> tuple[Race, ...]:
     """The clauses that name the owner: of everything that only the owner may do."""
     if move == "heartbeat":
         # Its clause on the lease is false wherever there is none.
-        no_longer_running = Scenario(
+        no_longer_running = Race(
             move=move,
             clause="status",
             story="the attempt ended, and the record of its lease stayed behind",
@@ -140,7 +140,7 @@ def _of_owner(move: str) -> tuple[Scenario, ...]:
             is_second_line=True,
         )
     else:
-        no_longer_running = Scenario(
+        no_longer_running = Race(
             move=move,
             clause="status",
             story="its process was paused, the lease ran out and the job was declared lost",
@@ -149,14 +149,14 @@ def _of_owner(move: str) -> tuple[Scenario, ...]:
         )
     return (
         no_longer_running,
-        Scenario(
+        Race(
             move=move,
             clause="token",
             story="its process was paused, and another took the job over",
             meanwhile=NEXT_OWNER,
             harm=keep.ONLY_THE_OWNER_COMMITS,
         ),
-        Scenario(
+        Race(
             move=move,
             clause="same_job",
             story="its process was paused, its job was deleted, and another one has its id",
@@ -166,7 +166,7 @@ def _of_owner(move: str) -> tuple[Scenario, ...]:
     )
 
 
-_SHORTENED = Scenario(
+_SHORTENED = Race(
     move="heartbeat",
     clause="extends_lease",
     story="the heartbeat was sent twice; the next one came between its two copies",
@@ -175,8 +175,8 @@ _SHORTENED = Scenario(
 )
 
 
-def _asked_meanwhile(move: str) -> Scenario:
-    return Scenario(
+def _asked_meanwhile(move: str) -> Race:
+    return Race(
         move=move,
         clause="not_cancelled",
         story="it was asked to stop just before",
@@ -187,7 +187,7 @@ def _asked_meanwhile(move: str) -> Scenario:
 
 ATTEMPTS = (
     *(
-        scenario
+        race
         for move in (
             "heartbeat",
             "complete",
@@ -196,7 +196,7 @@ ATTEMPTS = (
             "die",
             "end_cancelled",
         )
-        for scenario in _of_owner(move)
+        for race in _of_owner(move)
     ),
     _SHORTENED,
     *map(_asked_meanwhile, ("retry_later", "hand_back", "die")),
@@ -204,12 +204,12 @@ ATTEMPTS = (
 
 RECOVERY = (
     *(
-        scenario
+        race
         for move in ("take_over", "recover to RETRYING", "recover to DEAD", "recover to CANCELLED")
-        for scenario in _of_lease(move)
+        for race in _of_lease(move)
     ),
     *map(_asked_meanwhile, ("recover to RETRYING", "recover to DEAD")),
-    Scenario(
+    Race(
         move="finish",
         clause="status",
         story="the same generation, but open",
@@ -217,7 +217,7 @@ RECOVERY = (
         harm=keep.OPEN_JOB_IS_INDEXED,
         is_second_line=True,
     ),
-    Scenario(
+    Race(
         move="finish",
         clause="generation",
         story="it was redriven and died once more; of that round no letter was sent",
