@@ -14,9 +14,6 @@ from bench.catalogue import NAMES
 from proof.setting import commit
 
 RESULTS = Path(__file__).resolve().parent / "results"
-WRITTEN = ("bench/results", "docs/performance.md", "docs/performance")
-"""What the benchmarks themselves write."""
-
 INDENT = "  "
 LINE_CHARACTERS = 120
 DEEPEST = 4
@@ -37,7 +34,7 @@ def keep(name: str, result: Mapping[str, Any], *, seconds: float, folder: Path =
         "command": command(name),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
-        "commit": commit(WRITTEN),
+        "commit": commit(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -15,8 +14,11 @@ PACKAGES = ("boto3", "moto", "schemathesis", "hypothesis", "pytest")
 EMULATOR_PINS = "constraints-emulator.txt"
 """The emulator has an environment of its own; its version is the one that is pinned."""
 
-WRITTEN = ("docs/reliability.md", "proof/results")
-"""What the proof itself writes."""
+WRITTEN = (
+    *("docs/reliability.md", "proof/results"),
+    *("docs/performance.md", "docs/performance", "bench/results"),
+)
+"""What the proof and the benchmarks write: results, and nothing that runs."""
 
 TOOL_SECONDS = 10
 NOT_THERE = "not installed"
@@ -25,7 +27,7 @@ NOT_THERE = "not installed"
 def setting() -> list[tuple[str, str]]:
     """Return names and values; nothing that tells one machine of a kind from another."""
     return [
-        ("commit", commit(WRITTEN)),
+        ("commit", commit()),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
         ("system", f"{platform.system()} {platform.machine()}"),
         ("processor", _field(Path("/proc/cpuinfo"), "model name")),
@@ -37,14 +39,10 @@ def setting() -> list[tuple[str, str]]:
     ]
 
 
-def commit(written: Iterable[str]) -> str:
-    """Return what is checked out, and whether anything but ``written`` was changed since.
-
-    ``written``: the paths that the run itself writes. What the run before it wrote is no change
-    of what runs.
-    """
+def commit() -> str:
+    """Return what is checked out, and whether anything but results was changed since."""
     name = _told(["git", "rev-parse", "--short", "HEAD"])
-    changes = _told(["git", "status", "--porcelain", "--", ".", *(f":!{path}" for path in written)])
+    changes = _told(["git", "status", "--porcelain", "--", ".", *(f":!{path}" for path in WRITTEN)])
     if name is None or changes is None:
         return "unknown"
     return f"{name}, with changes that are in no commit" if changes else f"{name}, nothing changed"
