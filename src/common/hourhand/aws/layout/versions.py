@@ -52,7 +52,7 @@ IN_FIRST_VERSION = "(attribute_not_exists(v) OR v = :version)"
 MAX_VERSION_TRIES = 3
 """Updates of an item that functions of two releases rewrite in turn at the same time."""
 
-K = TypeVar("K", str, tuple[str, str])
+K = TypeVar("K", bound=str | tuple[str, str])
 T = TypeVar("T")
 
 
@@ -151,20 +151,25 @@ def found_in(
 ) -> Found[K, T]:
     """Return what ``items`` hold, by their keys, but for what this code must leave alone.
 
-    That is logged and counted. What has two names is called by the first one.
+    That is logged and counted.
     """
     known: dict[K, T] = {}
     newer: dict[str, int] = {}
     for item in items:
         key = key_of(item)
         if is_newer(kind, item):
-            newer[key if isinstance(key, str) else key[0]] = version_of(item)
+            newer[_id_in(key)] = version_of(item)
         else:
             known[key] = read(item)
     left = _newer(kind, max(newer.values()), list(newer)) if newer else None
     if left is not None and telemetry is not None:
         log_newer(telemetry, left)
     return Found(known, left)
+
+
+def _id_in(key: str | tuple[str, str]) -> str:
+    """Return the id that a key names; what has a name of its own is called by its owner's."""
+    return key if isinstance(key, str) else key[0]
 
 
 def _newer(kind: Kind, version: int, ids: list[str]) -> WrittenByNewer:
