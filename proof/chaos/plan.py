@@ -63,14 +63,11 @@ SMALL_SKEW_SECONDS = (1.0, 5.0)
 def chaos_timings(scale: float = TIME_SCALE) -> Timings:
     """Return the shortened timings.
 
-    SQS counts whole seconds, so the wait before a claim stays. No CloudWatch tells how old the
+    No CloudWatch tells how old the
     oldest message of a queue is: so the cap, after which a job is sent again in any case, is 5 of
     the product's minutes and not 30.
     """
-    normal = Timings()
-    return replace(
-        normal.scaled(scale), early_wait=normal.early_wait, redispatch_hard_cap=CAP * scale
-    )
+    return replace(Timings().shortened(scale), redispatch_hard_cap=CAP * scale)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,10 +15,11 @@ from dataclasses import replace
 from functools import partial
 
 from hourhand.domain.ticks.leases import LEADER
-from hourhand.ports.control_store import ControlStore
-from proof.chaos.cloud import ChaosCloud
+from proof.chaos.board import Board
 from proof.chaos.evidence import Fault, Trouble
+from proof.chaos.gather import longest_busy
 from proof.chaos.plan import Act, PlannedFault, Target
+from proof.rig.cloud import RigCloud
 
 LOOK_SECONDS = 0.002
 HUNT_SECONDS = 20.0
@@ -42,13 +43,13 @@ class Saboteur:
     """
 
     def __init__(
-        self, cloud: ChaosCloud, control: ControlStore, plan: Sequence[PlannedFault], seed: int
+        self, cloud: RigCloud, board: Board, plan: Sequence[PlannedFault], seed: int
     ) -> None:
         """Take whom to strike, and when; `start` begins."""
         self.faults: list[Fault] = []
         self.dropped: Counter[str] = Counter()
         self._cloud = cloud
-        self._control = control
+        self._board = board
         self._chance = random.Random(f"saboteur {seed}")
         self._numbers = itertools.count()
         self._plan = list(plan)
@@ -166,7 +167,7 @@ class Saboteur:
         return names[fault.number % len(names)]
 
     def _longest_busy(self) -> str | None:
-        name = self._cloud.ear.longest_busy()
+        name = longest_busy(self._cloud.news)
         return None if name in self._paused else name
 
     # --- the faults ---
@@ -218,12 +219,12 @@ class Saboteur:
             return
         began = time.time()
         self._clocks[name] = (began, fault.offset)
-        self._cloud.board.set_clock(self._cloud.slots[name], fault.offset)
+        self._board.set_clock(name, fault.offset)
         self._later(began + fault.seconds, lambda: self._set_right(name))
 
     def _set_right(self, name: str) -> None:
         began, offset = self._clocks.pop(name)
-        self._cloud.board.set_clock(self._cloud.slots[name], 0.0)
+        self._board.set_clock(name, 0.0)
         self._note(Trouble.CLOCK, name, 0, began, time.time(), seconds=offset)
 
     def _note(
@@ -290,7 +291,7 @@ class Saboteur:
     def _ticking_since(self, name: str) -> float:
         if self._cloud.children[name].pid in self._killed:
             return 0.0
-        return self._cloud.board.ticking_since(self._cloud.slots[name])
+        return self._board.ticking_since(name)
 
     def _strike_leader(self, name: str, fault: PlannedFault) -> bool:
         """Kill or pause it, and see whether it led; whether the fault is done with."""
@@ -313,7 +314,7 @@ class Saboteur:
 
     def _is_leader(self, name: str, since: float) -> bool:
         """Whether it holds the lease that it took in its tick: stopped, it gives up nothing."""
-        lease = self._control.read_lease(LEADER)
+        lease = self._cloud.control.read_lease(LEADER)
         if lease is None or not lease.holder.startswith(f"{name}-"):
             return False
         return abs(lease.acquired_at.timestamp() - since) < HUNT_SECONDS

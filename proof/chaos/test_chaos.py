@@ -15,6 +15,7 @@ import pytest
 from proof.chaos.board import Board
 from proof.chaos.course import Course, run
 from proof.chaos.evidence import Kind, Trouble
+from proof.chaos.gather import deaths_in
 from proof.chaos.plan import (
     Act,
     Size,
@@ -64,7 +65,7 @@ def test_nothing_is_lost_or_run_twice_at_once_where_processes_are_killed(tmp_pat
     assert set(kinds) == set(Kind) or set(kinds) == set(Kind) - {Kind.OCCURRENCE}
     kills = [fault for fault in evidence.faults if fault.trouble is Trouble.KILL]
     assert len(kills) == SMALL.kills
-    assert {fault.pid for fault in kills} <= outcome.ear.deaths.keys()
+    assert {fault.pid for fault in kills} <= deaths_in(outcome.news).keys()
     findings = findings_of("again", outcome, None, violations)
     assert "chaos: holds" in summary(findings)
 
@@ -87,8 +88,8 @@ def test_what_one_process_writes_on_the_board_another_reads(tmp_path: Path) -> N
     mine = Board.create(tmp_path / "board")
     other = Board(tmp_path / "board")
 
-    mine.set_clock(3, -299.5)
-    other.set_ticking(3, 12.25)
+    mine.set_clock("worker-3", -299.5)
+    other.set_ticking("scheduler-3", 12.25)
 
-    assert (other.clock_offset(3), mine.ticking_since(3)) == (-299.5, 12.25)
-    assert (other.clock_offset(2), mine.ticking_since(4)) == (0.0, 0.0)
+    assert (other.clock_offset("worker-3"), mine.ticking_since("scheduler-3")) == (-299.5, 12.25)
+    assert (other.clock_offset("scheduler-3"), mine.ticking_since("worker-3")) == (0.0, 0.0)
