@@ -18,7 +18,7 @@ from hourhand.domain.ticks.leases import LEADER
 from proof.chaos.board import Board
 from proof.chaos.evidence import Fault, Trouble
 from proof.chaos.gather import longest_busy
-from proof.chaos.plan import Act, PlannedFault, Target
+from proof.chaos.plan import PlannedFault, Target
 from proof.rig.cloud import RigCloud
 
 LOOK_SECONDS = 0.002
@@ -149,13 +149,13 @@ class Saboteur:
     def _do(self, fault: PlannedFault) -> None:
         if fault.target is Target.LEADER:
             self._hunts.put(fault)
-        elif fault.act is Act.PURGE:
+        elif fault.trouble is Trouble.PURGE:
             began = time.time()
             self._cloud.purge()
-            self._note(Trouble.PURGE, "queues", 0, began, time.time())
-        elif fault.act is Act.KILL:
+            self.faults.append(Fault(Trouble.PURGE, "queues", 0, began, time.time()))
+        elif fault.trouble is Trouble.KILL:
             self._kill(self._name(fault))
-        elif fault.act is Act.PAUSE:
+        elif fault.trouble is Trouble.PAUSE:
             # A pause is felt most by who is in the midst of something long.
             self._pause(self._longest_busy() or self._name(fault), fault.seconds)
         else:
@@ -181,11 +181,11 @@ class Saboteur:
         pid = self._cloud.signal(name, signal.SIGKILL)
         self._killed.add(pid)
         self._end_pause(name)
-        self._note(Trouble.KILL, name, pid, began, began)
+        self.faults.append(Fault(Trouble.KILL, name, pid, began, began))
 
     def _pause(self, name: str, seconds: float) -> None:
         if name in self._paused:
-            self.dropped[f"{Act.PAUSE} of who was paused already"] += 1
+            self.dropped[f"{Trouble.PAUSE} of who was paused already"] += 1
             return
         self._go_on_after(seconds, name, self._halt(name, is_leader=False))
 
@@ -211,11 +211,12 @@ class Saboteur:
         held = self._paused.pop(name, None)
         if held is not None:
             pid, began, is_leader = held
-            self._note(Trouble.PAUSE, name, pid, began, time.time(), is_leader=is_leader)
+            fault = Fault(Trouble.PAUSE, name, pid, began, time.time(), is_leader=is_leader)
+            self.faults.append(fault)
 
     def _shift(self, name: str, fault: PlannedFault) -> None:
         if name in self._clocks:
-            self.dropped[f"{Act.CLOCK} of whose was wrong already"] += 1
+            self.dropped[f"{Trouble.CLOCK} of whose was wrong already"] += 1
             return
         began = time.time()
         self._clocks[name] = (began, fault.offset)
@@ -225,30 +226,7 @@ class Saboteur:
     def _set_right(self, name: str) -> None:
         began, offset = self._clocks.pop(name)
         self._board.set_clock(name, 0.0)
-        self._note(Trouble.CLOCK, name, 0, began, time.time(), seconds=offset)
-
-    def _note(
-        self,
-        trouble: Trouble,
-        name: str,
-        pid: int,
-        began: float,
-        ended: float,
-        *,
-        seconds: float = 0.0,
-        is_leader: bool = False,
-    ) -> None:
-        self.faults.append(
-            Fault(
-                trouble=trouble,
-                name=name,
-                pid=pid,
-                began_at=began,
-                ended_at=ended,
-                seconds=seconds,
-                is_leader=is_leader,
-            )
-        )
+        self.faults.append(Fault(Trouble.CLOCK, name, 0, began, time.time(), seconds=offset))
 
     # --- leaders ---
 
@@ -271,10 +249,10 @@ class Saboteur:
     def _strike_anybody(self, fault: PlannedFault) -> None:
         """Nobody led when he was looked for: any scheduler is killed instead, and none paused."""
         with self._lock:
-            if fault.act is Act.KILL:
+            if fault.trouble is Trouble.KILL:
                 self._kill(self._cloud.scheduler_names[0])
             else:
-                self.dropped[f"{fault.act} of a leader, for none was found"] += 1
+                self.dropped[f"{fault.trouble} of a leader, for none was found"] += 1
 
     def _somebody_ticking(self) -> str | None:
         """Wait until a scheduler is in the midst of a tick; ``None``: none was for long."""
@@ -299,7 +277,7 @@ class Saboteur:
             since = self._ticking_since(name)
             if since == 0 or name in self._paused:
                 return False
-            if fault.act is Act.KILL:
+            if fault.trouble is Trouble.KILL:
                 self._kill(name)
                 if self._is_leader(name, since):
                     self.faults[-1] = replace(self.faults[-1], is_leader=True)

@@ -14,7 +14,7 @@ import pytest
 from proof.chaos import saboteur as module
 from proof.chaos.board import Board
 from proof.chaos.evidence import Trouble
-from proof.chaos.plan import Act, PlannedFault, Target
+from proof.chaos.plan import PlannedFault, Target
 from proof.chaos.saboteur import SabotageFailed, Saboteur
 from proof.rig.cloud import RigCloud
 from proof.rig.news import Recorder
@@ -79,14 +79,18 @@ def saboteur_of(cloud: FakeCloud, plan: Sequence[PlannedFault]) -> Saboteur:
 
 
 def kill_of(target: Target) -> PlannedFault:
-    return PlannedFault(at_seconds=0.0, act=Act.KILL, target=target)
+    return PlannedFault(at_seconds=0.0, trouble=Trouble.KILL, target=target)
 
 
-PURGE = PlannedFault(at_seconds=0.0, act=Act.PURGE, target=Target.QUEUES)
-LONG_PAUSE = PlannedFault(at_seconds=0.0, act=Act.PAUSE, target=Target.WORKER, seconds=FOR_LONG)
-LEADERS_PAUSE = PlannedFault(at_seconds=0.0, act=Act.PAUSE, target=Target.LEADER, seconds=FOR_LONG)
+PURGE = PlannedFault(at_seconds=0.0, trouble=Trouble.PURGE, target=Target.QUEUES)
+LONG_PAUSE = PlannedFault(
+    at_seconds=0.0, trouble=Trouble.PAUSE, target=Target.WORKER, seconds=FOR_LONG
+)
+LEADERS_PAUSE = PlannedFault(
+    at_seconds=0.0, trouble=Trouble.PAUSE, target=Target.LEADER, seconds=FOR_LONG
+)
 LONG_CLOCK = PlannedFault(
-    at_seconds=0.0, act=Act.CLOCK, target=Target.WORKER, seconds=FOR_LONG, offset=5.0
+    at_seconds=0.0, trouble=Trouble.CLOCK, target=Target.WORKER, seconds=FOR_LONG, offset=5.0
 )
 
 
@@ -190,7 +194,7 @@ def test_a_leader_that_slips_away_each_time_is_counted_as_dropped(cloud: FakeClo
 
 
 def test_who_is_paused_already_is_not_paused_again_and_that_is_counted(cloud: FakeCloud) -> None:
-    short = PlannedFault(at_seconds=0.0, act=Act.PAUSE, target=Target.WORKER, seconds=0.2)
+    short = PlannedFault(at_seconds=0.0, trouble=Trouble.PAUSE, target=Target.WORKER, seconds=0.2)
     saboteur = saboteur_of(cloud, [short, short])
 
     saboteur.start()
