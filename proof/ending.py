@@ -86,13 +86,19 @@ def _send_group(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def _descendants(root: int) -> dict[int, str]:
-    """Return what a process started and that started, by when; nothing where no system tells."""
+def children_of_each() -> dict[int, list[int]]:
+    """Return the processes that each process started; nothing where no system tells."""
     children: dict[int, list[int]] = defaultdict(list)
     for folder in PROCESSES.glob("[0-9]*"):
-        fields = _fields(int(folder.name))
+        fields = fields_of(int(folder.name))
         if fields:
             children[int(fields[1])].append(int(folder.name))
+    return children
+
+
+def _descendants(root: int) -> dict[int, str]:
+    """Return what a process started and that started, by when."""
+    children = children_of_each()
     found: dict[int, str] = {}
     waiting = [root]
     while waiting:
@@ -104,12 +110,12 @@ def _descendants(root: int) -> dict[int, str]:
 
 def _began(pid: int) -> str:
     """Return when a process began, which tells it from a later one of its number; empty: gone."""
-    fields = _fields(pid)
+    fields = fields_of(pid)
     return fields[19] if fields else ""
 
 
-def _fields(pid: int) -> list[str]:
-    """Return what the system tells of a process, from its state on."""
+def fields_of(pid: int) -> list[str]:
+    """Return the fields of ``/proc/<pid>/stat`` from the state on; none where it is gone."""
     try:
         told = (PROCESSES / str(pid) / "stat").read_text()
     except OSError:

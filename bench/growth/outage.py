@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from bench.growth.rig import SECONDS_A_REQUEST, Killed, Rig, Work
+from bench.growth.rig import FUNCTION_SECONDS, SECONDS_A_REQUEST, Killed, Rig, Work
 from hourhand.domain.jobs.job import Content
 from hourhand.domain.jobs.transitions import claim, complete
 from hourhand.domain.ticks.buckets import bucket_of
@@ -92,9 +92,9 @@ def _sweep_until_caught_up(rig: Rig, case: Case) -> Swept:
     while work is None or (tick < work.ticks + TICKS_AFTER and not _is_caught_up(rig)):
         tick += 1
         if tick > MAX_TICKS:
-            raise RuntimeError(f"{case.name}: {len(ledger.first_sent)} of {case.overdue} sent")
+            raise RuntimeError(f"{case.name}: {len(ledger.sent)} of {case.overdue} sent")
         _tick(rig, kill=case.kills_first and tick == 1)
-        if work is None and len(ledger.first_sent) == case.overdue:
+        if work is None and len(ledger.sent) == case.overdue:
             work = Work(
                 name=case.name,
                 due=case.overdue,
@@ -103,7 +103,7 @@ def _sweep_until_caught_up(rig: Rig, case: Case) -> Swept:
                 entries_read=ledger.entries_read,
                 items_read=ledger.items_read,
                 cpu_seconds=time.process_time() - began - by_others - ledger.cpu_seconds,
-                virtual_seconds=(max(ledger.first_sent.values()) - first_tick_at).total_seconds(),
+                virtual_seconds=(max(ledger.sent.values()) - first_tick_at).total_seconds(),
                 messages=0,
             )
         between_ticks = time.process_time()
@@ -111,17 +111,17 @@ def _sweep_until_caught_up(rig: Rig, case: Case) -> Swept:
         if case.has_workers:
             work_off(rig)
         by_others += time.process_time() - between_ticks
-    sent = sorted((at - first_tick_at).total_seconds() for at in ledger.first_sent.values())
+    sent = sorted((at - first_tick_at).total_seconds() for at in ledger.sent.values())
     return Swept(replace(work, messages=ledger.messages), tick, tuple(sent))
 
 
 def _tick(rig: Rig, *, kill: bool) -> None:
     if not kill:
-        rig.tick()
+        rig.tick(FUNCTION_SECONDS)
         return
     rig.ledger.requests_left = round(KILLED_AFTER_SECONDS / SECONDS_A_REQUEST)
     try:
-        rig.tick()
+        rig.tick(FUNCTION_SECONDS)
     except Killed:
         pass
     else:

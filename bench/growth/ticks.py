@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from bench.growth.outage import BEFORE
-from bench.growth.rig import Rig, Work
+from bench.growth.rig import FUNCTION_SECONDS, Rig, Work
 from bench.growth.store import FarJobs, StoreWithFarJobs
 from hourhand.domain.ticks.buckets import bucket_of
 
@@ -82,7 +82,7 @@ def measure(load: Load) -> Work:
     gc.collect()
     gc.freeze()
     began = time.process_time()
-    report = rig.tick()
+    report = rig.tick(FUNCTION_SECONDS)
     spent = time.process_time() - began - rig.ledger.cpu_seconds
     gc.unfreeze()
     if (report.dispatched, rig.waiting(), report.completed) != (load.due, load.due, True):

@@ -35,12 +35,11 @@ from hourhand.memory import (
     MemoryControlStore,
     MemoryHandlerDirectory,
     MemoryIdempotencyStore,
-    MemoryObjectStore,
     MemoryRandomness,
     MemoryScheduleStore,
     MemorySlotStore,
-    MemorySweepInvoker,
 )
+from hourhand.memory.adapters import memory_adapters, wrapped
 from hourhand.services.ticks.sweep import PAGE_ENTRIES
 from hourhand.settings import read_settings
 from hourhand.testing import Crash
@@ -48,6 +47,7 @@ from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import WorkerServices, wire_api, wire_scheduler, wire_worker
 
 HANDLER = "report"
+REMOTE = ("jobs", "control", "queues", "slots", "idempotency")
 MINUTE = 60.0
 ALL = 10**9
 
@@ -143,22 +143,19 @@ class Installation:
 
     def _adapters(self, process: Process) -> Adapters:
         self._actors += 1
-        schedules = process.remote(self._schedules, "schedules")
-        return Adapters(
-            jobs=process.remote(self.store, "jobs"),
-            control=process.remote(self._control, "control"),
-            objects=MemoryObjectStore(),
-            queues=process.remote(self.queues, "queues"),
-            clock=self.time,
+        adapters = memory_adapters(
+            self.time,
+            jobs=self.store,
+            control=self._control,
+            queues=self.queues,
             randomness=MemoryRandomness(self._actors),
             telemetry=self.tally,
-            schedules=schedules,
-            calendars=schedules,
-            slots=process.remote(self._slots, "slots"),
-            idempotency=process.remote(self._keys, "keys"),
+            schedules=process.remote(self._schedules, "schedules"),
+            slots=self._slots,
+            idempotency=self._keys,
             handlers=MemoryHandlerDirectory(HANDLER),
-            invoker=MemorySweepInvoker(),
         )
+        return wrapped(adapters, REMOTE, process.remote)
 
     def _make_worker(self) -> WorkerServices:
         adapters = self._adapters(Process(self.time))

@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from hourhand.client import Client
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.local.cloud import MOTO, CloudOptions
-from hourhand.ports.job_store import JobStore
-from proof.chaos.cloud import ChaosCloud, Ear
+from hourhand.settings import DispatchMode
+from proof.chaos.board import Board
+from proof.chaos.child import BOARD_VARIABLE, HOOK
 from proof.chaos.evidence import Cancel, Demand, Ending, Evidence, Kind, Promise
 from proof.chaos.gather import (
     IDS_A_READ,
     ChaosFailed,
     cancelled_as,
-    dead_letters,
+    commits_in,
+    deaths_in,
     ending_of,
     read_jobs,
+    ticks_in,
 )
 from proof.chaos.handlers import LEDGER_VARIABLE
 from proof.chaos.ledger import Run, read_runs
@@ -31,9 +35,10 @@ from proof.chaos.plan import PlannedFault, PlannedJob, Size, steps_of
 from proof.chaos.plants import PLANT_VARIABLE
 from proof.chaos.recurring import Schedules
 from proof.chaos.saboteur import Saboteur
+from proof.rig.cloud import RigCloud
+from proof.rig.news import Recorder
 from tests.acceptance.http_api import HttpApi, local_api
 
-ROOT = Path(__file__).resolve().parents[2]
 HANDLERS = "proof.chaos.handlers"
 LOOK_SECONDS = 1.0
 TOLD_SECONDS = 30.0
@@ -66,7 +71,7 @@ class Outcome:
     """What a run came to. ``seconds``: of it in all; ``drained_in``: from the last submission."""
 
     evidence: Evidence
-    ear: Ear
+    news: Recorder
     seconds: float
     drained_in: float
     dead_letters_sent: int
@@ -79,32 +84,38 @@ def run(course: Course) -> Outcome:
         course.folder.mkdir(parents=True, exist_ok=True)
         ledger = course.folder / "ledger.jsonl"
         ledger.touch()
-        ear = Ear(stack.enter_context((course.folder / "cloud.log").open("w")))
-        cloud = ChaosCloud(_options(course, ledger), ear, course.folder / "board")
+        news = Recorder(stack.enter_context((course.folder / "cloud.log").open("w")))
+        board = Board.create(course.folder / "board")
+        # As it is deployed; moto answers a statement as done where its condition fails.
+        dispatch = DispatchMode.SINGLE if course.backend == MOTO else DispatchMode.BATCH
+        cloud = RigCloud(_options(course, ledger), news, hook=HOOK, dispatch=dispatch)
         cloud.start()
         stack.callback(cloud.stop)
-        return _Run(course, cloud, ledger, stack).take()
+        return _Run(course, cloud, board, ledger, stack).take()
 
 
 def _options(course: Course, ledger: Path) -> CloudOptions:
     return CloudOptions(
         handlers=HANDLERS,
-        port=0,
         backend=course.backend,
         tick_seconds=course.size.timings.tick.total_seconds(),
         workers=course.size.workers,
         schedulers=course.size.schedulers,
         batch_size=course.batch_size,
         timings=course.size.timings,
-        path=str(ROOT),
-        environment={LEDGER_VARIABLE: str(ledger), PLANT_VARIABLE: course.plant or ""},
+        environment={
+            LEDGER_VARIABLE: str(ledger),
+            PLANT_VARIABLE: course.plant or "",
+            BOARD_VARIABLE: str(course.folder / "board"),
+        },
     )
 
 
 @dataclass(slots=True)
 class _Run:
     course: Course
-    cloud: ChaosCloud
+    cloud: RigCloud
+    board: Board
     ledger: Path
     stack: ExitStack
     promises: dict[str, Promise] = field(default_factory=dict)
@@ -116,34 +127,27 @@ class _Run:
 
     def take(self) -> Outcome:
         """Run it."""
-        from hourhand.aws.clients import dynamodb_client  # noqa: PLC0415 - by the cloud's settings
-        from hourhand.aws.control_store import DynamoControlStore  # noqa: PLC0415
-        from hourhand.aws.job_store import DynamoJobStore  # noqa: PLC0415
-
-        settings = self.cloud.settings
-        store = DynamoJobStore(dynamodb_client(), settings.jobs_table)
-        control = DynamoControlStore(dynamodb_client(), settings.control_table)
         client = self.stack.enter_context(
             # A request that fails must be seen, not retried.
             Client(self.cloud.url, auth="none", max_attempts=1)
         )
-        saboteur = Saboteur(self.cloud, control, self.course.faults, self.course.seed)
+        saboteur = Saboteur(self.cloud, self.board, self.course.faults, self.course.seed)
         start = datetime.now(UTC)
         schedules = Schedules(start, self.course.size.seconds)
         schedules.put(client)
         # First of all, whatever ends the run: who is stopped cannot be ended in good order.
         self.stack.callback(saboteur.stop)
         saboteur.start()
-        self._take_steps(local_api(self.cloud.url), store, saboteur, start.timestamp())
+        self._take_steps(local_api(self.cloud.url), saboteur, start.timestamp())
         saboteur.finish()
         submitted_at = time.time()
-        endings = self._drain(client, store, schedules)
+        endings = self._drain(client, schedules)
         drained_at = time.time()
         self.problems += schedules.problems()
-        letters = dead_letters(self.cloud)
+        letters = self.cloud.take_dead_letters()
         return Outcome(
             evidence=self._evidence(endings, letters, saboteur),
-            ear=self.cloud.ear,
+            news=self.cloud.news,
             seconds=drained_at - start.timestamp(),
             drained_in=drained_at - submitted_at,
             dead_letters_sent=letters.total(),
@@ -152,12 +156,12 @@ class _Run:
 
     # --- submitting ---
 
-    def _take_steps(self, api: HttpApi, store: JobStore, saboteur: Saboteur, start: float) -> None:
+    def _take_steps(self, api: HttpApi, saboteur: Saboteur, start: float) -> None:
         for at_seconds, what, jobs in steps_of(self.course.jobs):
             while (left := start + at_seconds - time.time()) > 0:
-                self._look(store, saboteur)
+                self._look(saboteur)
                 time.sleep(min(left, LOOK_SECONDS))
-            self._look(store, saboteur)
+            self._look(saboteur)
             if what == "cancel":
                 self._cancel(jobs[0], api)
             elif len(jobs) > 1:
@@ -205,31 +209,33 @@ class _Run:
 
     # --- looking ---
 
-    def _look(self, store: JobStore, saboteur: Saboteur | None) -> None:
+    def _look(self, saboteur: Saboteur) -> None:
         """See how those are that succeeded since the last look, and tell how far we are.
 
         Raises `SabotageFailed` once a fault could not be done.
         """
-        if saboteur is not None:
-            saboteur.check()
+        saboteur.check()
         now = time.time()
         if now - self._looked_at < LOOK_SECONDS:
             return
         self._looked_at = now
-        new = [i for i in self.cloud.ear.succeeded() if i not in self.settled]
-        for job_id, job in read_jobs(store, new[:IDS_A_READ]):
+        commits = commits_in(self.cloud.news)
+        succeeded = [one.job_id for one in commits if one.outcome == JobStatus.SUCCEEDED]
+        new = [job_id for job_id in succeeded if job_id not in self.settled]
+        for job_id, job in read_jobs(self.cloud.jobs, new[:IDS_A_READ]):
             if job.status.is_final:
                 self.settled[job_id] = ending_of(job)
-        if saboteur is not None and now - self._told_at >= TOLD_SECONDS:
+        if now - self._told_at >= TOLD_SECONDS:
             self._told_at = now
             self.course.say(
                 f"{len(self.promises):,} jobs submitted, {len(self.settled):,} seen to succeed,"
                 f" {saboteur.kills} processes killed"
             )
 
-    def _drain(self, client: Client, store: JobStore, schedules: Schedules) -> dict[str, Ending]:
+    def _drain(self, client: Client, schedules: Schedules) -> dict[str, Ending]:
         """Wait until every job is final and nothing is owed for it, or long enough."""
         give_up_at = time.time() + DRAIN_SECONDS
+        store = self.cloud.jobs
         endings: dict[str, Ending] = {}
         while True:
             for job_id, at in schedules.read(client).items():
@@ -253,7 +259,7 @@ class _Run:
         return all(run.ended_at is not None for run in self._runs())
 
     def _runs(self) -> list[Run]:
-        return read_runs(self.ledger.read_text().splitlines(), self.cloud.ear.deaths)
+        return read_runs(self.ledger.read_text().splitlines(), deaths_in(self.cloud.news))
 
     def _evidence(
         self, endings: Mapping[str, Ending], letters: Counter[str], saboteur: Saboteur
@@ -263,9 +269,9 @@ class _Run:
             promises=self.promises,
             endings=endings,
             runs=self._runs(),
-            commits=list(self.cloud.ear.commits),
+            commits=commits_in(self.cloud.news),
             faults=sorted(saboteur.faults, key=lambda fault: fault.began_at),
-            ticks=list(self.cloud.ear.ticks),
+            ticks=ticks_in(self.cloud.news),
             names=dict(self.cloud.names),
             settled=self.settled,
             dead_letters=letters,

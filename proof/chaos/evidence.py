@@ -81,7 +81,7 @@ class Trouble(StrEnum):
     PURGE = "purge"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Fault:
     """What the driver did, to whom and how long; ``seconds``: how far a clock was ahead.
 

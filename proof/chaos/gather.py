@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.local.events import BatchBegun, BatchEnded, ChildDied, Measured, Ticked
 from hourhand.ports.job_store import JobStore
-from proof.chaos.cloud import ChaosCloud
-from proof.chaos.evidence import Ending
+from proof.chaos.child import BEGAN
+from proof.chaos.evidence import Commit, Ending, Tick
+from proof.rig.news import Recorder
 from tests.acceptance.http_api import Answer
 
 IDS_A_READ = 100
-MOST_LETTERS = 5_000
+ATTEMPT_ENDED = "An attempt ended."
 
 
 class ChaosFailed(Exception):
@@ -47,22 +49,53 @@ def cancelled_as(answer: Answer) -> JobStatus | None:
     return JobStatus(answer.body["status"])
 
 
-def dead_letters(cloud: ChaosCloud) -> Counter[str]:
-    """Return how many letters there are of each job; they are taken out of the queue."""
-    found: Counter[str] = Counter()
-    url = cloud.settings.dead_letter_queue
-    for _ in range(MOST_LETTERS):
-        messages = cloud.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get(
-            "Messages", []
+def deaths_in(news: Recorder) -> dict[int, float]:
+    """Return when each process died."""
+    return {died.pid: at for at, died in news.timed(ChildDied)}
+
+
+def commits_in(news: Recorder) -> list[Commit]:
+    """Return the outcomes that workers say they committed."""
+    return [
+        Commit(
+            job_id=str(line.fields["job_id"]),
+            attempt=int(line.fields["attempt"]),
+            outcome=str(line.fields["outcome"]),
+            worker=line.name,
         )
-        if not messages:
-            break
-        found.update(json.loads(message["Body"])["job"]["id"] for message in messages)
-        cloud.sqs.delete_message_batch(
-            QueueUrl=url,
-            Entries=[
-                {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
-                for index, message in enumerate(messages)
-            ],
+        for line in news.logged(ATTEMPT_ENDED)
+    ]
+
+
+def ticks_in(news: Recorder) -> list[Tick]:
+    """Return the ticks that came to their end."""
+    return [
+        Tick(
+            name=ticked.name,
+            # When it began the child says itself: its news may come late.
+            began_at=float(ticked.report[BEGAN]),
+            ended_at=at,
+            led=bool(ticked.report["led"]),
+            verdict=str(ticked.report["verdict"]),
         )
-    return found
+        for at, ticked in news.timed(Ticked)
+        if ticked.report is not None
+    ]
+
+
+def totals_in(news: Recorder) -> Counter[str]:
+    """Return what was counted in all, by metric."""
+    totals: Counter[str] = Counter()
+    for measured in news.of(Measured):
+        for name, values in measured.values.items():
+            if not name.endswith("_ms"):
+                totals[name] += int(sum(values))
+    return totals
+
+
+def longest_busy(news: Recorder) -> str | None:
+    """Return the worker whose batch takes longest by now; ``None``: all are idle."""
+    begun = {batch.worker: at for at, batch in news.timed(BatchBegun)}
+    ended = {batch.worker: at for at, batch in news.timed(BatchEnded)}
+    busy = {worker: at for worker, at in begun.items() if ended.get(worker, 0.0) < at}
+    return min(busy, key=busy.__getitem__, default=None)

@@ -29,40 +29,29 @@ BRIEF = Retry(max_attempts=3, base_seconds=0.3, max_delay_seconds=1)
 class Work:
     """What a run is to do: how long it takes, and how often it fails first.
 
-    ``not_before``: seconds after ``run_at`` until which it comes back later. ``filling``: nothing
-    but bytes, for payloads that are kept beside the job.
+    ``not_before``: seconds after ``run_at`` until which it comes back later. ``is_refused``: no
+    attempt can ever succeed. ``filling``: nothing but bytes, for payloads that are kept beside the
+    job.
     """
 
     work_ms: int = 0
     fails: int = 0
     not_before: float = 0.0
+    is_refused: bool = False
     filling: str = ""
 
 
 @job("chaos-work", timeout=120, retry=PATIENT)
 def work(ctx: JobContext, payload: Work) -> dict[str, Any]:
-    """Work for a while, then succeed."""
+    """Do what the payload says."""
     with noted(ctx) as run:
         run.work(payload.work_ms)
-        return run.result()
-
-
-@job("chaos-flaky", timeout=120, retry=PATIENT)
-def flaky(ctx: JobContext, payload: Work) -> dict[str, Any]:
-    """Fail as often as the payload says, then succeed."""
-    with noted(ctx) as run:
-        run.work(payload.work_ms)
+        if payload.is_refused:
+            raise NotRetryable("there is no such thing")
         if ctx.attempt <= payload.fails:
             raise ConnectionError(f"attempt {ctx.attempt} is to fail")
-        return run.result()
-
-
-@job("chaos-drowsy", timeout=120, retry=PATIENT)
-def drowsy(ctx: JobContext, payload: Work) -> dict[str, Any]:
-    """Come back later until it is late enough."""
-    with noted(ctx) as run:
         left = ctx.run_at.timestamp() + payload.not_before - time.time()
-        if left > 0:
+        if payload.not_before and left > 0:
             raise Snooze(left, "not yet")
         return run.result()
 
@@ -73,14 +62,6 @@ def hopeless(ctx: JobContext, payload: Work) -> None:
     with noted(ctx) as run:
         run.work(payload.work_ms)
         raise ConnectionError("it never works")
-
-
-@job("chaos-refused", timeout=120, retry=PATIENT)
-def refused(ctx: JobContext, payload: Work) -> None:
-    """Say that no attempt can ever succeed."""
-    with noted(ctx) as run:
-        run.work(payload.work_ms)
-        raise NotRetryable("there is no such thing")
 
 
 @job("chaos-once", timeout=120, on_lost="dead", retry=PATIENT)

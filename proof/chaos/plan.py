@@ -31,13 +31,7 @@ SHARES = {
 }
 """Of a hundred jobs."""
 
-HANDLERS = {
-    Kind.FLAKY: "chaos-flaky",
-    Kind.DROWSY: "chaos-drowsy",
-    Kind.HOPELESS: "chaos-hopeless",
-    Kind.REFUSED: "chaos-refused",
-    Kind.ONCE: "chaos-once",
-}
+HANDLERS = {Kind.HOPELESS: "chaos-hopeless", Kind.ONCE: "chaos-once"}
 BATCH = 10
 TENANTS = ("alpha", "beta")
 PRIORITIES = ("high", "medium", "low")
@@ -63,14 +57,11 @@ SMALL_SKEW_SECONDS = (1.0, 5.0)
 def chaos_timings(scale: float = TIME_SCALE) -> Timings:
     """Return the shortened timings.
 
-    SQS counts whole seconds, so the wait before a claim stays. No CloudWatch tells how old the
+    No CloudWatch tells how old the
     oldest message of a queue is: so the cap, after which a job is sent again in any case, is 5 of
     the product's minutes and not 30.
     """
-    normal = Timings()
-    return replace(
-        normal.scaled(scale), early_wait=normal.early_wait, redispatch_hard_cap=CAP * scale
-    )
+    return replace(Timings().shortened(scale), redispatch_hard_cap=CAP * scale)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,15 +85,6 @@ class Target(StrEnum):
     QUEUES = "queues"
 
 
-class Act(StrEnum):
-    """What is done."""
-
-    KILL = "kill"
-    PAUSE = "pause"
-    CLOCK = "clock"
-    PURGE = "purge"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedFault:
     """A fault to come.
@@ -112,7 +94,7 @@ class PlannedFault:
     """
 
     at_seconds: float
-    act: Act
+    trouble: Trouble
     target: Target
     number: int = 0
     seconds: float = 0.0
@@ -162,12 +144,15 @@ def plan_faults(size: Size, seed: int) -> list[PlannedFault]:
             # So long that somebody else has taken over by then, and is at work.
             seconds = past * chance.uniform(1.6, 2.8)
             fault = PlannedFault(
-                at_seconds=_moment(chance, end), act=Act.PAUSE, target=target, seconds=seconds
+                at_seconds=_moment(chance, end),
+                trouble=Trouble.PAUSE,
+                target=target,
+                seconds=seconds,
             )
             faults.append(replace(fault, number=chance.randrange(size.workers)))
     for _ in range(_times(end, 40.0)):
         at = _moment(chance, end)
-        faults.append(PlannedFault(at_seconds=at, act=Act.PURGE, target=Target.QUEUES))
+        faults.append(PlannedFault(at_seconds=at, trouble=Trouble.PURGE, target=Target.QUEUES))
     faults += [_clock(chance, size) for _ in range(_times(end * CLOCKS_UNTIL, 12.0))]
     return sorted(faults, key=lambda fault: fault.at_seconds)
 
@@ -195,7 +180,9 @@ def _moment(chance: random.Random, end: float) -> float:
 def _kill(at: float, chance: random.Random, size: Size) -> PlannedFault:
     target = chance.choices(list(Target)[:3], weights=(80, 10, 10))[0]
     most = size.workers if target is Target.WORKER else size.schedulers
-    return PlannedFault(at_seconds=at, act=Act.KILL, target=target, number=chance.randrange(most))
+    return PlannedFault(
+        at_seconds=at, trouble=Trouble.KILL, target=target, number=chance.randrange(most)
+    )
 
 
 def _clock(chance: random.Random, size: Size) -> PlannedFault:
@@ -206,7 +193,7 @@ def _clock(chance: random.Random, size: Size) -> PlannedFault:
     )
     return PlannedFault(
         at_seconds=_moment(chance, size.seconds * CLOCKS_UNTIL),
-        act=Act.CLOCK,
+        trouble=Trouble.CLOCK,
         target=target,
         number=chance.randrange(most),
         # Longer than a tick, so that an audit sees it.
@@ -260,7 +247,12 @@ def _keyed(job: PlannedJob, _work: _Work, size: Size, chance: random.Random) -> 
 
 
 def _drowsy(job: PlannedJob, work: _Work, _size: Size, chance: random.Random) -> PlannedJob:
-    work["not_before"] = round(chance.uniform(1, 8), 3)
+    work |= {"work_ms": 0, "not_before": round(chance.uniform(1, 8), 3)}
+    return job
+
+
+def _refused(job: PlannedJob, work: _Work, _size: Size, _chance: random.Random) -> PlannedJob:
+    work["is_refused"] = True
     return job
 
 
@@ -283,6 +275,7 @@ _IN_PARTICULAR: dict[Kind, Callable[[PlannedJob, _Work, Size, random.Random], Pl
     Kind.FLAKY: _flaky,
     Kind.KEYED: _keyed,
     Kind.DROWSY: _drowsy,
+    Kind.REFUSED: _refused,
     Kind.LONG: _long,
     Kind.CANCELLED: _cancelled,
 }

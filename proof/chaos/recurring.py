@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hourhand.client import Client
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.times import rfc3339
+from hourhand.local.demo.plan import scheduled_times
 
 LEAST_SECONDS = 8
 """So that each schedule has an occurrence, however short a run is."""
@@ -23,48 +24,47 @@ PAGE = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedSchedule:
-    """A schedule with an occurrence ``every`` so often.
+    """A schedule with an occurrence ``every_seconds``.
 
     ``is_anchored``: counted from the start of the run, else from the clock's own multiples.
     """
 
     name: str
     expression: str
-    every: timedelta
+    every_seconds: int
     is_anchored: bool
 
     def body(self, start: datetime) -> dict[str, Any]:
         """Return the body of the request, for a run that began at ``start``."""
-        body: dict[str, Any] = {
+        anchor = self._anchor(start)
+        return {
             "expression": self.expression,
             "handler": "chaos-occurrence",
             # A late occurrence may run beside the next one; neither must be skipped for that.
             "overlap": "allow",
             "priority": Priority.HIGH.value,
+            **({"anchor": rfc3339(anchor)} if anchor else {}),
         }
-        return {**body, "anchor": rfc3339(self._origin(start))} if self.is_anchored else body
 
     def times(self, start: datetime, after: datetime, until: datetime) -> list[datetime]:
         """Return its scheduled times, ``after`` not included, ``until`` included."""
-        origin = self._origin(start)
-        first, last = (after - origin) // self.every + 1, (until - origin) // self.every
-        return [origin + number * self.every for number in range(first, last + 1)]
+        return scheduled_times(self.every_seconds, self._anchor(start), after, until)
 
-    def _origin(self, start: datetime) -> datetime:
-        return start.replace(microsecond=0) if self.is_anchored else datetime.fromtimestamp(0, UTC)
+    def _anchor(self, start: datetime) -> datetime | None:
+        return start.replace(microsecond=0) if self.is_anchored else None
 
 
 SCHEDULES = (
     PlannedSchedule(
         name="chaos-every-7-seconds",
         expression="rate(7 seconds)",
-        every=timedelta(seconds=7),
+        every_seconds=7,
         is_anchored=True,
     ),
     PlannedSchedule(
         name="chaos-each-fifth-second",
         expression="*/5 * * * * *",
-        every=timedelta(seconds=5),
+        every_seconds=5,
         is_anchored=False,
     ),
 )

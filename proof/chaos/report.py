@@ -10,6 +10,7 @@ from hourhand.domain.ticks.clock_skew import SkewVerdict
 from hourhand.services.jobs.queries import percentile
 from proof.chaos.course import Outcome
 from proof.chaos.evidence import Ending, Evidence, Trouble, Violation
+from proof.chaos.gather import totals_in
 from proof.chaos.ledger import End
 from proof.chaos.plan import TIME_SCALE
 from proof.chaos.rules_of_faults import audits, is_scheduler, pauses_past_a_lease
@@ -67,7 +68,7 @@ def findings_of(
 
 
 def _count_consequences(findings: Findings, stormy: Outcome) -> None:
-    evidence, totals = stormy.evidence, stormy.ear.totals
+    evidence, totals = stormy.evidence, totals_in(stormy.news)
     lost = sum(e.kind is EventKind.LOST for j in evidence.endings.values() for e in j.history)
     letters = stormy.dead_letters_sent
     findings.count("runs of handlers", len(evidence.runs))

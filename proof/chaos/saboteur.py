@@ -15,10 +15,11 @@ from dataclasses import replace
 from functools import partial
 
 from hourhand.domain.ticks.leases import LEADER
-from hourhand.ports.control_store import ControlStore
-from proof.chaos.cloud import ChaosCloud
+from proof.chaos.board import Board
 from proof.chaos.evidence import Fault, Trouble
-from proof.chaos.plan import Act, PlannedFault, Target
+from proof.chaos.gather import longest_busy
+from proof.chaos.plan import PlannedFault, Target
+from proof.rig.cloud import RigCloud
 
 LOOK_SECONDS = 0.002
 HUNT_SECONDS = 20.0
@@ -42,13 +43,13 @@ class Saboteur:
     """
 
     def __init__(
-        self, cloud: ChaosCloud, control: ControlStore, plan: Sequence[PlannedFault], seed: int
+        self, cloud: RigCloud, board: Board, plan: Sequence[PlannedFault], seed: int
     ) -> None:
         """Take whom to strike, and when; `start` begins."""
         self.faults: list[Fault] = []
         self.dropped: Counter[str] = Counter()
         self._cloud = cloud
-        self._control = control
+        self._board = board
         self._chance = random.Random(f"saboteur {seed}")
         self._numbers = itertools.count()
         self._plan = list(plan)
@@ -148,13 +149,13 @@ class Saboteur:
     def _do(self, fault: PlannedFault) -> None:
         if fault.target is Target.LEADER:
             self._hunts.put(fault)
-        elif fault.act is Act.PURGE:
+        elif fault.trouble is Trouble.PURGE:
             began = time.time()
             self._cloud.purge()
-            self._note(Trouble.PURGE, "queues", 0, began, time.time())
-        elif fault.act is Act.KILL:
+            self.faults.append(Fault(Trouble.PURGE, "queues", 0, began, time.time()))
+        elif fault.trouble is Trouble.KILL:
             self._kill(self._name(fault))
-        elif fault.act is Act.PAUSE:
+        elif fault.trouble is Trouble.PAUSE:
             # A pause is felt most by who is in the midst of something long.
             self._pause(self._longest_busy() or self._name(fault), fault.seconds)
         else:
@@ -166,7 +167,7 @@ class Saboteur:
         return names[fault.number % len(names)]
 
     def _longest_busy(self) -> str | None:
-        name = self._cloud.ear.longest_busy()
+        name = longest_busy(self._cloud.news)
         return None if name in self._paused else name
 
     # --- the faults ---
@@ -180,11 +181,11 @@ class Saboteur:
         pid = self._cloud.signal(name, signal.SIGKILL)
         self._killed.add(pid)
         self._end_pause(name)
-        self._note(Trouble.KILL, name, pid, began, began)
+        self.faults.append(Fault(Trouble.KILL, name, pid, began, began))
 
     def _pause(self, name: str, seconds: float) -> None:
         if name in self._paused:
-            self.dropped[f"{Act.PAUSE} of who was paused already"] += 1
+            self.dropped[f"{Trouble.PAUSE} of who was paused already"] += 1
             return
         self._go_on_after(seconds, name, self._halt(name, is_leader=False))
 
@@ -210,44 +211,22 @@ class Saboteur:
         held = self._paused.pop(name, None)
         if held is not None:
             pid, began, is_leader = held
-            self._note(Trouble.PAUSE, name, pid, began, time.time(), is_leader=is_leader)
+            fault = Fault(Trouble.PAUSE, name, pid, began, time.time(), is_leader=is_leader)
+            self.faults.append(fault)
 
     def _shift(self, name: str, fault: PlannedFault) -> None:
         if name in self._clocks:
-            self.dropped[f"{Act.CLOCK} of whose was wrong already"] += 1
+            self.dropped[f"{Trouble.CLOCK} of whose was wrong already"] += 1
             return
         began = time.time()
         self._clocks[name] = (began, fault.offset)
-        self._cloud.board.set_clock(self._cloud.slots[name], fault.offset)
+        self._board.set_clock(name, fault.offset)
         self._later(began + fault.seconds, lambda: self._set_right(name))
 
     def _set_right(self, name: str) -> None:
         began, offset = self._clocks.pop(name)
-        self._cloud.board.set_clock(self._cloud.slots[name], 0.0)
-        self._note(Trouble.CLOCK, name, 0, began, time.time(), seconds=offset)
-
-    def _note(
-        self,
-        trouble: Trouble,
-        name: str,
-        pid: int,
-        began: float,
-        ended: float,
-        *,
-        seconds: float = 0.0,
-        is_leader: bool = False,
-    ) -> None:
-        self.faults.append(
-            Fault(
-                trouble=trouble,
-                name=name,
-                pid=pid,
-                began_at=began,
-                ended_at=ended,
-                seconds=seconds,
-                is_leader=is_leader,
-            )
-        )
+        self._board.set_clock(name, 0.0)
+        self.faults.append(Fault(Trouble.CLOCK, name, 0, began, time.time(), seconds=offset))
 
     # --- leaders ---
 
@@ -270,10 +249,10 @@ class Saboteur:
     def _strike_anybody(self, fault: PlannedFault) -> None:
         """Nobody led when he was looked for: any scheduler is killed instead, and none paused."""
         with self._lock:
-            if fault.act is Act.KILL:
+            if fault.trouble is Trouble.KILL:
                 self._kill(self._cloud.scheduler_names[0])
             else:
-                self.dropped[f"{fault.act} of a leader, for none was found"] += 1
+                self.dropped[f"{fault.trouble} of a leader, for none was found"] += 1
 
     def _somebody_ticking(self) -> str | None:
         """Wait until a scheduler is in the midst of a tick; ``None``: none was for long."""
@@ -290,7 +269,7 @@ class Saboteur:
     def _ticking_since(self, name: str) -> float:
         if self._cloud.children[name].pid in self._killed:
             return 0.0
-        return self._cloud.board.ticking_since(self._cloud.slots[name])
+        return self._board.ticking_since(name)
 
     def _strike_leader(self, name: str, fault: PlannedFault) -> bool:
         """Kill or pause it, and see whether it led; whether the fault is done with."""
@@ -298,7 +277,7 @@ class Saboteur:
             since = self._ticking_since(name)
             if since == 0 or name in self._paused:
                 return False
-            if fault.act is Act.KILL:
+            if fault.trouble is Trouble.KILL:
                 self._kill(name)
                 if self._is_leader(name, since):
                     self.faults[-1] = replace(self.faults[-1], is_leader=True)
@@ -313,7 +292,7 @@ class Saboteur:
 
     def _is_leader(self, name: str, since: float) -> bool:
         """Whether it holds the lease that it took in its tick: stopped, it gives up nothing."""
-        lease = self._control.read_lease(LEADER)
+        lease = self._cloud.control.read_lease(LEADER)
         if lease is None or not lease.holder.startswith(f"{name}-"):
             return False
         return abs(lease.acquired_at.timestamp() - since) < HUNT_SECONDS

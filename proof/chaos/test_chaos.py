@@ -15,8 +15,8 @@ import pytest
 from proof.chaos.board import Board
 from proof.chaos.course import Course, run
 from proof.chaos.evidence import Kind, Trouble
+from proof.chaos.gather import deaths_in
 from proof.chaos.plan import (
-    Act,
     Size,
     chaos_timings,
     demand_of,
@@ -40,7 +40,9 @@ SMALL = Size(
 @pytest.mark.timeout(400)  # some 20 s on two free cores, and many times that on busy ones
 def test_nothing_is_lost_or_run_twice_at_once_where_processes_are_killed(tmp_path: Path) -> None:
     """Without pauses: moto answers one at a time, and would wait for who stopped in mid-request."""
-    faults = [one for one in plan_faults(SMALL, SEED) if one.act in {Act.KILL, Act.PURGE}]
+    faults = [
+        one for one in plan_faults(SMALL, SEED) if one.trouble in {Trouble.KILL, Trouble.PURGE}
+    ]
     jobs = plan_jobs(SMALL, SEED)
 
     outcome = run(
@@ -64,7 +66,7 @@ def test_nothing_is_lost_or_run_twice_at_once_where_processes_are_killed(tmp_pat
     assert set(kinds) == set(Kind) or set(kinds) == set(Kind) - {Kind.OCCURRENCE}
     kills = [fault for fault in evidence.faults if fault.trouble is Trouble.KILL]
     assert len(kills) == SMALL.kills
-    assert {fault.pid for fault in kills} <= outcome.ear.deaths.keys()
+    assert {fault.pid for fault in kills} <= deaths_in(outcome.news).keys()
     findings = findings_of("again", outcome, None, violations)
     assert "chaos: holds" in summary(findings)
 
@@ -77,18 +79,18 @@ def test_the_seed_decides_the_plan() -> None:
 
 
 def test_a_plan_has_as_many_kills_as_asked_and_every_kind_of_fault() -> None:
-    counted = Counter(fault.act for fault in plan_faults(Size(jobs=500, kills=30), 1))
+    counted = Counter(fault.trouble for fault in plan_faults(Size(jobs=500, kills=30), 1))
 
-    assert counted[Act.KILL] == 30
-    assert set(counted) == set(Act)
+    assert counted[Trouble.KILL] == 30
+    assert set(counted) == set(Trouble)
 
 
 def test_what_one_process_writes_on_the_board_another_reads(tmp_path: Path) -> None:
     mine = Board.create(tmp_path / "board")
     other = Board(tmp_path / "board")
 
-    mine.set_clock(3, -299.5)
-    other.set_ticking(3, 12.25)
+    mine.set_clock("worker-3", -299.5)
+    other.set_ticking("scheduler-3", 12.25)
 
-    assert (other.clock_offset(3), mine.ticking_since(3)) == (-299.5, 12.25)
-    assert (other.clock_offset(2), mine.ticking_since(4)) == (0.0, 0.0)
+    assert (other.clock_offset("worker-3"), mine.ticking_since("scheduler-3")) == (-299.5, 12.25)
+    assert (other.clock_offset("scheduler-3"), mine.ticking_since("worker-3")) == (0.0, 0.0)

@@ -11,13 +11,13 @@ from typing import cast
 
 import pytest
 
-from hourhand.ports.control_store import ControlStore
 from proof.chaos import saboteur as module
 from proof.chaos.board import Board
-from proof.chaos.cloud import ChaosCloud
 from proof.chaos.evidence import Trouble
-from proof.chaos.plan import Act, PlannedFault, Target
+from proof.chaos.plan import PlannedFault, Target
 from proof.chaos.saboteur import SabotageFailed, Saboteur
+from proof.rig.cloud import RigCloud
+from proof.rig.news import Recorder
 
 FOR_LONG = 3600.0
 
@@ -27,9 +27,10 @@ class FakeChild:
     pid: int
 
 
-@dataclass
-class FakeEar:
-    def longest_busy(self) -> str | None:
+class NoLease:
+    """A control table in which nobody leads."""
+
+    def read_lease(self, _name: str) -> None:
         return None
 
 
@@ -38,8 +39,8 @@ class FakeCloud:
     """Notes every signal; a child that was killed has a successor at once."""
 
     board: Board
-    slots: dict[str, int] = field(default_factory=lambda: {"worker-1": 0, "scheduler-1": 1})
-    ear: FakeEar = field(default_factory=FakeEar)
+    news: Recorder = field(default_factory=Recorder)
+    control: NoLease = field(default_factory=NoLease)
     signals: list[tuple[str, signal.Signals]] = field(default_factory=list)
     struck: threading.Event = field(default_factory=threading.Event)
     purges: bool = True
@@ -68,31 +69,28 @@ class FakeCloud:
             raise ConnectionError("there is no such queue")
 
 
-class NoLease:
-    """A control table in which nobody leads."""
-
-    def read_lease(self, _name: str) -> None:
-        return None
-
-
 @pytest.fixture
 def cloud(tmp_path: Path) -> FakeCloud:
     return FakeCloud(Board.create(tmp_path / "board"))
 
 
 def saboteur_of(cloud: FakeCloud, plan: Sequence[PlannedFault]) -> Saboteur:
-    return Saboteur(cast(ChaosCloud, cloud), cast(ControlStore, NoLease()), plan, seed=1)
+    return Saboteur(cast(RigCloud, cloud), cloud.board, plan, seed=1)
 
 
 def kill_of(target: Target) -> PlannedFault:
-    return PlannedFault(at_seconds=0.0, act=Act.KILL, target=target)
+    return PlannedFault(at_seconds=0.0, trouble=Trouble.KILL, target=target)
 
 
-PURGE = PlannedFault(at_seconds=0.0, act=Act.PURGE, target=Target.QUEUES)
-LONG_PAUSE = PlannedFault(at_seconds=0.0, act=Act.PAUSE, target=Target.WORKER, seconds=FOR_LONG)
-LEADERS_PAUSE = PlannedFault(at_seconds=0.0, act=Act.PAUSE, target=Target.LEADER, seconds=FOR_LONG)
+PURGE = PlannedFault(at_seconds=0.0, trouble=Trouble.PURGE, target=Target.QUEUES)
+LONG_PAUSE = PlannedFault(
+    at_seconds=0.0, trouble=Trouble.PAUSE, target=Target.WORKER, seconds=FOR_LONG
+)
+LEADERS_PAUSE = PlannedFault(
+    at_seconds=0.0, trouble=Trouble.PAUSE, target=Target.LEADER, seconds=FOR_LONG
+)
 LONG_CLOCK = PlannedFault(
-    at_seconds=0.0, act=Act.CLOCK, target=Target.WORKER, seconds=FOR_LONG, offset=5.0
+    at_seconds=0.0, trouble=Trouble.CLOCK, target=Target.WORKER, seconds=FOR_LONG, offset=5.0
 )
 
 
@@ -147,7 +145,7 @@ def test_who_gives_up_lets_everybody_go_on_with_a_right_clock(cloud: FakeCloud) 
     saboteur.stop()
 
     assert cloud.signals == [("worker-1", signal.SIGSTOP), ("worker-1", signal.SIGCONT)]
-    assert cloud.board.clock_offset(0) == 0.0
+    assert cloud.board.clock_offset("worker-1") == 0.0
 
 
 def test_who_failed_lets_everybody_go_on(cloud: FakeCloud) -> None:
@@ -182,7 +180,7 @@ def test_where_nobody_leads_a_kill_is_done_all_the_same_and_a_pause_is_counted_a
 
 def test_a_leader_that_slips_away_each_time_is_counted_as_dropped(cloud: FakeCloud) -> None:
     """It ticks and never holds the lease: it goes on at once, and the hunt ends."""
-    cloud.board.set_ticking(1, 1.0)
+    cloud.board.set_ticking("scheduler-1", 1.0)
     saboteur = saboteur_of(cloud, [LEADERS_PAUSE])
 
     saboteur.start()
@@ -196,7 +194,7 @@ def test_a_leader_that_slips_away_each_time_is_counted_as_dropped(cloud: FakeClo
 
 
 def test_who_is_paused_already_is_not_paused_again_and_that_is_counted(cloud: FakeCloud) -> None:
-    short = PlannedFault(at_seconds=0.0, act=Act.PAUSE, target=Target.WORKER, seconds=0.2)
+    short = PlannedFault(at_seconds=0.0, trouble=Trouble.PAUSE, target=Target.WORKER, seconds=0.2)
     saboteur = saboteur_of(cloud, [short, short])
 
     saboteur.start()

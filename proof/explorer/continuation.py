@@ -14,10 +14,10 @@ from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.memory import (
     FAKE_SECRET,
     MemoryClock,
-    MemoryHandlerDirectory,
     MemoryRandomness,
     RecordingTelemetry,
 )
+from hourhand.memory.adapters import memory_adapters
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.new_job import DerivedIds
@@ -149,22 +149,14 @@ class _Run:
         yield from self._late()
 
     def _adapters(self, function: str, number: int) -> Adapters:
-        ports = self.ports
-        return Adapters(
-            jobs=ports["jobs"],
-            control=ports["control"],
-            objects=ports["objects"],
-            queues=ports["queues"],
-            clock=self.clock,
+        ports = dict(self.ports)
+        return memory_adapters(
+            self.clock,
+            idempotency=ports.pop("keys"),
             randomness=MemoryRandomness(number),
             ids=DerivedIds(ports["control"], MemoryRandomness(number), FAKE_SECRET),
             telemetry=FunctionTelemetry(function, self.telemetry),
-            schedules=ports["schedules"],
-            calendars=ports["schedules"],
-            slots=ports["slots"],
-            idempotency=ports["keys"],
-            handlers=MemoryHandlerDirectory("greet"),
-            invoker=ports["invoker"],
+            **ports,
         )
 
     def _sweep_shards(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from proof.figures import FIGURES_FLAG, Findings
 from proof.rehearsals.catalogue import REHEARSALS
-from proof.rehearsals.stage import ROOT
+from proof.rig.cloud import ROOT
 
 AT_ONCE = 2
 LIMIT_SECONDS = 150

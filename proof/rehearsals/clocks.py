@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from hourhand.aws.clock import SystemClock
+from proof.rehearsals.signs import DRIFT, FOLDER
+from proof.rig import PLACE
+
+HOOK = "proof.rehearsals.clocks:let_schedulers_drift"
 
 
-def let_it_drift(file: str) -> None:
-    """Make this process's clock gain so many seconds in each as ``file`` tells, while it is there.
+def let_schedulers_drift() -> None:
+    """Make a scheduler's clock gain so many seconds in each as a file says, while it is there.
 
     Its true time is the machine's; what it gained is lost again only with the process.
     """
-    true_now, clock = SystemClock.now, _Drift(Path(file), time.monotonic())
+    if not os.environ.get(PLACE, "").startswith("scheduler"):
+        return
+    file = Path(os.environ[FOLDER]) / DRIFT
+    true_now, clock = SystemClock.now, _Drift(file, time.monotonic())
 
     def now(self: SystemClock) -> datetime:
         return true_now(self) + clock.gained()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,16 +17,16 @@ from typing import Any, TypeVar
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.ticks.timings import Timings
 from hourhand.local.child_process import ChildProcess
-from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
-from hourhand.local.events import Logged, Measured, News, Ticked
-from proof.rehearsals.on_start.sitecustomize import CLOCK_FILE
-from proof.rehearsals.signs import DRIFT, FOLDER, HANDLERS
+from hourhand.local.cloud import MOTO, CloudOptions
+from hourhand.local.events import Logged, Measured, Ticked
+from proof.rehearsals.clocks import HOOK
+from proof.rehearsals.signs import FOLDER, HANDLERS
 from proof.rehearsals.throttling import ThrottlingBackend
+from proof.rig.cloud import RigCloud
+from proof.rig.news import Recorder
 from tests.acceptance.http_api import Answer, local_api
 
-ROOT = Path(__file__).parents[2]
-ON_START = Path(__file__).parent / "on_start"
-SCALE = 0.1
+TIMINGS = Timings().shortened(0.1)
 TICK_SECONDS = 3.0
 LOOK_SECONDS = 0.1
 WAIT_SECONDS = 60.0
@@ -69,34 +67,11 @@ class Scene:
     in_memory: bool = False
 
 
-def short_timings() -> Timings:
-    """A tenth of everything, but for what whole seconds of SQS need."""
-    return replace(Timings().scaled(SCALE), early_wait=Timings().early_wait)
-
-
-class Heard:
-    """Everything that the cloud told."""
-
-    def __init__(self) -> None:
-        self._news: list[News] = []
-        self._lock = threading.Lock()
-
-    def hear(self, news: News) -> None:
-        """Keep what the cloud tells, from any thread."""
-        with self._lock:
-            self._news.append(news)
-
-    def of(self, kind: type[T]) -> list[T]:
-        """Return the news of one kind, the oldest first."""
-        with self._lock:
-            return [one for one in self._news if isinstance(one, kind)]
-
-
 class Stage:
     """What rehearsals do and see. ``repairs``: whether they may repair what they broke."""
 
-    def __init__(self, cloud: LocalCloud, news: Heard, folder: Path, *, repairs: bool) -> None:
-        self.cloud, self.news, self.folder = cloud, news, folder
+    def __init__(self, cloud: RigCloud, folder: Path, *, repairs: bool) -> None:
+        self.cloud, self.folder = cloud, folder
         self.jobs: list[str] = []
         self.backend: ThrottlingBackend | None = None
         self._halted: list[ChildProcess] = []
@@ -148,19 +123,21 @@ class Stage:
 
     def logged(self, sentence: str) -> list[Logged]:
         """Return the log lines with this sentence."""
-        return [one for one in self.news.of(Logged) if one.sentence == sentence]
+        return self.cloud.news.logged(sentence)
 
     def ticks(self) -> list[Ticked]:
         """Return the ticks that ended."""
-        return self.news.of(Ticked)
+        return self.cloud.news.of(Ticked)
 
     def values(self, metric: str) -> list[float]:
         """Return every value of a metric so far, of all functions, the oldest first."""
-        return [value for one in self.news.of(Measured) for value in one.values.get(metric, ())]
+        return [
+            value for one in self.cloud.news.of(Measured) for value in one.values.get(metric, ())
+        ]
 
     def newest(self, gauge: str) -> float | None:
         """Return a gauge as of the newest tick; what that tick did not write is zero."""
-        ticks = [one.values for one in self.news.of(Measured) if "ticks" in one.values]
+        ticks = [one.values for one in self.cloud.news.of(Measured) if "ticks" in one.values]
         return ticks[-1].get(gauge, (0.0,))[-1] if ticks else None
 
     # --- what an operator and callers do ---
@@ -241,11 +218,12 @@ def staged(scene: Scene, *, repairs: bool) -> Iterator[Stage]:
         )
         backend = ThrottlingBackend() if scene.throttles else None
         if backend is not None:
+            backend.start()
             stack.callback(backend.stop)
-        news = Heard()
         endpoint = MOTO if backend is None else backend.endpoint
-        cloud = LocalCloud(_options(scene, folder, endpoint), news.hear)
-        stage = Stage(cloud, news, folder, repairs=repairs)
+        options = _options(scene, folder, endpoint)
+        cloud = RigCloud(options, Recorder(), hook=HOOK, path=[str(folder)])
+        stage = Stage(cloud, folder, repairs=repairs)
         stage.backend = backend
         if scene.in_memory:
             stage.tell("starts", "the memory cloud: the deployed services, in virtual time")
@@ -260,33 +238,27 @@ def staged(scene: Scene, *, repairs: bool) -> Iterator[Stage]:
 
 
 def _options(scene: Scene, folder: Path, backend: str) -> CloudOptions:
-    module, path = HANDLERS, [str(ROOT)]
+    module = HANDLERS
     if scene.deploys is not None:
-        module, path = scene.deploys.module, [str(folder), *path]
+        module = scene.deploys.module
         (folder / f"{module}.py").write_text(scene.deploys.text)
     return CloudOptions(
         handlers=module,
-        port=0,
         backend=backend,
         tick_seconds=TICK_SECONDS,
         schedulers=scene.schedulers,
         workers=scene.workers,
-        timings=short_timings(),
-        environment={
-            "PYTHONPATH": os.pathsep.join([str(ON_START), *path]),
-            FOLDER: str(folder),
-            CLOCK_FILE: str(folder / DRIFT),
-        },
+        timings=TIMINGS,
+        environment={FOLDER: str(folder)},
     )
 
 
 def _described(scene: Scene) -> str:
-    timings = short_timings()
     return (
         f"{scene.schedulers} scheduler and {scene.workers} worker processes; time is shortened: a "
-        f"tick every {TICK_SECONDS:g} s (60), look-ahead {timings.look_ahead.total_seconds():g} s "
-        f"(300), lease of the leader {timings.leader_lease.total_seconds():g} s (30), of a job "
-        f"{timings.job_lease.total_seconds():g} s (45)"
+        f"tick every {TICK_SECONDS:g} s (60), look-ahead {TIMINGS.look_ahead.total_seconds():g} s "
+        f"(300), lease of the leader {TIMINGS.leader_lease.total_seconds():g} s (30), of a job "
+        f"{TIMINGS.job_lease.total_seconds():g} s (45)"
     )
 
 

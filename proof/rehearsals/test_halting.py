@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import cast
 
 from hourhand.local.child_process import ChildProcess
-from hourhand.local.cloud import LocalCloud
 from proof.rehearsals.all_of_them import Processes
-from proof.rehearsals.stage import Heard, Stage
+from proof.rehearsals.stage import Stage
+from proof.rig.cloud import RigCloud
 
 FOR_LONG = 3600.0
 LOOK_SECONDS = 0.02
@@ -39,7 +39,7 @@ class FakeChild:
 
 
 def test_whoever_was_halted_is_let_go(tmp_path: Path) -> None:
-    stage = Stage(cast(LocalCloud, None), Heard(), tmp_path, repairs=True)
+    stage = Stage(cast(RigCloud, None), tmp_path, repairs=True)
     halted = FakeChild()
 
     stage.halt(cast(ChildProcess, halted))

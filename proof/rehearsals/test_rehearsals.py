@@ -16,7 +16,7 @@ import pytest
 from proof.figures import FIGURES_FLAG, Findings
 from proof.rehearsals.__main__ import main
 from proof.rehearsals.catalogue import REHEARSALS
-from proof.rehearsals.stage import ROOT
+from proof.rig.cloud import ROOT
 
 QUICKEST = "dead-letters"
 

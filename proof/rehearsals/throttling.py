@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-LOOPBACK = "127.0.0.1"
+from hourhand.local.moto_server import MotoServer
+
 OF = 10
 _REFUSAL = {
     "__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
@@ -16,40 +16,17 @@ _REFUSAL = {
 }
 
 
-class ThrottlingBackend:
-    """A moto server on a free port of loopback; ``refuses`` of each `OF` calls are throttled."""
+class ThrottlingBackend(MotoServer):
+    """A moto server; ``refuses`` of each `OF` calls of DynamoDB are throttled."""
 
     def __init__(self) -> None:
-        """Start it."""
-        from moto.moto_server.werkzeug_app import (  # noqa: PLC0415 (half a second)
-            DomainDispatcherApplication,
-            MotoRequestHandler,
-            create_backend_app,
-        )
-        from werkzeug.serving import make_server  # noqa: PLC0415
-
-        class QuietHandler(MotoRequestHandler):
-            timeout = 5
-
-            def log(self, *_: Any) -> None:
-                pass
-
+        """Refuse nothing yet; `start` begins to answer."""
+        super().__init__(lambda: None)
         self.refuses = 0
         self.refused = 0
         self._calls = itertools.count()
-        self._moto = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server(
-            LOOPBACK, 0, self._answer, threaded=False, request_handler=QuietHandler
-        )
-        self.endpoint = f"http://{LOOPBACK}:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Answer no more."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._moto: Any = self._server.app
+        self._server.app = self._answer
 
     def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         is_dynamodb = str(environ.get("HTTP_X_AMZ_TARGET", "")).startswith("DynamoDB_")

@@ -25,6 +25,7 @@ MOST_TYPES = 400
 """Types whose objects are counted, the most frequent first: for the report of a leak."""
 
 ASKED = "asked"
+FOLDER = "HOURHAND_SOAK_FOLDER"
 PLANT = "HOURHAND_SOAK_PLANT"
 """``list``, ``thread``, ``file`` or ``socket``: what some calls of a handler leak, to be found."""
 
@@ -148,9 +149,10 @@ def _types() -> dict[str, int]:
 # --- in the processes that are watched ---
 
 
-def start(folder: str) -> None:
+def start() -> None:
     """Answer from now on whoever asks by `ask`, in a thread of our own."""
-    threading.Thread(target=_answer, args=(Path(folder),), name="soak-probe", daemon=True).start()
+    folder = Path(os.environ[FOLDER])
+    threading.Thread(target=_answer, args=(folder,), name="soak-probe", daemon=True).start()
 
 
 def _answer(folder: Path) -> None:

@@ -66,7 +66,7 @@ def run(course: Course, folder: Path, say: Say) -> Record:
             _live(course, cloud, folder, record, say)
         except HourhandError as error:
             # What was seen until then is judged all the same.
-            record.wrong.append("\n".join([error.detail, *list(cloud.lines)[-LINES_TOLD:]]))
+            record.wrong.append("\n".join([error.detail, *list(cloud.dev.lines)[-LINES_TOLD:]]))
     return record
 
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from proof.soak.cloud import ROOT
+from proof.rig.cloud import ROOT
 from proof.soak.probe import PLANT
 
 JOBS = 60

@@ -24,15 +24,16 @@ from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.provision import provision
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import describe, load_handlers
 from hourhand.local.entry_points import LocalContext, load_entry_point
 from hourhand.local.lambda_events import gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
 from hourhand.settings import settings_environment
-from proof.soak.cloud import short_timings
 from proof.soak.probe import PLANT, take_sample
 
 HANDLERS = "proof.soak.handlers"
+TIMINGS = Timings().shortened(0.1)
 WARM_UP_JOBS = 10
 TICK_EVERY = 10
 PLANTS = ("thread", "file", "socket")
@@ -58,7 +59,7 @@ class Functions:
         write_manifest(manifest, describe(load_handlers(HANDLERS)))
         settings = replace(
             provision(dynamodb_client(), self.sqs, s3_client()),
-            timings=short_timings(),
+            timings=TIMINGS,
             handlers=HANDLERS,
             manifest=str(manifest),
         )

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
 
+from bench.emulator import emulator_environment, free_port, running_server
 from hourhand.aws.clients import client_config
 from proof.wire import emulator_process
 from proof.wire.faults import proxy_rules
@@ -29,8 +25,6 @@ STUB = "hourhand-wire-scheduler"
 """The function that the scheduler's further invocations go to."""
 
 START_SECONDS = 60.0
-STOP_SECONDS = 10.0
-LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,72 +45,23 @@ def running_servers(folder: Path, timeline: Path) -> Iterator[Servers]:
     """Start both; end them with the block."""
     if not are_installed():
         sys.exit("The emulator and its proxy are not installed; run `make emulator` first.")
-    emulator_port, proxy_port = _free_port(), _free_port()
+    emulator_port, proxy_port = free_port(), free_port()
     direct, proxied = (f"http://127.0.0.1:{port}" for port in (emulator_port, proxy_port))
-    environment = {
-        "PATH": os.defpath,
-        "HOME": str(folder),
-        "GATEWAY_PORT": str(emulator_port),
-        "BIND_HOST": "127.0.0.1",
-        "MINISTACK_HOST": "127.0.0.1",
-        emulator_process.TIMELINE: str(timeline),
-    }
+    environment = emulator_environment(emulator_port, folder)
+    environment[emulator_process.TIMELINE] = str(timeline)
     with ExitStack() as stack:
         python = str(PROGRAMS / "python")
         program = [python, str(Path(emulator_process.__file__))]
-        stack.enter_context(_running("ministack", program, environment, direct, folder))
+        stack.enter_context(running_server("ministack", program, environment, direct, folder))
         proxy = [
             str(PROGRAMS / "microburst"),
             *("--upstream", direct, "--host", "127.0.0.1", "--port", str(proxy_port)),
         ]
         health = f"{proxied}/_microburst/health"
-        stack.enter_context(_running("microburst", proxy, environment, health, folder))
+        stack.enter_context(running_server("microburst", proxy, environment, health, folder))
         _set_rules(proxied)
         _make_function(direct)
         yield Servers(direct, proxied)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@contextmanager
-def _running(
-    name: str, program: Sequence[str], environment: Mapping[str, str], url: str, folder: Path
-) -> Iterator[None]:
-    with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            program, env=dict(environment), stdout=log, stderr=log, cwd=folder
-        )
-        try:
-            _wait_until_it_answers(name, url, process)
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(STOP_SECONDS)
-
-
-def _wait_until_it_answers(name: str, url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            sys.exit(f"{name} ended at once with exit code {process.returncode}.")
-        try:
-            urllib.request.urlopen(url, timeout=1)  # noqa: S310 (loopback)
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            time.sleep(LOOK_SECONDS)
-        else:
-            return
-    sys.exit(f"{name} did not answer within {START_SECONDS:.0f} s.")
 
 
 def _make_function(direct: str) -> None:

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -21,46 +21,38 @@ from tests.acceptance.http_api import local_api
 
 WAIT_SECONDS = 40.0
 LOOK_SECONDS = 0.05
+LINES_KEPT = 20_000
+TIMINGS = Timings().shortened(0.1)
+SETTINGS = Settings(timings=TIMINGS)
 T = TypeVar("T")
 
 
-def short_timings() -> Timings:
-    """A tenth of everything, but for what whole seconds of SQS need."""
-    return replace(Timings().scaled(0.1), early_wait=Timings().early_wait)
+class DevProcess:
+    """A running ``hourhand dev`` with ``arguments``, and the lines that it printed last."""
 
-
-class Dev:
-    """A running ``hourhand dev`` and everything that it printed.
-
-    ``handlers`` is a file; ``environment`` comes on top of this process's.
-    """
-
-    def __init__(self, handlers: Path, environment: Mapping[str, str]) -> None:
-        self.handlers = handlers
-        folder = handlers.parent
-        self.lines: list[str] = []
-        command = [sys.executable, "-m", "hourhand.cli.main", "dev", "--handlers", handlers.stem]
-        command += ["--port", "0", "--workers", "2", "--tick-seconds", "2", "--verbose"]
-        timings = settings_environment(Settings(timings=short_timings()))["HOURHAND_TIMINGS"]
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> None:
+        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
         self.process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "hourhand.cli.main", "dev", "--port", "0", *arguments],
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
             env={
-                **os.environ,
                 **environment,
-                "HOURHAND_TIMINGS": timings,
-                # One that is killed leaves its scratch folder behind: there, it is pytest's.
-                "TMPDIR": str(folder),
+                "HOURHAND_TIMINGS": settings_environment(SETTINGS)["HOURHAND_TIMINGS"],
             },
         )
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        url = self.wait(lambda: self.match(r"API +(http://\S+)/v1"))
-        self.port = int(urlsplit(url).port or 0)
-        self.client = local_api(url)
+
+    @property
+    def url(self) -> str:
+        """Where the API is, once it is printed."""
+        return self.wait(lambda: self.match(r"API +(http://\S+)/v1"))
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -83,6 +75,31 @@ class Dev:
         found = (re.search(pattern, line) for line in list(self.lines))
         return next((match[1] for match in found if match), None)
 
+    def end(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(WAIT_SECONDS)
+        self.reader.join()
+        return code
+
+
+class Dev(DevProcess):
+    """A running ``hourhand dev`` whose ``handlers`` are a file.
+
+    ``environment`` comes on top of this process's.
+    """
+
+    def __init__(self, handlers: Path, environment: Mapping[str, str]) -> None:
+        self.handlers = handlers
+        folder = handlers.parent
+        arguments = ["--handlers", handlers.stem, "--workers", "2", "--tick-seconds", "2"]
+        # One that is killed leaves its scratch folder behind: there, it is pytest's.
+        scratch = {"TMPDIR": str(folder)}
+        super().__init__(
+            [*arguments, "--verbose"], {**os.environ, **environment, **scratch}, folder
+        )
+        self.port = int(urlsplit(self.url).port or 0)
+        self.client = local_api(self.url)
+
     def pids(self) -> set[int]:
         """Return the process ids of all children that there ever were."""
         found = (re.search(r"started .*\(pid (\d+)\)", line) for line in list(self.lines))
@@ -104,9 +121,3 @@ class Dev:
             return job if job["status"] in statuses else None
 
         return self.wait(look)
-
-    def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(WAIT_SECONDS)
-        self.reader.join()
-        return code

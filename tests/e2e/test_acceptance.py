@@ -15,7 +15,7 @@ import pytest
 
 from tests.acceptance.scenarios import SCENARIOS
 from tests.acceptance.system import HANDLERS, MODULE, System
-from tests.e2e.dev_process import LOOK_SECONDS, WAIT_SECONDS, Dev, short_timings
+from tests.e2e.dev_process import LOOK_SECONDS, TIMINGS, WAIT_SECONDS, Dev
 
 # The scenarios wait for workers side by side, each for as long as it may take alone.
 PATIENCE = timedelta(seconds=2 * WAIT_SECONDS)
@@ -32,7 +32,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futu
     system = System(
         api=dev.client,
         runs=lambda job_id: runs_of(job_id, ledger),
-        look_ahead=short_timings().look_ahead,
+        look_ahead=TIMINGS.look_ahead,
         patience=PATIENCE,
         look_every=timedelta(seconds=4 * LOOK_SECONDS),
         rate="rate(2 seconds)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,9 @@ from hourhand.aws.lambda_init import INITIALIZATION_TYPE
 from hourhand.aws.layout.messages import message_body, read_delivery
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.local.entry_points import Handler, load_entry_point
-from hourhand.memory import MemoryRandomness
 from hourhand.settings import Settings, settings_environment
 from hourhand.testing import make_job
 from hourhand.wiring import functions
-from hourhand.wiring.adapters import Adapters
 from hourhand.worker import STUCK_EXIT_CODE
 from tests.functions.api_client import load_event
 from tests.world.world import World
@@ -44,17 +42,8 @@ def world() -> World:
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
     """The function with an environment and real handlers, and the world where AWS would be."""
-    adapters = Adapters(
-        jobs=world.store,
-        control=world.control,
-        objects=world.objects,
-        queues=world.queues,
-        clock=world.clock,
-        randomness=MemoryRandomness(),
-        telemetry=world.telemetry,
-        schedules=world.schedules,
-        slots=world.slots,
-        idempotency=world.keys,
+    adapters = replace(
+        world.adapters(world.clock),
         read_delivery=lambda record: read_delivery(record, None, QUEUES),
     )
     wire = functions.wire_worker

@@ -69,7 +69,7 @@ METHODS = [
     *("jobs.get_details", "jobs.put_text", "jobs.get_text", "jobs.put_failure"),
     *("queues.send", "queues.hide", "queues.send_dead_letter", "queues.view"),
     *("control.read_shard_map", "control.renew_lease", "control.write_watermark"),
-    *("keys.begin", "keys.finish", "objects.put", "objects.mark_finished"),
+    *("idempotency.begin", "idempotency.finish", "objects.put", "objects.mark_finished"),
 ]
 
 

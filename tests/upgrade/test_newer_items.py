@@ -27,16 +27,9 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.domain.ticks.timings import Timings
-from hourhand.memory import (
-    MemoryClock,
-    MemoryHandlerDirectory,
-    MemoryQueues,
-    MemoryRandomness,
-    MemorySweepInvoker,
-    RecordingTelemetry,
-)
+from hourhand.memory import MemoryClock, MemoryQueues, RecordingTelemetry
+from hourhand.memory.adapters import memory_adapters
 from hourhand.services.jobs.execution import Disposition
-from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 from tests.contract.aws_services import AwsServices, moto_services
 from tests.world.runs import RecordedRunner, snooze, succeed
@@ -53,20 +46,17 @@ class MotoWorld:
         self.jobs = DynamoJobStore(self.client, self.names.jobs_table, telemetry=self.telemetry)
         self.runner = RecordedRunner(succeed, self.jobs, self.clock)
         beside = (self.client, self.names.schedules_table)
-        adapters = Adapters(
+        adapters = memory_adapters(
+            self.clock,
             jobs=self.jobs,
             control=DynamoControlStore(self.client, self.names.control_table),
             objects=S3ObjectStore(aws.s3, self.names.bucket),
             queues=self.queues,
-            clock=self.clock,
-            randomness=MemoryRandomness(),
             telemetry=self.telemetry,
             schedules=DynamoScheduleStore(*beside, telemetry=self.telemetry),
             calendars=DynamoCalendarStore(*beside, telemetry=self.telemetry),
             slots=DynamoSlotStore(self.client, self.names.jobs_table),
             idempotency=DynamoIdempotencyStore(self.client, self.names.idempotency_table),
-            handlers=MemoryHandlerDirectory("greet"),
-            invoker=MemorySweepInvoker(),
         )
         timings = Timings(first_look_back=timedelta(minutes=5))
         settings = replace(self.names, timings=timings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,8 +27,17 @@ from hourhand.memory import (
     MemorySweepInvoker,
     RecordingTelemetry,
 )
+from hourhand.memory.adapters import memory_adapters, wrapped
+from hourhand.ports.calendar_store import CalendarStore
+from hourhand.ports.control_store import ControlStore
 from hourhand.ports.handler_directory import HandlerInfo
-from hourhand.ports.queues import Delivery
+from hourhand.ports.idempotency_store import IdempotencyStore
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.object_store import ObjectStore
+from hourhand.ports.queues import Delivery, Queues
+from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.ports.slot_store import SlotStore
+from hourhand.ports.sweep_invoker import SweepInvoker
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.schedules.operations import ScheduleView
 from hourhand.services.ticks.tick import TickReport
@@ -49,6 +59,18 @@ FUNCTION_SECONDS = 900.0
 TICK_SECONDS = 55.0
 DELIVERIES_A_MINUTE = 6
 MAX_BATCHES = 50
+FAULTY_PORTS: Mapping[str, type] = {
+    "jobs": JobStore,
+    "control": ControlStore,
+    "schedules": ScheduleStore,
+    "calendars": CalendarStore,
+    "slots": SlotStore,
+    "objects": ObjectStore,
+    "queues": Queues,
+    "idempotency": IdempotencyStore,
+    "invoker": SweepInvoker,
+}
+"""The ports that `Faults` may harm, by their names in `Adapters` and in faults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,36 +132,26 @@ class World:
 
     def process(self, faults: Faults | None = None, clock: MemoryClock | None = None) -> Process:
         """Start another process, with a memory, ids and maybe faults and a clock of its own."""
-        adapters = self._adapters(clock or self.clock)
+        adapters = self.adapters(clock or self.clock)
         if faults is not None:
-            adapters = replace(
-                adapters,
-                jobs=faults.wrap(adapters.jobs, "jobs"),
-                control=faults.wrap(adapters.control, "control"),
-                schedules=faults.wrap(adapters.schedules, "schedules"),
-                calendars=faults.wrap(adapters.calendars, "calendars"),
-                slots=faults.wrap(adapters.slots, "slots"),
-                objects=faults.wrap(adapters.objects, "objects"),
-                queues=faults.wrap(adapters.queues, "queues"),
-                idempotency=faults.wrap(adapters.idempotency, "keys"),
-                invoker=faults.wrap(adapters.invoker, "invoker"),
-            )
+            faults.allow_only(FAULTY_PORTS)
+            adapters = wrapped(adapters, tuple(FAULTY_PORTS), faults.wrap)
         return Process(
             wire_api(self.settings, _measured_as("api", adapters)),
             wire_scheduler(self.settings, _measured_as("scheduler", adapters)),
             wire_worker(self.settings, _measured_as("worker", adapters)),
         )
 
-    def _adapters(self, clock: MemoryClock) -> Adapters:
-        return Adapters(
+    def adapters(self, clock: MemoryClock) -> Adapters:
+        """Return the ports of a process whose clock this is."""
+        return memory_adapters(
+            clock,
             jobs=self.store,
             control=self.control,
             schedules=self.schedules,
-            calendars=self.schedules,
             slots=self.slots,
             objects=self.objects,
             queues=self.queues.seen_by(clock),
-            clock=clock,
             randomness=MemoryRandomness(next(self._numbers)),
             telemetry=self.telemetry,
             idempotency=self.keys,

@@ -165,11 +165,11 @@ def _deploy(stage: Stage, write: Any, text: str, *, is_loaded: bool) -> None:
 
 
 def _loads(stage: Stage) -> list[HandlersLoaded]:
-    return stage.news.of(HandlersLoaded)
+    return stage.cloud.news.of(HandlersLoaded)
 
 
 def _died(stage: Stage) -> ChildDied | None:
-    return next(iter(stage.news.of(ChildDied)), None)
+    return next(iter(stage.cloud.news.of(ChildDied)), None)
 
 
 def _waiting_letters(stage: Stage) -> int:

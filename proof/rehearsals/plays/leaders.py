@@ -7,12 +7,10 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
-from hourhand.aws.clients import dynamodb_client
-from hourhand.aws.control_store import DynamoControlStore
 from hourhand.domain.jobs.job import EventKind
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.local.child_process import ChildProcess
-from hourhand.ports.control_store import Lease
+from hourhand.ports.control_store import ControlStore, Lease
 from proof.rehearsals.signs import DRIFT
 from proof.rehearsals.stage import RehearsalFailed, Stage, seconds_since, told
 
@@ -119,7 +117,7 @@ def skew(stage: Stage) -> None:
 
 def _stop_a_leader(stage: Stage) -> tuple[ChildProcess, Lease]:
     """Stop the leader within its tick; return its process and its lease."""
-    control = DynamoControlStore(dynamodb_client(), stage.cloud.settings.control_table)
+    control = stage.cloud.control
     for _ in range(MOST_STOPS):
         lease = stage.wait("somebody leads", lambda: _held(control))
         child = next(
@@ -135,7 +133,7 @@ def _stop_a_leader(stage: Stage) -> tuple[ChildProcess, Lease]:
     raise RehearsalFailed("No leader could be stopped within its tick.")
 
 
-def _held(control: DynamoControlStore) -> Lease | None:
+def _held(control: ControlStore) -> Lease | None:
     lease = control.read_lease(LEADER)
     return lease if lease is not None and lease.until > datetime.now(UTC) else None
 

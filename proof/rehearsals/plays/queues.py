@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.provision import provision
 from hourhand.domain.jobs.job import Priority
-from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess
 from hourhand.local.events import QueueFailed
-from hourhand.local.worker_slot import WorkerSlot
 from proof.rehearsals.stage import Stage
 
 JOBS_OF_THE_BACKLOG = 70
@@ -34,7 +30,7 @@ def backlog(stage: Stage) -> None:
     before = stage.by_status()["SUCCEEDED"]
     stage.repair(
         f"adds {MORE_WORKERS} workers, as worker_concurrency does",
-        lambda: _add_workers(stage),
+        lambda: stage.cloud.add_workers(MORE_WORKERS),
     )
     stage.wait("no message waits", lambda: _waiting(stage) == 0 or None)
     stage.tell(
@@ -106,23 +102,6 @@ def lost_queue(stage: Stage) -> None:
 # --- ---
 
 
-def _add_workers(stage: Stage) -> None:
-    """Start more worker processes, as the cloud started its own."""
-    for number in range(MORE_WORKERS):
-        command = ChildCommand(
-            name=f"worker-more-{number}",
-            module="hourhand.local.worker_process",
-            # While the cloud runs, this process has the environment of its functions.
-            environment=dict(os.environ),
-        )
-
-        def spawn(listener: ChildListener, command: ChildCommand = command) -> ChildProcess:
-            return ChildProcess(command, listener)
-
-        slot = WorkerSlot(command.name, spawn, stage.cloud.idle, stage.news.hear)
-        stage.cloud.workers.append(slot)
-
-
 def _oldest(stage: Stage, *, at_least: float) -> float | None:
     ages = [queue["oldest_due_seconds"] or 0.0 for queue in _queues(stage)]
     oldest: float = max(ages)
@@ -144,7 +123,7 @@ def _ended(stage: Stage, job_ids: list[str]) -> int:
 
 
 def _failed(stage: Stage) -> str | None:
-    return next((one.reason for one in stage.news.of(QueueFailed)), None)
+    return next((one.reason for one in stage.cloud.news.of(QueueFailed)), None)
 
 
 def _tell_duplicates(stage: Stage) -> None:

@@ -8,7 +8,6 @@ Queues, objects and the clock go on.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,14 +17,8 @@ from typing import Any
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.domain.ticks.buckets import bucket_of
-from hourhand.memory.indexes import (
-    SCHEDULES,
-    JobIndexes,
-    ScheduleIndexes,
-    Shown,
-    shadow_of,
-)
 from hourhand.ports.handler_runner import Finished, Pulse
+from proof.explorer.world_parts import fill, read_part
 from proof.rehearsals.stage import MOST_PAGES, Stage
 from tests.world.runs import fail, fail_for_good, succeed
 from tests.world.world import World
@@ -49,14 +42,14 @@ _KEYED: tuple[dict[str, Any], ...] = (
     {"idempotency_key": "done before"},
     {"idempotency_key": "done after", "delay_seconds": 90 * 60},
 )
-_TABLES: Mapping[str, tuple[str, ...]] = {
-    "store": ("_jobs", "_texts", "_failures"),
-    "slots": ("_slots", "_keep_until"),
-    "keys": ("_records",),
-    "schedules": ("_schedules", "_definitions", "_pages", "_backfills", "_calendars", "_walk"),
-    "control": ("_tenures", "_shard_map", "_watermark", "_resweep", "_tick"),
+_TABLES = {
+    "store": "jobs",
+    "slots": "slots",
+    "keys": "keys",
+    "schedules": "schedules",
+    "control": "control",
 }
-"""What is in the four tables, by the stores of the memory cloud: jobs and slots share one."""
+"""The stores of the world that the four tables hold, and what each is: jobs and slots share one."""
 
 
 @dataclass
@@ -65,7 +58,7 @@ class Installation:
 
     world: World = field(default_factory=World)
     instant: datetime | None = None
-    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
     running_id: str = ""
     retried_id: str = ""
 
@@ -73,31 +66,23 @@ class Installation:
         """Keep what is in the tables now: DynamoDB does so by itself, all the time."""
         self.instant = self.world.clock.now()
         self.tables = {
-            store: {name: copy.deepcopy(getattr(getattr(self.world, store), name)) for name in kept}
-            for store, kept in _TABLES.items()
+            store: read_part(kind, getattr(self.world, store)) for store, kind in _TABLES.items()
         }
 
     def restore(self, *, with_all: bool) -> None:
         """Put the tables of the instant in the place of today's; start new processes."""
         world = self.world
-        for store, kept in self.tables.items():
+        for store, part in self.tables.items():
             if with_all or store not in {"control", "keys"}:
-                for name, value in kept.items():
-                    setattr(getattr(world, store), name, copy.deepcopy(value))
-        world.store._indexes = JobIndexes(None, timedelta(0))
-        for job in world.store.jobs().values():
-            world.store._indexes.change(job.id, shadow_of(job))
-        world.schedules._indexes = ScheduleIndexes(None, timedelta(0))
-        for schedule in world.schedules._schedules.values():
-            world.schedules._indexes.change(SCHEDULES, schedule.id, Shown(schedule.next_at))
+                setattr(world, store, fill(_TABLES[store], part, world.clock))
         process = world.process()
         world.api, world.scheduler, world.worker = process.api, process.scheduler, process.worker
 
     @property
     def jobs(self) -> Mapping[str, Job]:
         """The jobs of the instant."""
-        jobs: Mapping[str, Job] = self.tables["store"]["_jobs"]
-        return jobs
+        jobs, _texts, _failures = self.tables["store"]
+        return {job.id: job for job in jobs}
 
 
 def restore(stage: Stage) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bench.schedule_rig import HANDLER, Ledger, Rig
+from bench.schedule_rig import HANDLER, Rig, SharedLedger
 from bench.schedule_size import EVERYDAY, sizes_of_visits
 from bench.schedules_outage import CASES
 from bench.schedules_outage import measure as measure_outage
@@ -23,7 +23,7 @@ HOURLY = ScheduleDefinition(expressions=("0 * * * *",), handler=HANDLER)
 
 def test_a_call_that_takes_many_costs_the_requests_that_aws_needs() -> None:
     clock = MemoryClock()
-    ledger = Ledger(clock, seconds_a_request=0.5, shares={"queues.send": 0.1})
+    ledger = SharedLedger(clock, seconds_a_request=0.5, shares={"queues.send": 0.1})
     ledger.pay("schedules.get_many", [range(101)])
     ledger.pay("queues.send", [range(20)])
     ledger.pay("jobs.put", [object()])

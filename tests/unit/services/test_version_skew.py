@@ -152,7 +152,7 @@ def test_the_message_of_a_newer_job_is_kept_for_a_worker_that_knows_it(world: Wo
     assert world.job(job).status is JobStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize("method", ["keys.begin", "jobs.get_text"])
+@pytest.mark.parametrize("method", ["idempotency.begin", "jobs.get_text"])
 def test_a_job_with_a_newer_record_beside_it_is_put_off_at_no_attempt(
     world: World, method: str
 ) -> None:

@@ -11,7 +11,8 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.memory import START, MemoryClock, MemoryJobStore, MemoryObjectStore
-from hourhand.ports.job_store import Applied
+from hourhand.ports.job_store import Applied, JobStore
+from hourhand.ports.object_store import ObjectStore
 from hourhand.testing import ACTOR, READS, Call, Crash, Faults, When, make_job
 
 
@@ -157,6 +158,28 @@ def test_what_is_not_a_call_passes_through() -> None:
     faults.crash(1, When.BEFORE)
     assert faults.wrap(MemoryClock()).skew == MemoryClock().skew
     assert faults.calls == []
+
+
+PORTS = {"jobs": JobStore, "objects": ObjectStore}
+
+
+@pytest.mark.parametrize("method", ["put", "jobs.put", "objects.put", "transition"])
+def test_a_fault_of_a_method_that_a_port_has_is_taken(method: str) -> None:
+    faults = Faults()
+    faults.throttle(method)
+    faults.allow_only(PORTS)
+    faults.throttle(method)
+
+
+@pytest.mark.parametrize("method", ["puts", "objects.transition", "keys.begin", "jobs", "__init__"])
+def test_a_fault_that_no_call_would_meet_is_refused(method: str) -> None:
+    earlier, later = Faults(), Faults()
+    earlier.lose_answer(method)
+    with pytest.raises(ValueError, match=f"No port has a method {method}"):
+        earlier.allow_only(PORTS)
+    later.allow_only(PORTS)
+    with pytest.raises(ValueError, match=f"No port has a method {method}"):
+        later.interrupt(method, lambda: None)
 
 
 WRITES = {

@@ -24,19 +24,12 @@ from hourhand.domain.jobs.transitions import request_cancel
 from hourhand.handlers import Registry
 from hourhand.memory import (
     MemoryClock,
-    MemoryControlStore,
-    MemoryIdempotencyStore,
     MemoryJobStore,
-    MemoryObjectStore,
-    MemoryQueues,
-    MemoryRandomness,
-    MemoryScheduleStore,
-    MemorySlotStore,
     RecordingTelemetry,
 )
+from hourhand.memory.adapters import memory_adapters
 from hourhand.settings import Settings
 from hourhand.testing import make_delivery, make_job
-from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import wire_worker
 from hourhand.worker import WorkerRuntime
 from hourhand.worker._batch import FLUSH_SECONDS
@@ -64,18 +57,7 @@ class World:
         self.is_told = False
         self._known: dict[str, Job] = {}
         settings = Settings(handlers="not.imported.here")
-        adapters = Adapters(
-            jobs=self.jobs,
-            control=MemoryControlStore(),
-            objects=MemoryObjectStore(),
-            queues=MemoryQueues(self.clock),
-            clock=self.clock,
-            randomness=MemoryRandomness(),
-            telemetry=self.telemetry,
-            schedules=MemoryScheduleStore(),
-            slots=MemorySlotStore(),
-            idempotency=MemoryIdempotencyStore(),
-        )
+        adapters = memory_adapters(self.clock, jobs=self.jobs, telemetry=self.telemetry)
         self.runtime = WorkerRuntime(
             execution=wire_worker(settings, adapters).execution,
             read_delivery=lambda record: make_delivery(self._known[record["messageId"]]),

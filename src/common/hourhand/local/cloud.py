@@ -207,7 +207,7 @@ class LocalCloud:
                 arguments=("--tick-seconds", tick, "--name", name),
                 environment=environment,
             )
-            scheduler = SchedulerSlot(_spawner(command), self._tell)
+            scheduler = SchedulerSlot(self._spawner(command), self._tell)
             self.schedulers.append(scheduler)
             self._stack.callback(scheduler.stop)
         self._stack.callback(self._stop_workers)
@@ -217,7 +217,14 @@ class LocalCloud:
                 module="hourhand.local.worker_process",
                 environment=environment,
             )
-            self.workers.append(WorkerSlot(command.name, _spawner(command), self.idle, self._tell))
+            spawn = self._spawner(command)
+            self.workers.append(WorkerSlot(command.name, spawn, self.idle, self._tell))
+
+    def _spawner(self, command: ChildCommand) -> Spawn:
+        def spawn(listener: ChildListener) -> ChildProcess:
+            return ChildProcess(command, listener)
+
+        return spawn
 
     def _start_event_source(self) -> EventSource:
         source = EventSource(
@@ -269,10 +276,3 @@ class LocalCloud:
             ender.start()
         for ender in enders:
             ender.join()
-
-
-def _spawner(command: ChildCommand) -> Spawn:
-    def spawn(listener: ChildListener) -> ChildProcess:
-        return ChildProcess(command, listener)
-
-    return spawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -93,12 +93,30 @@ class Faults:
         self.is_crashed = False
         self._ignoring = frozenset(ignoring)
         self._faults: list[_Fault] = []
+        self._named: list[str] = []
+        self._known: frozenset[str] | None = None
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.RLock()
 
     def wrap(self, port: P, name: str | None = None) -> P:
         """Return ``port`` with these faults; ``name`` (default: its class's) tells it apart."""
         return cast("P", _FaultyPort(port, name or type(port).__name__, self))
+
+    def allow_only(self, ports: Mapping[str, type]) -> None:
+        """Refuse a fault that names no method of these ports, because no call would meet it.
+
+        ``ports`` has the protocol of each port, by the name under which it is wrapped. Raises
+        `ValueError` for a fault that is planned already; planning a later one raises it, too.
+        """
+        self._known = frozenset(
+            name
+            for port, protocol in ports.items()
+            for method in vars(protocol)
+            if not method.startswith("_")
+            for name in (method, f"{port}.{method}")
+        )
+        for method in self._named:
+            self._require_known(method)
 
     # --- the plan ---
 
@@ -111,7 +129,7 @@ class Faults:
             self.is_crashed = True
             raise Crash(f"{when} call {number}")
 
-        self._plan(lambda call: call.number == number, die)
+        self._faults.append(_Fault(lambda call: call.number == number, die))
 
     def crash_within(self, method: str, items: int, *, nth: int = 1) -> None:
         """Let the process die in a call that takes a list, when ``items`` of it were applied."""
@@ -121,7 +139,7 @@ class Faults:
             self.is_crashed = True
             raise Crash(f"within {method}, after {items} items")
 
-        self._plan(_calls_of(method, nth, 1), die)
+        self._plan(method, nth, 1, die)
 
     def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> None:
         """Raise `Unavailable` instead of making the call."""
@@ -133,7 +151,7 @@ class Faults:
         def refuse(_proceed: _Proceed, *_args: Any, **_kwargs: Any) -> Any:
             raise error
 
-        self._plan(_calls_of(method, nth, times), refuse)
+        self._plan(method, nth, times, refuse)
 
     def lose_answer(self, method: str, *, nth: int = 1, times: int = 1) -> None:
         """Make the call, then raise `Unavailable`: it was applied, and nobody was told."""
@@ -142,7 +160,7 @@ class Faults:
             proceed(*args, **kwargs)
             raise Unavailable(f"The answer of {method} was lost on purpose.")
 
-        self._plan(_calls_of(method, nth, times), lose)
+        self._plan(method, nth, times, lose)
 
     def interrupt(
         self, method: str, action: Callable[[], object], *, nth: int = 1, when: When = When.BEFORE
@@ -157,10 +175,16 @@ class Faults:
             action()
             return result
 
-        self._plan(_calls_of(method, nth, 1), step_in)
+        self._plan(method, nth, 1, step_in)
 
-    def _plan(self, matches: Callable[[Call], bool], act: _Act) -> None:
-        self._faults.append(_Fault(matches, act))
+    def _plan(self, method: str, nth: int, times: int, act: _Act) -> None:
+        self._require_known(method)
+        self._named.append(method)
+        self._faults.append(_Fault(_calls_of(method, nth, times), act))
+
+    def _require_known(self, method: str) -> None:
+        if self._known is not None and method not in self._known:
+            raise ValueError(f"No port has a method {method}, so no call would meet this fault.")
 
     # --- the calls ---
 

@@ -14,15 +14,12 @@ from datetime import datetime, timedelta
 from hourhand.api.app import create_app
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
+from hourhand.memory.adapters import memory_adapters
 from hourhand.memory.clock import MemoryClock
-from hourhand.memory.control_store import MemoryControlStore
-from hourhand.memory.idempotency_store import MemoryIdempotencyStore
 from hourhand.memory.job_store import MemoryJobStore
-from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.queues import QueuedMessage
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.schedule_store import MemoryScheduleStore
-from hourhand.memory.slot_store import MemorySlotStore
 from hourhand.memory.sweep_invoker import MemorySweepInvoker
 from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.ports.handler_directory import HandlerDirectory
@@ -31,7 +28,6 @@ from hourhand.ports.schedule_store import DUE_SHARDS
 from hourhand.services.jobs.execution import Disposition
 from hourhand.settings import Settings
 from hourhand.testing.stepped_queues import SteppedQueues, starts_at
-from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 TICK_EVERY = timedelta(minutes=4)
@@ -80,7 +76,17 @@ class Installation:
         # It is younger than an installation that looks back for a day at its first tick.
         timings = Timings(first_look_back=timedelta(minutes=15)).precise
         self.queues = SteppedQueues(clock, visibility=timings.visibility)
-        settings, adapters = Settings(timings=timings), self._adapters(handlers)
+        settings = Settings(timings=timings)
+        adapters = memory_adapters(
+            clock,
+            jobs=self.jobs,
+            schedules=self.schedules,
+            queues=self.queues,
+            randomness=self.randomness,
+            telemetry=self.telemetry,
+            handlers=handlers,
+            invoker=MemorySweepInvoker(accepts=False),
+        )
         self.app = create_app(wire_api(settings, adapters))
         self._scheduling = wire_scheduler(settings, adapters).scheduling
         self._execution = wire_worker(settings, adapters).execution
@@ -163,21 +169,4 @@ class Installation:
             f"More than {MAX_ATTEMPTS_AT_ONCE:,} attempts at {at}, the last of {job.handler} (job "
             f"{job_id}). Does a handler submit itself again, snooze for no time, or retry "
             "without a delay?"
-        )
-
-    def _adapters(self, handlers: HandlerDirectory) -> Adapters:
-        return Adapters(
-            jobs=self.jobs,
-            control=MemoryControlStore(),
-            schedules=self.schedules,
-            calendars=self.schedules,
-            slots=MemorySlotStore(),
-            objects=MemoryObjectStore(),
-            queues=self.queues,
-            clock=self.clock,
-            randomness=self.randomness,
-            telemetry=self.telemetry,
-            idempotency=MemoryIdempotencyStore(),
-            handlers=handlers,
-            invoker=MemorySweepInvoker(accepts=False),
         )

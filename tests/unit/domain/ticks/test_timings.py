@@ -110,6 +110,12 @@ def test_a_bucket_can_be_confirmed_empty_in_the_next_tick(factor: float) -> None
     assert timings.confirm_gap < timings.tick
 
 
+def test_shortened_timings_keep_the_wait_that_sqs_needs() -> None:
+    shortened = Timings().shortened(0.1)
+    assert shortened.early_wait == Timings().early_wait
+    assert shortened.tick == Timings().scaled(0.1).tick
+
+
 @EVERY_SCALE
 def test_waits_for_a_missed_message_grow_to_their_cap(factor: float) -> None:
     timings = Timings().scaled(factor)

@@ -134,7 +134,7 @@ def test_a_payload_that_is_gone_makes_the_job_dead_at_once(world: World) -> None
 def test_what_is_read_before_the_run_is_read_again_where_nothing_answered(world: World) -> None:
     world.submit(payload="x" * 300, idempotency_key="k")
     faults = Faults()
-    for method in ("jobs.transition", "jobs.get_text", "keys.begin"):
+    for method in ("jobs.transition", "jobs.get_text", "idempotency.begin"):
         faults.throttle(method, times=4)
     world.deliver(by=world.process(faults).worker)
     assert len(world.runs) == 1

@@ -27,9 +27,8 @@ class Course:
 
     @property
     def timings(self) -> Timings:
-        """The shortened durations. SQS counts delays in whole seconds, so one stays at 2 s."""
-        normal = Timings()
-        return replace(normal.scaled(1 / self.speed), early_wait=normal.early_wait)
+        """The shortened durations."""
+        return Timings().shortened(1 / self.speed)
 
 
 FULL = Course(jobs=280, seconds=80.0, speed=6)
