@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from hourhand.domain.errors import Unavailable
 
@@ -93,9 +93,9 @@ class Faults:
         """Return ``port`` with these faults; ``name`` (default: its class's) tells it apart."""
         return cast("P", _FaultyPort(port, name or type(port).__name__, self))
 
-    # --- the plan ---
+    # --- the plan; each part returns the plan, for the next part ---
 
-    def crash(self, number: int, when: When) -> None:
+    def crash(self, number: int, when: When) -> Self:
         """Let the process die right before or after its call of that number."""
 
         def die(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
@@ -104,9 +104,9 @@ class Faults:
             self.is_crashed = True
             raise Crash(f"{when} call {number}")
 
-        self._plan(lambda call: call.number == number, die)
+        return self._plan(lambda call: call.number == number, die)
 
-    def crash_within(self, method: str, items: int, *, nth: int = 1) -> None:
+    def crash_within(self, method: str, items: int, *, nth: int = 1) -> Self:
         """Let the process die in a call that takes a list, when ``items`` of it were applied."""
 
         def die(proceed: _Proceed, batch: Any, *args: Any, **kwargs: Any) -> Any:
@@ -114,32 +114,34 @@ class Faults:
             self.is_crashed = True
             raise Crash(f"within {method}, after {items} items")
 
-        self._plan(_calls_of(method, nth, 1), die)
+        return self._plan(_calls_of(method, nth, 1), die)
 
-    def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> None:
+    def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> Self:
         """Raise `Unavailable` instead of making the call."""
-        self.fail(method, Unavailable(f"{method} was throttled on purpose."), nth=nth, times=times)
+        return self.fail(
+            method, Unavailable(f"{method} was throttled on purpose."), nth=nth, times=times
+        )
 
-    def fail(self, method: str, error: Exception, *, nth: int = 1, times: int = 1) -> None:
+    def fail(self, method: str, error: Exception, *, nth: int = 1, times: int = 1) -> Self:
         """Raise ``error`` instead of making the call, such as one that no adapter translated."""
 
         def refuse(_proceed: _Proceed, *_args: Any, **_kwargs: Any) -> Any:
             raise error
 
-        self._plan(_calls_of(method, nth, times), refuse)
+        return self._plan(_calls_of(method, nth, times), refuse)
 
-    def lose_answer(self, method: str, *, nth: int = 1, times: int = 1) -> None:
+    def lose_answer(self, method: str, *, nth: int = 1, times: int = 1) -> Self:
         """Make the call, then raise `Unavailable`: it was applied, and nobody was told."""
 
         def lose(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
             proceed(*args, **kwargs)
             raise Unavailable(f"The answer of {method} was lost on purpose.")
 
-        self._plan(_calls_of(method, nth, times), lose)
+        return self._plan(_calls_of(method, nth, times), lose)
 
     def interrupt(
         self, method: str, action: Callable[[], object], *, nth: int = 1, when: When = When.BEFORE
-    ) -> None:
+    ) -> Self:
         """Do ``action`` beside the call: another actor's step, or time that passes."""
 
         def step_in(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
@@ -150,10 +152,11 @@ class Faults:
             action()
             return result
 
-        self._plan(_calls_of(method, nth, 1), step_in)
+        return self._plan(_calls_of(method, nth, 1), step_in)
 
-    def _plan(self, matches: Callable[[Call], bool], act: _Act) -> None:
+    def _plan(self, matches: Callable[[Call], bool], act: _Act) -> Self:
         self._faults.append(_Fault(matches, act))
+        return self
 
     # --- the calls ---
 
