@@ -60,8 +60,7 @@ def test_a_throttled_call_is_not_made(store: MemoryJobStore) -> None:
 
 
 def test_a_call_whose_answer_is_lost_was_made(store: MemoryJobStore) -> None:
-    faults = Faults()
-    faults.lose_answer("put")
+    faults = Faults().lose_answer("put")
     with pytest.raises(Unavailable, match="answer of put"):
         faults.wrap(store).put(make_job())
     assert store.get("job-1") == make_job()
@@ -96,9 +95,7 @@ def test_a_process_that_dies_beside_a_call_makes_no_further_one(
 
 
 def test_no_code_for_errors_catches_a_crash(store: MemoryJobStore) -> None:
-    faults = Faults()
-    faults.crash(1, When.BEFORE)
-    jobs = faults.wrap(store)
+    jobs = Faults().crash(1, When.BEFORE).wrap(store)
 
     def carry_on() -> None:
         with contextlib.suppress(Exception):
@@ -112,8 +109,7 @@ def test_a_process_can_die_within_a_batch(store: MemoryJobStore) -> None:
     jobs = [make_job(id=f"job-{n}") for n in range(3)]
     for job in jobs:
         store.put(job)
-    faults = Faults()
-    faults.crash_within("transition_many", 2)
+    faults = Faults().crash_within("transition_many", 2)
     with pytest.raises(Crash, match="after 2 items"):
         faults.wrap(store).transition_many(
             [transitions.mark_enqueued(job, now=START, actor=ACTOR) for job in jobs]
@@ -136,17 +132,13 @@ def test_another_actor_can_step_in_beside_a_call(store: MemoryJobStore, when: Wh
 
 def test_time_can_pass_within_a_call(store: MemoryJobStore) -> None:
     clock = MemoryClock()
-    faults = Faults()
-    faults.interrupt("put", lambda: clock.advance(6))
-    faults.wrap(store).put(make_job())
+    Faults().interrupt("put", lambda: clock.advance(6)).wrap(store).put(make_job())
     assert clock.monotonic() == 6
 
 
 def test_several_faults_can_meet_in_one_call(store: MemoryJobStore) -> None:
     clock = MemoryClock()
-    faults = Faults()
-    faults.interrupt("put", lambda: clock.advance(6))
-    faults.lose_answer("put")
+    faults = Faults().interrupt("put", lambda: clock.advance(6)).lose_answer("put")
     with pytest.raises(Unavailable):
         faults.wrap(store).put(make_job())
     assert clock.monotonic() == 6
@@ -154,8 +146,7 @@ def test_several_faults_can_meet_in_one_call(store: MemoryJobStore) -> None:
 
 
 def test_what_is_not_a_call_passes_through() -> None:
-    faults = Faults()
-    faults.crash(1, When.BEFORE)
+    faults = Faults().crash(1, When.BEFORE)
     assert faults.wrap(MemoryClock()).skew == MemoryClock().skew
     assert faults.calls == []
 

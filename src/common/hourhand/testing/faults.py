@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from hourhand.domain.errors import Unavailable
 
@@ -118,9 +118,9 @@ class Faults:
         for method in self._named:
             self._require_known(method)
 
-    # --- the plan ---
+    # --- the plan; each part returns the plan, for the next part ---
 
-    def crash(self, number: int, when: When) -> None:
+    def crash(self, number: int, when: When) -> Self:
         """Let the process die right before or after its call of that number."""
 
         def die(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
@@ -130,8 +130,9 @@ class Faults:
             raise Crash(f"{when} call {number}")
 
         self._faults.append(_Fault(lambda call: call.number == number, die))
+        return self
 
-    def crash_within(self, method: str, items: int, *, nth: int = 1) -> None:
+    def crash_within(self, method: str, items: int, *, nth: int = 1) -> Self:
         """Let the process die in a call that takes a list, when ``items`` of it were applied."""
 
         def die(proceed: _Proceed, batch: Any, *args: Any, **kwargs: Any) -> Any:
@@ -139,32 +140,34 @@ class Faults:
             self.is_crashed = True
             raise Crash(f"within {method}, after {items} items")
 
-        self._plan(method, nth, 1, die)
+        return self._plan(method, nth, 1, die)
 
-    def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> None:
+    def throttle(self, method: str, *, nth: int = 1, times: int = 1) -> Self:
         """Raise `Unavailable` instead of making the call."""
-        self.fail(method, Unavailable(f"{method} was throttled on purpose."), nth=nth, times=times)
+        return self.fail(
+            method, Unavailable(f"{method} was throttled on purpose."), nth=nth, times=times
+        )
 
-    def fail(self, method: str, error: Exception, *, nth: int = 1, times: int = 1) -> None:
+    def fail(self, method: str, error: Exception, *, nth: int = 1, times: int = 1) -> Self:
         """Raise ``error`` instead of making the call, such as one that no adapter translated."""
 
         def refuse(_proceed: _Proceed, *_args: Any, **_kwargs: Any) -> Any:
             raise error
 
-        self._plan(method, nth, times, refuse)
+        return self._plan(method, nth, times, refuse)
 
-    def lose_answer(self, method: str, *, nth: int = 1, times: int = 1) -> None:
+    def lose_answer(self, method: str, *, nth: int = 1, times: int = 1) -> Self:
         """Make the call, then raise `Unavailable`: it was applied, and nobody was told."""
 
         def lose(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
             proceed(*args, **kwargs)
             raise Unavailable(f"The answer of {method} was lost on purpose.")
 
-        self._plan(method, nth, times, lose)
+        return self._plan(method, nth, times, lose)
 
     def interrupt(
         self, method: str, action: Callable[[], object], *, nth: int = 1, when: When = When.BEFORE
-    ) -> None:
+    ) -> Self:
         """Do ``action`` beside the call: another actor's step, or time that passes."""
 
         def step_in(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
@@ -175,12 +178,13 @@ class Faults:
             action()
             return result
 
-        self._plan(method, nth, 1, step_in)
+        return self._plan(method, nth, 1, step_in)
 
-    def _plan(self, method: str, nth: int, times: int, act: _Act) -> None:
+    def _plan(self, method: str, nth: int, times: int, act: _Act) -> Self:
         self._require_known(method)
         self._named.append(method)
         self._faults.append(_Fault(_calls_of(method, nth, times), act))
+        return self
 
     def _require_known(self, method: str) -> None:
         if self._known is not None and method not in self._known:

@@ -227,8 +227,7 @@ def test_a_job_that_is_changed_as_it_is_cancelled_is_looked_at_again(
     job = put_occurrence(world, 1)
     if is_replaced:
         put_schedule(world, revision=2)
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: world.change(job, priority="high"))
+    faults = Faults().interrupt("jobs.transition", lambda: world.change(job, priority="high"))
     (delivery,) = world.receive()
     assert world.handle(delivery, by=world.process(faults).worker) is Disposition.KEEP
     assert world.telemetry.total(metric) == 0
@@ -359,8 +358,7 @@ def test_a_job_that_is_changed_as_it_is_put_off_is_looked_at_again(world: World)
 def test_an_end_that_finds_nobody_put_off_yet_is_noticed_by_who_is(world: World) -> None:
     put_running(world, 0, "buffer_all")
     waiting = put_occurrence(world, 1, "buffer_all")
-    faults = Faults()
-    faults.interrupt("control.read_shard_map", partial(end_run, world, 0))
+    faults = Faults().interrupt("control.read_shard_map", partial(end_run, world, 0))
     assert world.deliver(by=world.process(faults).worker) == [Disposition.DONE]
     assert world.telemetry.total("occurrences_deferred") == 1
     assert world.job(waiting).due_at == START, "it called itself"
@@ -414,8 +412,7 @@ def test_a_line_of_jobs_that_all_wait_is_looked_up_at_its_ends_only(world: World
 def test_of_two_that_see_the_same_free_place_one_takes_it(world: World) -> None:
     one, other = put_occurrence(world, 0), put_occurrence(world, 1)
     first, second = world.receive()
-    faults = Faults()
-    faults.interrupt("slots.write_slots", partial(world.handle, second, fail))
+    faults = Faults().interrupt("slots.write_slots", partial(world.handle, second, fail))
     assert world.handle(first, by=world.process(faults).worker) is Disposition.DONE
     assert [run.job.id for run in world.runs] == [other.id]
     assert (world.job(one).status, reason_of(world.job(one))) == (JobStatus.CANCELLED, "overlap")

@@ -100,8 +100,7 @@ def test_under_skip_nobody_is_looked_for(world: World) -> None:
 
 
 def test_an_error_that_nobody_foresaw_costs_the_wait_alone(world: World, waiting: Job) -> None:
-    faults = Faults()
-    faults.fail("jobs.get_many", OSError("AccessDenied"))
+    faults = Faults().fail("jobs.get_many", OSError("AccessDenied"))
     end_run(world, 0, by=world.process(faults).worker)
     assert world.telemetry.total("nudges_failed") == 1
     assert world.job(waiting).due_at == IN_A_MINUTE
@@ -111,9 +110,7 @@ def test_an_error_that_nobody_foresaw_costs_the_wait_alone(world: World, waiting
 def test_a_call_that_fails_is_told_and_costs_the_wait_alone(
     world: World, waiting: Job, method: str
 ) -> None:
-    faults = Faults()
-    faults.throttle(method)
-    end_run(world, 0, by=world.process(faults).worker)
+    end_run(world, 0, by=world.process(Faults().throttle(method)).worker)
     assert world.telemetry.total("nudges_failed") == 1
     (told,) = world.telemetry.warnings
     assert told.fields["group"] == SCHEDULE

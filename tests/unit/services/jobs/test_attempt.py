@@ -107,8 +107,7 @@ def test_a_heartbeat_that_took_longer_than_its_lease_has_none(world: World) -> N
 
 def test_a_heartbeat_whose_message_could_not_be_hidden_is_alive(world: World) -> None:
     world.submit()
-    faults = Faults()
-    faults.throttle("queues.hide", nth=2)
+    faults = Faults().throttle("queues.hide", nth=2)
     answers: list[str] = []
 
     def behave(running: Job, pulse: Pulse) -> Finished:
@@ -249,9 +248,7 @@ def test_a_lease_never_ends_later_by_the_monotonic_clock_than_others_see(
 
 def test_a_heartbeat_without_an_answer_extends_no_lease(world: World) -> None:
     world.submit()
-    faults = Faults()
-    faults.throttle("jobs.transition", nth=2)
-    worker = world.process(faults).worker
+    worker = world.process(Faults().throttle("jobs.transition", nth=2)).worker
 
     def beat(running: Job, pulse: Pulse) -> Finished:
         before = pulse.lease_ends_at
@@ -268,8 +265,7 @@ def test_a_heartbeat_without_an_answer_extends_no_lease(world: World) -> None:
 
 def test_time_until_the_handler_begins_counts_on_its_lease(world: World) -> None:
     world.submit()
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: world.advance(5), when=When.AFTER)
+    faults = Faults().interrupt("jobs.transition", lambda: world.advance(5), when=When.AFTER)
     worker = world.process(faults).worker
     left: list[float] = []
 
@@ -383,8 +379,7 @@ def test_the_message_of_an_attempt_that_lost_its_job_is_the_recovery_of_who_took
 @pytest.mark.parametrize("behaviour", [succeed, fail, fail_for_good, snooze(5)])
 def test_a_commit_is_tried_again_while_nothing_answers(world: World, behaviour: Behaviour) -> None:
     job = world.submit()
-    faults = Faults()
-    faults.throttle("jobs.transition", nth=2, times=MAX_TRIES - 1)
+    faults = Faults().throttle("jobs.transition", nth=2, times=MAX_TRIES - 1)
     assert world.deliver(behaviour, world.process(faults).worker) == [Disposition.DONE]
     assert world.job(job).status is not JobStatus.RUNNING
     assert world.clock.now() == START + (MAX_TRIES - 1) * SECOND
@@ -392,9 +387,7 @@ def test_a_commit_is_tried_again_while_nothing_answers(world: World, behaviour: 
 
 def test_a_commit_that_is_never_answered_leaves_the_job_to_its_lease(world: World) -> None:
     job = world.submit()
-    faults = Faults()
-    faults.throttle("jobs.transition", nth=2, times=MAX_TRIES)
-    worker = world.process(faults).worker
+    worker = world.process(Faults().throttle("jobs.transition", nth=2, times=MAX_TRIES)).worker
     (delivery,) = world.receive()
     assert world.handle(delivery, by=worker) is Disposition.KEEP
     assert world.job(job).status is JobStatus.RUNNING
@@ -404,9 +397,7 @@ def test_a_commit_that_is_never_answered_leaves_the_job_to_its_lease(world: Worl
 
 def test_a_dead_letter_without_an_answer_is_left_to_the_sweep(world: World) -> None:
     job = world.submit()
-    faults = Faults()
-    faults.throttle("queues.send_dead_letter")
-    world.deliver(fail_for_good, world.process(faults).worker)
+    world.deliver(fail_for_good, world.process(Faults().throttle("queues.send_dead_letter")).worker)
     after = world.job(job)
     assert (after.status, after.due_at, after.keep_until) == (JobStatus.DEAD, START, None)
     world.tick()
@@ -416,8 +407,7 @@ def test_a_dead_letter_without_an_answer_is_left_to_the_sweep(world: World) -> N
 
 def test_a_retry_whose_writer_stalled_is_moved_to_where_the_sweep_looks(world: World) -> None:
     job = world.submit()
-    faults = Faults()
-    faults.interrupt("control.read_shard_map", lambda: world.advance(20))
+    faults = Faults().interrupt("control.read_shard_map", lambda: world.advance(20))
     world.deliver(fail, world.process(faults).worker)
     after = world.job(job)
     assert after.status is JobStatus.RETRYING
@@ -482,8 +472,7 @@ def test_a_job_that_was_lost_meanwhile_cannot_be_handed_back(world: World) -> No
 
 def test_a_hand_back_whose_writer_stalled_moves_the_job(world: World) -> None:
     job = world.submit()
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: world.advance(20), nth=2)
+    faults = Faults().interrupt("jobs.transition", lambda: world.advance(20), nth=2)
     world.worker = world.process(faults).worker
     world.deliver(_hand_back(world, []))
     assert world.job(job).due_at == START + 20 * SECOND
@@ -492,9 +481,7 @@ def test_a_hand_back_whose_writer_stalled_moves_the_job(world: World) -> None:
 
 def test_a_hand_back_without_any_answer_is_told(world: World) -> None:
     world.submit()
-    faults = Faults()
-    faults.throttle("jobs.transition", nth=2, times=MAX_TRIES)
-    worker = world.process(faults).worker
+    worker = world.process(Faults().throttle("jobs.transition", nth=2, times=MAX_TRIES)).worker
 
     def behave(running: Job, pulse: Pulse) -> Finished:
         with pytest.raises(Unavailable):

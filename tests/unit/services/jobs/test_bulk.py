@@ -63,9 +63,7 @@ def test_a_dry_run_counts_and_changes_nothing(world: World) -> None:
 
 def test_a_job_that_cannot_be_changed_is_told_and_the_others_are(world: World) -> None:
     _put(world, 3)
-    faults = Faults()
-    faults.throttle("jobs.get", nth=2)
-    service = world.process(faults).api.bulk
+    service = world.process(Faults().throttle("jobs.get", nth=2)).api.bulk
     result = service.cancel(_request(all=True), actor="caller")
     assert (result.matched, result.changed) == (3, 2)
     (failure,) = result.failed
@@ -138,8 +136,7 @@ def test_a_call_ends_at_its_time_and_its_cursor_goes_on(
 ) -> None:
     monkeypatch.setattr(bulk, "JOBS_A_STEP", 2)
     _put(world, 5)
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: world.advance(bulk.MAX_SECONDS_A_CALL))
+    faults = Faults().interrupt("jobs.transition", lambda: world.advance(bulk.MAX_SECONDS_A_CALL))
     service = world.process(faults).api.bulk
     result = service.cancel(_request(all=True), actor="caller")
     assert (result.changed, result.next_cursor is None) == (1, False)

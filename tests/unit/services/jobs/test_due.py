@@ -190,8 +190,7 @@ def test_a_writer_that_stalls_moves_the_entry_before_it_announces_it(
 
 
 def test_a_job_due_later_keeps_its_place_when_its_writer_stalled(world: World) -> None:
-    faults = Faults()
-    faults.interrupt("put", lambda: world.advance(6))
+    faults = Faults().interrupt("put", lambda: world.advance(6))
     job = a_new_job(run_at=START + 600 * SECOND)
     assert applied(due_jobs(world, faults).put(job, "caller")).due_at == job.run_at
 
@@ -246,8 +245,7 @@ def test_many_jobs_are_judged_alone_and_sent_together(world: World) -> None:
 
 
 def test_one_of_many_that_finds_no_place_holds_up_no_other(world: World) -> None:
-    faults = Faults()
-    faults.throttle("read_shard_map")
+    faults = Faults().throttle("read_shard_map")
     results = due_jobs(world, faults).put_many([a_new_job(i) for i in "ab"], "caller")
     assert [type(result) for result in results] == [Unavailable, Applied]
     assert [message.message.job_id for message in world.queues.messages()] == ["b"]
@@ -306,8 +304,7 @@ def test_a_job_that_is_behind_is_moved_to_now_and_keeps_its_time(
 
 def test_a_writer_that_stalls_while_moving_a_job_moves_it_again(world: World) -> None:
     job = stored(world, run_at=START)
-    faults = Faults()
-    faults.interrupt("transition", lambda: world.advance(600))
+    faults = Faults().interrupt("transition", lambda: world.advance(600))
     moved = due_jobs(world, faults).refile(job, "caller")
     assert moved.due_at == world.clock.now() == START + 600 * SECOND
 
@@ -376,9 +373,7 @@ ERRORS = [Unavailable(), OSError("KMS.DisabledException"), KeyError("Successful"
 def test_a_queue_without_an_answer_takes_every_message_back(
     world: World, announced: Job, error: Exception
 ) -> None:
-    faults = Faults()
-    faults.fail("send", error)
-    due_jobs(world, faults).announce([announced], "caller")
+    due_jobs(world, Faults().fail("send", error)).announce([announced], "caller")
     assert not world.job(announced).is_sent
 
 
@@ -386,9 +381,7 @@ def test_a_queue_without_an_answer_takes_every_message_back(
 def test_where_nothing_answers_the_sweep_detects_that_the_message_is_missing(
     world: World, announced: Job, error: Exception
 ) -> None:
-    faults = Faults()
-    faults.fail("send", error)
-    faults.fail("transition", error)
+    faults = Faults().fail("send", error).fail("transition", error)
     due_jobs(world, faults).announce([announced], "caller")
     assert world.job(announced).is_sent
     assert [line.sentence for line in world.telemetry.warnings] == [
@@ -427,8 +420,7 @@ def _cancel(job: Job) -> Transition:
 def test_a_move_is_built_anew_when_nothing_but_the_history_grew(world: World) -> None:
     job = _full_history()
     world.store.put(job)
-    faults = Faults()
-    faults.interrupt("transition", partial(_append, world, job))
+    faults = Faults().interrupt("transition", partial(_append, world, job))
     after = applied(make_transition(faults.wrap(world.store), job, _cancel))
     assert after.status is JobStatus.CANCELLED
     kinds = [event.kind for event in after.history]

@@ -145,8 +145,7 @@ def test_an_attempt_that_was_prepared_for_long_renews_its_lease_before_it_begins
     world: World,
 ) -> None:
     job = world.submit(payload="x" * 300)
-    faults = Faults()
-    faults.interrupt("jobs.get_text", lambda: world.advance(20))
+    faults = Faults().interrupt("jobs.get_text", lambda: world.advance(20))
     world.deliver(by=world.process(faults).worker)
     assert world.store.moves_of(job.id) == ["put", "claim", "heartbeat", "complete"]
     assert world.runs[0].job.lease_until == START + 65 * SECOND
@@ -176,8 +175,7 @@ def test_a_job_whose_preparing_took_too_much_of_the_functions_time_comes_again_a
 ) -> None:
     job = world.submit(payload="x" * 300, timeout_seconds=300)
     (delivery,) = world.receive()
-    faults = Faults()
-    faults.interrupt("jobs.get_text", lambda: world.advance(preparing))
+    faults = Faults().interrupt("jobs.get_text", lambda: world.advance(preparing))
     execution = world.process(faults).worker.execution
     runner = RecordedRunner(succeed, world.store, world.clock, world.runs)
     disposition = execution.handle(delivery, runner, lambda: 320 - world.clock.monotonic())
@@ -192,8 +190,7 @@ def test_a_job_whose_preparing_took_too_much_of_the_functions_time_comes_again_a
 
 def test_a_table_that_never_answers_keeps_the_message(world: World) -> None:
     world.submit()
-    faults = Faults()
-    faults.throttle("jobs.transition", times=99)
+    faults = Faults().throttle("jobs.transition", times=99)
     assert world.deliver(by=world.process(faults).worker) == [Disposition.KEEP]
     world.settle()
     assert len(world.runs) == 1

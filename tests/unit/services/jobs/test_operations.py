@@ -140,9 +140,7 @@ def test_an_operation_that_stalled_moves_its_job_to_where_the_sweep_looks(
     world: World, name: str
 ) -> None:
     world.store.put(_waiting_or_dead(name))
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: world.advance(600))
-    slow = world.process(faults).api
+    slow = world.process(Faults().interrupt("jobs.transition", lambda: world.advance(600))).api
     if name == "change":
         after = world.change("job-1", by=slow, delay_seconds=0)
     else:
@@ -285,8 +283,7 @@ def test_a_payload_that_was_brought_back_meanwhile_does_not_expire(world: World)
 
 def test_a_job_that_ended_meanwhile_keeps_no_object_for_ever(world: World) -> None:
     job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
-    faults = Faults()
-    faults.interrupt(
+    faults = Faults().interrupt(
         "objects.mark_finished", lambda: world.api.operations.cancel(job.id, actor="caller")
     )
     world.change(job, payload=IN_BUCKET[1:], by=world.process(faults).api)
@@ -329,8 +326,7 @@ def test_a_redrive_stands_though_the_object_could_not_be_marked_again(
 ) -> None:
     job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
     world.api.operations.cancel(job.id, actor="caller")
-    faults = Faults()
-    faults.fail("objects.mark_live", error, nth=2)
+    faults = Faults().fail("objects.mark_live", error, nth=2)
     redriven = world.process(faults).api.operations.redrive(job.id, actor="caller")
     assert redriven.status is JobStatus.ENQUEUED
     told = "The objects of a redriven job could not be marked; they may expire."
@@ -342,8 +338,7 @@ def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
     world: World, error: Exception
 ) -> None:
     job = world.submit(delay_seconds=FAR, payload=IN_BUCKET)
-    faults = Faults()
-    faults.fail("objects.mark_finished", error)
+    faults = Faults().fail("objects.mark_finished", error)
     after = world.change(job, payload=1, by=world.process(faults).api)
     assert after == world.job(job)
     assert after.payload.text == "1"
@@ -411,9 +406,7 @@ def test_a_redriven_job_begins_a_new_round_and_keeps_its_history(world: World) -
 
 def test_a_dead_letter_that_is_owed_goes_out_before_the_new_round(world: World) -> None:
     job = world.submit()
-    faults = Faults()
-    faults.throttle("queues.send_dead_letter")
-    world.deliver(fail_for_good, world.process(faults).worker)
+    world.deliver(fail_for_good, world.process(Faults().throttle("queues.send_dead_letter")).worker)
     world.api.operations.redrive(job.id, actor="caller")
     assert len(world.queues.dead_letters) == 1
 

@@ -174,9 +174,7 @@ def test_queues_that_cannot_be_counted_leave_the_rest_of_the_statistics(
 ) -> None:
     world.submit(priority="high")
     world.tick()
-    faults = Faults()
-    faults.fail("queues.counts", error)
-    stats = world.process(faults).api.queries.stats()
+    stats = world.process(Faults().fail("queues.counts", error)).api.queries.stats()
     assert stats.last_tick_at == START
     assert stats.queues == tuple(QueueStats("default", p, None, None, None, 0) for p in Priority)
     assert world.telemetry.total("optional_requests_failed") == 1

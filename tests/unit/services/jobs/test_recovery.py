@@ -130,8 +130,7 @@ def test_a_recovery_that_another_made_first_leaves_its_next_attempt_alone(world:
 
 def test_a_recovery_whose_writer_stalled_moves_the_job(world: World) -> None:
     job = _lost(world)
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: world.advance(200))
+    faults = Faults().interrupt("jobs.transition", lambda: world.advance(200))
     recovery = world.process(faults).scheduler.scheduling.recovery
     assert recovery.recover_lost(job, ACTOR)
     assert world.job(job).due_at == world.clock.now()
@@ -166,9 +165,7 @@ def test_what_an_expired_job_left_in_the_bucket_expires_too(
 
 def _dead_owing_its_letter(world: World, **body: Any) -> Job:
     job = world.submit(**body)
-    faults = Faults()
-    faults.throttle("queues.send_dead_letter")
-    world.deliver(fail_for_good, world.process(faults).worker)
+    world.deliver(fail_for_good, world.process(Faults().throttle("queues.send_dead_letter")).worker)
     world.receive()
     return world.job(job)
 
@@ -202,8 +199,7 @@ def test_a_dead_letter_reads_no_payload_twice_and_none_that_it_cannot_hold(
 
 def test_a_dead_letter_without_an_answer_keeps_the_entry(world: World) -> None:
     job = _dead_owing_its_letter(world)
-    faults = Faults()
-    faults.throttle("queues.send_dead_letter")
+    faults = Faults().throttle("queues.send_dead_letter")
     with pytest.raises(Unavailable):
         world.process(faults).scheduler.scheduling.recovery.finish_job(job)
     assert world.job(job).due_at is not None

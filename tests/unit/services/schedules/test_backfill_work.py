@@ -315,9 +315,7 @@ def test_what_one_step_cannot_count_out_is_left_to_the_next_ones(
 
 def test_a_step_that_another_visit_took_as_well_counts_once(bench: BackfillBench) -> None:
     bench.begin()
-    faults = Faults()
-    faults.interrupt("schedules.write_backfill", bench.step)
-    backfill, _ = bench.step(faults)
+    backfill, _ = bench.step(Faults().interrupt("schedules.write_backfill", bench.step))
     assert backfill == bench.backfill
     assert (backfill.made, backfill.sequence) == (5, 2)
     assert len(bench.jobs.jobs()) == len(bench.told()) == 5
@@ -348,8 +346,7 @@ def test_a_step_that_dies_anywhere_makes_nothing_twice(when: When, reprocess: Re
         bench.begin(reprocess=reprocess)
         for job, status in enumerate((JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.RUNNING)):
             bench.put_job(job, status)
-        faults = Faults()
-        faults.crash(number, when)
+        faults = Faults().crash(number, when)
         try:
             bench.step(faults)
         except Crash:
@@ -375,8 +372,7 @@ def test_a_redriven_job_that_failed_again_before_the_step_is_repeated_is_let_be(
 ) -> None:
     bench.begin(reprocess=Reprocess.FAILED)
     bench.put_job(0, JobStatus.DEAD)
-    faults = Faults()
-    faults.throttle("schedules.write_backfill")
+    faults = Faults().throttle("schedules.write_backfill")
     with pytest.raises(Unavailable):
         bench.step(faults)
     bench.end(bench.of(0), JobStatus.DEAD)

@@ -135,9 +135,7 @@ def test_its_first_jobs_are_made_at_once(bench: Bench) -> None:
 
 def test_first_jobs_that_fail_to_be_made_are_left_to_the_next_tick(bench: Bench) -> None:
     bench.put(define())
-    faults = Faults()
-    faults.throttle("jobs.get_many")
-    report = _start(bench, faults=faults)
+    report = _start(bench, faults=Faults().throttle("jobs.get_many"))
     assert _stored(bench, report) == report.backfill
     assert bench.schedule().backfills
     assert bench.jobs.jobs() == {}
@@ -220,9 +218,7 @@ def test_a_schedule_has_only_so_many_backfills_at_a_time(bench: Bench) -> None:
 
 def test_a_schedule_that_changed_meanwhile_is_judged_as_it_stands(bench: Bench) -> None:
     bench.put(define())
-    faults = Faults()
-    faults.interrupt("write", lambda: _start(bench))
-    report = _start(bench, faults=faults)
+    report = _start(bench, faults=Faults().interrupt("write", lambda: _start(bench)))
     assert report.backfill is not None
     assert len(bench.schedule().backfills) == 2
     assert bench.schedule().backfills[1] == report.backfill.id
@@ -230,16 +226,14 @@ def test_a_schedule_that_changed_meanwhile_is_judged_as_it_stands(bench: Bench) 
 
 def test_the_last_place_among_the_backfills_is_given_once(bench: Bench) -> None:
     bench.put(define(), backfills=("1", "2", "3", "4"))
-    faults = Faults()
-    faults.interrupt("write", lambda: _start(bench))
+    faults = Faults().interrupt("write", lambda: _start(bench))
     with pytest.raises(WrongState):
         _start(bench, faults=faults)
 
 
 def test_a_schedule_that_was_deleted_meanwhile_is_not_found(bench: Bench) -> None:
     bench.put(define())
-    faults = Faults()
-    faults.interrupt("write", lambda: bench.change(deleted_at=START))
+    faults = Faults().interrupt("write", lambda: bench.change(deleted_at=START))
     with pytest.raises(NotFound):
         _start(bench, faults=faults)
 
@@ -255,8 +249,7 @@ def test_a_schedule_that_changes_all_the_time_is_given_up(bench: Bench) -> None:
 
 def test_what_was_begun_by_half_is_worked_at_by_nobody_and_expires(bench: Bench) -> None:
     bench.put(define())
-    faults = Faults()
-    faults.throttle("write")
+    faults = Faults().throttle("write")
     with pytest.raises(Unavailable):
         _start(bench, faults=faults)
     assert bench.schedule().backfills == ()

@@ -81,8 +81,7 @@ def test_each_put_wants_a_walk_over_the_schedules(bench: Bench) -> None:
 def test_a_put_that_died_before_it_wanted_a_walk_is_made_good_by_the_next_one(
     bench: Bench,
 ) -> None:
-    faults = Faults()
-    faults.throttle("write_walk")
+    faults = Faults().throttle("write_walk")
     with pytest.raises(Unavailable):
         _put(_service(bench, faults), "2026-12-25")
     assert bench.schedules.get_walk().wanted == 0
@@ -91,8 +90,7 @@ def test_a_put_that_died_before_it_wanted_a_walk_is_made_good_by_the_next_one(
 
 
 def test_a_put_that_lost_a_race_is_judged_anew(bench: Bench) -> None:
-    faults = Faults()
-    faults.interrupt("put_calendar", lambda: _put(_service(bench), "2026-12-25"))
+    faults = Faults().interrupt("put_calendar", lambda: _put(_service(bench), "2026-12-25"))
     calendar, created = _put(_service(bench, faults), "2026-12-26")
     assert (created, calendar.revision) == (False, 2)
 
@@ -217,8 +215,7 @@ def test_a_deletion_that_always_loses_gives_up(bench: Bench) -> None:
 
 
 def test_those_who_want_a_walk_at_the_same_time_are_all_counted(bench: Bench) -> None:
-    faults = Faults()
-    faults.interrupt("write_walk", lambda: want_walk(bench.schedules, bench.randomness))
+    faults = Faults().interrupt("write_walk", lambda: want_walk(bench.schedules, bench.randomness))
     want_walk(faults.wrap(bench.schedules), bench.randomness)
     assert bench.schedules.get_walk().wanted == 2
 

@@ -44,9 +44,7 @@ def test_a_line_is_written_once(bench: Bench) -> None:
 
 
 def test_a_schedule_that_changed_meanwhile_keeps_its_change(bench: Bench) -> None:
-    faults = Faults()
-    faults.interrupt("write", partial(bench.change, zone_data="new"))
-    note(bench, faults)
+    note(bench, Faults().interrupt("write", partial(bench.change, zone_data="new")))
     assert (bench.schedule().note, bench.schedule().zone_data) == ("noted", "new")
 
 
@@ -62,8 +60,6 @@ def test_a_schedule_that_changes_all_the_time_is_given_up_and_told(bench: Bench)
 
 @pytest.mark.parametrize("error", [Unavailable("throttled"), OSError("throttled")])
 def test_a_store_that_does_not_answer_is_told(bench: Bench, error: Exception) -> None:
-    faults = Faults()
-    faults.fail("write", error)
-    note(bench, faults)
+    note(bench, Faults().fail("write", error))
     [warning] = bench.telemetry.warnings
     assert warning.fields["reason"] == f"{type(error).__name__}: throttled"

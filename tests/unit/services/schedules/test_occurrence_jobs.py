@@ -174,8 +174,7 @@ def test_a_job_whose_maker_stalled_and_died_is_sent_again(world: World) -> None:
     def die() -> None:
         raise Crash
 
-    faults = Faults()
-    faults.interrupt("jobs.put", lambda: world.advance(100))
+    faults = Faults().interrupt("jobs.put", lambda: world.advance(100))
     faults.interrupt("queues.send", die)
     with pytest.raises(Crash):
         make(world, order(4), faults=faults)
@@ -213,15 +212,12 @@ def test_a_tick_that_decided_long_ago_files_its_jobs_by_the_clock(world: World) 
 
 
 def test_a_writer_that_stalls_moves_the_entry_of_its_job(world: World) -> None:
-    faults = Faults()
-    faults.interrupt("jobs.put", lambda: world.advance(100))
-    make(world, order(1), faults=faults)
+    make(world, order(1), faults=Faults().interrupt("jobs.put", lambda: world.advance(100)))
     assert job_at(world, 1).due_at == at(100 / 60)
 
 
 def test_a_table_that_does_not_answer_is_told_and_what_was_made_stays(world: World) -> None:
-    faults = Faults()
-    faults.throttle("jobs.put", nth=2)
+    faults = Faults().throttle("jobs.put", nth=2)
     with pytest.raises(Unavailable):
         make(world, order(1), order(2), faults=faults)
     assert len(world.store.jobs()) == 1
@@ -284,16 +280,14 @@ def test_a_backfill_or_trigger_adopts_nothing_and_is_not_adopted(world: World) -
 
 def test_an_adoption_that_loses_a_race_looks_again(world: World) -> None:
     (job,) = make(world, order(1))
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: cancel(world, job, SkipReason.REPLACED))
+    faults = Faults().interrupt("jobs.transition", lambda: cancel(world, job, SkipReason.REPLACED))
     (adopted,) = make(world, order(1, revision=2), revision=2, faults=faults)
     assert (adopted.status, adopted.round) == (JobStatus.ENQUEUED, 2)
 
 
 def test_an_adoption_that_loses_to_a_worker_leaves_it_the_job(world: World) -> None:
     (job,) = make(world, order(1))
-    faults = Faults()
-    faults.interrupt("jobs.transition", lambda: work(world))
+    faults = Faults().interrupt("jobs.transition", lambda: work(world))
     (left,) = make(world, order(1, revision=2), revision=2, faults=faults)
     assert left == world.job(job)
     assert left.status is JobStatus.SUCCEEDED

@@ -273,8 +273,7 @@ def test_a_walk_that_dies_anywhere_is_finished_by_the_next_steps(
         bench.put_many("a", "b", "c")
         bench.change_calendar()
         before = bench.clock.now()
-        faults = Faults()
-        faults.crash(number, when)
+        faults = Faults().crash(number, when)
         try:
             bench.step(faults)
         except Crash:
@@ -304,8 +303,7 @@ def test_a_change_in_the_middle_of_a_walk_wants_another_one(bench: WalkBench) ->
 def test_of_two_that_begin_a_walk_at_once_one_walks(bench: WalkBench) -> None:
     bench.put_many("a")
     bench.change_calendar()
-    faults = Faults()
-    faults.interrupt("write_walk", bench.step)
+    faults = Faults().interrupt("write_walk", bench.step)
     assert bench.step(faults) == []
     assert bench.walk.finished == bench.walk.wanted
 

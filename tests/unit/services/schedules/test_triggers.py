@@ -134,8 +134,7 @@ def test_a_trigger_counts_for_no_bound_of_the_schedule(world: World) -> None:
 
 
 def test_a_schedule_that_changes_meanwhile_still_gets_the_line(minutely: World) -> None:
-    faults = Faults()
-    faults.interrupt("schedules.write", lambda: touch(minutely))
+    faults = Faults().interrupt("schedules.write", lambda: touch(minutely))
     minutely.trigger("s", by=minutely.process(faults).api)
     assert (0, 1, TRIGGER) in told(minutely)
     assert stored(minutely).note != ""

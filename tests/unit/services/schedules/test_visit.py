@@ -42,8 +42,7 @@ LOOK_AHEAD = timedelta(seconds=300)
 
 def put(world: World, **body: Any) -> Schedule:
     """Put a minutely schedule as one that is not visited yet; return it."""
-    faults = Faults()
-    faults.throttle("jobs.put")
+    faults = Faults().throttle("jobs.put")
     body = {"expression": MINUTELY, **body}
     world.put_schedule("s", by=world.process(faults).api, **body)
     return stored(world)
@@ -114,8 +113,7 @@ def test_a_store_that_does_not_answer_is_told_and_the_schedule_is_still_due(
 ) -> None:
     before = put(world)
     world.advance(600)
-    faults = Faults()
-    faults.throttle(method)
+    faults = Faults().throttle(method)
     with pytest.raises(Unavailable):
         visit(world, by=materialiser(world, faults))
     assert stored(world) == before
@@ -125,9 +123,7 @@ def test_a_store_that_does_not_answer_is_told_and_the_schedule_is_still_due(
 
 def test_a_queue_that_does_not_answer_is_left_to_the_sweep(world: World) -> None:
     put(world)
-    faults = Faults()
-    faults.throttle("queues.send", times=9)
-    visit(world, by=materialiser(world, faults))
+    visit(world, by=materialiser(world, Faults().throttle("queues.send", times=9)))
     assert [why for _, _, why in told(world)] == ["job"] * 5
     assert set(statuses(world).values()) == {"PENDING"}
 
@@ -137,8 +133,7 @@ def test_a_queue_that_does_not_answer_is_left_to_the_sweep(world: World) -> None
 
 def test_whoever_loses_the_race_made_no_job_that_the_winner_did_not_make(world: World) -> None:
     put(world)
-    faults = Faults()
-    faults.interrupt("schedules.write", lambda: visit(world))
+    faults = Faults().interrupt("schedules.write", lambda: visit(world))
     after = visit(world, by=materialiser(world, faults))
     assert after == stored(world)
     assert job_minutes(world) == [1, 2, 3, 4, 5]
@@ -179,8 +174,7 @@ def test_a_visit_of_a_schedule_that_is_gone_makes_nothing_that_runs(world: World
 
 def test_what_a_visit_made_as_the_schedule_was_paused_does_not_run(world: World) -> None:
     put(world)
-    faults = Faults()
-    faults.interrupt("schedules.write", lambda: world.pause("s"))
+    faults = Faults().interrupt("schedules.write", lambda: world.pause("s"))
     visit(world, by=materialiser(world, faults))
     world.advance(300)
     world.deliver()
@@ -262,8 +256,7 @@ def test_an_occurrence_that_a_dead_visit_made_counts_for_the_most_that_there_may
     world: World,
 ) -> None:
     put(world, max_occurrences=3)
-    faults = Faults()
-    faults.throttle("schedules.write")
+    faults = Faults().throttle("schedules.write")
     with pytest.raises(Unavailable):
         visit(world, by=materialiser(world, faults))
     world.advance(1800)
@@ -355,8 +348,7 @@ def test_old_entries_go_to_pages_and_none_is_lost(world: World) -> None:
 def test_a_page_whose_schedule_was_not_stored_is_no_second_record(world: World) -> None:
     put(world)
     for _ in range(60):
-        faults = Faults()
-        faults.throttle("schedules.write")
+        faults = Faults().throttle("schedules.write")
         with pytest.raises(Unavailable):
             visit(world, by=materialiser(world, faults))
         visit(world)
@@ -390,8 +382,7 @@ def test_a_visit_that_stood_still_makes_no_job_for_what_was_recorded_as_missed(
     misfire = {"policy": "all", "window_seconds": 60}
     world.put_schedule("s", expression="10 9 * * *", misfire=misfire)
     world.advance(400)
-    faults = Faults()
-    faults.interrupt("slots.read_slots", lambda: _missed_meanwhile(world))
+    faults = Faults().interrupt("slots.read_slots", lambda: _missed_meanwhile(world))
     world.tick(world.process(faults).scheduler)
     world.settle()
     assert job_minutes(world) == []
@@ -403,8 +394,7 @@ def test_a_job_made_by_a_visit_that_stood_still_at_its_put_ends_with_the_recorde
 ) -> None:
     world.put_schedule("s", expression="10 9 * * *", misfire={"policy": "skip"})
     world.advance(400)
-    faults = Faults()
-    faults.interrupt("jobs.put", lambda: _missed_meanwhile(world))
+    faults = Faults().interrupt("jobs.put", lambda: _missed_meanwhile(world))
     world.tick(world.process(faults).scheduler)
     world.settle()
     job = job_at(world, 10)

@@ -51,9 +51,7 @@ def test_a_probe_without_an_answer_says_nothing_against_the_clock(world: World) 
 
 @pytest.mark.parametrize("error", [Unavailable(), KeyError("MessageId"), OSError("AccessDenied")])
 def test_a_probe_that_fails_in_any_way_is_told_and_no_more(world: World, error: Exception) -> None:
-    faults = Faults()
-    faults.fail("probe_time", error)
-    queues = faults.wrap(world.queues)
+    queues = Faults().fail("probe_time", error).wrap(world.queues)
     report = ClockAudit(queues, world.clock, world.timings, world.telemetry).run()
     assert report.verdict is SkewVerdict.FINE
     assert world.telemetry.sentences == ["The clock could not be audited."]

@@ -37,8 +37,7 @@ def test_a_count_out_of_range_is_refused(world: World, count: int) -> None:
 
 
 def test_who_loses_a_race_builds_on_the_winners_map(world: World) -> None:
-    faults = Faults()
-    faults.interrupt("write_shard_map", lambda: _service(world).resize(8))
+    faults = Faults().interrupt("write_shard_map", lambda: _service(world).resize(8))
     grown = _service(world, faults).resize(4)
     assert [version.count for version in grown.versions] == [1, 8, 4]
 

@@ -84,12 +84,10 @@ def test_a_time_that_is_too_long_ago_stores_nothing(world: World) -> None:
 
 def test_of_two_who_ask_at_once_both_are_served(world: World) -> None:
     now = world.clock.now()
-    faults = Faults()
-    faults.interrupt("write_resweep", lambda: _service(world).request(now - HOUR))
+    faults = Faults().interrupt("write_resweep", lambda: _service(world).request(now - HOUR))
     told = _service(world, faults).request(now - 3 * HOUR)
     assert told.since == now - 3 * HOUR
-    faults = Faults()
-    faults.interrupt("write_resweep", lambda: _service(world).request(now - 5 * HOUR))
+    faults = Faults().interrupt("write_resweep", lambda: _service(world).request(now - 5 * HOUR))
     told = _service(world, faults).request(now - 4 * HOUR)
     assert told.since == now - 5 * HOUR, "the winner's covers it"
 
