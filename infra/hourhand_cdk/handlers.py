@@ -47,5 +47,5 @@ def packed_handlers(
 
 
 def tell(text: str) -> None:
-    """Say it where the command line shows it; what an app prints to stdout is hidden by some."""
+    """Print to standard error: some CDK command lines hide what an app prints to stdout."""
     sys.stderr.write(text + "\n")

@@ -77,7 +77,7 @@ def key_statements(storage: Storage) -> list[iam.PolicyStatement]:
 def logging_statement(group: logs.ILogGroup) -> iam.PolicyStatement:
     """Return what Lambda does to write a function's log.
 
-    It may make no group: a late call would make it again after the stack is gone, to stay forever.
+    It may not create the group: a late call would create it again after the stack is deleted.
     """
     return iam.PolicyStatement(
         actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[group.log_group_arn]

@@ -72,7 +72,10 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plans:
-    """API, scheduler and worker, before they are made. Each is told only what it reads."""
+    """API, scheduler and worker, before they are made.
+
+    Each gets only the environment that it reads.
+    """
 
     config: Config
     packed: Packed
@@ -122,7 +125,9 @@ class Plans:
         ours, theirs = self._environment(settings), self.options.environment
         taken = sorted(set(ours) & set(theirs))
         if taken:
-            raise InvalidConfig(f"The worker's environment already has {', '.join(taken)} from us.")
+            raise InvalidConfig(
+                f"The worker's environment already has {', '.join(taken)} from Hourhand."
+            )
         return Plan(
             name="worker",
             folder=str(self.packed.worker),
