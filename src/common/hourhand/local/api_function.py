@@ -1,4 +1,7 @@
-"""The API function in this very process: told of, and replaced when the handlers change."""
+"""The API function in this process.
+
+It reports its requests, and is replaced when the handlers change.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class ApiFunction:
         return answer
 
     def reload(self) -> None:
-        """Replace the function, as a deployment does: it reads the manifest anew."""
+        """Replace the function, as a deployment does: the new one reads the manifest again."""
         self._handler = self._fresh()
 
     def _fresh(self) -> Handler:

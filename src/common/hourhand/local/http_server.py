@@ -1,7 +1,7 @@
 """The API and the console on loopback, on one port.
 
 The console's page comes from its files; everything else becomes an event of API Gateway for the
-function's entry point. Whom the server answers at all: `hourhand.loopback`.
+function's entry point. Which requests the server answers at all: `hourhand.loopback`.
 """
 
 from __future__ import annotations

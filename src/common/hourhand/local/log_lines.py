@@ -1,4 +1,4 @@
-"""Reading what our processes write: structured logs, CloudWatch's metrics, what users print."""
+"""Reads the output of our processes: structured logs, CloudWatch's metrics, printed lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENVELOPE = frozenset({"level", "message", "location", "timestamp", "service", "
 
 
 def read_line(name: str, line: str) -> Logged | Measured | Printed:
-    """Return what a line of the process ``name`` tells."""
+    """Return a line of the process ``name`` as an event."""
     try:
         found = json.loads(line) if line.startswith("{") else None
     except ValueError:
