@@ -240,7 +240,7 @@ def test_all_dead_jobs_that_match_are_redriven(page: Page, seeds: Seeds, cloud: 
 
 def test_a_bulk_operation_goes_on_to_the_end_and_tells_what_failed(page: Page) -> None:
     asked: list[dict[str, Any]] = []
-    problem = {"title": "Its state does not allow this", "status": 409, "detail": "It has ended."}
+    problem = {"title": "The state does not allow this", "status": 409, "detail": "It has ended."}
     pages = {
         None: {"matched": 2, "changed": 2, "failed": [], "next_cursor": "b"},
         "b": {"matched": 0, "changed": 0, "failed": [], "next_cursor": "c"},
@@ -301,7 +301,7 @@ def test_a_bulk_operation_that_fails_says_how_far_it_came(page: Page, guard: Gua
         if body["dry_run"]:
             route.fulfill(json={"matched": 9, "changed": 0, "failed": [], "next_cursor": None})
         elif "cursor" in body:
-            route.fulfill(status=503, json={"title": "Not available", "detail": "Busy."})
+            route.fulfill(status=503, json={"title": "Temporarily unavailable", "detail": "Busy."})
         else:
             route.fulfill(json={"matched": 4, "changed": 4, "failed": [], "next_cursor": "more"})
 

@@ -273,7 +273,7 @@ def test_the_end_is_after_the_start() -> None:
 def test_what_only_a_job_has_is_refused_with_the_reason(name: str) -> None:
     for value in ("x", None):
         (message,) = messages(refusal(**{name: value})).values()
-        assert message.startswith("is not for ")
+        assert message.startswith("is not a field of ")
 
 
 def test_what_comes_later_is_refused_as_not_supported_yet() -> None:

@@ -90,7 +90,7 @@ def test_every_field_of_a_backfill_is_taken() -> None:
             PreviewInput,
             {"schedule": {"expression": "@daily", "id": "x"}},
             "schedule.id",
-            "is not for the body",
+            "is not a field of the body",
         ),
         (PreviewInput, {"schedule": {"expression": "@daily"}, "count": 0}, "count", "at least 1"),
         (
