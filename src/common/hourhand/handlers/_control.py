@@ -1,4 +1,4 @@
-"""What a handler raises to say how its attempt shall end."""
+"""The exceptions by which a handler decides how its attempt ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_WAIT = timedelta(days=366)
 
 
 class NotRetryable(Exception):
-    """The job can never succeed: it goes straight to DEAD, whatever attempts are left."""
+    """The job can never succeed: it ends DEAD, whatever attempts are left."""
 
 
 class InvalidPayload(NotRetryable):
@@ -18,7 +18,7 @@ class InvalidPayload(NotRetryable):
 
 
 class _Wait(Exception):
-    """Comes again after a time."""
+    """Runs again after a time."""
 
     def __init__(self, seconds: float | timedelta, reason: str = "") -> None:
         """Take the wait in seconds or as a timedelta, and a reason for the job's record.
@@ -31,11 +31,11 @@ class _Wait(Exception):
 
 
 class RetryLater(_Wait):
-    """The attempt failed, and this is when to try again (instead of the policy's delay)."""
+    """The attempt failed. The next one starts after this time, instead of the policy's delay."""
 
 
 class Snooze(_Wait):
-    """Not yet: come back later. The attempt does not count."""
+    """Run the job again after this time. The attempt does not count."""
 
 
 def _checked_wait(seconds: float | timedelta) -> timedelta:

@@ -1,4 +1,4 @@
-"""What can be wrong with a handler itself, rather than with its work."""
+"""The errors of a handler's definition, rather than of its work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hourhand.domain.errors import HourhandError
 
 
 class InvalidHandler(HourhandError):
-    """A handler is not registered as it must be: its name, signature or policies."""
+    """A handler cannot be registered: its name, signature or policies are wrong."""
 
     code = "invalid_handler"
     status = 422
@@ -26,7 +26,7 @@ class HandlersNotLoaded(HourhandError):
 
 
 class ResultNotJson(HourhandError):
-    """A handler returned what JSON cannot hold."""
+    """A handler returned a value that JSON cannot represent."""
 
     code = "result_not_json"
     status = 422

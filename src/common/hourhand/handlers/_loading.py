@@ -1,4 +1,4 @@
-"""Importing the module that registers a deployment's handlers."""
+"""Imports the module that registers a deployment's handlers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 def load_handlers(module: str, registry: Registry | None = None) -> Registry:
     """Import ``module`` and return the registry that it filled (the default one).
 
-    Raises `HandlersNotLoaded` with the reason, whatever the module's own code raised; its cause
-    is that error. May be called again after a failure.
+    Raises `HandlersNotLoaded` with the reason, whatever error the module's own code raised; that
+    error is its cause. May be called again after a failure.
     """
     target = default_registry if registry is None else registry
     if not _MODULE_NAME.fullmatch(module):
@@ -36,10 +36,10 @@ def load_handlers(module: str, registry: Registry | None = None) -> Registry:
 
 
 def describe(registry: Registry) -> list[HandlerInfo]:
-    """Return what a manifest says of every handler, by name.
+    """Return the manifest's entry of every handler, by name.
 
     Raises `hourhand.handlers.InvalidHandler` for one whose payload type cannot be used: packing
-    is the time to learn that.
+    reports it.
     """
     for handler in registry:
         handler.check()

@@ -1,4 +1,4 @@
-"""What a handler is told of its job, made from the job."""
+"""Builds a handler's context from its job."""
 
 from __future__ import annotations
 

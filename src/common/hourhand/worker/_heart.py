@@ -10,7 +10,7 @@ from hourhand.ports.handler_runner import Pulse
 from hourhand.ports.telemetry import Telemetry
 
 _TOLD = {"cancelled": StopReason.CANCELLED, "lost": StopReason.LOST}
-"""What the pulse answers, and what the handler is told of it."""
+"""The pulse's answers, with the reason to stop that each gives."""
 
 
 class Heart:
@@ -60,7 +60,9 @@ class Heart:
             return
         self._told = reason
         self._stop.tell(reason)
-        self._telemetry.info("A handler was told to stop.", job_id=self._job.id, reason=str(reason))
+        self._telemetry.info(
+            "A handler was asked to stop.", job_id=self._job.id, reason=str(reason)
+        )
 
     def _beat(self) -> str:
         if self._told is StopReason.LOST:
@@ -70,6 +72,8 @@ class Heart:
             return self._pulse.beat(progress)
         except Exception as error:  # noqa: BLE001 - leaving now would leave the handler unwatched
             self._telemetry.warning(
-                "A heartbeat failed.", job_id=self._job.id, reason=type(error).__name__
+                "A heartbeat failed. The worker sends the next one after its interval.",
+                job_id=self._job.id,
+                reason=type(error).__name__,
             )
             return "alive"
