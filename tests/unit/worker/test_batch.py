@@ -59,10 +59,10 @@ def test_a_foreign_message_is_told_and_left_for_the_backstop(worker: Worker) -> 
     assert worker.process("foreign", "ours") == ["foreign"]
 
     (line,) = worker.telemetry.warnings
-    assert line.sentence == 
+    assert line.sentence == (
         "A message is not one of Hourhand's. It stays in its queue, and "
         "SQS moves it to the backstop."
-    
+    )
     assert line.fields["message_id"] == "foreign"
     assert worker.telemetry.total("messages_foreign") == 1
     assert worker.acts == ["ours SUCCEEDED"]

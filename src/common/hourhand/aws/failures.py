@@ -104,7 +104,7 @@ _UNREADABLE = (ChecksumError, FlexibleChecksumError, IncompleteReadError, Unread
 
 @dataclass(frozen=True, slots=True)
 class ConditionRefused:
-    """A conditional write was not applied. ``item``: what stood in its way, if AWS told."""
+    """A conditional write was not applied. ``item``: what stood in its way, if AWS returned it."""
 
     item: Mapping[str, Any] | None
 
@@ -193,9 +193,9 @@ def settled(call: Call, answer: T | BotoCoreError | ClientError) -> T:
 
 
 def told(call: Call, answer: Mapping[str, Any], name: str) -> Any:
-    """Return what ``answer`` tells under ``name``; raise `Unavailable` where it does not.
+    """Return what ``answer`` has under ``name``; raise `Unavailable` if it is missing.
 
-    botocore takes a body that it cannot read for an answer that tells nothing.
+    botocore takes a body that it cannot read for an empty answer.
     """
     if name not in answer:
         raise Unavailable(

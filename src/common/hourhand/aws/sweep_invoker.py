@@ -1,4 +1,4 @@
-"""The events that the scheduler's function gets beside its tick, and who sends them."""
+"""The events that the scheduler's function gets beside its tick, and their sender."""
 
 from __future__ import annotations
 

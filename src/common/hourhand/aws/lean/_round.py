@@ -1,4 +1,4 @@
-"""Many requests at once by one thread: a line that is free sends the next, who answers is read.
+"""Many requests at once by one thread: a free line sends the next, and answers are read as they come.
 
 Threads do the same at a third more CPU: they spend it on waking one another.
 """
@@ -76,7 +76,7 @@ class Lines:
             line.close()
 
     def close(self) -> None:
-        """Hang up all that nobody uses."""
+        """Close all lines that are not in use."""
         while self._free:
             self._free.pop().close()
 

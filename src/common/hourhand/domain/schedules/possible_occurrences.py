@@ -1,4 +1,4 @@
-"""Nominal times that may have jobs though nobody decided them: a visit that died made them."""
+"""Nominal times that may have jobs although no visit decided them: one that died put them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PossibleOccurrences:
 def possible_occurrences_between(
     recurrence: Recurrence, after: datetime, until: datetime
 ) -> tuple[datetime, ...]:
-    """Return the nominal times of a span that may have jobs, though nobody decided them."""
+    """Return the nominal times of a span that may have jobs, although no visit decided them."""
     possible = PossibleOccurrences()
     work = Work(MAX_WORK)
     for fire in recurrence.fires(after, until, work):
