@@ -118,7 +118,7 @@ def test_what_the_api_refuses_is_refused(jobs: FakeHourhand) -> None:
     with pytest.raises(Invalid) as raised:
         jobs.client.submit("nobody", timeout_seconds=0)
     assert {error.field for error in raised.value.errors} >= {"timeout_seconds"}
-    with pytest.raises(Invalid, match="known are: refuse, report, send-welcome"):
+    with pytest.raises(Invalid, match="the handlers are: refuse, report, send-welcome"):
         jobs.client.submit("nobody")
     with pytest.raises(NotFound):
         jobs.get("nothing")

@@ -56,11 +56,11 @@ def test_an_unknown_handler_is_refused_naming_those_that_exist(world: World) -> 
         _submit(world, handler="great")
     (error,) = refused.value.errors
     assert error.field == "handler"
-    assert error.message.endswith("known are: greet")
+    assert error.message.endswith("the handlers are: greet")
     world.handlers = MemoryHandlerDirectory()
     with pytest.raises(InvalidInput, match="unknown") as refused:
         world.process().api.submission.submit(_parse(), actor="caller")
-    assert refused.value.errors[0].message.endswith("known are: none")
+    assert refused.value.errors[0].message.endswith("the handlers are: none")
 
 
 def test_a_job_that_cannot_be_sent_is_accepted_all_the_same(world: World) -> None:

@@ -100,7 +100,7 @@ class Connection:
 
     @property
     def is_free(self) -> bool:
-        """Whether it is open and no answer is due: the next user would take that answer for its own."""
+        """Whether it is open and no answer is due, which the next user would take for its own."""
         return self._connection is not None and not self._is_awaiting
 
     def fileno(self) -> int:

@@ -1,4 +1,4 @@
-"""Many requests at once by one thread: a free line sends the next, and answers are read as they come.
+"""Many requests at once by one thread: a free line sends the next one; answers are read in turn.
 
 Threads do the same at a third more CPU: they spend it on waking one another.
 """

@@ -57,7 +57,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The group without the job that is judged: the holders of places, and the line in its order."""
+    """The group without the judged job: the holders of places, and the line in its order."""
 
     holders: tuple[str, ...]
     line: tuple[tuple[int, str], ...]

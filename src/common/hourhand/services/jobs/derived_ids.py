@@ -1,7 +1,7 @@
-"""The ids of jobs that follow from an idempotency key, or from a schedule and a time.
+"""The ids of jobs that are derived from an idempotency key, or from a schedule and a time.
 
-They are made with a secret of the installation, so that a caller who may read jobs, and who
-guesses a key or knows a schedule, cannot name the job of another caller.
+They are derived with a secret of the installation, so that a caller that may read jobs and guesses
+a key, or knows a schedule, cannot name the job of another caller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Walking the listing under filters, page by page, with bounded work."""
+"""Reads the listing under filters, page by page, with bounded work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Earlier than any job."""
 
 CLOCKS_APART = timedelta(minutes=10)
-"""A listing without an end shows jobs whose submitter's clock is this far ahead of ours."""
+"""A listing without an end shows jobs whose submitter's clock is ahead by this much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def collect(
 ) -> Collected:
     """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``.
 
-    Those that a newer version wrote are not among them; they are told.
+    Those that a newer version wrote are left out, and logged.
     """
     found: list[Job] = []
     positions: list[ListingPosition] = []

@@ -1,4 +1,4 @@
-"""Noting in a schedule's history what its visits do not decide."""
+"""Records in a schedule's history what its visits do not decide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_RECORDINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class ScheduleHistory:
-    """Writes lines about jobs that are made already: a failure costs a line, and is told."""
+    """Records jobs that exist already: a failure costs an entry of the history, and is logged."""
 
     schedules: ScheduleStore
     timings: Timings
@@ -45,7 +45,8 @@ class ScheduleHistory:
         except Exception as error:  # noqa: BLE001 - what is noted stands, whatever this was
             reason = reason_of(error)
         self.telemetry.warning(
-            "The history of a schedule lacks a job: it could not be noted.",
+            "Could not record a job in its schedule's history. The job runs, but the history "
+            "lacks it.",
             schedule_id=schedule.id,
             reason=reason,
         )

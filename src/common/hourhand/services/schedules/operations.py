@@ -1,4 +1,4 @@
-"""What people do to schedules: put, read, pause, resume, delete, trigger.
+"""The operations on schedules: put, read, pause, resume, delete, trigger.
 
 Each is one conditional write on the schedule's item. What follows from it is done at once, and
 would be done without us too: the tick visits what is due, and a job that its schedule withdrew is
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from hourhand.api.requests.schedules import ScheduleInput
 
 MAX_LOST_RACES = 40
-"""How often a schedule may change between our read and our write before we give up."""
+"""How often a schedule may change between the read and the write before the request fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,10 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleService:
-    """Changes schedules on request. A lost race is judged anew from the schedule as it stands."""
+    """Changes schedules on request.
+
+    After a lost race it decides again from the present schedule.
+    """
 
     schedules: ScheduleStore
     check: ScheduleCheck
@@ -125,7 +128,7 @@ class ScheduleService:
     def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
         """Return a page of schedules by id, and where the next one starts; it may be short.
 
-        Those that a newer version wrote are not among them; they are told.
+        Those that a newer version wrote are left out, and logged.
         """
         page = self.schedules.list_schedules(after=after, limit=limit)
         found = read_known(self.telemetry, page.names, self.schedules.get_many)
@@ -139,7 +142,10 @@ class ScheduleService:
         return views, page.next
 
     def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
-        """Stop a schedule; what is pending is withdrawn, what runs is left. Twice is no error."""
+        """Pause a schedule; its pending jobs are cancelled, its running jobs continue.
+
+        Repeatable.
+        """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             text = current.note if note is None else note
@@ -150,7 +156,7 @@ class ScheduleService:
         return self._change(schedule_id, build, SkipReason.PAUSED, actor)
 
     def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
-        """Let a schedule go on; what it missed is dealt with by its misfire policy."""
+        """Resume a schedule; its misfire policy decides about the times that it missed."""
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             text = current.note if note is None else note
@@ -161,7 +167,10 @@ class ScheduleService:
         return self._change(schedule_id, build, SkipReason.REPLACED, actor)
 
     def delete(self, schedule_id: str, *, actor: str) -> None:
-        """Delete a schedule; what is pending is cancelled, what runs is left. Raises `NotFound`."""
+        """Delete a schedule; its pending jobs are cancelled, its running jobs continue.
+
+        Raises `NotFound`.
+        """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             definition = self._definition_of(current)
@@ -173,7 +182,7 @@ class ScheduleService:
         self._change(schedule_id, build, SkipReason.DELETED, actor)
 
     def recompute(self, schedule_id: str, *, actor: str) -> None:
-        """Decide what is to come anew: a calendar or the zone data changed."""
+        """Decide future times again: a calendar or the zone data changed."""
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             write_id = self.randomness.nonce()
@@ -187,7 +196,7 @@ class ScheduleService:
     def trigger(
         self, schedule_id: str, note: str | None, *, actor: str, trace_id: str | None = None
     ) -> Job:
-        """Run a schedule's job now, paused or not; its overlap policy holds for it too.
+        """Run a schedule's job now, even if it is paused; its overlap policy applies, too.
 
         Raises `NotFound`.
         """
@@ -338,7 +347,7 @@ class ScheduleService:
                 self._settle_definitions(before, written, definition)
         except Unavailable as error:
             self.telemetry.warning(
-                "A schedule was changed; what follows from it is left to the next tick.",
+                "A schedule was changed. Its follow-up work failed and is left to the next tick.",
                 schedule_id=after.id,
                 reason=error.detail,
             )
@@ -375,7 +384,7 @@ class ScheduleService:
     def _definition_of(self, schedule: Schedule) -> ScheduleDefinition:
         definition = self._find_definition(schedule)
         if definition is None:
-            raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
+            raise Unavailable(f"The definition of schedule {schedule.id} is missing; try again.")
         return definition
 
     def _find_definition(self, schedule: Schedule) -> ScheduleDefinition | None:
@@ -401,4 +410,4 @@ class ScheduleService:
 
 
 def _lost_too_often(schedule_id: str) -> Unavailable:
-    return Unavailable(f"Schedule {schedule_id} changed too often while we tried; try again.")
+    return Unavailable(f"Schedule {schedule_id} changed too often during the request; try again.")

@@ -1,4 +1,4 @@
-"""Sending due jobs to their queues, then marking them: in this order, always.
+"""Sends due jobs to their queues, then marks them: always in this order.
 
 A crash between the two sends a message twice, which the claim drops. The other order would lose
 the message.
@@ -104,7 +104,7 @@ class Dispatcher:
             self.telemetry.count("marks_refused", refused)
 
     def _tell_left(self, left: Sequence[WrittenByNewer]) -> None:
-        """Tell of jobs that turned newer after they were read: their claims judge the messages."""
+        """Log jobs that turned newer after they were read: their claims judge the messages."""
         if left:
             ids = frozenset[str]().union(*(newer.ids for newer in left))
             log_newer(self.telemetry, WrittenByNewer(left[0].detail, ids=ids))

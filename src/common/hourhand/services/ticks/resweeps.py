@@ -39,7 +39,7 @@ class ResweepService:
             wanted = next_request(current, state, since=since, now=now, request_id=request_id)
             if wanted is current or self.control.write_resweep(wanted, previous=current):
                 return progress_of(wanted, state)
-        raise Unavailable("Others request resweeps at the same time; try again.")
+        raise Unavailable("Other resweeps are requested at the same time; try again.")
 
     def progress(self) -> ResweepProgress:
         """Return how far the last requested resweep is."""

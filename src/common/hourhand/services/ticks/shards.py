@@ -11,7 +11,7 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
 
 MAX_LOST_RACES = 5
-"""Operators that change the map at the same time; then somebody should talk to somebody."""
+"""Operators that change the map at the same time; beyond this the call fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +36,4 @@ class ShardingService:
             grown = current.with_version(bucket_of(settled) + 1, count, now=now)
             if self.control.write_shard_map(grown, expected_version=current.version):
                 return grown
-        raise Unavailable("The shard map is being changed by others; try again.")
+        raise Unavailable("Other operators change the shard map at the same time; try again.")
