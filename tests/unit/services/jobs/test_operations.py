@@ -347,10 +347,9 @@ def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
     after = world.change(job, payload=1, by=world.process(faults).api)
     assert after == world.job(job)
     assert after.payload.text == "1"
-    assert 
-        "A replaced payload could not be marked. Its object stays in the "
-        "bucket."
-    in world.telemetry.sentences
+    assert (
+        "A replaced payload could not be marked. Its object stays in the bucket."
+    ) in world.telemetry.sentences
 
 
 def test_an_expiry_can_be_set_moved_and_removed(world: World) -> None:

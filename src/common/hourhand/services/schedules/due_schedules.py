@@ -182,7 +182,7 @@ class ScheduleSweep:
             with self._told(schedule.id, counts):
                 definition = definitions.get(schedule.id)
                 if definition is None:
-                    raise HourhandError("Its definition is gone.")
+                    raise HourhandError("Its definition is missing.")
                 visits.append(
                     materialiser.begin(
                         schedule,
