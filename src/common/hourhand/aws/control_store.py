@@ -108,7 +108,7 @@ class DynamoControlStore:
             item = refused.item or self._read(_lease_key(name), Kind.LEASE)
             if item is not None:
                 require_known(Kind.LEASE, item, name)
-        raise Unavailable(f"The lease {name} changed under every try to take it; try again.")
+        raise Unavailable(f"The lease {name} changed during every try to take it; try again.")
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
         """Extend it, if holder and epoch still stand; ``None``: it is lost."""
@@ -296,7 +296,7 @@ class DynamoControlStore:
             return secret
         standing = self.read_secret()
         if standing is None:
-            raise Unavailable("The installation's secret was there and is gone; try again.")
+            raise Unavailable("The installation's secret was there and is now missing; try again.")
         return standing
 
     # --- parts ---
