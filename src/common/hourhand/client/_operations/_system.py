@@ -1,4 +1,4 @@
-"""Figures, resweeps, handlers, and whether the API answers."""
+"""Statistics, resweeps, handlers and the health of the API."""
 
 from __future__ import annotations
 

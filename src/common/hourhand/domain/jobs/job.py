@@ -32,7 +32,7 @@ class JobStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the job is done with, unless it is redriven."""
+        """Whether the job is final: only a redrive runs it again."""
         return self in FINAL
 
     @property
@@ -94,7 +94,7 @@ class Jitter(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
-    """How often and how late a failed attempt is followed by another."""
+    """How often a failed attempt is retried, and after which delays."""
 
     max_attempts: int = 6
     backoff: Backoff = Backoff.EXPONENTIAL

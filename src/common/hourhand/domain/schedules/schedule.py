@@ -53,7 +53,7 @@ class CalendarName:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Misfire:
-    """What is done about missed nominal times, and how old they may be."""
+    """What to do about missed scheduled times, and how old they may be."""
 
     policy: MisfirePolicy = MisfirePolicy.LATEST
     window_seconds: int = 86_400
