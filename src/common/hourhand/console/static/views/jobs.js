@@ -86,7 +86,7 @@ const COLUMNS = [
       <span class="job-handler">${visible(job.handler)}</span><span class="job-id mono">${job.id}</span></a>`,
   },
   { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${job.due_at ?? job.run_at} />` },
-  { title: "Started late", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
+  { title: "Lateness", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
   { title: "Took", isNumber: true, cell: took },
   { title: "Attempt", isNumber: true, cell: (job) => `${job.attempt} of ${job.retry.max_attempts}` },
   { title: "Priority", isHiddenOnPhone: true, cell: (job) => html`<${PriorityBadge} priority=${job.priority} />` },

@@ -51,7 +51,7 @@ export function askToTrigger(schedule) {
 export function askToDelete(schedule) {
   return confirmAction({
     title: `Delete ${visible(schedule.id)}?`,
-    body: html`<p>The schedule creates no more jobs, and its history is deleted. Its waiting jobs are cancelled. Its running
+    body: html`<p>The schedule creates no more jobs, and its history can no longer be read. Its waiting jobs are cancelled. Its running
       jobs continue. To stop the schedule for a while, pause it instead.</p>`,
     label: "Delete schedule",
     isDangerous: true,

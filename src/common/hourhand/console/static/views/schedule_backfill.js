@@ -57,7 +57,7 @@ export function BackfillDialog({ schedule, onClose }) {
   };
   return html`<${Dialog} title=${`Backfill ${visible(schedule.id)}`} isWide isBusy=${isBusy} onClose=${() => onClose(false)}>
     <form onSubmit=${submit} class="backfill">
-      <p class="muted">A backfill runs past occurrences now. Its overlap policy applies within the backfill only, beside that of the schedule.</p>
+      <p class="muted">A backfill runs past occurrences now. Overlap is judged among the jobs of the backfill, not against other jobs of the schedule.</p>
       <${Questions} asked=${asked} change=${change} error=${error} />
       <${ErrorState} error=${error} isInline />
       ${report && html`<${Count} report=${report} asked=${asked} timezone=${schedule.timezone} />`}

@@ -71,7 +71,7 @@ function columnsOf({ timezone }) {
     { title: "Time", cell: (row) => html`<${When} row=${row} timezone=${timezone} />` },
     { title: "Outcome", cell: (row) => html`<${Outcome} row=${row} />` },
     { title: "Job", cell: (row) => html`<${JobOf} row=${row} />` },
-    { title: "Started late", isNumber: true, isHiddenOnPhone: true, cell: ({ job }) => lengthOf(job?.lateness_ms) },
+    { title: "Lateness", isNumber: true, isHiddenOnPhone: true, cell: ({ job }) => lengthOf(job?.lateness_ms) },
     { title: "Took", isNumber: true, cell: ({ job }) => lengthOf(tookMilliseconds(job)) },
   ];
 }
