@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from hourhand.aws import clients
 from hourhand.aws.lean import _client
 from hourhand.aws.lean._lines import Answer, Endpoint
-from hourhand.aws.lean._round import MOST_LINES, Flight, Lines, Outcome, Request
+from hourhand.aws.lean._round import MOST_LINES, Flight, Lines, Request, Told
 from hourhand.aws.parallel_calls import Bulk
 from tests.examples import examples
 from tests.unit.aws.lean.conftest import boto, lean
@@ -350,7 +350,7 @@ def test_a_line_is_made_anew_once_those_that_were_open_are_closed(
 
     monkeypatch.setattr(HTTPConnection, "connect", connect_but_once)
     lines = Lines(Endpoint(url=server.url, connect_timeout=5, read_timeout=5))
-    told: list[Outcome | None] = [None] * MANY
+    told: list[Told | None] = [None] * MANY
 
     def request(number: int) -> Request:
         return {}, json.dumps({"Number": number}).encode()

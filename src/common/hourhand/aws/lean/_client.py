@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from hourhand.aws.failures import UnreadableAnswer
 from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._retries import RetryQuota, backoff_seconds, may_help
-from hourhand.aws.lean._round import Flight, Lines, Outcome, Request
+from hourhand.aws.lean._round import Flight, Lines, Request, Told
 from hourhand.aws.lean._signing import Credentials, Signer
 
 _FIRST_ERROR = 300
@@ -193,7 +193,7 @@ class _UnderWay:
     tries: _Tries
     on_answer: Callable[[Any | Failure], None]
 
-    def receive(self, answer: Outcome) -> None:
+    def receive(self, answer: Told) -> None:
         """Pass the answer on, or make the call once more after a while."""
         understood = _understood(answer, self.operation)
         wait_seconds = self.tries.wait_after(understood)
@@ -203,7 +203,7 @@ class _UnderWay:
             self.flight.begin(self.lines, self.request, self.receive, wait_seconds)
 
 
-def _understood(answer: Outcome, operation: str) -> Any | Failure:
+def _understood(answer: Told, operation: str) -> Any | Failure:
     if not isinstance(answer, Answer):
         return answer
     if answer.status >= _FIRST_ERROR:

@@ -23,7 +23,7 @@ MOST_LINES = 16
 """As many as a boto3 client of ours has connections."""
 
 Request = tuple[dict[str, str], bytes]
-Outcome = Answer | BotoCoreError
+Told = Answer | BotoCoreError
 """What became of a request: its answer, or why there is none."""
 
 _UNREACHED = (ConnectTimeoutError, EndpointConnectionError)
@@ -43,14 +43,14 @@ class Lines:
         """How long an answer may take, in seconds."""
         return self._endpoint.read_timeout
 
-    def post_many(self, count: int, request: Callable[[int], Request]) -> list[Outcome]:
+    def post_many(self, count: int, request: Callable[[int], Request]) -> list[Told]:
         """Send ``request(0)`` up to ``count``, each made as a line is free for it.
 
         The rest is not begun once as many in a row as there are lines had no answer, or no line
         can be made: its outcome is the last of these errors. A line that cannot be made is waited
         for once: those that are open go on without.
         """
-        outcomes: list[Outcome | None] = [None] * count
+        outcomes: list[Told | None] = [None] * count
         with closing(Flight()) as flight:
             for index in range(count):
                 flight.begin(self, partial(request, index), partial(outcomes.__setitem__, index))
@@ -86,7 +86,7 @@ class _Wanted:
     """A request, and what is called with its answer."""
 
     request: Callable[[], Request]
-    on_outcome: Callable[[Outcome], None]
+    on_outcome: Callable[[Told], None]
 
 
 class Flight:
@@ -118,7 +118,7 @@ class Flight:
         self,
         lines: Lines,
         request: Callable[[], Request],
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[Told], None],
         wait_seconds: float = 0.0,
     ) -> None:
         """Send a request after a while, as soon as a line is free for it."""
@@ -253,7 +253,7 @@ class _Side:
     def take(self, line: Connection) -> None:
         """Take what is there of an answer; pass it on once it is whole."""
         number = line.fileno()
-        outcome: Outcome | None
+        outcome: Told | None
         try:
             outcome = line.take()
         except BotoCoreError as error:
@@ -300,7 +300,7 @@ class _Side:
         for wanted in rest:
             self._deliver(wanted, error)
 
-    def _note(self, wanted: _Wanted, line: Connection, outcome: Outcome) -> None:
+    def _note(self, wanted: _Wanted, line: Connection, outcome: Told) -> None:
         self._lines.give_back(line)
         if isinstance(outcome, Answer):
             self._silent.clear()
@@ -308,6 +308,6 @@ class _Side:
             self._silent.append(outcome)
         self._deliver(wanted, outcome)
 
-    def _deliver(self, wanted: _Wanted, outcome: Outcome) -> None:
+    def _deliver(self, wanted: _Wanted, outcome: Told) -> None:
         with self._time.standing():
             wanted.on_outcome(outcome)
