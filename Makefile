@@ -90,12 +90,12 @@ destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables
 SLOW := browser or exhaustive or node or real_time
 
 # The branches of what decides (domain) and acts (services) are all tested, by these tests alone.
-test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the tests of every day, in about four minutes, with coverage
+test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about four minutes, with coverage
 	$(BIN)/python -m pytest -m "not ($(SLOW))" -n $(WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --fail-under=100
 
 # What .ci/run calls. What is exhaustive is shared out as it comes: its tests take a second or a minute.
-check: test lint types emulator generator boto3 ## Run everything: test, lint, types, then what takes long
+check: test lint types emulator generator boto3 ## Run everything: test, lint, types, then the long checks
 	$(BIN)/python -m pytest -m "node or browser or real_time" -n $(WORKERS)
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m exhaustive -n $(WORKERS) --dist worksteal
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m "hypothesis and not ($(SLOW))" -n $(WORKERS) --dist worksteal

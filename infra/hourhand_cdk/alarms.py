@@ -1,4 +1,4 @@
-"""What is alarming, when, and what to do first: one rule for each alarm.
+"""The alarms: one rule for each, with its threshold, its meaning and the first thing to do.
 
 An alarm begins only when something lasts: three bad minutes of five, so that one late minute
 notifies no operator, and an outage is reported within five. The dead-letter queue's depth is no

@@ -151,7 +151,10 @@ def _parsed(value: object) -> object:
 
 
 class Config(BaseModel):
-    """A deployment. The defaults are those of the stage ``dev``; `STAGES` has what differs."""
+    """The settings of a deployment.
+
+    The defaults are those of ``dev``; `STAGES` has the differences.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -301,7 +304,7 @@ class Config(BaseModel):
 
     @property
     def prefix(self) -> str:
-        """What begins every name of this deployment."""
+        """The prefix of every name of this deployment."""
         return self.installation or f"hourhand-{self.stage}"
 
     @property
@@ -320,7 +323,7 @@ class Config(BaseModel):
 
     @property
     def most_workers(self) -> int | None:
-        """How many workers run at a time when every queue has a backlog.
+        """The maximum number of workers that run at a time, when every queue has a backlog.
 
         ``None``: as many as the account has room for.
         """

@@ -1,7 +1,6 @@
-"""The dashboard: is it on time, is it keeping up, what fails; an answer first, then its reasons.
+"""The dashboard: lateness, backlog and failures, each with an answer first, then its reasons.
 
-CloudWatch asks nothing for three dashboards of up to 50 metrics each (CloudWatch pricing): a test
-counts ours.
+Three dashboards of up to 50 metrics each are free (CloudWatch pricing); a test counts the metrics.
 """
 
 from __future__ import annotations

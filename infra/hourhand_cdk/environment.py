@@ -25,7 +25,7 @@ _LAMBDAS_OWN = frozenset(
 )
 _LAMBDAS_OWN_BEGIN = "AWS_LAMBDA_"
 EXEC_WRAPPER = "AWS_LAMBDA_EXEC_WRAPPER"
-"""The one name of those that is the user's to give: what starts Python, from a layer."""
+"""The one reserved name that users may set: the program of a layer that starts Python."""
 
 
 def check_names(names: Iterable[str]) -> None:

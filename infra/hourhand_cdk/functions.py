@@ -1,4 +1,4 @@
-"""The three functions as they are made: code, role, log, and what is called of each."""
+"""The three functions: code, role, log, and the alias by which each is invoked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured, by name: the functions' own metrics, and those that AWS keeps of what we use.
+"""The metrics by name: the functions' own, and those of the AWS services in use.
 
 Alarms and dashboard are made of these, so both mean the same by the same word.
 """
@@ -70,7 +70,7 @@ class Metrics:
         return {API: functions.api, SCHEDULER: functions.scheduler, WORKER: functions.worker}
 
     def lateness(self, statistic: str) -> cloudwatch.Metric:
-        """Return how long after their time attempts started, in milliseconds."""
+        """Return the lateness of attempts: from their due time to their start, in milliseconds."""
         return self.own(WORKER, Metric.LATENESS_MS, statistic=statistic)
 
     def oldest_due(self) -> cloudwatch.Metric:
@@ -90,7 +90,7 @@ class Metrics:
         return self._gauge(Metric.WATERMARK_LAG_S)
 
     def ticks(self) -> cloudwatch.Metric:
-        """Return the ticks that were led to their end."""
+        """Return the number of completed ticks."""
         return self.own(SCHEDULER, Metric.TICKS)
 
     def missed_ticks(self) -> cloudwatch.MathExpression:

@@ -1,4 +1,4 @@
-"""What each of the three functions is: its code, its environment, its rights, its size."""
+"""The plan of each of the three functions: its code, environment, rights and size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerOptions:
-    """What the user's handlers need of their function, beyond what `Config` says.
+    """Options of the worker function, beyond those of `Config`.
 
     ``environment`` comes on top of ours; a name of ours or of Lambda's is refused with a
     `ValueError`. ``policies`` are attached to the worker's role; further rights are granted to

@@ -1,4 +1,4 @@
-"""What calls the functions: the minute's rule, and the queues."""
+"""The triggers of the functions: the rule that ticks every minute, and the queues."""
 
 from __future__ import annotations
 
