@@ -106,7 +106,7 @@ def test_a_delay_is_seconds_or_a_timedelta(calling: Calling, delay: Any) -> None
         ({"expires_at": timedelta(1)}, "expires_at must be an aware datetime, not timedelta"),
         ({"delay": True}, "delay must be a number of seconds or a timedelta, not bool"),
         ({"delay": float("nan")}, "delay must be JSON"),
-        ({"tags": {"a": {1}}}, "tags must be JSON: it holds an object of type set"),
+        ({"tags": {"a": {1}}}, "tags must be JSON: it contains an object of type set"),
     ],
 )
 def test_what_cannot_be_sent_is_refused_before_it_is(

@@ -125,8 +125,8 @@ def test_of_many_submissions_and_differences_a_few_are_told() -> None:
     jobs = [snapshot(id=str(number), payload={}) for number in range(12)]
     told = list_submissions(Expectation("greet", {"payload": payload}), jobs).splitlines()
     assert len(told) == 12
-    assert told[1].endswith("payload['4'] is missing; and 3 differences more")
-    assert told[-1] == "  and 2 jobs more"
+    assert told[1].endswith("payload['4'] is missing; and 3 more differences")
+    assert told[-1] == "  and 2 more jobs"
 
 
 def test_nothing_submitted_is_said_so() -> None:
