@@ -1,6 +1,6 @@
 """The API: an event of API Gateway (HTTP API, payload format 2.0) in, its answer out.
 
-Nothing that a caller sends raises an error here; see `hourhand.api`.
+No request raises an error here; see `hourhand.api`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The scheduler: EventBridge's tick, shards that a leader handed over, or an operator's resize.
 
-A tick that finds another leader steps back; an error is raised, and the next tick is its retry.
+A tick that finds another leader ends. An error is raised; the next tick retries the work.
 """
 
 from __future__ import annotations

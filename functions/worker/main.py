@@ -1,4 +1,4 @@
-"""The worker: an SQS event in, the messages that shall come again out.
+"""The worker: an SQS event in, the messages to redeliver out.
 
 Whatever a handler does, it ends as the outcome of its job's attempt; see `hourhand.worker`.
 """

@@ -1,8 +1,8 @@
-"""What is alarming, when, and what to do first: one rule for each alarm.
+"""The alarms: one rule for each, with its threshold, its meaning and the first thing to do.
 
-An alarm begins only when something lasts: three bad minutes of five, so that one late minute wakes
-no operator, and an outage is reported within five. The dead-letter queue's depth is no rule: a dead
-letter stays there, resolved or not. What counts is the number of unresolved DEAD jobs.
+An alarm begins only when something lasts: three bad minutes of five, so that one late minute
+notifies no operator, and an outage is reported within five. The dead-letter queue's depth is no
+rule: a dead letter stays there, resolved or not. What counts is the number of unresolved DEAD jobs.
 
 The level `MonitoringLevel.BASIC` has three rules alone, on metrics that AWS keeps free of charge.
 They have the names of the full ones (ADR 23).
@@ -27,8 +27,8 @@ _AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 
 _IS_WELL = cloudwatch.TreatMissingData.NOT_BREACHING
-"""Nothing was counted since nothing happened, or a gauge is zero, which is not written. While no
-tick comes nothing is known of the gauges; then `no-tick` is in alarm."""
+"""Nothing was counted because nothing happened, or a gauge is zero, which is not written. While no
+tick runs, the gauges are unknown; then `no-tick` is in alarm."""
 
 _IS_BAD = cloudwatch.TreatMissingData.BREACHING
 
@@ -45,9 +45,9 @@ class Rule:
     """One alarm: ``breaches`` of the last ``of`` periods of ``metric`` are beyond ``threshold``.
 
     ``says``: what is wrong and what it means for jobs; ``first``: what to do about it first.
-    ``is_told``: whether the topic hears of it; ``is_urgent``: whether it hears of its end, too.
-    Of each end it would hear in a burst when a stack is made: an alarm that knows nothing yet,
-    and then that all is well, has ended for CloudWatch.
+    ``is_told``: whether the topic is notified of it; ``is_urgent``: whether the topic is notified
+    of its end, too. Each end would cause a burst of notifications when a stack is created: for
+    CloudWatch, an alarm has ended when it changes from no data to OK.
     """
 
     name: str
@@ -87,16 +87,16 @@ def _basic(metrics: Metrics) -> list[Rule]:
         _no_tick(metrics, metrics.unrecorded_ticks()),
         Rule(
             name="worker-errors",
-            says="Calls of the worker raised, ran out of time or killed their process, in three of "
-            f"five minutes. {_MEANING[WORKER]}",
-            first="read the worker's log; after a deploy, roll back.",
+            says="Invocations of the worker raised an error, timed out or killed their "
+            f"process, in three of five minutes. {_MEANING[WORKER]}",
+            first="read the worker's log. If this began with a deployment, roll it back.",
             metric=metrics.errors(WORKER),
             threshold=0,
         ),
         Rule(
             name="dead-jobs",
-            says=f"{metrics.config.dead_jobs_alarm} or more dead letters are in their queue: jobs "
-            "are DEAD and will not run again by themselves.",
+            says=f"The dead-letter queue holds {metrics.config.dead_jobs_alarm} or more "
+            "messages: their jobs are DEAD and do not run again until they are redriven.",
             first="list them (GET /v1/jobs?status=DEAD), read their errors, fix the cause and "
             "redrive them (POST /v1/jobs/redrive). Then purge the queue, which ends the alarm.",
             metric=metrics.waiting(metrics.queues.dead_letters),
@@ -116,9 +116,10 @@ def _on_time(metrics: Metrics) -> list[Rule]:
         Rule(
             name="oldest-due",
             says=f"A due job has been waiting for more than {config.oldest_due_alarm_seconds} s: "
-            "workers do not keep up, or do not start.",
-            first="look at the dashboard's waiting messages and busy workers. All busy: raise "
-            "worker_concurrency. None busy: look at the worker's log and event sources.",
+            "the workers do not keep up, or do not start.",
+            first="compare waiting messages and busy workers on the dashboard. If all workers are "
+            "busy, increase worker_concurrency. If none is busy, check the worker's log and its "
+            "event sources.",
             metric=metrics.oldest_due(),
             threshold=config.oldest_due_alarm_seconds,
             breaches=2,
@@ -127,10 +128,10 @@ def _on_time(metrics: Metrics) -> list[Rule]:
         ),
         Rule(
             name="lateness",
-            says=f"Of 100 attempts one or more started over {config.lateness_alarm_ms / 1000:g} s "
-            "late. They run, but not when they should.",
-            first="see on the dashboard whether all workers are busy (raise worker_concurrency), "
-            "the tick is slow, or DynamoDB throttles.",
+            says="At least 1 % of attempts started more than "
+            f"{config.lateness_alarm_ms / 1000:g} s late. Jobs run, but later than they should.",
+            first="check on the dashboard whether all workers are busy (then increase "
+            "worker_concurrency), ticks are slow, or DynamoDB throttles requests.",
             metric=metrics.lateness("p99"),
             threshold=config.lateness_alarm_ms,
             is_urgent=True,
@@ -141,20 +142,21 @@ def _on_time(metrics: Metrics) -> list[Rule]:
 def _no_tick(metrics: Metrics, ticks: cloudwatch.IMetric) -> Rule:
     return Rule(
         name="no-tick",
-        says="No tick in 3 minutes: nothing is swept. Jobs due more than the look-ahead from "
-        "now, schedules and recoveries wait. Nothing is lost.",
-        first="run `hourhand doctor`; it says whether the rule is off or the scheduler fails.",
+        says="No tick finished in 3 minutes, so no job is swept. Jobs scheduled beyond the "
+        "look-ahead, schedules and recoveries wait. No job is lost.",
+        first="run `hourhand doctor`. It reports whether the tick's EventBridge rule is "
+        "disabled or the scheduler fails.",
         metric=ticks,
         threshold=1,
         comparison=_BELOW,
-        # The newest minute's tick may only be late to be counted, which looks like none
-        # (CloudWatch user guide, metric math, FILL). Four in a row are three that are sure,
-        # and what one lost tick and one that slipped into the next minute never come to.
+        # The newest minute's tick may be counted late, which looks like no tick (CloudWatch user
+        # guide, metric math, FILL). So four minutes in a row are three that are certain. One lost
+        # tick, and one that slipped into the next minute, never add up to four.
         breaches=4,
         of=4,
         missing=_IS_BAD,
         is_urgent=True,
-        # A scheduler on standby leads no tick, by order.
+        # A scheduler on standby is configured to lead no tick.
         is_told=metrics.config.leader == "elected",
     )
 
@@ -164,8 +166,8 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
     return [
         Rule(
             name="dead-jobs",
-            says=f"{config.dead_jobs_alarm} or more jobs are DEAD and not resolved: "
-            "their attempts are used up and they will not run again by themselves.",
+            says=f"{config.dead_jobs_alarm} or more jobs are DEAD and unresolved: they failed "
+            "permanently and do not run again until they are redriven.",
             first="list them (GET /v1/jobs?status=DEAD), read their errors, fix the cause, then "
             "redrive them (POST /v1/jobs/redrive).",
             metric=metrics.dead_jobs(FIVE_MINUTES),
@@ -176,10 +178,11 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
         ),
         Rule(
             name="backstop",
-            says="Raw messages went to the backstop queue: they were received very often and never "
-            "worked off, or are not ours. Their jobs are safe in the table and are sent again.",
-            first="read one message in the SQS console, find its job, and see the worker's log "
-            "for it. Then purge the queue.",
+            says="SQS moved messages to the backstop queue: they were received many times without "
+            "being processed, or Hourhand did not send them. Their jobs are safe in the table, and "
+            "the sweep sends them again.",
+            first="read one message in the SQS console, find its job, and search the worker's log "
+            "for the job's id. Then purge the queue.",
             metric=metrics.waiting(queues.backstop),
             threshold=1,
             comparison=_AT_LEAST,
@@ -189,9 +192,9 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
         ),
         Rule(
             name="tick-failures",
-            says="A tick failed or was not delivered since this queue was last purged. The next "
-            "one reads the same buckets, so a single one makes no job late.",
-            first="read the scheduler's log at the time of the message; then purge the queue.",
+            says="A tick failed, or was not delivered, since this queue was last purged. The next "
+            "tick reads the same buckets, so a single failure makes no job late.",
+            first="read the scheduler's log at the time of the message. Then purge the queue.",
             metric=metrics.waiting(queues.tick_failures),
             threshold=1,
             comparison=_AT_LEAST,
@@ -203,9 +206,9 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
 
 
 _MEANING = {
-    API: "Callers are refused; jobs that were accepted are safe and run.",
-    SCHEDULER: "Ticks end early; what they did not do is done by the next one that succeeds.",
-    WORKER: "Workers die with their jobs, which come again after their lease, an attempt poorer.",
+    API: "Callers get errors. Jobs that were accepted are safe and run.",
+    SCHEDULER: "Ticks end early. The next tick that succeeds does the rest of their work.",
+    WORKER: "Each failure ends its jobs' attempts. The jobs are retried after their lease expires.",
 }
 
 
@@ -214,9 +217,9 @@ def _failing_functions(metrics: Metrics) -> list[Rule]:
     rules = [
         Rule(
             name=f"{function}-errors",
-            says=f"More than {percent} % of the {function}'s calls raised, ran out of time or "
-            f"killed their process. {meaning}",
-            first=f"read the {function}'s log; after a deploy, roll back.",
+            says=f"More than {percent} % of the {function}'s invocations raised an error, "
+            f"timed out or killed their process. {meaning}",
+            first=f"read the {function}'s log. If this began with a deployment, roll it back.",
             metric=metrics.errors_percent(function),
             threshold=percent,
         )
@@ -225,9 +228,9 @@ def _failing_functions(metrics: Metrics) -> list[Rule]:
     failing_api = Rule(
         name="api-failures",
         says=f"The API answered more than {percent} % of its requests with 5xx. Callers should "
-        "repeat them; a job is accepted only by a 2xx.",
-        first="run `hourhand doctor`, then read the API's log: 503 is a store that does not "
-        "answer, 500 an error of ours.",
+        "retry them. A job is accepted only if the answer is 2xx.",
+        first="run `hourhand doctor`, then read the API's log. 503 means that a store does not "
+        "answer, 500 that Hourhand itself failed.",
         metric=metrics.failed_requests_percent(),
         threshold=percent,
         is_urgent=True,
@@ -240,9 +243,9 @@ def _refused_by_aws(metrics: Metrics) -> list[Rule]:
         Rule(
             name=f"{function}-throttles",
             says=f"Lambda refuses to start the {function}: the account's concurrency in this "
-            "Region is used up. Its calls come later, or fail at the API.",
-            first="see who uses the concurrency; ask for a higher quota, or lower "
-            "worker_concurrency.",
+            "Region is used up. Its invocations are delayed; those of the API fail.",
+            first="find which functions use the concurrency. Then request a higher quota, or "
+            "decrease worker_concurrency.",
             metric=metrics.throttles(function),
             threshold=0,
         )
@@ -251,10 +254,10 @@ def _refused_by_aws(metrics: Metrics) -> list[Rule]:
     of_tables = [
         Rule(
             name=f"{table.name}-table-throttles",
-            says=f"DynamoDB refuses reads or writes of the {table.name} table or its indexes. "
-            "They are tried again, so jobs are slow, not lost.",
-            first="see in the table's metrics whether one key range is hot (the run_at index: add "
-            "shards, docs/how-to/shards.md) or the account's quota is reached.",
+            says=f"DynamoDB throttles reads or writes of the {table.name} table or its indexes. "
+            "Hourhand retries them, so jobs are slow, but not lost.",
+            first="check in the table's metrics whether one key range is hot (if it is in the "
+            "run_at index, add shards, docs/how-to/shards.md) or the account's quota is reached.",
             metric=metrics.throttled_table(table),
             threshold=0,
         )
@@ -268,19 +271,19 @@ def _out_of_order(metrics: Metrics) -> list[Rule]:
     return [
         Rule(
             name="skew",
-            says=f"The scheduler's clock is off by more than {config.skew_alarm_ms} ms. It is "
-            "corrected and no job is lost, but the watermark may stand still.",
-            first="wait 15 minutes, as Lambda moves to other hosts; if it stays, redeploy the "
-            "scheduler and open a case with AWS.",
+            says=f"The scheduler's clock is off by more than {config.skew_alarm_ms} ms. Hourhand "
+            "corrects for it and loses no job, but the watermark may stop advancing.",
+            first="wait 15 minutes, because Lambda moves functions to other hosts. If the skew "
+            "stays, redeploy the scheduler and open a case with AWS.",
             metric=metrics.skew(),
             threshold=config.skew_alarm_ms,
         ),
         Rule(
             name="duplicates",
             says=f"More than {config.duplicates_alarm_percent} % of deliveries were duplicates. "
-            "No job runs twice by it, but each costs a call and a write.",
-            first="see whether messages wait long (they are sent again while they do) or two "
-            "schedulers sweep the same tables.",
+            "No job runs twice because of them, but each costs an invocation and a write.",
+            first="check whether messages wait for long (waiting jobs are sent again) or two "
+            "deployments sweep the same tables.",
             metric=metrics.duplicates_percent(),
             threshold=config.duplicates_alarm_percent,
             breaches=2,

@@ -38,7 +38,7 @@ _LOGGED = {
     "error": "$context.error.message",
     "integrationError": "$context.integrationErrorMessage",
 }
-"""Who asked for what and how it went; never a body (API Gateway guide, HTTP API logging)."""
+"""The caller, the request and its result; never a body (API Gateway guide, HTTP API logging)."""
 
 
 @jsii.implements(gateway.IAccessLogDestination)
@@ -77,7 +77,7 @@ class _AccessLog:
 
 
 class Api(Construct):
-    """The way in. CORS is off: no page of a browser is meant to call it."""
+    """The HTTP API. CORS is off, because no page of another origin may call it."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, config: Config, function: lambda_.IFunction
@@ -119,7 +119,7 @@ class Api(Construct):
 
     @property
     def url(self) -> str:
-        """Where the API answers, without the ``/v1`` of its routes."""
+        """The URL of the API, without the ``/v1`` of its routes."""
         return self.http_api.api_endpoint
 
     def arn_of(self, method: str, path: str) -> str:

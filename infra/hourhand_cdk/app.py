@@ -9,7 +9,7 @@ from pathlib import Path
 from aws_cdk import App
 
 from hourhand_cdk.config import Config, InvalidConfig, read_config
-from hourhand_cdk.handlers import packed_handlers, tell
+from hourhand_cdk.handlers import packed_handlers, report
 from hourhand_cdk.packing import Packed, PackingError
 from hourhand_cdk.scheduler import INSTALLATION_TAG
 from hourhand_cdk.stack import HourhandStack
@@ -25,7 +25,7 @@ def main() -> int:
             make_stack(app, config, packed_handlers(config, Path(folder)))
             app.synth()
     except (InvalidConfig, PackingError) as error:
-        tell(f"hourhand: {error}")
+        report(f"hourhand: {error}")
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""What a deployment can be told: one typed value, made from the stage's defaults and the context.
+"""The settings of a deployment: one typed value, from the stage's defaults and the context.
 
 Every field can be given as context (``-c stage=prod -c worker_concurrency=400``, or in
 ``cdk.json``). A name that no field has, or a value that its field does not take, ends the synthesis
@@ -85,13 +85,13 @@ class InvalidConfig(ValueError):
 
 
 _NOT_YET_KNOWN = "${Token["
-"""In a CDK app, begins what stands for a text that only CloudFormation will know."""
+"""In a CDK app, begins a placeholder for a text that only CloudFormation will know."""
 
 _IN_WORDS = {
     "dict_type": 'must be a JSON object, such as {"NAME": "text"}',
-    "string_type": "must be a text: put it in quotes",
+    "string_type": "must be a string: put it in quotes",
 }
-"""What our readers are told instead of pydantic's own words, by pydantic's type of the error."""
+"""Our sentences instead of pydantic's own words, by pydantic's type of the error."""
 
 
 def _matching(pattern: str, allowed: str) -> AfterValidator:
@@ -151,18 +151,22 @@ def _parsed(value: object) -> object:
 
 
 class Config(BaseModel):
-    """A deployment. The defaults are those of the stage ``dev``; `STAGES` has what differs."""
+    """The settings of a deployment.
+
+    The defaults are those of ``dev``; `STAGES` has the differences.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: Stage = Stage.DEV
     installation: Installation = Field(
         default="",
-        description="Begins every name; two deployments in an account need two. hourhand-<stage>.",
+        description="The prefix of every name; two deployments in an account need two. "
+        "hourhand-<stage>.",
     )
 
     tags: Annotated[dict[TagKey, TagValue], Field(max_length=MAX_TAGS)] = Field(
-        default_factory=dict, description="Further tags of all resources, as a JSON object."
+        default_factory=dict, description="Additional tags of all resources, as a JSON object."
     )
 
     # The user's handlers.
@@ -171,7 +175,8 @@ class Config(BaseModel):
     )
     handlers_module: str | None = Field(default=None, description="The module that registers them.")
     handlers_environment: dict[str, str] = Field(
-        default_factory=dict, description="Further environment of the worker, as a JSON object."
+        default_factory=dict,
+        description=("Additional environment variables of the worker, as a JSON object."),
     )
     handlers_policies: list[Arn] = Field(
         default_factory=list, description="ARNs of managed policies that the handlers need."
@@ -188,7 +193,7 @@ class Config(BaseModel):
     worker_memory_mb: Memory = 1024
     worker_concurrency: Annotated[int, Field(ge=LEAST_WORKER_CONCURRENCY, le=2000)] | None = Field(
         default=None,
-        description="Workers at a time, shared out among the priorities. none: no ceiling, and "
+        description="Workers at a time, shared among the priorities. none: no ceiling, and "
         "fewer polls of idle queues.",
     )
     provisioned_pollers: bool = Field(
@@ -247,7 +252,11 @@ class Config(BaseModel):
     alarm_email: Email | None = None
     lateness_alarm_ms: int = Field(default=5_000, ge=100)
     oldest_due_alarm_seconds: int = Field(default=300, ge=1)
-    dead_jobs_alarm: int = Field(default=1, ge=1, description="So many unresolved DEAD jobs.")
+    dead_jobs_alarm: int = Field(
+        default=1,
+        ge=1,
+        description="The number of unresolved DEAD jobs from which the alarm is raised.",
+    )
     duplicates_alarm_percent: int = Field(default=20, ge=1, le=100)
     errors_alarm_percent: int = Field(default=5, ge=1, le=100)
     skew_alarm_ms: int = Field(default=1_000, ge=1)
@@ -281,7 +290,9 @@ class Config(BaseModel):
         if self.tracing == "opentelemetry" and not self.opentelemetry_layer:
             raise ValueError("tracing=opentelemetry needs opentelemetry_layer, the ARN of a layer")
         if self.alarm_email and self.monitoring is MonitoringLevel.NONE:
-            raise ValueError("alarm_email needs monitoring=basic or full: without, nothing alarms")
+            raise ValueError(
+                "alarm_email needs monitoring=basic or full: otherwise there are no alarms"
+            )
         if self.provisioned_pollers and (self.worker_concurrency or 0) < LEAST_POLLED_CONCURRENCY:
             raise ValueError(
                 f"provisioned_pollers needs a worker_concurrency of {LEAST_POLLED_CONCURRENCY} or "
@@ -293,7 +304,7 @@ class Config(BaseModel):
 
     @property
     def prefix(self) -> str:
-        """What begins every name of this deployment."""
+        """The prefix of every name of this deployment."""
         return self.installation or f"hourhand-{self.stage}"
 
     @property
@@ -312,7 +323,7 @@ class Config(BaseModel):
 
     @property
     def most_workers(self) -> int | None:
-        """How many workers run at a time when every queue has a backlog.
+        """The maximum number of workers that run at a time, when every queue has a backlog.
 
         ``None``: as many as the account has room for.
         """
@@ -335,7 +346,7 @@ STAGES: dict[Stage, dict[str, Any]] = {
 
 
 def read_config(context: Mapping[str, Any]) -> Config:
-    """Make the deployment that ``context`` asks for; raise `InvalidConfig` naming what is wrong."""
+    """Return the settings that ``context`` asks for; raise `InvalidConfig` naming what is wrong."""
     given = {name: value for name, value in context.items() if not _is_of_the_cdk(name)}
     try:
         stage = Stage(given.get("stage", Stage.DEV))
@@ -349,7 +360,7 @@ def read_config(context: Mapping[str, Any]) -> Config:
 
 
 def _is_of_the_cdk(name: str) -> bool:
-    """Tell the CDK's flags, and what it has looked up (``vpc-provider:account=...``), from ours.
+    """Whether a name is a flag of the CDK, or a value it looked up (``vpc-provider:account=...``).
 
     No setting has a colon in its name.
     """
@@ -364,11 +375,11 @@ def _told(error: ValidationError) -> str:
         if problem["type"] == "extra_forbidden":
             reason = _no_setting(name)
         sentences.append(f"{name}: {reason}" if name else reason)
-    return "The context is not right: " + "; ".join(sentences) + "."
+    return "The context is invalid: " + "; ".join(sentences) + "."
 
 
 def _no_setting(name: str) -> str:
     alike = get_close_matches(name, Config.model_fields)
     if alike:
-        return f"is no setting; did you mean {' or '.join(alike)}?"
-    return f"is no setting. There are: {', '.join(Config.model_fields)}"
+        return f"is not a setting; did you mean {' or '.join(alike)}?"
+    return f"is not a setting. The settings are: {', '.join(Config.model_fields)}"

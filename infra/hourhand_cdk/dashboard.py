@@ -1,7 +1,6 @@
-"""The dashboard: is it on time, is it keeping up, what fails; an answer first, then its reasons.
+"""The dashboard: lateness, backlog and failures, each with an answer first, then its reasons.
 
-CloudWatch asks nothing for three dashboards of up to 50 metrics each (CloudWatch pricing): a test
-counts ours.
+Three dashboards of up to 50 metrics each are free (CloudWatch pricing); a test counts the metrics.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ def make_dashboard(
 def _header(config: Config, alarms: Sequence[cloudwatch.IAlarm]) -> Row:
     text = (
         f"## Hourhand: {config.prefix}\n"
-        "Each section answers its question in its first line. Something red? "
-        f"Its alarm says what to do first; more is in `{RUNBOOK}`. "
-        "Not sure? Run `hourhand doctor`.\n\n"
+        "The first line of each section answers its question. If an alarm is red, "
+        f"its description says what to do first; `{RUNBOOK}` has more. "
+        "To check the whole deployment, run `hourhand doctor`.\n\n"
         "[Alarms](#alarmsV2:) · [Logs](#logsV2:log-groups) · "
         "[Logs Insights](#logsV2:logs-insights)"
     )
@@ -91,7 +90,7 @@ def _is_it_on_time(metrics: Metrics) -> list[Row]:
     behind = _named("Watermark behind, s", metrics.watermark_lag())
     ticks = _named("Ticks a minute", metrics.ticks())
     skew = _named("Clock skew, ms", metrics.as_of_each_tick("skew", metrics.skew()))
-    # Of a scheduler that refuses to lead there is no tick; its skew must be seen all the same.
+    # A scheduler that refuses to lead reports no tick, but its skew must still be visible.
     measured_skew = _named("Clock skew, ms; none: 0", metrics.skew())
     return [
         _heading("Is it on time?", f"Yes, while p99 is below {config.lateness_alarm_ms} ms."),
@@ -99,11 +98,11 @@ def _is_it_on_time(metrics: Metrics) -> list[Row]:
         [
             _graph("How late attempts start", [typical, worst], limit=config.lateness_alarm_ms),
             _graph(
-                "What waits, and how far back the sweep reads",
+                "Oldest due job, and how far back the sweep reads",
                 [oldest, behind],
                 limit=config.oldest_due_alarm_seconds,
             ),
-            _graph("Ticks, and the clock", [ticks], right=[measured_skew]),
+            _graph("Ticks and clock skew", [ticks], right=[measured_skew]),
         ],
     ]
 
@@ -111,22 +110,22 @@ def _is_it_on_time(metrics: Metrics) -> list[Row]:
 def _is_it_keeping_up(metrics: Metrics) -> list[Row]:
     config, queues = metrics.config, metrics.queues
     submitted = _named("Submitted", metrics.own(API, Metric.JOBS_SUBMITTED))
-    made = _named("Made by schedules", metrics.own(SCHEDULER, Metric.OCCURRENCES_MADE))
+    made = _named("Created by schedules", metrics.own(SCHEDULER, Metric.OCCURRENCES_MADE))
     dispatched = _named("Sent by ticks", metrics.own(SCHEDULER, Metric.JOBS_DISPATCHED))
     started = _named("Started", metrics.started())
     waiting = [
         _named(f"Waiting in {priority}", metrics.waiting(queues.by_priority[priority]))
         for priority in Priority
     ]
-    running = _named("Workers busy", metrics.running())
+    running = _named("Busy workers", metrics.running())
     return [
-        _heading("Is it keeping up?", "Yes, while what waits does not grow."),
+        _heading("Is it keeping up?", "Yes, while the number of waiting messages does not grow."),
         [_now([submitted, started, *waiting, running])],
         [
             _graph("Jobs a minute", [submitted, made, dispatched, started]),
-            _graph("Messages that wait", waiting, is_stacked=True),
+            _graph("Waiting messages", waiting, is_stacked=True),
             _graph(
-                "Workers busy, and duplicates",
+                "Busy workers and duplicates",
                 [running],
                 right=[_named("Duplicates, %", metrics.duplicates_percent())],
                 limit=config.most_workers,
@@ -137,13 +136,15 @@ def _is_it_keeping_up(metrics: Metrics) -> list[Row]:
 
 
 def _what_fails(metrics: Metrics) -> list[Row]:
-    died = _named("Jobs died", metrics.died())
+    died = _named("Jobs that became DEAD", metrics.died())
     retried = _named("Attempts to be retried", metrics.own(WORKER, Metric.ATTEMPTS_TO_BE_RETRIED))
     lost = _named("Attempts lost", metrics.own(SCHEDULER, Metric.ATTEMPTS_LOST))
     stuck = _named("Handlers stuck", metrics.own(WORKER, Metric.HANDLERS_STUCK))
     dead = _named("Unresolved DEAD jobs", metrics.as_of_each_tick("dead", metrics.dead_jobs()))
-    backstop = _named("In the backstop", metrics.waiting(metrics.queues.backstop))
-    failed_ticks = _named("Failed ticks kept", metrics.waiting(metrics.queues.tick_failures))
+    backstop = _named("Messages in the backstop queue", metrics.waiting(metrics.queues.backstop))
+    failed_ticks = _named(
+        "Failed ticks in their queue", metrics.waiting(metrics.queues.tick_failures)
+    )
     failed_calls = [
         *(_named(f"Errors of {name}", metrics.errors(name)) for name in metrics.by_function),
         _named("API 5xx", metrics.failed_requests()),
@@ -162,21 +163,21 @@ def _what_fails(metrics: Metrics) -> list[Row]:
             _total([died, retried, lost, *failed_calls], width=WIDTH - WIDTH // 3),
         ],
         [
-            _graph("Attempts that failed", [retried, lost, died, stuck]),
-            _graph("Calls that failed", failed_calls),
-            _graph("Refused by Lambda and by DynamoDB", throttles, right=tables),
+            _graph("Failed attempts", [retried, lost, died, stuck]),
+            _graph("Failed invocations", failed_calls),
+            _graph("Throttled by Lambda and DynamoDB", throttles, right=tables),
         ],
         [_graph("Schedules", _of_schedules(metrics)), _warnings(metrics)],
     ]
 
 
 def _of_schedules(metrics: Metrics) -> list[cloudwatch.IMetric]:
-    """Return what keeps schedules from making jobs."""
+    """Return the metrics of schedules that fail to create jobs."""
     labels = {
-        Metric.SCHEDULE_VISITS_FAILED: "Visits failed",
-        Metric.SCHEDULES_PAUSED_BY_FAILURE: "Paused by a failure",
+        Metric.SCHEDULE_VISITS_FAILED: "Schedule visits failed",
+        Metric.SCHEDULES_PAUSED_BY_FAILURE: "Schedules paused by a failure",
         Metric.OCCURRENCES_SKIPPED: "Occurrences skipped",
-        Metric.HANDLERS_UNKNOWN: "Handlers unknown",
+        Metric.HANDLERS_UNKNOWN: "Unknown handlers",
     }
     return [_named(label, metrics.own(SCHEDULER, metric)) for metric, label in labels.items()]
 
@@ -195,7 +196,7 @@ def _now(metrics: Sequence[cloudwatch.IMetric], width: int = WIDTH) -> cloudwatc
 def _total(metrics: Sequence[cloudwatch.IMetric], width: int) -> cloudwatch.IWidget:
     """Return the sum of each over the time that the dashboard shows."""
     return cloudwatch.SingleValueWidget(
-        title="In the time shown",
+        title="In the time range shown",
         metrics=list(metrics),
         set_period_to_time_range=True,
         width=width,
@@ -232,13 +233,13 @@ def _graph(
 
 
 def _warnings(metrics: Metrics) -> cloudwatch.IWidget:
-    """Return what the functions complained of, by sentence: a log line is one, plus fields.
+    """Return the functions' warnings by sentence: a log line is one sentence, plus fields.
 
     Each look at it reads the logs of the time shown ($0.005 a GB, CloudWatch pricing).
     """
     groups = [function.log_group.log_group_name for function in metrics.by_function.values()]
     return cloudwatch.LogQueryWidget(
-        title="What the functions warn of, the most frequent first",
+        title="Warnings of the functions, most frequent first",
         log_group_names=groups,
         view=cloudwatch.LogQueryVisualizationType.TABLE,
         query_lines=[

@@ -1,4 +1,4 @@
-"""The three functions as they are made: code, role, log, and what is called of each."""
+"""The three functions: code, role, log, and the alias by which each is invoked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Functions(Construct):
         made = (self.api, self.scheduler, self.worker)
         self._deployment.cover([function.current_version for function in made])
         warm = config.provisioned_concurrency
-        # The first and the last are what somebody waits for.
+        # A caller waits for the first, and a due job for the last.
         self.api_target = self._alias(plans.api, self.api, warm=min(warm, 1))
         self.scheduler_target = self._alias(plans.scheduler, self.scheduler, warm=0)
         self.worker_target = self._alias(plans.worker, self.worker, warm=warm)

@@ -35,9 +35,9 @@ def packed_handlers(
         to,
         cache=CACHE,
         environment=config.handlers_environment if environment is None else environment,
-        say=tell,
+        say=report,
     )
-    tell(packed.report.text())
+    report(packed.report.text())
     if config.tracing == "xray" and not (packed.api / TRACER).is_dir():
         raise PackingError(
             "tracing=xray needs aws-xray-sdk, which all three functions then import at their "
@@ -46,6 +46,6 @@ def packed_handlers(
     return packed
 
 
-def tell(text: str) -> None:
-    """Say it where the command line shows it; what an app prints to stdout is hidden by some."""
+def report(text: str) -> None:
+    """Print to standard error: some CDK command lines hide what an app prints to stdout."""
     sys.stderr.write(text + "\n")

@@ -1,4 +1,4 @@
-"""What is measured, by name: the functions' own metrics, and those that AWS keeps of what we use.
+"""The metrics by name: the functions' own, and those of the AWS services in use.
 
 Alarms and dashboard are made of these, so both mean the same by the same word.
 """
@@ -36,7 +36,7 @@ LEAST_DELIVERIES = 50
 class Metrics:
     """The metrics of one deployment. A count is a `Sum` of a minute, unless it says otherwise.
 
-    None has a label, which is for who shows it: an alarm on a metric with one is made as an alarm
+    None has a label, which the widgets set: an alarm on a metric with one is created as an alarm
     on an expression.
     """
 
@@ -70,7 +70,7 @@ class Metrics:
         return {API: functions.api, SCHEDULER: functions.scheduler, WORKER: functions.worker}
 
     def lateness(self, statistic: str) -> cloudwatch.Metric:
-        """Return how long after their time attempts started, in milliseconds."""
+        """Return the lateness of attempts: from their due time to their start, in milliseconds."""
         return self.own(WORKER, Metric.LATENESS_MS, statistic=statistic)
 
     def oldest_due(self) -> cloudwatch.Metric:
@@ -82,7 +82,7 @@ class Metrics:
         return self._gauge(Metric.SKEW_MS)
 
     def dead_jobs(self, period: Duration = MINUTE) -> cloudwatch.Metric:
-        """Return how many DEAD jobs nobody has redriven or deleted."""
+        """Return how many DEAD jobs are neither redriven nor deleted."""
         return self._gauge(Metric.DEAD_JOBS, period)
 
     def watermark_lag(self) -> cloudwatch.Metric:
@@ -90,7 +90,7 @@ class Metrics:
         return self._gauge(Metric.WATERMARK_LAG_S)
 
     def ticks(self) -> cloudwatch.Metric:
-        """Return the ticks that were led to their end."""
+        """Return the number of completed ticks."""
         return self.own(SCHEDULER, Metric.TICKS)
 
     def missed_ticks(self) -> cloudwatch.MathExpression:
@@ -218,7 +218,7 @@ class Metrics:
 
         `ThrottledRequests` would miss those of a batch of which some were served; the events of a
         table leave out its indexes', which have their own (DynamoDB guide, metrics). They exist
-        only where there were some, and an alarm on them ignores missing data whatever it is told
+        only where there were some, and an alarm on them ignores missing data whatever its setting
         (CloudWatch API, PutMetricAlarm): unfilled, it would never end.
         """
         name = resource_name(self.config.prefix, table.name)

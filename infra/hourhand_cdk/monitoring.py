@@ -27,7 +27,7 @@ CLOUDWATCH = "cloudwatch.amazonaws.com"
 
 
 class Monitoring(Construct):
-    """Alarms that each say what to do first, their topic, and the dashboard.
+    """The alarms, each with the first thing to do, their topic, and the dashboard.
 
     Further receivers of the alarms subscribe to ``topic``. With `MonitoringLevel.BASIC` there is
     no dashboard, with `MonitoringLevel.NONE` there is nothing.
@@ -68,7 +68,7 @@ class Monitoring(Construct):
         """Make the topic, to which the alarms of this deployment alone may publish.
 
         Without the customer's key it has SNS's own disk encryption: alarms cannot publish under
-        the key that AWS manages for SNS, as nobody can change its policy (AWS re:Post, "alarms
+        the key that AWS manages for SNS, whose policy cannot be changed (AWS re:Post, "alarms
         with an encrypted SNS topic"). They name metrics and thresholds, nothing of a job.
         """
         topic = sns.Topic(

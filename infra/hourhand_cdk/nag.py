@@ -1,4 +1,4 @@
-"""What cdk-nag's rules ask for and this project leaves out on purpose, each with its reason.
+"""The findings of cdk-nag that this project accepts, each with its reason.
 
 The rules run in the tests, where a suppression that is no longer needed fails too. They are
 recorded in the construct itself, so that they hold in the app of a user who runs cdk-nag.
@@ -24,10 +24,10 @@ _STARS = ("AwsSolutions-IAM5[Resource::*]", "Serverless-LambdaStarPermissions")
 _ENDS = ("Queues/DeadLettersQueue", "Queues/TickFailuresQueue")
 _SOURCES = ("Triggers/HighSource", "Triggers/MediumSource", "Triggers/LowSource")
 
-_END = "Here messages end: a person reads them, and another queue behind it would never be read."
+_END = "Messages end here: a person reads them, and a further queue behind it would never be read."
 _NO_RESOURCES = "CloudWatch knows no resources for GetMetricData, the one action that has it."
 _INTERFACES = "Lambda makes the network interfaces itself, and EC2 lists them all or none."
-_PROBES = "Its messages only ask SQS for the time, live a minute, and are nobody's loss."
+_PROBES = "Its messages only ask SQS for the time and live for a minute. Losing one has no effect."
 
 
 class Case(Enum):
@@ -56,14 +56,14 @@ SUPPRESSIONS = (
     Suppression(
         rule="AwsSolutions-S1",
         paths=("Storage/Contents",),
-        reason="Only the functions reach the bucket, and who wants a record of it has CloudTrail.",
+        reason="Only the functions reach the bucket, and CloudTrail can record their access.",
     ),
     Suppression(rule="AwsSolutions-SQS3", paths=_ENDS, reason=_END),
     Suppression(rule="AwsSolutions-SQS3", paths=("Queues/ClockQueue",), reason=_PROBES),
     Suppression(
         rule=f"AwsSolutions-IAM5[Resource::<{CONTENTS}.Arn>/*]",
         paths=_ROLES,
-        reason="Objects are named by their jobs, whose ids nobody knows beforehand.",
+        reason="Objects are named by their jobs, whose ids are not known beforehand.",
     ),
     *(
         Suppression(rule=rule, paths=("Functions/SchedulerRole",), reason=_NO_RESOURCES)
@@ -91,12 +91,13 @@ SUPPRESSIONS = (
     Suppression(
         rule="Serverless-LambdaDLQ",
         paths=("Functions/Api", "Functions/Worker"),
-        reason="It is only called by who waits for the answer: API Gateway, or Lambda's pollers.",
+        reason="Only callers that wait for the answer invoke it: API Gateway, or Lambda's pollers.",
     ),
     Suppression(
         rule="Serverless-LambdaDLQ",
         paths=("Functions/Scheduler",),
-        reason="A failed event goes to an on-failure destination, which tells more than a queue.",
+        reason="A failed event is sent to an on-failure destination, which records more than a "
+        "queue.",
     ),
     Suppression(
         rule="Serverless-LambdaEventSourceMappingDestination",
@@ -110,7 +111,7 @@ SUPPRESSIONS = (
     Suppression(
         rule="Serverless-SNSRedrivePolicy",
         paths=("Monitoring/Email",),
-        reason="Whoever misses a mail sees the alarm on the dashboard: nothing is lost with it.",
+        reason="An alarm whose mail is missed is still on the dashboard, so nothing is lost.",
         case=Case.EMAILED,
     ),
 )

@@ -75,9 +75,9 @@ def key_statements(storage: Storage) -> list[iam.PolicyStatement]:
 
 
 def logging_statement(group: logs.ILogGroup) -> iam.PolicyStatement:
-    """Return what Lambda does to write a function's log.
+    """Return the rights with which Lambda writes a function's log.
 
-    It may make no group: a late call would make it again after the stack is gone, to stay forever.
+    It may not create the group: a late call would create it again after the stack is deleted.
     """
     return iam.PolicyStatement(
         actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[group.log_group_arn]
@@ -85,7 +85,7 @@ def logging_statement(group: logs.ILogGroup) -> iam.PolicyStatement:
 
 
 def network_statement() -> iam.PolicyStatement:
-    """Return what Lambda does to put a function into a network of the user's.
+    """Return the rights with which Lambda puts a function into a network of the user.
 
     They are those of AWS's policy AWSLambdaVPCAccessExecutionRole but for its rights on every log.
     """

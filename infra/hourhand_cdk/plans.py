@@ -1,4 +1,4 @@
-"""What each of the three functions is: its code, its environment, its rights, its size."""
+"""The plan of each of the three functions: its code, environment, rights and size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerOptions:
-    """What the user's handlers need of their function, beyond what `Config` says.
+    """Options of the worker function, beyond those of `Config`.
 
     ``environment`` comes on top of ours; a name of ours or of Lambda's is refused with a
     `ValueError`. ``policies`` are attached to the worker's role; further rights are granted to
@@ -72,7 +72,10 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plans:
-    """API, scheduler and worker, before they are made. Each is told only what it reads."""
+    """API, scheduler and worker, before they are made.
+
+    Each gets only the environment that it reads.
+    """
 
     config: Config
     packed: Packed
@@ -122,7 +125,9 @@ class Plans:
         ours, theirs = self._environment(settings), self.options.environment
         taken = sorted(set(ours) & set(theirs))
         if taken:
-            raise InvalidConfig(f"The worker's environment already has {', '.join(taken)} from us.")
+            raise InvalidConfig(
+                f"The worker's environment already has {', '.join(taken)} from Hourhand."
+            )
         return Plan(
             name="worker",
             folder=str(self.packed.worker),

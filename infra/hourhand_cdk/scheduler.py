@@ -1,4 +1,4 @@
-"""The whole scheduler as one construct, for this project's own stack and for anybody's app."""
+"""The whole scheduler as one construct, for this project's own stack and for users' CDK apps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HourhandScheduler(Construct):
     """A job scheduler: its tables, queues, functions, API and alarms.
 
     ``HourhandScheduler(stack, "Jobs", handlers="jobs")`` packs the folder ``jobs`` and deploys it.
-    What the user's handlers touch is granted to ``worker``: ``table.grant_read_data(
+    Grant ``worker`` access to what the handlers use: ``table.grant_read_data(
     scheduler.worker)``. Callers are granted routes by ``api.arn_of``. Every resource that takes
     tags has `INSTALLATION_TAG` and those of ``config``.
     """

@@ -1,4 +1,4 @@
-"""How the workers' concurrency is shared out among the queues, and how little of it there can be.
+"""How the workers' concurrency is shared among the queues, and its least value.
 
 Why these shares: ADR 11.
 """
@@ -13,7 +13,7 @@ MINIMUM_CONCURRENCY = 2
 """The least MaximumConcurrency that an SQS event source takes (Lambda API, ScalingConfig)."""
 
 MINIMUM_POLLERS = 2
-"""The least that Lambda takes for SQS (Lambda API, ProvisionedPollerConfig)."""
+"""The least that Lambda accepts for SQS (Lambda API, ProvisionedPollerConfig)."""
 
 CALLS_PER_POLLER = 10
 """Invocations side by side by one provisioned poller (Lambda developer guide, SQS scaling)."""
@@ -21,10 +21,10 @@ CALLS_PER_POLLER = 10
 _SMALLEST_SHARE = min(CONCURRENCY_SHARES.values())
 
 LEAST_WORKER_CONCURRENCY = math.ceil(MINIMUM_CONCURRENCY / _SMALLEST_SHARE)
-"""Below it, the share of ``low`` would be less than Lambda takes."""
+"""Below it, the share of ``low`` would be less than Lambda accepts."""
 
 LEAST_POLLED_CONCURRENCY = math.ceil(MINIMUM_POLLERS * CALLS_PER_POLLER / _SMALLEST_SHARE)
-"""Below it, the least pollers that Lambda takes would be more than the share of ``low``."""
+"""Below it, the least pollers that Lambda accepts would be more than the share of ``low``."""
 
 
 def shared_out(concurrency: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The stack that `cdk deploy` makes: the scheduler, and what a user wants to know of it."""
+"""The stack that `cdk deploy` creates: the scheduler, and the outputs that name its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hourhand_cdk.scheduler import HourhandScheduler
 
 
 class HourhandStack(Stack):
-    """One deployment. Its outputs name everything that `hourhand doctor` and a client look for."""
+    """One deployment. Its outputs name everything that `hourhand doctor` and a client need."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, config: Config, packed: Packed, **kwargs: Any

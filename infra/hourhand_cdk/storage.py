@@ -57,7 +57,7 @@ class Storage(Construct):
             description=f"What {self._config.prefix} stores and sends",
             alias=f"alias/{self._config.prefix}",
             enable_key_rotation=True,
-            # Without it nobody reads again what was stored under it, nor what a restore brings
+            # Without it, data stored under it can never be read again, nor what a restore brings
             # back; so it stays where tables and bucket go.
             removal_policy=RemovalPolicy.RETAIN,
         )

@@ -1,4 +1,4 @@
-"""What calls the functions: the minute's rule, and the queues."""
+"""The triggers of the functions: the rule that ticks every minute, and the queues."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TICK_MAX_AGE_SECONDS = 60
 class _Failures:
     """The queue for failed ticks. Its rights are with the others, in `permissions`.
 
-    The CDK's own destination would add rights that nobody uses, and wildcards on the key.
+    The CDK's own destination would add rights that are not used, and wildcards on the key.
     """
 
     def __init__(self, queue: sqs.IQueue) -> None:

@@ -23,7 +23,7 @@ INTERVAL = timedelta(minutes=2)
 
 BETWEEN_PLAYS_SECONDS = 120
 
-NOT_LOOKED_AT = "The queues could not be looked at: what is missed is sent again."
+NOT_LOOKED_AT = "The queues could not be counted. Jobs whose messages are missing are sent again."
 
 BROKEN, SWEEP, RETRIED, AS_EVER, NOT_MET = "**broken**", "sweep", "retried", "unaffected", "-"
 """How a play ended; all words: `proof.wire.table.WORDS`."""

@@ -56,8 +56,8 @@ MAX_MINUTES = 45
 
 HALF_A_MINUTE = 30.0
 HEARTBEAT_SECONDS = 0.05
-UNFORESEEN = "A request failed in a way that nobody foresaw."
-NOT_WORKED_OFF = "A message could not be worked off."
+UNFORESEEN = "A request failed with an unexpected error. The API answered 500."
+NOT_WORKED_OFF = "A message could not be processed. SQS delivers it again."
 
 
 class NotAtRest(AssertionError):

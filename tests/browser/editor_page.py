@@ -15,8 +15,8 @@ UNUSED_ID = "status of 404 .*/v1/schedules/"
 GROUPS = (
     "Bounds and exclusions",
     "When the clocks change",
-    "Missed, overlapping, failed",
-    "Its jobs",
+    "Missed, overlapping and failed runs",
+    "Job policies",
     "History",
 )
 
@@ -27,7 +27,7 @@ def expression(page: Page) -> Locator:
 
 
 def preview(page: Page) -> Locator:
-    """Return the part of the page that tells of the next times."""
+    """Return the part of the page that shows the next times."""
     return page.get_by_role("region", name="Preview")
 
 

@@ -67,7 +67,7 @@ def test_a_new_calendar_does_not_replace_another(page: Page, seeds: Seeds, cloud
     page.goto("/console/new-calendar")
     page.get_by_label("Name").fill("taken")
     page.get_by_role("button", name="Save").click()
-    page.locator(".field-error", has_text="is that of another calendar").wait_for()
+    page.locator(".field-error", has_text="is taken by another calendar").wait_for()
     assert cloud.ask("GET", "/calendars/taken")["exclude"] == EXCLUDED
 
 
@@ -91,7 +91,7 @@ def test_a_calendar_in_use_is_not_deleted(
 def test_a_calendar_that_is_not_there_is_said_to_be_missing(page: Page, guard: Guard) -> None:
     guard.allow("status of 404")
     page.goto("/console/calendars/none-such")
-    page.get_by_text("There is no such calendar").wait_for()
+    page.get_by_text("This calendar does not exist").wait_for()
 
 
 def test_hostile_notes_are_shown_as_they_are(page: Page, cloud: Cloud) -> None:

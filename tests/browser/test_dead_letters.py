@@ -71,7 +71,7 @@ def test_one_job_is_redriven(page: Page, seeds: Seeds, cloud: Cloud) -> None:
     group = open_group(page, "Row <n> is bad.")
     group.get_by_role("button", name=f"Redrive {one}").click()
     dialog(page).get_by_role("button", name="Redrive 1 job").click()
-    dialog(page).get_by_text("1 job sent round again").wait_for()
+    dialog(page).get_by_text("1 job redriven").wait_for()
     dialog(page).get_by_role("button", name="Close").last.click()
     kinds = [event["kind"] for event in cloud.ask("GET", f"/jobs/{one}/events")["events"]]
     assert "REDRIVEN" in kinds
@@ -90,13 +90,13 @@ def test_a_selection_and_then_all_of_a_group_are_redriven(
         group.get_by_label(f"Select {job_id}").check()
     group.get_by_role("button", name="Redrive selected (2)").click()
     dialog(page).get_by_role("button", name="Redrive 2 jobs").click()
-    dialog(page).get_by_text("2 jobs sent round again").wait_for()
+    dialog(page).get_by_text("2 jobs redriven").wait_for()
     dialog(page).get_by_role("button", name="Close").last.click()
     cloud.wait(lambda: set(ids) <= dead_ids(cloud) or None)
     page.get_by_role("button", name="Refresh now").click()
     group.get_by_role("button", name="Redrive all 3").click()
     dialog(page).get_by_role("button", name="Redrive 3 jobs").click()
-    dialog(page).get_by_text("3 jobs sent round again").wait_for()
+    dialog(page).get_by_text("3 jobs redriven").wait_for()
     rounds = [_redrives(cloud, job_id) for job_id in ids]
     assert rounds == [2, 2, 1]
 

@@ -126,7 +126,7 @@ def test_a_waiting_job_is_cancelled(page: Page, seeds: Seeds, cloud: Cloud) -> N
     open_job(page, job_id)
     press(page, "Cancel job", "Cancel job")
     status_is(page, "Cancelled")
-    page.get_by_role("status").get_by_text("The job is cancelled.").wait_for()
+    page.get_by_role("status").get_by_text("Job cancelled.").wait_for()
     assert cloud.job(job_id)["status"] == "CANCELLED"
 
 
@@ -148,8 +148,8 @@ def test_a_running_job_is_asked_to_stop(page: Page, seeds: Seeds, cloud: Cloud) 
     job_id = seeds.running()
     open_job(page, job_id)
     press(page, "Cancel job", "Cancel job")
-    page.get_by_text("The job is asked to stop.").wait_for()
-    page.get_by_text("Asked to stop").first.wait_for()
+    page.get_by_text("Cancellation requested.").wait_for()
+    page.get_by_text("Cancel requested").first.wait_for()
     assert cloud.job(job_id)["cancel_requested_at"] is not None
 
 
@@ -163,7 +163,7 @@ def test_a_dead_job_is_redriven(page: Page, seeds: Seeds, cloud: Cloud) -> None:
     job_id = seeds.dead()
     open_job(page, job_id)
     press(page, "Redrive", "Redrive")
-    page.get_by_role("region", name="History").get_by_text("sent round again").wait_for()
+    page.get_by_role("region", name="History").get_by_text("redriven").wait_for()
     events = cloud.ask("GET", f"/jobs/{job_id}/events")["events"]
     assert "REDRIVEN" in [event["kind"] for event in events]
 
@@ -181,7 +181,7 @@ def test_a_waiting_job_is_changed_in_what_was_touched_alone(
     dialog.get_by_label("Priority").select_option("high")
     dialog.get_by_label("Payload").fill('{"exact": [12345678901234567890, 1.0]}')
     save.click()
-    page.get_by_text("The job is changed.").wait_for()
+    page.get_by_text("Job changed.").wait_for()
     after = cloud.job(job_id)
     assert after["priority"] == "high"
     assert json.dumps(after["payload"]) == '{"exact": [12345678901234567890, 1.0]}'
@@ -223,7 +223,7 @@ def test_what_the_job_allows_no_more_is_told_in_the_question(
 def test_a_job_that_does_not_exist_says_so(page: Page, guard: Guard) -> None:
     guard.allow("status of 404")
     page.goto("/console/jobs/no-such-job")
-    page.get_by_text("There is no such job").wait_for()
+    page.get_by_text("This job does not exist").wait_for()
 
 
 def test_a_new_job_is_submitted_by_hand(page: Page, cloud: Cloud) -> None:
@@ -237,7 +237,7 @@ def test_a_new_job_is_submitted_by_hand(page: Page, cloud: Cloud) -> None:
     page.get_by_label("Idempotency key").fill("ada-1")
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Tags").fill("customer: 42\nurl: https://example.org")
-    page.get_by_label("Most attempts").fill("3")
+    page.get_by_label("Maximum attempts").fill("3")
     page.get_by_role("button", name="Submit job").click()
     status_is(page, "Pending")
     job = cloud.job(page.url.rsplit("/", 1)[1])
@@ -253,12 +253,12 @@ def test_a_mistake_in_the_payload_is_told_by_its_line(page: Page) -> None:
     payload.fill('{\n  "a": 1,\n  "b": oops\n}')
     page.get_by_text("Line 3, column 8: Expected a value").wait_for()
     assert page.get_by_role("button", name="Submit job").is_disabled()
-    page.get_by_role("button", name="Go to the mistake").click()
+    page.get_by_role("button", name="Go to the error").click()
     assert payload.evaluate("area => area.value[area.selectionStart]") == "o"
     payload.fill('{"a": [1')
-    page.get_by_text("It ends too early").wait_for()
+    page.get_by_text("The JSON ends too early").wait_for()
     payload.fill("")
-    page.get_by_text("Write null for no payload").wait_for()
+    page.get_by_text("Write null for no value").wait_for()
 
 
 def test_a_submission_that_is_refused_is_told_at_its_field(page: Page, guard: Guard) -> None:
@@ -349,11 +349,11 @@ FAULTS = {
     "{'a': 1}": (1, 2, "Expected a name in double quotes, or }."),
     "[1 2]": (1, 4, "Expected a comma or ]."),
     "[01]": (1, 2, "Expected a value"),
-    '{"a": {"b": [1]}': (1, 17, "It ends too early"),
+    '{"a": {"b": [1]}': (1, 17, "The JSON ends too early"),
     '{"a": "open}': (1, 7, "This string is not closed"),
-    '["tab\there"]': (1, 2, "This string is not closed, or holds what must be escaped"),
-    "null\n\n x": (3, 2, "It should end here."),
-    "[]]": (1, 3, "It should end here."),
+    '["tab\there"]': (1, 2, "This string is not closed, or contains a line break, a tab"),
+    "null\n\n x": (3, 2, "Expected the end of the JSON."),
+    "[]]": (1, 3, "Expected the end of the JSON."),
     "[1,\n\tNaN]": (2, 2, "Expected a value"),
 }
 

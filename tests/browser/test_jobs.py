@@ -77,7 +77,7 @@ def test_jobs_of_a_time_are_shown_for_what_was_picked(page: Page, job_ids: dict[
     page.get_by_label("Created before").fill("2020-01-01T00:00:00")
     page.keyboard.press("Enter")
     page.get_by_text("No job matches").wait_for()
-    assert page.get_by_text("All that match:").count() == 0
+    assert page.get_by_text("All matching jobs:").count() == 0
     page.get_by_role("link", name="Clear").click()
     row(page, job_ids["DEAD"]).wait_for()
     assert page.url.endswith("/console/jobs")
@@ -156,14 +156,14 @@ def test_many_empty_pages_are_no_end(page: Page) -> None:
         "**/v1/jobs?**", lambda route: route.fulfill(json={"jobs": [], "next_cursor": "more"})
     )
     page.goto("/console/jobs?status=DEAD")
-    page.get_by_text("Nothing among the newest").wait_for()
+    page.get_by_text("No match among the newest jobs").wait_for()
     assert "cursor=more" in (page.get_by_role("link", name="Older").get_attribute("href") or "")
 
 
 def test_no_job_at_all_leads_to_the_first(page: Page) -> None:
     page.route("**/v1/jobs?**", lambda route: route.fulfill(json={"jobs": [], "next_cursor": None}))
     page.goto("/console/jobs")
-    page.get_by_role("link", name="Submit the first one").click()
+    page.get_by_role("link", name="Submit a job").click()
     page.get_by_role("heading", name="Submit a job").wait_for()
 
 
@@ -233,14 +233,14 @@ def test_all_dead_jobs_that_match_are_redriven(page: Page, seeds: Seeds, cloud: 
     page.get_by_role("button", name="Redrive …").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Redrive 3 jobs").click()
-    dialog.get_by_text("3 jobs sent round again").wait_for()
+    dialog.get_by_text("3 jobs redriven").wait_for()
     kinds = [cloud.ask("GET", f"/jobs/{job_id}/events")["events"] for job_id in dead]
     assert all("REDRIVEN" in [event["kind"] for event in events] for events in kinds)
 
 
 def test_a_bulk_operation_goes_on_to_the_end_and_tells_what_failed(page: Page) -> None:
     asked: list[dict[str, Any]] = []
-    problem = {"title": "Its state does not allow this", "status": 409, "detail": "It has ended."}
+    problem = {"title": "The state does not allow this", "status": 409, "detail": "It has ended."}
     pages = {
         None: {"matched": 2, "changed": 2, "failed": [], "next_cursor": "b"},
         "b": {"matched": 0, "changed": 0, "failed": [], "next_cursor": "c"},
@@ -301,7 +301,7 @@ def test_a_bulk_operation_that_fails_says_how_far_it_came(page: Page, guard: Gua
         if body["dry_run"]:
             route.fulfill(json={"matched": 9, "changed": 0, "failed": [], "next_cursor": None})
         elif "cursor" in body:
-            route.fulfill(status=503, json={"title": "Not available", "detail": "Busy."})
+            route.fulfill(status=503, json={"title": "Temporarily unavailable", "detail": "Busy."})
         else:
             route.fulfill(json={"matched": 4, "changed": 4, "failed": [], "next_cursor": "more"})
 
@@ -345,6 +345,6 @@ def test_a_newcomer_submits_a_job_sees_it_fail_finds_it_again_and_redrives_it(
     page.get_by_role("link", name=job_id).click()
     page.get_by_role("button", name="Redrive").click()
     page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
-    page.get_by_role("region", name="History").get_by_text("sent round again").wait_for()
+    page.get_by_role("region", name="History").get_by_text("redriven").wait_for()
     cloud.reach(job_id, "DEAD")
     page.locator(".attempt-line").nth(1).wait_for()

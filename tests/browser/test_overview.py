@@ -31,7 +31,7 @@ def stats_with(
 
 
 def verdict(page: Page) -> str:
-    place = page.get_by_role("region", name="On time or not")
+    place = page.get_by_role("region", name="Verdict")
     place.wait_for()
     return place.inner_text()
 
@@ -58,7 +58,7 @@ def test_one_sentence_says_whether_jobs_start_on_time(
     page.goto("/console/")
     told = verdict(page)
     assert told.splitlines()[0] == headline
-    assert f"99 % of the newest 150 that started did so within {within} of" in told
+    assert f"99 % of the newest 150 jobs started within {within} of" in told
 
 
 def test_nothing_is_claimed_before_a_job_has_started(page: Page, cloud: Cloud) -> None:
@@ -84,7 +84,7 @@ def test_a_job_that_is_due_and_waits_is_told_beside_good_figures(page: Page, clo
     stats_with(page, cloud, lateness=figures, queues=queues, last_tick_at=ago(1))
     page.goto("/console/")
     told = verdict(page)
-    assert f"due in {queues[0]['priority']} has waited 3 min 5 s" in told
+    assert f"due job with priority {queues[0]['priority']} has waited 3 min 5 s" in told
     page.get_by_role("definition").get_by_text("3 min 5 s").wait_for()
 
 
@@ -133,7 +133,7 @@ def test_the_newest_failures_lead_to_their_jobs(page: Page, job_ids: dict[str, s
 
 def test_plots_tell_their_newest_values_in_words(page: Page, job_ids: dict[str, str]) -> None:
     page.goto("/console/")
-    for name in ("Lateness over time", "Attempts that ended", "Jobs that wait and run"):
+    for name in ("Lateness over time", "Attempts that ended", "Waiting and running jobs"):
         plot = page.get_by_role("img", name=name)
         plot.wait_for()
         assert "Latest:" in (plot.get_attribute("aria-label") or "")
@@ -148,8 +148,8 @@ def test_the_page_says_from_which_jobs_its_plots_are(
 ) -> None:
     page.goto("/console/")
     number = len(cloud.ask("GET", "/jobs")["jobs"])
-    page.get_by_text(f"are from the newest {number} jobs").wait_for()
-    page.get_by_text("all that there are").wait_for()
+    page.get_by_text(f"cover the newest {number} jobs").wait_for()
+    page.get_by_text("These are all jobs").wait_for()
 
 
 def test_a_sample_that_is_not_all_says_so(page: Page, cloud: Cloud) -> None:
@@ -157,7 +157,7 @@ def test_a_sample_that_is_not_all_says_so(page: Page, cloud: Cloud) -> None:
     answer = {"jobs": [job], "next_cursor": "more"}
     page.route("**/v1/jobs?**", lambda route: route.fulfill(json=answer))
     page.goto("/console/")
-    page.get_by_text("Older ones are not in them").wait_for()
+    page.get_by_text("Older jobs are not counted").wait_for()
 
 
 def test_an_empty_installation_has_an_overview_too(page: Page, cloud: Cloud) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hourhand.client._authorisation import Nobody
+from hourhand.client._authorisation import NoAuth
 from hourhand.client._endpoint import find_endpoint
 from hourhand.console.access import TOKEN_HEADER
 from hourhand.console.proxy import RunningConsole, serve_upstream
@@ -31,7 +31,7 @@ def serve(cloud: Cloud) -> Iterator[Serve]:
     running: list[RunningConsole] = []
 
     def start(*, read_only: bool = False) -> RunningConsole:
-        there = Upstream(find_endpoint(cloud.url), Nobody(), timeout_seconds=10)
+        there = Upstream(find_endpoint(cloud.url), NoAuth(), timeout_seconds=10)
         running.append(serve_upstream(there, port=0, read_only=read_only))
         return running[-1]
 

@@ -44,7 +44,7 @@ def test_the_preview_tells_both_zones_and_what_the_clocks_do(page: Page) -> None
     assert "02:30 does not exist in Europe/Berlin" in first.inner_text()
     # Another policy, another answer.
     page.get_by_text("When the clocks change").click()
-    page.get_by_label("A time that a day lacks").select_option("skip")
+    page.get_by_label("If the local time is skipped").select_option("skip")
     first.get_by_text("2027-03-29 02:30 +02:00").wait_for()
     preview(page).get_by_role("button", name="Show 50").click()
     preview(page).locator("li").nth(49).wait_for()
@@ -54,7 +54,7 @@ def test_the_preview_warns_of_calendars_that_are_not_there(page: Page) -> None:
     page.goto("/console/new-schedule")
     expression(page).fill("@daily")
     page.get_by_text("Bounds and exclusions").click()
-    page.get_by_label("Excluded").fill("no-such-calendar")
+    page.get_by_label("Excluded times").fill("no-such-calendar")
     preview(page).get_by_text("There is no calendar no-such-calendar").wait_for()
 
 
@@ -108,7 +108,7 @@ def test_broken_json_is_not_sent(page: Page, seeds: Seeds, cloud: Cloud) -> None
     page.get_by_label("Payload").fill('{"a": }')
     page.locator(".field-error", has_text="Line 1").wait_for()
     save(page)
-    page.get_by_text("It is not sent: see what is marked.").wait_for()
+    page.get_by_text("Not saved: correct the marked fields.").wait_for()
     assert told(cloud, "with-payload")["payload"] == {"a": 1}
 
 
@@ -135,7 +135,7 @@ def test_a_new_schedule_does_not_replace_another(page: Page, seeds: Seeds, cloud
     expression(page).fill("@daily")
     page.get_by_label("Handler").fill("greet")
     save(page)
-    page.locator(".field-error", has_text="is that of another schedule").wait_for()
+    page.locator(".field-error", has_text="is taken by another schedule").wait_for()
     assert told(cloud, "taken")["expression"] == "@hourly"
 
 
@@ -152,7 +152,7 @@ def test_what_others_changed_meanwhile_is_replaced_only_when_asked(
     question.get_by_role("button", name="Back").click()
     assert told(cloud, "shared")["expression"] == "@weekly"
     save(page)
-    question.get_by_role("button", name="Save mine").click()
+    question.get_by_role("button", name="Save my definition").click()
     page.wait_for_url("**/console/schedules/shared")
     assert told(cloud, "shared")["expression"] == "@daily"
 

@@ -82,7 +82,7 @@ def test_every_field_can_be_filled_in_by_the_form(
         page.get_by_label(label, exact=True).fill(text)
     for label, choice in CHOICES.items():
         page.get_by_label(label, exact=True).select_option(choice)
-    page.get_by_label("Pause when a job of it ends DEAD").check()
+    page.get_by_label("Pause the schedule when one of its jobs ends DEAD").check()
     save(page)
     page.get_by_text("Saved filled-in.").wait_for()
     made = told(cloud, "filled-in")
@@ -98,32 +98,32 @@ TEXTS = {
     # In the browser's zone, which is Berlin's.
     "Starts at (your time)": "2027-01-01T01:00:00",
     "Ends at (your time)": "2028-01-01T01:00:00",
-    "Anchor of rates (your time)": "2027-01-01T01:30:00",
-    "At most (occurrences)": "500",
-    "Excluded": "2027-12-25\n2027-12-28 .. 2027-12-31\n\n* * 24 12 *\noff\n",
+    "Rate anchor (your time)": "2027-01-01T01:30:00",
+    "Maximum occurrences": "500",
+    "Excluded times": "2027-12-25\n2027-12-28 .. 2027-12-31\n\n* * 24 12 *\noff\n",
     "Jitter (s)": "2.5",
-    "Missed at most so long ago (s)": "7200",
-    "Run at once": "1",
-    "Wait in line": "7",
-    "Time-out (s)": "30",
+    "Misfire window (s)": "7200",
+    "Maximum running at once": "1",
+    "Maximum waiting": "7",
+    "Time limit (s)": "30",
     "Attempts": "4",
     "Backoff base (s)": "0.5",
-    "Longest backoff (s)": "60",
-    "Kept after the end (s)": "3600",
+    "Maximum backoff (s)": "60",
+    "Retention after its end (s)": "3600",
     "Tenant": "shop",
     "Tags": "team: stock\n__proto__: a: b",
-    "Succeeded ones told of": "3",
-    "Failed ones told of": "4",
+    "Succeeded jobs listed": "3",
+    "Failed jobs listed": "4",
 }
 CHOICES = {
-    "A time that a day lacks": "shift",
-    "A time that a day has twice": "both",
-    "Missed in an outage or pause": "all",
-    "While one still runs": "allow",
+    "If the local time is skipped": "shift",
+    "If the local time occurs twice": "both",
+    "Runs missed in an outage or pause": "all",
+    "If the previous run is still active": "allow",
     "Priority": "high",
     "Backoff": "linear",
     "Backoff jitter": "none",
-    "When its worker vanishes": "dead",
+    "If its worker is lost": "dead",
 }
 
 

@@ -34,7 +34,7 @@ def dialog(page: Page) -> Locator:
 def open_schedule(page: Page, schedule_id: str, tab: str = "") -> None:
     """Go to a schedule's page and wait until it is told of."""
     page.goto(f"/console/schedules/{schedule_id}{tab and f'?tab={tab}'}")
-    page.get_by_role("region", name="How it stands").wait_for()
+    page.get_by_role("region", name="State").wait_for()
 
 
 def test_the_list_tells_of_state_rule_next_time_and_policies(page: Page, seeds: Seeds) -> None:
@@ -104,7 +104,7 @@ def test_run_now_makes_a_job_and_leads_to_it(page: Page, seeds: Seeds, cloud: Cl
     open_schedule(page, "by-hand")
     page.get_by_role("button", name="Run now").click()
     dialog(page).get_by_role("button", name="Run now").click()
-    page.get_by_role("link", name="Show it").click()
+    page.get_by_role("link", name="Show the job").click()
     page.wait_for_url("**/console/jobs/*")
     job_id = page.url.rsplit("/", 1)[1]
     assert cloud.job(job_id)["schedule_id"] == "by-hand"
@@ -130,7 +130,7 @@ def test_the_page_that_does_not_refresh_by_itself_does_when_asked(
 ) -> None:
     seeds.schedule("held-still")
     open_schedule(page, "held-still")
-    page.get_by_text("Nothing has happened yet").wait_for()
+    page.get_by_text("No occurrences yet").wait_for()
     page.get_by_role("button", name="Live refresh").click()
     job = cloud.ask("POST", "/schedules/held-still/trigger")
     cloud.reach(job["id"], "SUCCEEDED")
@@ -145,7 +145,7 @@ def test_an_occurrence_without_a_job_has_its_reason(page: Page, seeds: Seeds, cl
     open_schedule(page, "half-excluded")
     page.get_by_text("skipped: excluded").first.wait_for()
     page.get_by_text("Excluded by a date, a range, an expression or a calendar").first.wait_for()
-    page.get_by_text("None while it is paused.").wait_for()
+    page.get_by_text("None while the schedule is paused.").wait_for()
 
 
 def _skipped(cloud: Cloud, schedule_id: str) -> Any:
@@ -179,7 +179,7 @@ def test_a_backfill_is_counted_before_it_is_begun(page: Page, seeds: Seeds, clou
     dialog(page).get_by_label("Order").select_option("oldest")
     dialog(page).get_by_role("button", name="Count first").click()
     run.click()
-    page.get_by_text("Began a backfill of 24 times of to-backfill.").wait_for()
+    page.get_by_text("Started a backfill of to-backfill with 24 occurrences.").wait_for()
     cloud.wait(lambda: _succeeded(cloud, "to-backfill", 24))
 
 
@@ -195,9 +195,9 @@ def test_a_refused_backfill_says_so_at_the_field(page: Page, seeds: Seeds, guard
     open_schedule(page, "not-ahead")
     page.get_by_role("button", name="Backfill").click()
     dialog(page).get_by_label("To (your time)").fill("2199-01-01T00:00:00")
-    dialog(page).get_by_label("At once, at most").fill("many")
+    dialog(page).get_by_label("Maximum at once").fill("many")
     dialog(page).get_by_role("button", name="Count first").click()
-    active = dialog(page).get_by_label("At once, at most")
+    active = dialog(page).get_by_label("Maximum at once")
     dialog(page).locator("[aria-invalid]").first.wait_for()
     assert active.get_attribute("aria-invalid") == "true"
     active.fill("2")
@@ -208,12 +208,12 @@ def test_a_refused_backfill_says_so_at_the_field(page: Page, seeds: Seeds, guard
 def test_the_calendar_shows_each_fire_and_what_the_clocks_do(page: Page, seeds: Seeds) -> None:
     seeds.schedule("nightly", "30 2 * * *", timezone="Europe/Berlin", exclude=["2027-03-10"])
     page.goto("/console/schedules/nightly?tab=calendar&month=2027-03")
-    page.get_by_text("30 fires by the rule").wait_for()
+    page.get_by_text("30 scheduled times by the present rule").wait_for()
     cells = page.locator(".calendar button")
     assert cells.count() == 30
     assert page.get_by_role("button", name="2027-03-10").count() == 0
-    page.get_by_role("button", name="2027-03-28: 1 fire, the clocks change").click()
-    told = page.get_by_role("region", name="Fires of 2027-03-28")
+    page.get_by_role("button", name="2027-03-28: 1 scheduled time, the clocks change").click()
+    told = page.get_by_role("region", name="Scheduled times of 2027-03-28")
     assert "Sun 2027-03-28 03:00 +02:00" in told.inner_text()
     assert "2027-03-28 01:00:00 UTC" in told.inner_text()
     assert "02:30 does not exist in Europe/Berlin" in told.inner_text()
@@ -224,9 +224,9 @@ def test_the_calendar_shows_each_fire_and_what_the_clocks_do(page: Page, seeds: 
 def test_the_days_of_the_calendar_are_those_of_the_schedules_zone(page: Page, seeds: Seeds) -> None:
     seeds.schedule("honolulu", "30 23 1 * *", timezone="Pacific/Honolulu")
     page.goto("/console/schedules/honolulu?tab=calendar&month=2027-02")
-    page.get_by_role("button", name="2027-02-01: 1 fire").wait_for()
+    page.get_by_role("button", name="2027-02-01: 1 scheduled time").wait_for()
     page.get_by_role("button", name="Next month").click()
-    page.get_by_role("button", name="2027-03-01: 1 fire").wait_for()
+    page.get_by_role("button", name="2027-03-01: 1 scheduled time").wait_for()
     assert page.locator(".calendar button").count() == 1
     assert "month=2027-03" in page.url
 
@@ -236,19 +236,19 @@ def test_a_day_with_very_many_fires_says_that_it_has_more(page: Page, seeds: See
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto("/console/schedules/each-minute?tab=calendar&month=2027-02")
-    page.get_by_role("button", name="2027-02-01: at least 1,000 fires").wait_for()
+    page.get_by_role("button", name="2027-02-01: at least 1,000 scheduled times").wait_for()
     assert page.get_by_role("button", name="2027-02-28").count() == 0
     assert sum(url.endswith("/preview") for url in asked) <= MOST_REQUESTS
     page.get_by_role("button", name="Read on").click()
-    page.get_by_role("button", name="2027-02-20: at least 1,000 fires").wait_for()
+    page.get_by_role("button", name="2027-02-20: at least 1,000 scheduled times").wait_for()
 
 
 def test_a_month_before_the_start_has_no_fires(page: Page, seeds: Seeds) -> None:
     seeds.schedule("later", "0 0 * * *", start_at="2028-05-30T00:00:00Z")
     page.goto("/console/schedules/later?tab=calendar&month=2028-04")
-    page.get_by_text("0 fires by the rule").wait_for()
+    page.get_by_text("0 scheduled times by the present rule").wait_for()
     page.get_by_role("button", name="Next month").click()
-    page.get_by_text("2 fires by the rule").wait_for()
+    page.get_by_text("2 scheduled times by the present rule").wait_for()
 
 
 def test_a_schedule_is_deleted_only_when_asked_twice(
@@ -268,7 +268,7 @@ def test_a_schedule_is_deleted_only_when_asked_twice(
 def test_a_schedule_that_is_not_there_is_said_to_be_missing(page: Page, guard: Guard) -> None:
     guard.allow("status of 404")
     page.goto("/console/schedules/none-such")
-    page.get_by_text("There is no such schedule").wait_for()
+    page.get_by_text("This schedule does not exist").wait_for()
 
 
 def test_hostile_notes_payloads_and_tags_are_shown_as_they_are(page: Page, seeds: Seeds) -> None:
@@ -310,7 +310,7 @@ def test_rows_are_walked_and_opened_by_keys(page: Page, seeds: Seeds) -> None:
     page.locator("tr.row-at").wait_for()
     page.keyboard.press("Enter")
     page.wait_for_url("**/console/schedules/a-first-by-name")
-    page.get_by_role("region", name="How it stands").wait_for()
+    page.get_by_role("region", name="State").wait_for()
     page.keyboard.press("e")
     page.wait_for_url("**/console/schedules/a-first-by-name/edit")
 

@@ -101,7 +101,7 @@ def test_a_question_mark_lists_the_keys_that_work_here(page: Page) -> None:
 
 def test_an_address_that_leads_nowhere_says_so(page: Page) -> None:
     page.goto("/console/nowhere/at/all")
-    page.get_by_text("There is no such page").wait_for()
+    page.get_by_text("This page does not exist").wait_for()
     page.get_by_role("link", name="Go to the overview").click()
     page.get_by_role("heading", name="Overview").wait_for()
 
@@ -247,10 +247,10 @@ def test_a_deployed_api_is_named_and_a_read_only_console_offers_no_changes(
     page.goto(f"/console/jobs/{job_ids['DEAD']}")
     shown(page)
     page.get_by_text("jobs.example.org").wait_for()
-    page.get_by_text("read only").wait_for()
+    page.get_by_text("read-only").wait_for()
     assert not page.get_by_role("button", name="Redrive").is_visible()
     page.keyboard.press("d")
-    page.get_by_role("status").get_by_text("started read-only").wait_for()
+    page.get_by_role("status").get_by_text("This console is read-only").wait_for()
     page.goto("/console/jobs")
     shown(page)
     for name in ("Cancel …", "Redrive …"):

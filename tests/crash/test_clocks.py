@@ -61,7 +61,10 @@ def test_a_leader_that_cannot_ask_for_the_time_leads_by_its_own(world: World) ->
     faults = Faults()
     faults.throttle("queues.probe_time")
     assert world.tick(world.process(faults).scheduler).led
-    assert "The clock could not be audited." in world.telemetry.sentences
+    assert (
+        "The clock could not be compared with AWS's. It is not corrected."
+        in world.telemetry.sentences
+    )
 
 
 @pytest.mark.parametrize("skew_seconds", [-1.0, 1.0])

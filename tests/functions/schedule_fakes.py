@@ -206,7 +206,7 @@ class FakeOccurrences:
         note = "02:30 does not exist on this day: it fires at 03:00 instead."
         return Preview(
             fires=(PreviewFire(NEXT, "2026-01-05T11:00:00.000+01:00", note),),
-            warnings=("It fires once more, then never again.",),
+            warnings=("The schedule runs once more, then never again.",),
         )
 
 

@@ -329,7 +329,7 @@ def test_a_preview_needs_no_schedule_to_exist(api: ApiClient, services: FakeServ
                 "note": "02:30 does not exist on this day: it fires at 03:00 instead.",
             }
         ],
-        "warnings": ["It fires once more, then never again."],
+        "warnings": ["The schedule runs once more, then never again."],
     }
     ((definition, count, after),) = services.occurrences.previews
     assert (definition.expressions, count, after) == (("@hourly",), 3, START)

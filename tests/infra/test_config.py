@@ -100,13 +100,13 @@ def test_the_cdks_own_context_is_left_alone() -> None:
     [
         (
             {"wroker_concurrency": "20"},
-            "wroker_concurrency: is no setting; did you mean worker_concurrency",
+            "wroker_concurrency: is not a setting; did you mean worker_concurrency",
         ),
         (
             {"worker-concurrency": "20"},
-            "worker-concurrency: is no setting; did you mean worker_concurrency",
+            "worker-concurrency: is not a setting; did you mean worker_concurrency",
         ),
-        ({"colour": "red"}, "colour: is no setting. There are: stage, installation, "),
+        ({"colour": "red"}, "colour: is not a setting. The settings are: stage, installation, "),
         ({"stage": "staging"}, "stage must be dev or prod, not 'staging'."),
         ({"worker_concurrency": "13"}, "worker_concurrency: "),
         ({"worker_concurrency": "many"}, "worker_concurrency: "),
@@ -131,8 +131,14 @@ def test_the_cdks_own_context_is_left_alone() -> None:
             "handlers_environment.LEVEL: must be a text: put it in quotes",
         ),
         ({"handlers_environment": {"IS_ON": True}}, "handlers_environment.IS_ON: must be a text"),
-        ({"handlers_environment": {"my-name": "a"}}, "handlers_environment: 'my-name' is no name"),
-        ({"handlers_environment": {"A": "a"}}, "handlers_environment: 'A' is no name for Lambda"),
+        (
+            {"handlers_environment": {"my-name": "a"}},
+            "handlers_environment: 'my-name' is not a name",
+        ),
+        (
+            {"handlers_environment": {"A": "a"}},
+            "handlers_environment: 'A' is not a name that Lambda accepts",
+        ),
         ({"handlers_environment": {"_HANDLER": "a"}}, "handlers_environment: '_HANDLER' is no "),
         (
             {"handlers_environment": {"HOURHAND_LEADER": "a"}},
@@ -140,11 +146,11 @@ def test_the_cdks_own_context_is_left_alone() -> None:
         ),
         (
             {"handlers_environment": {"AWS_REGION": "a"}},
-            "handlers_environment: AWS_REGION is refused: Lambda itself sets it",
+            "handlers_environment: AWS_REGION is refused: Lambda sets it",
         ),
         (
             {"handlers_environment": {"AWS_LAMBDA_FUNCTION_NAME": "a"}},
-            "handlers_environment: AWS_LAMBDA_FUNCTION_NAME is refused: Lambda itself sets it",
+            "handlers_environment: AWS_LAMBDA_FUNCTION_NAME is refused: Lambda sets it",
         ),
         (
             {"provisioned_pollers": "true", "worker_concurrency": "133"},

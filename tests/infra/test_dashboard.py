@@ -90,12 +90,12 @@ def test_the_lines_in_the_graphs_are_where_the_alarms_are(full: Deployment) -> N
 
     assert limits(full) == {
         "How late attempts start": found["lateness"]["Threshold"],
-        "What waits, and how far back the sweep reads": found["oldest-due"]["Threshold"],
+        "Oldest due job, and how far back the sweep reads": found["oldest-due"]["Threshold"],
     }
 
 
 def test_the_line_of_all_workers_is_their_ceiling_where_there_is_one(prod: Deployment) -> None:
-    assert limits(prod)["Workers busy, and duplicates"] == 200
+    assert limits(prod)["Busy workers and duplicates"] == 200
 
 
 def test_a_gauge_is_shown_with_the_zeros_that_are_not_written(full: Deployment) -> None:
@@ -116,7 +116,7 @@ def test_the_line_of_all_workers_is_what_pollers_can_call(deployments: Deploymen
     polled = deployments.of(monitoring="full", provisioned_pollers=True, worker_concurrency=199)
 
     # 90, 79 and 29 workers, in whole pollers of ten.
-    assert limits(polled)["Workers busy, and duplicates"] == 90 + 70 + 20
+    assert limits(polled)["Busy workers and duplicates"] == 90 + 70 + 20
 
 
 def test_the_warnings_are_read_from_the_logs_of_every_function(full: Deployment) -> None:

@@ -15,10 +15,10 @@ from tests.world.runs import Run
 from tests.world.world import World
 
 SWEEP_FAILURES = {
-    "Shards could not be read side by side; each is read alone.",
+    "Shards could not be read in parallel. Each one is read alone.",
     "A shard could not be read; the next tick tries again.",
-    "A shard could not be looked at; the next tick tries again.",
-    "The queues could not be looked at: what is missed is sent again.",
+    "A shard could not be checked; the next tick tries again.",
+    "The queues could not be counted. Jobs whose messages are missing are sent again.",
     "Jobs could not be dispatched; the next tick tries again.",
     "Jobs could not be read; the next tick tries again.",
     "No decision could be made about a job.",

@@ -110,7 +110,7 @@ def too_large_note(function: str) -> str:
     """Return the note for a function that would be too large for Lambda with bytecode."""
     return (
         f"the {function} function holds no bytecode, because with it the function would be larger "
-        "than Lambda takes. Its cold starts take longer."
+        "than Lambda accepts. Its cold starts take longer."
     )
 
 

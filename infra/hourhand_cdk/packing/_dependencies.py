@@ -117,7 +117,7 @@ class Dependencies:
             try:
                 tree.rename(kept)
             except OSError:
-                # The other one was quicker, and its tree is the same.
+                # Another pack was quicker, and its tree is the same.
                 if not kept.is_dir():
                     raise
         return kept

@@ -1,9 +1,9 @@
-"""Running what was packed in a process of its own, which is handed no credentials.
+"""Runs packed code in a separate process without credentials.
 
 It gets no variables of AWS but a region, and none of ours; AWS's tools find no files in its empty
-home and ask no metadata service. So an import that calls AWS by mistake fails. That is no sandbox:
-the process is the same user's, who may read files by their absolute path, the environment of his
-other processes, and the network. Pack only code that you would run.
+home and ask no metadata service. So an import that calls AWS by mistake fails. This is not a
+sandbox: the process belongs to the same user, so it may read files by their absolute path, the
+environment of other processes, and the network. Pack only code that you would run.
 
 It has no libraries but those of the asset and Lambda's own: not even the environment that packs.
 """

@@ -328,8 +328,8 @@ def _pinning_notes(requirements: Requirements | None, libraries: _Libraries) -> 
     if not names:
         return ()
     return (
-        f"not pinned to one version: {listed(names)}. A pack made elsewhere or later may hold "
-        "another; what stands in requirements.txt as name==version does not change.",
+        f"not pinned to one version: {listed(names)}. A pack built elsewhere or later may contain "
+        "others. To fix a version, write name==version in requirements.txt.",
     )
 
 

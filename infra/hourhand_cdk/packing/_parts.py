@@ -40,7 +40,7 @@ _UNUSED = (
     "pydantic/mypy.py",
 )
 _UNUSED_BY_SCHEDULER = ("annotated_types", "pydantic", "pydantic_core", "typing_inspection")
-"""It reads no requests of anybody's, and runs no handlers: it validates nothing."""
+"""It reads no requests and runs no handlers, so it validates nothing."""
 
 _UTILITIES = "aws_lambda_powertools/utilities"
 _USED_UTILITIES = frozenset({"__init__.py", "jmespath_utils"})

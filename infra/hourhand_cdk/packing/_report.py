@@ -28,7 +28,7 @@ class FunctionRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """``proof``: which Python imported the handlers. ``notes``: what a person should know."""
+    """``proof``: which Python imported the handlers. ``notes``: remarks for the user."""
 
     target: str
     module: str
@@ -53,19 +53,19 @@ class Report:
 
 
 def check_limits(rows: tuple[FunctionRow, ...]) -> tuple[str, ...]:
-    """Return warnings; raise `PackingError` for what Lambda would not take."""
+    """Return warnings; raise `PackingError` for what Lambda would not accept."""
     warnings = []
     for row in rows:
         if row.size.unzipped_bytes > UNZIPPED_LIMIT_BYTES:
             raise PackingError(
                 f"The {row.function} function is {_megabytes(row.size.unzipped_bytes)} unzipped, "
-                f"and Lambda takes {_megabytes(UNZIPPED_LIMIT_BYTES)}. "
+                f"and Lambda accepts {_megabytes(UNZIPPED_LIMIT_BYTES)} at most. "
                 f"Its largest parts: {_largest(row)}."
             )
         if row.zipped_bytes is not None and row.zipped_bytes > ZIPPED_WARNING_BYTES:
             warnings.append(
                 f"the {row.function} function is {_megabytes(row.zipped_bytes)} zipped: above "
-                f"{_megabytes(ZIPPED_WARNING_BYTES)} Lambda takes it only by way of S3 (as the CDK "
+                f"{_megabytes(ZIPPED_WARNING_BYTES)} Lambda accepts it only through S3 (as the CDK "
                 "does), and its cold start is slow."
             )
     return tuple(warnings)

@@ -17,7 +17,7 @@ REQUIREMENTS = "requirements.txt"
 _SKIPPED_NAMES = frozenset({"__pycache__", "cdk.out", "node_modules"})
 _SKIPPED_SUFFIXES = frozenset({".egg-info", ".pyc", ".pyo"})
 HOW_TO_NAME_IT = "MODULE=NAME (make), -c handlers_module=NAME (cdk) or --module NAME (packing)"
-"""The same setting, for each of the tools by which a user comes here."""
+"""The same setting, for each of the tools that pack."""
 
 _REGISTERS = re.compile(rb"^\s*@(\w+\.)?job\(", re.MULTILINE)
 
@@ -60,7 +60,7 @@ class SourceFiles:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Modules that may be the one to name, as far as their text tells."""
+        """Modules that may be the one to name, as far as their text shows."""
         return self.registering_modules or self.modules
 
 
@@ -84,7 +84,7 @@ def read_source(source: HandlerSource) -> SourceFiles:
     package = path.name if (path / "__init__.py").is_file() else None
     if package is not None and not package.isidentifier():
         raise PackingError(
-            f"{source.path} has an __init__.py, so it is a package, and {package!r} is no name "
+            f"{source.path} has an __init__.py, so it is a package, and {package!r} is not a name "
             "that Python can import. Rename the folder or remove its __init__.py."
         )
     root = PurePosixPath(package or ".")
@@ -143,7 +143,7 @@ def _require_importable(files: SourceFiles) -> None:
     for place, file in scripts.items():
         if not files.modules or _registers(file):
             raise PackingError(
-                f"{place} has no name that Python can import. Rename it to {_importable(place)}."
+                f"{place} has a name that Python cannot import. Rename it to {_importable(place)}."
             )
 
 

@@ -98,7 +98,7 @@ class TreeSize:
 
 
 def tree_size(folder: Path, *, shown: int = 5) -> TreeSize:
-    """Add up the files below ``folder``; of its entries the ``shown`` largest are told."""
+    """Add up the files below ``folder``; of its entries, the ``shown`` largest are named."""
     parts: dict[str, int] = {}
     for place, path in files_below(folder):
         parts[place.parts[0]] = parts.get(place.parts[0], 0) + path.stat().st_size

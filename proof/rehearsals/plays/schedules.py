@@ -15,7 +15,10 @@ from proof.rehearsals.stage import RehearsalFailed, Stage
 CALENDARS = 60
 EXPRESSIONS = 20
 EVERYTHING = "* * * * *"
-BROKEN = "A schedule is broken: it makes no jobs until it, or a calendar of it, is changed."
+BROKEN = (
+    "A schedule is broken: it creates no jobs until the schedule, or one of its calendars, is "
+    "changed."
+)
 TICKS_AFTERWARDS = 4
 
 

@@ -1,4 +1,4 @@
-"""The logger that a handler is given, and that our own lines go by: what it logs carries fields.
+"""The logger of handlers, and of Hourhand's own lines: each line is a sentence with fields.
 
 Not among `hourhand.handlers`, which a scheduler never needs.
 """

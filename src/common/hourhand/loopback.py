@@ -37,7 +37,7 @@ IDLE_SECONDS = 30.0
 MAX_CONNECTIONS = 128
 ACCEPT_WAIT_SECONDS = 1.0
 CLOSE_POLL_SECONDS = 0.05
-"""How soon a server notices that it shall close."""
+"""How soon a server notices that it must close."""
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DISCARD_STEP_BYTES = 65_536
@@ -83,7 +83,7 @@ def problem_reply(
     code: str = "",
     errors: list[dict[str, str]] | None = None,
 ) -> Reply:
-    """Return the problem (RFC 9457) that a server tells of its own; ``code`` is for programs."""
+    """Return a problem (RFC 9457) of the server itself; ``code`` is for programs."""
     problem: dict[str, Any] = {
         "type": f"urn:hourhand:{code or status.name.lower()}",
         "title": status.phrase,
@@ -96,7 +96,7 @@ def problem_reply(
 
 
 class _Refusal(Exception):
-    """The request is answered by the server itself; nobody else ever sees it."""
+    """The server refuses the request itself and does not pass it on."""
 
     def __init__(self, status: HTTPStatus, detail: str, field: str = "", message: str = "") -> None:
         self.status = status
@@ -143,7 +143,7 @@ def serve_loopback(respond: Respond, host: str, port: int) -> RunningServer:
     try:
         server = server_class((address, port), _Handler)
     except (OSError, OverflowError) as error:
-        fault = FieldError("port", "must be one that is free; 0 takes any")
+        fault = FieldError("port", "must be a free port; 0 takes any free port")
         raise InvalidInput(f"Port {port} cannot be used: {error}.", errors=(fault,)) from error
     server.respond = respond
     thread = threading.Thread(
@@ -191,7 +191,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - inherited
-        # Clients go away when they like: that is no error of ours.
+        # A client may close its connection at any time: this is not an error of the server.
         if not isinstance(sys.exception(), ConnectionError):
             _log.error("A connection failed.", exc_info=True)
 
@@ -201,7 +201,7 @@ class _ServerV6(_Server):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection: request after request, each checked before anybody answers it."""
+    """One connection: request after request, each checked before it is answered."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
@@ -231,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self.server.respond(Request(self.command, self.path, self.headers, body)))
 
     def __getattr__(self, name: str) -> Callable[[], None]:
-        """Let every method be answered: who responds knows best which ones there are."""
+        """Answer every method: the responder decides which ones exist."""
         if name.startswith("do_"):
             return self.answer
         raise AttributeError(name)
@@ -240,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Return the length of the body; raise `_Refusal` for what must not be answered."""
         self._check_addressee()
         if self.request_version == _NO_HEADERS:
-            raise _Refusal(HTTPStatus.BAD_REQUEST, "HTTP/1.0 is the oldest that is answered.")
+            raise _Refusal(HTTPStatus.BAD_REQUEST, "The request must be HTTP/1.0 or later.")
         if not self.path.startswith("/"):
             raise _Refusal(HTTPStatus.BAD_REQUEST, "The request target must be a path.")
         if self.headers.get_all("transfer-encoding"):
@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         lengths = set(self.headers.get_all("content-length") or ["0"])
         text = lengths.pop()
         if lengths or not (text.isascii() and text.isdigit()):
-            raise _Refusal(HTTPStatus.BAD_REQUEST, "The Content-Length is no single number.")
+            raise _Refusal(HTTPStatus.BAD_REQUEST, "The Content-Length must be a single number.")
         if len(text) > len(str(MAX_BODY_BYTES)) or int(text) > MAX_BODY_BYTES:
             allowed = f"must be at most {MAX_BODY_BYTES:,} bytes"
             detail = "The body is too large."
@@ -260,11 +260,13 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = [value.strip().lower() for value in self.headers.get_all("host") or []]
         if len(hosts) != 1 or hosts[0] not in own:
             allowed = f"must be one of {', '.join(own)}"
-            raise _Refusal(HTTPStatus.FORBIDDEN, "The Host is foreign.", "Host", allowed)
+            raise _Refusal(HTTPStatus.FORBIDDEN, "The Host is not this server.", "Host", allowed)
         origins = {value.strip().lower() for value in self.headers.get_all("origin") or []}
         if not origins <= {f"http://{name}" for name in own}:
             allowed = "must be this server's own, or absent"
-            raise _Refusal(HTTPStatus.FORBIDDEN, "The Origin is foreign.", "Origin", allowed)
+            raise _Refusal(
+                HTTPStatus.FORBIDDEN, "The Origin is not this server.", "Origin", allowed
+            )
 
     def _read(self, length: int) -> bytes:
         body = self.rfile.read(length)
@@ -310,7 +312,7 @@ class _Handler(BaseHTTPRequestHandler):
         message: str | None = None,
         explain: str | None = None,  # noqa: ARG002 - inherited
     ) -> None:
-        """Tell of a request that is no HTTP, or whose head is too long."""
+        """Answer a request that is not HTTP, or whose head is too long."""
         status = HTTPStatus(code)
         # The base class repeats what was sent, however long it is.
         self._refuse(_Refusal(status, quoted(message or status.phrase)))
@@ -320,4 +322,4 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server_version
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Keep quiet: requests are no news, and their paths may name what is private."""
+        """Log nothing: the paths of requests may contain private names."""

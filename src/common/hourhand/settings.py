@@ -1,4 +1,4 @@
-"""The environment, read once: everything that a function must be told.
+"""The settings of a function, read once from the environment.
 
 All that is missing or wrong is named in one error.
 """
@@ -34,7 +34,7 @@ _NAMES = {
 }
 
 INSTALLATION = "hourhand"
-"""What a deployment is called that was given no name."""
+"""The name of a deployment that was given none."""
 
 SELF = "self"
 """As the scheduler's function: the scheduler's own, by the very alias or version it runs as."""
@@ -90,8 +90,8 @@ WORKER_NEEDS = (
 class LeaderMode(StrEnum):
     """Whether this scheduler may lead: ``HOURHAND_LEADER``.
 
-    For moving between two deployments over the same tables. That both are elected is safe, too;
-    while none is, nothing is swept: jobs beyond the look-ahead wait, and none is lost.
+    For moving between two deployments over the same tables. It is safe if both are
+    elected. While none is, nothing is swept: jobs beyond the look-ahead wait, and none is lost.
     """
 
     ELECTED = "elected"
@@ -149,12 +149,12 @@ class MonitoringLevel(StrEnum):
 class Settings:
     """Names and addresses of what a function works on, and the flags for how.
 
-    ``installation`` tells one deployment of an account from the next: it begins the name under
-    which logs and metrics go. ``handlers`` is the module that registers the user's handlers
-    (workers only); ``manifest`` the path of the JSON file that names them (API and scheduler).
-    ``scheduler_function``: what is invoked for shards that are too much for one invocation;
-    `SELF`, a name or an ARN, or empty where nothing can be. Queues are URLs. ``tracing``: tell
-    X-Ray of every call.
+    ``installation`` identifies one deployment of an account: it is the prefix of the name under
+    which logs and metrics are written. ``handlers`` is the module that registers the user's
+    handlers (workers only); ``manifest`` the path of the JSON file that names them (API and
+    scheduler). ``scheduler_function``: what is invoked for shards that are too much for one
+    invocation; `SELF`, a name or an ARN, or empty where nothing can be. Queues are URLs.
+    ``tracing``: report every call to X-Ray.
 
     The flags can be changed while the system runs, for one function or for all; every value that
     is taken is safe. ``leader``, ``dispatch`` and ``monitoring``: see there.
@@ -246,7 +246,7 @@ def _read_timings(settings: Settings, environ: Mapping[str, str]) -> Settings:
         given = json.loads(text)
         unknown = sorted(set(given) - known)
         if unknown:
-            raise ValueError(f"knows no {', '.join(unknown)}")
+            raise ValueError(f"has unknown timings: {', '.join(unknown)}")
         changes = {name: timedelta(seconds=float(seconds)) for name, seconds in given.items()}
         return replace(settings, timings=replace(settings.timings, **changes))
     except (ValueError, TypeError, AttributeError) as error:
@@ -254,7 +254,7 @@ def _read_timings(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 
 def _read_look_ahead(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """``HOURHAND_LOOK_AHEAD_SECONDS`` goes before what ``HOURHAND_TIMINGS`` says of it."""
+    """``HOURHAND_LOOK_AHEAD_SECONDS`` takes precedence over ``HOURHAND_TIMINGS``."""
     variable = "HOURHAND_LOOK_AHEAD_SECONDS"
     seconds = _number(environ, variable, LEAST_LOOK_AHEAD_SECONDS, MOST_LOOK_AHEAD_SECONDS)
     if seconds is None:
@@ -333,7 +333,7 @@ def _wrong(variable: str, message: str) -> InvalidInput:
 def settings_environment(settings: Settings) -> dict[str, str]:
     """Return the environment that `read_settings` reads as ``settings``: for child processes.
 
-    What is empty in it shall replace what a child would inherit.
+    An empty value replaces the one that a child would inherit.
     """
     environment = {variable: getattr(settings, name) for name, variable in _NAMES.items()}
     standard = Timings()

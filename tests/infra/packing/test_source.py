@@ -41,7 +41,7 @@ def test_a_single_file_is_a_module_and_its_requirements_lie_beside_it(tmp_path: 
 
 def test_a_package_whose_name_cannot_be_imported_is_refused(tmp_path: Path) -> None:
     folder = write_files(tmp_path / "my-jobs", {"__init__.py": ""})
-    with pytest.raises(PackingError, match="'my-jobs' is no name that Python can import"):
+    with pytest.raises(PackingError, match="'my-jobs' is not a name that Python can import"):
         read(folder)
 
 
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_imported_is_told_a_name_that_can(
     tmp_path: Path, name: str, better: str, others: dict[str, str]
 ) -> None:
     folder = write_files(tmp_path, {name: HANDLERS, **others})
-    said = f"{name} has no name that Python can import. Rename it to {better}."
+    said = f"{name} has a name that Python cannot import. Rename it to {better}."
     for path in (folder, folder / name) if "/" not in name else (folder,):
         with pytest.raises(PackingError) as refused:
             choose_module(read(path), None)

@@ -107,7 +107,7 @@ def test_a_lease_that_changes_under_every_try_is_given_up(stubbed: Stub) -> None
     stub.script.add_response("get_item", {})
     for epoch in range(1, MAX_ACQUIRE_TRIES + 1):
         refuse(stub, lease_item("other", epoch, over))
-    with pytest.raises(Unavailable, match="The lease leader changed under every try"):
+    with pytest.raises(Unavailable, match="The lease leader changed during every try"):
         acquire(stub)
 
 

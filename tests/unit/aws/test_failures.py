@@ -45,9 +45,9 @@ Stub = Callable[[str], Stubbed]
         ("ProvisionedThroughputExceededException", 400, "was throttled"),
         ("ThrottlingException", 400, "try again in a moment"),
         ("RequestLimitExceeded", 400, "was throttled"),
-        ("InternalServerError", 500, "failed on the side of AWS"),
-        ("ServiceUnavailable", 503, "failed on the side of AWS"),
-        ("SomethingNew", 502, "failed on the side of AWS"),
+        ("InternalServerError", 500, "failed within AWS"),
+        ("ServiceUnavailable", 503, "failed within AWS"),
+        ("SomethingNew", 502, "failed within AWS"),
         ("ExpiredTokenException", 400, "credentials are invalid or expired"),
         ("UnrecognizedClientException", 400, "renew them"),
         ("AccessDeniedException", 400, "allow it in the policy of the role"),
@@ -114,7 +114,7 @@ def test_a_mistake_of_our_own_is_left_as_it_is(error: Exception, asking: Any) ->
 def test_an_item_too_large_says_so() -> None:
     message = "Item size has exceeded the maximum allowed size"
     error = ClientError({"Error": {"Code": "ValidationException", "Message": message}}, "PutItem")
-    with pytest.raises(TooLarge, match="larger than DynamoDB takes"):
+    with pytest.raises(TooLarge, match="larger than DynamoDB accepts"):
         ask(CALL, _raising(error))
 
 
@@ -222,7 +222,7 @@ def test_a_throttle_of_kms_is_one_like_any_other(code: str) -> None:
 
 @pytest.mark.parametrize("code", ["KMS.KMSInternalException", "KMS.KeyUnavailableException"])
 def test_what_fails_within_kms_may_pass(code: str) -> None:
-    assert "failed on the side of AWS KMS" in told_of(code)
+    assert "failed within AWS KMS" in told_of(code)
 
 
 def test_an_action_of_kms_that_is_denied_is_the_keys() -> None:

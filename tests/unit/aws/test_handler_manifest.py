@@ -67,7 +67,7 @@ def test_no_handlers_are_a_manifest_too(tmp_path: Path) -> None:
 def test_a_file_that_is_no_manifest_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "handlers.json"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match="is no manifest of handlers") as raised:
+    with pytest.raises(InvalidInput, match="is not a manifest of handlers") as raised:
         ManifestHandlerDirectory(path)
     [problem] = raised.value.errors
     assert problem.field == "HOURHAND_MANIFEST"

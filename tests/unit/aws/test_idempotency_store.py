@@ -27,7 +27,7 @@ def test_records_that_come_and_go_end_in_an_error(stubbed: Stub) -> None:
     for _ in range(MAX_BEGIN_TRIES):
         stub.script.add_client_error("put_item", "ConditionalCheckFailedException")
         stub.script.add_response("get_item", {})
-    with pytest.raises(Unavailable, match="changed under every try"):
+    with pytest.raises(Unavailable, match="changed during every try"):
         DynamoIdempotencyStore(stub.client, "keys").begin(make_record(), now=START)
 
 

@@ -56,7 +56,7 @@ def test_a_job_that_was_put_off_many_times_stays_below_one_unit() -> None:
         sets={},
         entry=Entry(START + FAR, 3),
         sends_now=False,
-        reason="waits for room",
+        reason="waits for a slot",
     )
     for _ in range(120):
         job = put_off(job).apply(job)

@@ -207,7 +207,7 @@ def test_an_item_that_changes_its_version_at_every_try_is_given_up(stores: Store
         tried.append(version)
         return ConditionRefused({"v": {"N": str(3 - version)}})
 
-    with pytest.raises(Unavailable, match="The job changed its version under every try"):
+    with pytest.raises(Unavailable, match="The job changed its version during every try"):
         in_its_version(Kind.JOB, update)
     assert tried == [1, 2, 1]
     assert len(tried) == MAX_VERSION_TRIES

@@ -274,15 +274,15 @@ def test_every_try_is_signed_anew(calling: Calling, monkeypatch: pytest.MonkeyPa
 def test_without_credentials_or_region_nothing_is_signed(
     kind_of_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(NotConfigured, match="credentials of AWS cannot be had: The config profile"):
+    with pytest.raises(NotConfigured, match="AWS credentials cannot be read: The config profile"):
         kind_of_client(DEPLOYED, profile="nobody")
     for name in ("AWS_DEFAULT_REGION", "AWS_REGION"):
         monkeypatch.delenv(name)
-    with pytest.raises(NotConfigured, match=r"Region of jobs\.example\.com is not known"):
+    with pytest.raises(NotConfigured, match=r"Region of jobs\.example\.com is unknown"):
         kind_of_client("https://jobs.example.com")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(NotConfigured, match="no credentials of AWS to sign with"):
+    with pytest.raises(NotConfigured, match="no AWS credentials to sign with"):
         kind_of_client(DEPLOYED)
 
 

@@ -197,13 +197,13 @@ def test_a_problem_is_an_exception_with_its_fields(
 @pytest.mark.parametrize(
     ("status", "body", "expected", "said"),
     [
-        (401, {"message": "Unauthorized"}, Unauthorised, "wants a token .* Unauthorized"),
+        (401, {"message": "Unauthorized"}, Unauthorised, "requires a valid token .* Unauthorized"),
         (403, {"message": "Forbidden"}, Unauthorised, "lacks execute-api:Invoke.* Forbidden"),
         (403, {"Message": "User: x is not authorized"}, Unauthorised, "User: x is not"),
         (404, {"message": "Not Found"}, NotFound, "no such route.* Not Found"),
-        (413, {"message": "Request Entity Too Large"}, TooLarge, "larger than what is taken"),
-        (429, {"message": "Too Many Requests"}, Throttled, "asked too often"),
-        (500, {"message": "Internal Server Error"}, ServerFailed, "answered 500, not by"),
+        (413, {"message": "Request Entity Too Large"}, TooLarge, "request is too large"),
+        (429, {"message": "Too Many Requests"}, Throttled, "receives too many requests"),
+        (500, {"message": "Internal Server Error"}, ServerFailed, "answered 500, but not by"),
         (503, {"message": "Service Unavailable"}, ServerFailed, "Service Unavailable"),
         (418, [], ClientError, "answered 418"),
         (302, "away", UnexpectedAnswer, "answered 302"),

@@ -106,7 +106,7 @@ def test_a_delay_is_seconds_or_a_timedelta(calling: Calling, delay: Any) -> None
         ({"expires_at": timedelta(1)}, "expires_at must be an aware datetime, not timedelta"),
         ({"delay": True}, "delay must be a number of seconds or a timedelta, not bool"),
         ({"delay": float("nan")}, "delay must be JSON"),
-        ({"tags": {"a": {1}}}, "tags must be JSON: it holds an object of type set"),
+        ({"tags": {"a": {1}}}, "tags must be JSON: it contains an object of type set"),
     ],
 )
 def test_what_cannot_be_sent_is_refused_before_it_is(
@@ -150,7 +150,7 @@ def test_each_operation_on_a_job_has_its_route(
 def test_an_id_that_would_address_something_else_is_refused(calling: Calling, job_id: Any) -> None:
     caller = calling(Script(job_answer()))
 
-    with pytest.raises(Invalid, match="id must be a text"):
+    with pytest.raises(Invalid, match="id must be a string"):
         caller("cancel", job_id)
     assert caller.requests == []
 
@@ -335,9 +335,9 @@ def test_a_listing_that_cannot_be_asked_for_is_refused(
     ("answer", "said"),
     [
         (page("jobs", [], "same"), "same next_cursor twice"),
-        (page("jobs", [], 5), "next_cursor that is no text"),
-        (page("job", [], None), "lacks its array jobs"),
-        (httpx.Response(200, json=[]), "lacks its array jobs"),
+        (page("jobs", [], 5), "next_cursor in the API's answer is not a string"),
+        (page("job", [], None), "has no array jobs"),
+        (httpx.Response(200, json=[]), "has no array jobs"),
     ],
 )
 def test_a_listing_that_would_never_end_or_makes_no_sense_is_ended(

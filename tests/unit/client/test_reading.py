@@ -102,7 +102,7 @@ def test_a_job_that_lacks_what_every_job_has_is_refused(calling: Calling) -> Non
     del value["status"]
     caller = calling(Script(httpx.Response(200, json=value)))
 
-    with pytest.raises(UnexpectedAnswer, match=r"lacks answer\.status"):
+    with pytest.raises(UnexpectedAnswer, match=r"has no answer\.status"):
         caller("get", "j1")
 
 
@@ -131,5 +131,5 @@ def test_reading_what_makes_no_sense_leaves_no_doubt_about_what_happened(
 def test_an_answer_without_its_array_is_refused(calling: Calling, body: Any) -> None:
     caller = calling(Script(httpx.Response(200, content=json.dumps(body))))
 
-    with pytest.raises(UnexpectedAnswer, match="lacks its array events"):
+    with pytest.raises(UnexpectedAnswer, match="has no array events"):
         caller("events", "j1")

@@ -123,7 +123,7 @@ def test_a_job_that_no_batch_can_hold_fails_alone(calling: Calling) -> None:
     ("given", "said"),
     [
         ({"payload": 1}, "handler is required"),
-        ({"handler": "greet", "shape": 1}, "shape is not a known field; known are handler"),
+        ({"handler": "greet", "shape": 1}, "shape is not a known field; the fields are handler"),
         ({"handler": "greet", "payload": {1, 2}}, "payload must be JSON"),
         ({"handler": "greet", "delay": 1, "delay_seconds": 1}, "delay must not be given together"),
         ({"handler": "greet", "delay": "soon"}, "delay must be a number of seconds"),
@@ -233,11 +233,11 @@ def test_what_is_unknown_can_be_submitted_again_under_its_id(calling: Calling) -
     ("answer", "said"),
     [
         (httpx.Response(200, text="<html>"), "is not JSON"),
-        (httpx.Response(200, json={}), "lacks its array results"),
+        (httpx.Response(200, json={}), "has no array results"),
         (results({"job": job_value()}), "told of 1 jobs, but 2 were sent"),
         (results({}, {}), "job should be an object"),
         (results(5, 5), "job should be an object"),
-        (results({"job": {}}, {"error": {}}), "lacks job.id"),
+        (results({"job": {}}, {"error": {}}), "has no job.id"),
         (results({"error": {"status": "503"}}, {}), "job should be an object"),
     ],
 )

@@ -133,7 +133,7 @@ def test_half_a_character_is_refused_where_an_address_is_made_of_it(
 ) -> None:
     caller = calling(Script(job_answer()))
 
-    with pytest.raises(Invalid, match="must be a text of whole characters"):
+    with pytest.raises(Invalid, match="must be valid Unicode"):
         call(caller, name, **wrong)
     assert caller.requests == []
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hourhand.client._authorisation import Nobody
+from hourhand.client._authorisation import NoAuth
 from hourhand.client._endpoint import find_endpoint
 from hourhand.console.proxy import RunningConsole, serve_upstream
 from hourhand.console.upstream import Upstream
@@ -27,7 +27,7 @@ def serve(api: RawServer) -> Iterator[Serve]:
     running: list[RunningConsole] = []
 
     def start(upstream: Upstream | None = None, *, read_only: bool = False) -> RunningConsole:
-        there = upstream or Upstream(find_endpoint(api.url), Nobody(), timeout_seconds=10)
+        there = upstream or Upstream(find_endpoint(api.url), NoAuth(), timeout_seconds=10)
         running.append(serve_upstream(there, port=0, read_only=read_only))
         return running[-1]
 

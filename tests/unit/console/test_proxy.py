@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hourhand.client._authorisation import Nobody
+from hourhand.client._authorisation import NoAuth
 from hourhand.client._endpoint import find_endpoint
 from hourhand.client._errors import NotConfigured
 from hourhand.console.proxy import RunningConsole, serve_console, serve_upstream
@@ -80,6 +80,6 @@ def test_a_port_that_is_taken_is_named(console: RunningConsole, api: RawServer) 
 
 
 def test_only_loopback_is_listened_on(api: RawServer) -> None:
-    there = Upstream(find_endpoint(api.url), Nobody(), timeout_seconds=1)
+    there = Upstream(find_endpoint(api.url), NoAuth(), timeout_seconds=1)
     with pytest.raises(InvalidInput, match="loopback only"):
         serve_upstream(there, host="0.0.0.0", port=0)  # noqa: S104 - it is refused

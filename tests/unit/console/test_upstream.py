@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from hourhand.api.app import ROUTES
-from hourhand.client._authorisation import Authorise, Bearer, Nobody, Signature
+from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature
 from hourhand.client._endpoint import find_endpoint
 from hourhand.client._errors import NotConfigured
 from hourhand.console.proxy import RunningConsole
@@ -199,7 +199,7 @@ def test_a_token_is_shown_to_the_api_alone(serve: Serve, api: RawServer) -> None
     assert "my.jwt" not in str(answer.headers)
 
 
-class RunOut(Nobody):
+class RunOut(NoAuth):
     def headers(self, method: str, url: str, body: bytes | None) -> dict[str, str]:
         raise NotConfigured("The credentials of AWS cannot be had: the login ended.")
 
@@ -296,7 +296,7 @@ def test_an_api_that_is_not_there_is_a_bad_gateway(serve: Serve) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        console = serve(Upstream(find_endpoint(url), Nobody(), timeout_seconds=10))
+        console = serve(Upstream(find_endpoint(url), NoAuth(), timeout_seconds=10))
         answer = send(console, "GET", "/v1/jobs")
     assert (answer.status, answer.kind) == (502, "no_api_answer")
     assert url in answer.json["detail"]
@@ -304,7 +304,7 @@ def test_an_api_that_is_not_there_is_a_bad_gateway(serve: Serve) -> None:
 
 def test_an_api_that_says_nothing_is_waited_for_so_long(serve: Serve, api: RawServer) -> None:
     api.answers = [api.silent]
-    console = serve(Upstream(find_endpoint(api.url), Nobody(), timeout_seconds=0.05))
+    console = serve(Upstream(find_endpoint(api.url), NoAuth(), timeout_seconds=0.05))
     answer = send(console, "GET", "/v1/jobs")
     assert (answer.status, answer.kind) == (504, "no_api_answer")
     assert "within 0.05 s" in answer.json["detail"]
@@ -329,7 +329,7 @@ def test_an_answer_that_drips_in_is_given_up_in_the_end(
     times = iter(range(100))
     there = Upstream(
         find_endpoint(api.url),
-        Nobody(),
+        NoAuth(),
         timeout_seconds=3,
         transport=endless,
         monotonic=lambda: float(next(times)),
@@ -341,7 +341,7 @@ def test_an_answer_that_drips_in_is_given_up_in_the_end(
 def test_an_answer_without_end_is_not_kept(
     serve: Serve, api: RawServer, endless: httpx.MockTransport
 ) -> None:
-    there = Upstream(find_endpoint(api.url), Nobody(), timeout_seconds=30, transport=endless)
+    there = Upstream(find_endpoint(api.url), NoAuth(), timeout_seconds=30, transport=endless)
     answer = send(serve(there), "GET", "/v1/jobs")
     assert (answer.status, answer.kind) == (502, "no_api_answer")
     assert "more than 16,777,216 bytes" in answer.json["detail"]

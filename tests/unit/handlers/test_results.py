@@ -87,7 +87,7 @@ def a_cycle() -> list[Any]:
         ({("a", "b"): 1}, "key of type tuple"),
         ({True: 1}, "key of type bool"),
         ({1: "a", "1": "b"}, "two of its keys are the same"),
-        (a_cycle(), "nested too deeply, or holds itself"),
+        (a_cycle(), "nested too deeply, or contains itself"),
         pytest.param(10**5000, "Exceeds the limit", id="a huge number"),
         (Broken(), "no such thing"),
     ],

@@ -165,7 +165,7 @@ def test_steps_are_seconds_timedeltas_or_named(jobs: FakeHourhand, by: float | t
 
 
 def test_time_only_passes(jobs: FakeHourhand) -> None:
-    with pytest.raises(ValueError, match="time only passes"):
+    with pytest.raises(ValueError, match="time cannot go back"):
         jobs.advance(-1)
     with pytest.raises(ValueError, match="aware datetime"):
         jobs.advance_to(datetime(2027, 1, 1))  # noqa: DTZ001 - that is the mistake
@@ -322,7 +322,7 @@ def test_what_was_submitted_instead_is_told(jobs: FakeHourhand) -> None:
         jobs.assert_submitted("send-welcome", payload={"email": "ada"}, delay=60)
     assert str(raised.value).splitlines()[:3] == [
         "No job was submitted like 'send-welcome', payload={'email': 'ada'}, delay=60 s.",
-        "What was submitted, nearest first:",
+        "These jobs were submitted, the most similar first:",
         f"  send-welcome (job {job_id}): payload['email'] is 'bob', not 'ada'",
     ]
 

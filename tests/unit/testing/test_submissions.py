@@ -12,7 +12,7 @@ import pytest
 
 from hourhand import Retry
 from hourhand.memory import START
-from hourhand.testing.submissions import ANYTHING, Expectation, SubmissionLog, tell_submissions
+from hourhand.testing.submissions import ANYTHING, Expectation, SubmissionLog, list_submissions
 
 
 @dataclass
@@ -103,7 +103,7 @@ def test_a_field_that_no_submission_has_is_a_mistake_of_the_test() -> None:
 
 def test_what_comes_nearest_is_told_first() -> None:
     expectation = Expectation("greet", {"payload": {"email": "ada@example.org"}, "delay": 5})
-    told = tell_submissions(
+    told = list_submissions(
         expectation,
         [
             snapshot(id="other", handler="report", run_at="2026-01-05T09:00:05.000Z"),
@@ -112,7 +112,7 @@ def test_what_comes_nearest_is_told_first() -> None:
         ],
     )
     assert told.splitlines() == [
-        "What was submitted, nearest first:",
+        "These jobs were submitted, the most similar first:",
         "  greet (job near): delay is 60 s, not 5 s",
         "  greet (job far): payload is None, not {'email': 'ada@example.org'}; "
         "delay is 60 s, not 5 s",
@@ -123,14 +123,14 @@ def test_what_comes_nearest_is_told_first() -> None:
 def test_of_many_submissions_and_differences_a_few_are_told() -> None:
     payload = {str(number): number for number in range(8)}
     jobs = [snapshot(id=str(number), payload={}) for number in range(12)]
-    told = tell_submissions(Expectation("greet", {"payload": payload}), jobs).splitlines()
+    told = list_submissions(Expectation("greet", {"payload": payload}), jobs).splitlines()
     assert len(told) == 12
-    assert told[1].endswith("payload['4'] is missing; and 3 differences more")
-    assert told[-1] == "  and 2 jobs more"
+    assert told[1].endswith("payload['4'] is missing; and 3 more differences")
+    assert told[-1] == "  and 2 more jobs"
 
 
 def test_nothing_submitted_is_said_so() -> None:
-    assert tell_submissions(Expectation("greet"), []) == "Nothing was submitted."
+    assert list_submissions(Expectation("greet"), []) == "Nothing was submitted."
 
 
 def test_a_job_is_noted_once_as_it_was_at_first() -> None:

@@ -59,7 +59,10 @@ def test_a_foreign_message_is_told_and_left_for_the_backstop(worker: Worker) -> 
     assert worker.process("foreign", "ours") == ["foreign"]
 
     (line,) = worker.telemetry.warnings
-    assert line.sentence == "A message is not one of ours."
+    assert line.sentence == (
+        "A message is not one of Hourhand's. It stays in its queue, and "
+        "SQS moves it to the backstop."
+    )
     assert line.fields["message_id"] == "foreign"
     assert worker.telemetry.total("messages_foreign") == 1
     assert worker.acts == ["ours SUCCEEDED"]
@@ -107,7 +110,7 @@ def test_the_service_is_told_what_is_left_of_the_functions_time(worker: Worker) 
     "event", [{}, {"Records": None}, {"Records": [{}]}, {"Records": ["x"]}, [], None], ids=repr
 )
 def test_an_event_that_is_not_from_sqs_is_refused(worker: Worker, event: Any) -> None:
-    with pytest.raises(InvalidInput, match="not one of SQS"):
+    with pytest.raises(InvalidInput, match="not from SQS"):
         worker.runtime.process_batch(event, Context())
 
 

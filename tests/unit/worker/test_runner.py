@@ -391,7 +391,7 @@ def test_a_handler_is_told_once_however_often_the_pulse_says_so() -> None:
 
     one.run(obey, pulse=pulse)
 
-    assert one.telemetry.sentences.count("A handler was told to stop.") == 1
+    assert one.telemetry.sentences.count("A handler was asked to stop.") == 1
 
 
 def test_a_handler_whose_lease_is_anothers_is_told_and_its_pulse_is_beaten_no_more() -> None:

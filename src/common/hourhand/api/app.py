@@ -22,8 +22,8 @@ App = Callable[[Mapping[str, Any], object], dict[str, Any]]
 def create_app(services: Services) -> App:
     """Return what answers events of API Gateway (HTTP API, payload format 2.0).
 
-    It keeps no state of a request, so threads may call it side by side. It raises nothing: what
-    fails unforeseen is logged and answered with 500.
+    It keeps no state of a request, so threads may call it side by side. It raises nothing: an
+    unexpected error is logged and answered with 500.
     """
 
     def app(event: Mapping[str, Any], _context: object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An API Gateway event (payload format 2.0) as a request: what was asked, by whom, with what."""
+"""An API Gateway event (payload format 2.0) as a request: its route, its caller and its body."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_TRACE = "0" * 32
 class Request:
     """What a route works on. ``path`` is without the stage; header names are in lower case.
 
-    ``actor`` is who asks, as the history keeps it; ``trace_id`` 32 hex digits, or ``None``.
+    ``actor`` is the caller, as the history keeps it; ``trace_id`` 32 hex digits, or ``None``.
     """
 
     method: str
@@ -62,8 +62,8 @@ class Request:
         if len(query) < len(pairs):
             names = [name for name, _ in pairs]
             twice = sorted({quoted(name) for name in names if names.count(name) > 1})
-            errors = tuple(FieldError(name, "must be given once at most") for name in twice)
-            raise InvalidInput("The query names a field more than once.", errors=errors)
+            errors = tuple(FieldError(name, "must be given at most once") for name in twice)
+            raise InvalidInput("The query has a field more than once.", errors=errors)
         return query
 
     def text(self) -> str:
@@ -113,9 +113,9 @@ def read_event(event: Mapping[str, Any]) -> Request:
 
 
 def actor_of(authorizer: Mapping[str, Any]) -> str:
-    """Return who asks, in at most 32 of ``A-Z a-z 0-9 _ -``: history is packed with dots.
+    """Return the caller, in at most 32 of ``A-Z a-z 0-9 _ -``: history is packed with dots.
 
-    The most telling end of a longer name is kept: of an assumed role, its session.
+    Of a longer name the end is kept, which says most: of an assumed role, its session.
     """
     iam = authorizer.get("iam") or {}
     claims = (authorizer.get("jwt") or {}).get("claims") or {}

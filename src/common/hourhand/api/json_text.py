@@ -1,4 +1,4 @@
-"""JSON as it comes from strangers and goes back to them: read strictly, written so it encodes."""
+"""JSON of requests and answers: read strictly, and written so that UTF-8 can encode it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def read_json(text: str) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         raise BadRequest(f"The body is not valid JSON: {error.msg} at {where}.") from error
     except RecursionError as error:
-        raise BadRequest("The body nests arrays and objects too deep.") from error
+        raise BadRequest("The body nests arrays and objects too deeply.") from error
     except ValueError as error:
         # The only other ValueError: an integer longer than Python converts (4,300 digits).
-        raise BadRequest("The body holds an integer of too many digits.") from error
+        raise BadRequest("The body contains an integer with too many digits.") from error
 
 
 def write_json(value: Any) -> str:
@@ -56,9 +56,9 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         # Counted, not searched for: callers send as many names as they like.
         counted = Counter(name for name, _ in pairs)
         twice = next(name for name, count in counted.items() if count > 1)
-        raise BadRequest(f"The body is ambiguous: {quoted(twice)!r} is given twice in one object.")
+        raise BadRequest(f"The body is ambiguous: {quoted(twice)!r} occurs twice in one object.")
     return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise BadRequest(f"The body is not valid JSON: {name} is no JSON number.")
+    raise BadRequest(f"The body is not valid JSON: {name} is not a JSON number.")

@@ -49,7 +49,7 @@ def answer_page(
 def _read_cursor(listing: str, cursor: str) -> str:
     (name,) = unseal(cursor, _fingerprint(listing), (str,))
     if OWN_ID.fullmatch(name) is None:
-        fault = FieldError("cursor", "is not a next_cursor that this listing gave")
+        fault = FieldError("cursor", "is not a next_cursor of this listing")
         raise InvalidInput("The cursor is invalid.", errors=(fault,))
     return str(name)
 

@@ -21,17 +21,17 @@ API_VERSION = "1"
 _REFERENCE = "#/components/schemas/"
 
 _REASONS = {
-    200: "As asked",
-    201: "It was made",
-    204: "It is gone",
+    200: "The request succeeded",
+    201: "Created",
+    204: "Deleted",
     400: "The body is not valid JSON",
-    404: "There is no such thing",
+    404: "Not found",
     409: "Its state, or an earlier use of the key or id, does not allow this",
     413: "The input is too large",
     415: "The body is not application/json",
     422: "A field is invalid; `errors` names each",
-    500: "Something failed on our side",
-    503: "AWS did not answer; repeat after `Retry-After`",
+    500: "Internal server error",
+    503: "AWS did not answer; retry after `Retry-After`",
 }
 
 
@@ -104,7 +104,7 @@ def _answer(status: int, description: Description) -> dict[str, Any]:
     if description.has_location:
         answer["headers"] = {"Location": {"schema": {"type": "string"}}}
     if description.body is JobSubmission and status == HTTPStatus.OK:
-        answer["description"] = "The job as first made"
+        answer["description"] = "The job as first created"
     return answer
 
 
@@ -141,7 +141,7 @@ def _by_name(models: set[type[BaseModel]]) -> list[type[BaseModel]]:
 
 
 def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what is said of it and of each field, without the titles that only repeat names."""
+    """Add the texts of a shape and its fields, and remove titles that only repeat names."""
     described = deepcopy(dict(schema))
     described.pop("title", None)
     if "description" in described:

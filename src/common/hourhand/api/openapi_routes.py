@@ -76,21 +76,21 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         fails=(409, *_BODY_FAILS, 503),
     ),
     ("POST", "/v1/jobs/batch"): Description(
-        summary="Submit up to 500 jobs, 2.5 MB in all, each judged alone",
+        summary="Submit up to 500 jobs, 2.5 MB in all, each checked on its own",
         tag="jobs",
         body=BatchRequest,
         answer=jobs.BatchResults,
         fails=(*_BODY_FAILS, 503),
     ),
     ("GET", "/v1/jobs"): Description(
-        summary="Page through jobs, newest first",
+        summary="List jobs, newest first, in pages",
         tag="jobs",
         query=ListRequest,
         answer=jobs.JobPage,
         fails=(503,),
     ),
     ("GET", "/v1/jobs/{id}"): Description(
-        summary="Read a job, whole", tag="jobs", answer=jobs.Job, fails=(404, 503)
+        summary="Read a job with all its fields", tag="jobs", answer=jobs.Job, fails=(404, 503)
     ),
     ("PATCH", "/v1/jobs/{id}"): Description(
         summary="Change a job that is not yet running",
@@ -106,20 +106,20 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         summary="Cancel a waiting job, or ask a running one to stop", **_ON_ONE_JOB
     ),
     ("POST", "/v1/jobs/{id}/redrive"): Description(
-        summary="Send a DEAD, EXPIRED or CANCELLED job round again", **_ON_ONE_JOB
+        summary="Redrive a DEAD, EXPIRED or CANCELLED job", **_ON_ONE_JOB
     ),
     ("POST", "/v1/jobs/{id}/run-now"): Description(
-        summary="Make a waiting job due at once", **_ON_ONE_JOB
+        summary="Make a waiting job due now", **_ON_ONE_JOB
     ),
     ("POST", "/v1/jobs/cancel"): Description(summary="Cancel many jobs", **_IN_BULK),
     ("POST", "/v1/jobs/redrive"): Description(
-        summary="Redrive many jobs: DEAD ones, or those of the status asked for", **_IN_BULK
+        summary="Redrive many jobs: DEAD jobs, or those with the given status", **_IN_BULK
     ),
 }
 
 _SCHEDULES: Mapping[tuple[str, str], Description] = {
     ("PUT", "/v1/schedules/{id}"): Description(
-        summary="Create a schedule, or replace it whole",
+        summary="Create a schedule, or replace all of it",
         tag="schedules",
         body=ScheduleInput,
         answer=schedules.Schedule,
@@ -128,7 +128,7 @@ _SCHEDULES: Mapping[tuple[str, str], Description] = {
         has_location=True,
     ),
     ("GET", "/v1/schedules"): Description(
-        summary="Page through schedules, by id",
+        summary="List schedules by id, in pages",
         tag="schedules",
         query=PageRequest,
         answer=schedules.SchedulePage,
@@ -141,45 +141,45 @@ _SCHEDULES: Mapping[tuple[str, str], Description] = {
         fails=(404, 503),
     ),
     ("DELETE", "/v1/schedules/{id}"): Description(
-        summary="Delete a schedule, and cancel what waits of it",
+        summary="Delete a schedule, and cancel its waiting jobs",
         tag="schedules",
         answer=None,
         statuses=(204,),
         fails=(400, 404, 409, 415, 503),
     ),
     ("POST", "/v1/schedules/preview"): Description(
-        summary="Ask when a schedule would fire; nothing is made",
+        summary="Compute the next scheduled times; create nothing",
         tag="schedules",
         body=PreviewInput,
         answer=schedules.Preview,
         fails=(*_BODY_FAILS, 503),
     ),
     ("POST", "/v1/schedules/{id}/pause"): Description(
-        summary="Stop a schedule; what runs is left",
+        summary="Pause a schedule; its running jobs continue",
         answer=schedules.Schedule,
         **_ON_ONE_SCHEDULE,
     ),
     ("POST", "/v1/schedules/{id}/resume"): Description(
-        summary="Let a paused schedule go on",
+        summary="Resume a paused schedule",
         answer=schedules.Schedule,
         **_ON_ONE_SCHEDULE,
     ),
     ("POST", "/v1/schedules/{id}/trigger"): Description(
-        summary="Make a job of a schedule at once, beside those of its times",
+        summary="Run a schedule's job once, now",
         answer=jobs.Job,
         statuses=(201,),
         has_location=True,
         **_ON_ONE_SCHEDULE,
     ),
     ("POST", "/v1/schedules/{id}/backfill"): Description(
-        summary="Run past occurrences of a schedule on purpose",
+        summary="Run a schedule for a period of the past",
         tag="schedules",
         body=BackfillInput,
         answer=schedules.BackfillReport,
         fails=(404, 409, *_BODY_FAILS, 503),
     ),
     ("GET", "/v1/schedules/{id}/occurrences"): Description(
-        summary="Page through past occurrences, newest first, and see the next ten",
+        summary="List past occurrences, newest first, and the next ten",
         tag="schedules",
         query=PageRequest,
         answer=schedules.OccurrencePage,
@@ -189,7 +189,7 @@ _SCHEDULES: Mapping[tuple[str, str], Description] = {
 
 _CALENDARS: Mapping[tuple[str, str], Description] = {
     ("PUT", "/v1/calendars/{name}"): Description(
-        summary="Create a calendar, or replace it whole",
+        summary="Create a calendar, or replace all of it",
         tag="calendars",
         body=CalendarInput,
         answer=schedules.Calendar,
@@ -198,7 +198,7 @@ _CALENDARS: Mapping[tuple[str, str], Description] = {
         has_location=True,
     ),
     ("GET", "/v1/calendars"): Description(
-        summary="Page through calendars, by name",
+        summary="List calendars by name, in pages",
         tag="calendars",
         query=PageRequest,
         answer=schedules.CalendarPage,
@@ -221,17 +221,20 @@ _CALENDARS: Mapping[tuple[str, str], Description] = {
 
 _SYSTEM: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/stats"): Description(
-        summary="Read how the system does", tag="system", answer=jobs.Stats, fails=(503,)
+        summary="Read the queues' counts, the lateness and the scheduler's state",
+        tag="system",
+        answer=jobs.Stats,
+        fails=(503,),
     ),
     ("POST", "/v1/resweep"): Description(
-        summary="Read every bucket again from a time on, after a restore of the tables",
+        summary="Request a resweep: read every bucket again from a time on, after a restore",
         tag="system",
         body=ResweepInput,
         answer=jobs.Resweep,
         fails=(*_BODY_FAILS, 503),
     ),
     ("GET", "/v1/resweep"): Description(
-        summary="Read how far the last resweep is",
+        summary="Read the progress of the last resweep",
         tag="system",
         answer=jobs.Resweep,
         fails=(503,),
@@ -240,7 +243,7 @@ _SYSTEM: Mapping[tuple[str, str], Description] = {
         summary="List the registered handlers", tag="system", answer=jobs.Handlers
     ),
     ("GET", "/v1/health"): Description(
-        summary="Ask whether the API answers", tag="system", answer=jobs.Health
+        summary="Check that the API answers", tag="system", answer=jobs.Health
     ),
 }
 
@@ -250,4 +253,4 @@ DESCRIPTIONS: Mapping[tuple[str, str], Description] = {
     **_CALENDARS,
     **_SYSTEM,
 }
-"""Every route but the two that tell of the API itself."""
+"""Every route but the two that describe the API itself."""

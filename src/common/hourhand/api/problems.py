@@ -12,23 +12,23 @@ from hourhand.ports.telemetry import Telemetry
 
 PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
-"""How soon to repeat what failed because AWS did not answer: its own clients waited already."""
+"""When to retry a request that failed because AWS did not answer; the AWS client waited already."""
 
 LOGGED_FRAMES = 20
 
 _TITLES = {
-    "bad_request": "The request is not well formed",
-    "not_found": "There is no such thing",
-    "method_not_allowed": "The method is not allowed here",
-    "wrong_state": "Its state does not allow this",
+    "bad_request": "The request is malformed",
+    "not_found": "Not found",
+    "method_not_allowed": "Method not allowed",
+    "wrong_state": "The state does not allow this",
     "idempotency_conflict": "The key or id was used with another body",
     "too_large": "The input is too large",
-    "unsupported_media_type": "The body is of a type that is not taken",
+    "unsupported_media_type": "Unsupported content type",
     "invalid": "The input is invalid",
-    "not_supported_yet": "Known, but not supported yet",
-    "internal_error": "Something failed on our side",
-    "unavailable": "Not available at the moment",
-    "written_by_newer": "A newer version must answer this",
+    "not_supported_yet": "Not supported yet",
+    "internal_error": "Internal server error",
+    "unavailable": "Temporarily unavailable",
+    "written_by_newer": "Written by a newer version of Hourhand",
 }
 
 
@@ -47,17 +47,17 @@ class UnsupportedMediaType(HourhandError):
 
 
 def is_foreseen(error: Exception) -> bool:
-    """Whether ``error`` is one that callers are told about, and not a fault of our own."""
+    """Whether ``error`` is one that callers may see, and not a fault of Hourhand."""
     return isinstance(error, HourhandError) and error.code in _TITLES
 
 
 def problem(error: Exception) -> dict[str, Any]:
     """Return ``error`` as a problem object; ``type`` is stable, for programs to go by.
 
-    A fault of our own tells nothing of the inside.
+    The problem of an unexpected error reveals nothing internal.
     """
     if not isinstance(error, HourhandError) or not is_foreseen(error):
-        return _problem("internal_error", 500, "It was logged. The request may be repeated.")
+        return _problem("internal_error", 500, "The error was logged. The request can be retried.")
     value = _problem(error.code, error.status, error.detail)
     if error.errors:
         value["errors"] = [{"field": e.field, "message": e.message} for e in error.errors]
@@ -65,7 +65,7 @@ def problem(error: Exception) -> dict[str, Any]:
 
 
 def problem_answer(error: Exception) -> Answer:
-    """Return the answer that tells ``error``."""
+    """Return the answer with the problem of ``error``."""
     value = problem(error)
     answer = Answer.of(value, status=value["status"], content_type=PROBLEM_JSON)
     if value["status"] == Unavailable.status:
@@ -79,7 +79,7 @@ def log_if_unforeseen(telemetry: Telemetry, error: Exception) -> None:
         return
     frames = traceback.extract_tb(error.__traceback__)[-LOGGED_FRAMES:]
     telemetry.warning(
-        "A request failed in a way that nobody foresaw.",
+        "A request failed with an unexpected error. The API answered 500.",
         error=type(error).__name__,
         at=[f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames],
     )

@@ -71,7 +71,7 @@ def answer_request(routes: Sequence[Route], services: Services, request: Request
     """
     matching = [(route, id_) for route in routes if (id_ := route.match(request.path)) is not None]
     if not matching:
-        raise NotFound("There is no such route.")
+        raise NotFound("This route does not exist.")
     method = "GET" if request.method == "HEAD" else request.method
     for route, id_ in matching:
         if route.method == method:
@@ -87,7 +87,7 @@ def _answer_other_method(method: str, routes: Sequence[Route]) -> Answer:
     allow = {"allow": ", ".join(sorted(methods))}
     if method == "OPTIONS":
         return Answer(status=204, headers=allow)
-    error = MethodNotAllowed(f"{quoted(method)} is not allowed here; {allow['allow']} are.")
+    error = MethodNotAllowed(f"{quoted(method)} is not allowed here. Allowed: {allow['allow']}.")
     return problem_answer(error).with_headers(allow)
 
 

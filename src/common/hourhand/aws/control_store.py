@@ -2,7 +2,7 @@
 
 | ``p`` | attributes |
 |---|---|
-| ``lease.<name>`` | ``epoch``; while it is held also ``holder``, ``until_ms``, ``acquired_ms`` and, where it was taken from somebody, ``taken_from`` |
+| ``lease.<name>`` | ``epoch``; while it is held also ``holder``, ``until_ms``, ``acquired_ms`` and, where it was taken over, ``taken_from`` |
 | ``sweep`` | ``shard_map`` (JSON) and ``map_version``, both absent in a new installation; ``watermark`` (JSON) and ``watermark_hash``, absent before the first tick |
 | ``tick`` | ``tick`` (JSON); nothing else is ever put |
 | ``resweep`` | ``id``, ``since_ms``, ``requested_ms``; absent before the first request |
@@ -14,7 +14,7 @@ map that grows in between makes the write of the watermark fail. Each write sets
 attributes only, so that neither overwrites the other, and both in the version that the item has.
 
 Each has ``v`` as well, see `hourhand.aws.layout.versions`. A scheduler that meets a newer lease, shard
-map or watermark does not lead; whoever meets a newer shard map files no job.
+map or watermark does not lead; a component that meets a newer shard map files no job.
 
 The watermark has no revision number of its own: the condition compares a hash of the whole record
 that the writer read. Two records with one hash are equal, so nothing is lost by it.
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 MAX_ACQUIRE_TRIES = 3
-"""Writes to take a lease that somebody else changed since it was read."""
+"""Writes to take a lease that changed since it was read."""
 
 _SWEEP = "sweep"
 _TICK = "tick"
@@ -108,7 +108,7 @@ class DynamoControlStore:
             item = refused.item or self._read(_lease_key(name), Kind.LEASE)
             if item is not None:
                 require_known(Kind.LEASE, item, name)
-        raise Unavailable(f"The lease {name} changed under every try to take it; try again.")
+        raise Unavailable(f"The lease {name} changed during every try to take it; try again.")
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
         """Extend it, if holder and epoch still stand; ``None``: it is lost."""
@@ -134,7 +134,7 @@ class DynamoControlStore:
         return not isinstance(answer, ConditionRefused)
 
     def read_lease(self, name: str) -> Lease | None:
-        """Read who holds it; ``None`` where nobody ever did or it was given up."""
+        """Read the present lease; ``None`` if it was never taken, or was given up."""
         return _lease_of(name, self._read(_lease_key(name), Kind.LEASE))
 
     def _take(self, lease: Lease, seen: Item | None) -> ConditionRefused | None:
@@ -163,7 +163,7 @@ class DynamoControlStore:
         return shard_map_from_json(read_text(item["shard_map"]))
 
     def write_shard_map(self, shard_map: ShardMap, *, expected_version: int) -> bool:
-        """Store a map with one more version, if nobody changed it since. Whether it was stored."""
+        """Store a map with one more version, if it was not changed since. Whether it was stored."""
         if shard_map.version != expected_version + 1:
             return False
         return self._update_half(
@@ -296,7 +296,7 @@ class DynamoControlStore:
             return secret
         standing = self.read_secret()
         if standing is None:
-            raise Unavailable("The installation's secret was there and is gone; try again.")
+            raise Unavailable("The installation's secret was there and is now missing; try again.")
         return standing
 
     # --- parts ---

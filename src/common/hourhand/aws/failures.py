@@ -104,7 +104,7 @@ _UNREADABLE = (ChecksumError, FlexibleChecksumError, IncompleteReadError, Unread
 
 @dataclass(frozen=True, slots=True)
 class ConditionRefused:
-    """A conditional write was not applied. ``item``: what stood in its way, if AWS told."""
+    """A conditional write was not applied. ``item``: what stood in its way, if AWS returned it."""
 
     item: Mapping[str, Any] | None
 
@@ -193,9 +193,9 @@ def settled(call: Call, answer: T | BotoCoreError | ClientError) -> T:
 
 
 def told(call: Call, answer: Mapping[str, Any], name: str) -> Any:
-    """Return what ``answer`` tells under ``name``; raise `Unavailable` where it does not.
+    """Return what ``answer`` has under ``name``; raise `Unavailable` if it is missing.
 
-    botocore takes a body that it cannot read for an answer that tells nothing.
+    botocore takes a body that it cannot read for an empty answer.
     """
     if name not in answer:
         raise Unavailable(
@@ -211,7 +211,7 @@ def error_code(error: ClientError) -> str:
 
 
 def is_throttle(code: str) -> bool:
-    """Whether AWS says by ``code`` that it was asked too often, KMS on behalf of a service too."""
+    """Whether AWS's ``code`` says that there were too many requests, also KMS's for a service."""
     return code in THROTTLES or (_is_of_kms(code) and "throttl" in code.lower())
 
 
@@ -246,9 +246,9 @@ def _of_answer(error: ClientError, call: Call) -> HourhandError | None:
             f"{call} found nothing there {said}: create it, or correct the name in the settings."
         )
     if code == "ValidationException" and "Item size" in str(error):
-        return TooLarge(f"{call} was refused: the item is larger than DynamoDB takes.")
+        return TooLarge(f"{call} was refused: the item is larger than DynamoDB accepts.")
     if status >= _SERVER_ERROR or code in {"500", "503", "InternalError", "InternalServerError"}:
-        return Unavailable(f"{call} failed on the side of AWS {said}: try again in a moment.")
+        return Unavailable(f"{call} failed within AWS {said}: try again in a moment.")
     return None
 
 
@@ -262,7 +262,7 @@ def _of_key(code: str, call: Call) -> HourhandError:
     It is no mistake of ours, and passes once the key is in order again: no job is lost.
     """
     if any(word in code.lower() for word in _KMS_PASSES):
-        return Unavailable(f"{call} failed on the side of AWS KMS ({code}): try again in a moment.")
+        return Unavailable(f"{call} failed within AWS KMS ({code}): try again in a moment.")
     return Unavailable(
         f"{call} was refused by the key that encrypts it ({code}): enable the key, or cancel its "
         "deletion, and allow kms:Decrypt and kms:GenerateDataKey in the key's policy and in that "
@@ -275,7 +275,7 @@ def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:
     if isinstance(error, _NO_CREDENTIALS):
         return Unavailable(f"{call} could not be signed {said}: give this process AWS credentials.")
     if isinstance(error, NoRegionError):
-        return Unavailable(f"{call} has no Region to go to {said}: set AWS_REGION.")
+        return Unavailable(f"{call} has no AWS Region {said}: set AWS_REGION.")
     if isinstance(error, HTTPClientError | ConnectionError):
         return Unavailable(
             f"{call} had no answer {said}: it may have been done or not; check that the endpoint "

@@ -60,7 +60,7 @@ def read_manifest(path: Path) -> list[HandlerInfo]:
         reason = f"cannot be read: {error.strerror or error}"
         raise _invalid(path, reason) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _invalid(path, f"is no manifest of handlers: {error!r}") from error
+        raise _invalid(path, f"is not a manifest of handlers: {error!r}") from error
 
 
 def _info(entry: Mapping[str, Any]) -> HandlerInfo:
@@ -86,4 +86,4 @@ def _retry(entry: Mapping[str, Any]) -> RetryPolicy:
 
 def _invalid(path: Path, reason: str) -> InvalidInput:
     problem = FieldError("HOURHAND_MANIFEST", f"{path} {reason}")
-    return InvalidInput(f"The handlers are not known: {problem.message}.", errors=(problem,))
+    return InvalidInput(f"The handlers cannot be read: {problem.message}.", errors=(problem,))

@@ -83,7 +83,7 @@ class DynamoIdempotencyStore:
             if standing is not None:
                 require_known(Kind.IDEMPOTENCY, standing, record.job_id)
                 return _record_from(standing)
-        raise Unavailable("The idempotency record changed under every try to claim it; try again.")
+        raise Unavailable("The idempotency record changed during every try to claim it; try again.")
 
     def finish(self, record: IdempotencyRecord) -> bool:
         """Store the result, if the record is still ours (job, creation, token). Whether it was."""

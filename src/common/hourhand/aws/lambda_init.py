@@ -1,6 +1,6 @@
 """When a function is wired: in Lambda's init phase, and anywhere else by its first call.
 
-The init phase has more CPU than the calls of a small function have, nobody waits for it where
+The init phase has more CPU than the calls of a small function have, no caller waits for it where
 concurrency is provisioned, and a snapshot keeps what it did. What it raises fails a deployment
 that provisions or takes a snapshot; elsewhere it is the error of each call.
 
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 INITIALIZATION_TYPE = "AWS_LAMBDA_INITIALIZATION_TYPE"
-"""What Lambda, and nobody else, sets to how the process began (Lambda, defined variables)."""
+"""Lambda alone sets this: how the process began (Lambda, defined variables)."""
 
 SNAP_START = "snap-start"
 

@@ -1,7 +1,7 @@
 """The bucket for large payloads and results, and how its objects come to expire.
 
 S3 deletes by age, counted from when an object was last written, and by tag. So an object is
-written anew, as a copy of itself, when its job is final: its age starts again, and its tag names
+written again, as a copy of itself, when its job is final: its age starts again, and its tag names
 the smallest of a few numbers of days that covers what is left of its job's retention. An object
 without that tag never expires.
 """

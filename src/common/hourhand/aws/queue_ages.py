@@ -22,7 +22,7 @@ PERIOD_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class CloudWatchQueueAges:
-    """Tells when each queue's oldest message was sent: the ``oldest_sent`` of `SqsQueues`.
+    """Reads when each queue's oldest message was sent: the ``oldest_sent`` of `SqsQueues`.
 
     ``names``: of the priority queues. A message that was received three times is not counted by
     SQS any more.

@@ -261,7 +261,7 @@ class SqsQueues:
         if self._oldest_sent is None:
             return {}
         # The sweep can do without: it then sends again a little later than it might.
-        sentence = "The ages of the queues could not be had; the sweep does without."
+        sentence = "The ages of the queues could not be read. The sweep continues without them."
         return ask_optionally(self._telemetry, sentence, self._oldest_sent) or {}
 
     def probe_time(self) -> TimeSample | None:

@@ -21,7 +21,7 @@ class SystemRandomness:
         return random_job_id(now, secrets.randbits(_ID_BITS))
 
     def nonce(self) -> str:
-        """Return 10 characters that nobody else has: 51 bits of chance."""
+        """Return 10 unique characters: 51 random bits."""
         # One number for all of them: each draw is a call of the system.
         rest = secrets.randbelow(len(_NONCE_CHARACTERS) ** NONCE_LENGTH)
         drawn = []

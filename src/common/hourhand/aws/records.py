@@ -53,7 +53,7 @@ class Records:
     def put_unless_ahead(self, kind: Kind, item: Item) -> ConditionRefused | None:
         """Write a record whose count ``q`` is that of the one that stands, or higher.
 
-        An older one changes nothing: who writes it late must not undo what a later writer did.
+        An older one changes nothing: a late writer must not undo what a later writer did.
         Returns ``None`` where it was written, else what stands.
         """
         condition = f"(attribute_not_exists(p) OR q <= :q) AND {NOT_NEWER}"

@@ -1,4 +1,4 @@
-"""The events that the scheduler's function gets beside its tick, and who sends them."""
+"""The events that the scheduler's function gets beside its tick, and their sender."""
 
 from __future__ import annotations
 
@@ -110,5 +110,5 @@ def read_resize_event(event: Mapping[str, Any]) -> int | None:
     shards = asked.get("shards") if isinstance(asked, Mapping) and len(asked) == 1 else None
     if type(shards) is not int:
         wrong = FieldError(_RESIZE, 'must be {"shards": N} with a whole number')
-        raise InvalidInput("The shard map cannot be changed so.", errors=(wrong,))
+        raise InvalidInput("The shard map cannot be changed like this.", errors=(wrong,))
     return shards

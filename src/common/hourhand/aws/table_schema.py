@@ -109,7 +109,7 @@ LONGEST_RETENTION_SECONDS = 14 * 86_400
 """The longest that SQS keeps a message (SQS API reference, MessageRetentionPeriod)."""
 
 FUNCTION_VISIBILITY_SECONDS = 900
-"""Lambda takes no event source whose messages reappear before the function's own timeout.
+"""Lambda refuses an event source whose messages reappear before the function's own timeout.
 
 A worker shortens it to `Timings.visibility` as the first thing it does with a message.
 """

@@ -226,7 +226,7 @@ class PowertoolsTelemetry:
         self._lines.info(sentence, stacklevel=2, **fields)
 
     def warning(self, sentence: str, **fields: Any) -> None:
-        """Log what somebody should look at."""
+        """Log what an operator should look at."""
         self._lines.warning(sentence, stacklevel=2, **fields)
 
     def count(self, metric: str, value: float = 1) -> None:

@@ -25,7 +25,7 @@ PLAIN_SECONDS = 10.0
 """How often the progress is printed where it cannot be redrawn."""
 
 LATE_MS = 1000
-"""A p99 of lateness above this is marked. It is no failure: the machine may be busy."""
+"""A p99 of lateness above this is marked. It is not a failure: the machine may be busy."""
 
 MAX_PROBLEMS = 10
 """How many problems are listed for each promise."""

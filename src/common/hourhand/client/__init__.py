@@ -26,7 +26,7 @@ from hourhand.client._async_client import (
     AsyncSchedules,
     AsyncSubmitStream,
 )
-from hourhand.client._authorisation import Authorise, Bearer, Nobody, Signature, Token
+from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature, Token
 from hourhand.client._client import Calendars, Client, Schedules, SubmitStream
 from hourhand.client._default import default_client, use
 from hourhand.client._endpoint import Auth, Endpoint, find_authorisation, find_endpoint
@@ -113,7 +113,7 @@ __all__ = [
     "LatenessStats",
     "Lease",
     "Misfire",
-    "Nobody",
+    "NoAuth",
     "NotConfigured",
     "NotFound",
     "NotSent",

@@ -84,7 +84,7 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Find out where and as whom to ask; no request is sent yet."""
+        """Find the endpoint and the credentials; send no request yet."""
         made = make(
             endpoint,
             has_transport=transport is not None,
@@ -107,7 +107,7 @@ class AsyncClient:
 
     @property
     def endpoint(self) -> str:
-        """Where the API is: all that comes before ``/v1``."""
+        """The API's address: all that comes before ``/v1``."""
         return self._session.endpoint
 
     submit = awaiting(_jobs.submit)
@@ -130,7 +130,7 @@ class AsyncClient:
     health = awaiting(_system.health)
 
     async def aclose(self) -> None:
-        """Hang up; the client cannot be used any more."""
+        """Close the connections; the client cannot be used any more."""
         await self._connection.close()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Who is asking: nobody in particular, the bearer of a token, or an identity of AWS."""
+"""How requests authenticate: not at all, with a bearer token, or with an AWS signature."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Token = str | Callable[[], str]
 
 
 class Authorise(Protocol):
-    """Adds to a request what says who is asking."""
+    """Adds the headers that authenticate a request."""
 
     @property
     def may_block(self) -> bool:
-        """Whether it may have to ask others first."""
+        """Whether it may have to call other services first."""
 
     def headers(self, method: str, url: str, body: bytes | None) -> Mapping[str, str]:
         """Return the headers for a request with these final bytes; raise `NotConfigured`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nobody:
-    """The local server asks nobody who they are."""
+class NoAuth:
+    """No authentication, as for the local server."""
 
     may_block: bool = False
 
@@ -45,17 +45,19 @@ class Nobody:
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Shows a token."""
+    """Sends a bearer token."""
 
     token: Token = field(repr=False)
     may_block: bool = False
 
     def headers(self, method: str, url: str, body: bytes | None) -> Mapping[str, str]:  # noqa: ARG002 - as the protocol has it
-        """Return the header that shows the token."""
+        """Return the header with the token."""
         token: object = self.token() if callable(self.token) else self.token
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            # What it is instead is not told: it may be a secret with a slip in it.
-            raise NotConfigured("The token must be a JWT: letters, digits and - . _ ~ + / = alone.")
+            # The error does not quote the value: it may be a secret with a typing error.
+            raise NotConfigured(
+                "The token must be a JWT: only letters, digits and - . _ ~ + / = are allowed."
+            )
         return {"authorization": f"Bearer {token}"}
 
 
@@ -72,7 +74,7 @@ class Signature:
         profile: str | None,
         session: AwsSession | None = None,
     ) -> None:
-        """Look for credentials as every tool of AWS does; raise `NotConfigured` for none.
+        """Find credentials as AWS's own tools do; raise `NotConfigured` if there are none.
 
         The Region is ``region``, else that in the name of the host, else the profile's. A
         ``session`` is asked for both instead of one of ``profile``.
@@ -91,16 +93,16 @@ class Signature:
             asked = session or Session(profile_name=profile)
             credentials = asked.get_credentials()
         except BotoCoreError as error:
-            raise NotConfigured(f"The credentials of AWS cannot be had: {error}.") from error
+            raise NotConfigured(f"The AWS credentials cannot be read: {error}.") from error
         if credentials is None:
             raise NotConfigured(
-                "There are no credentials of AWS to sign with: log in (aws sso login), name a "
+                "There are no AWS credentials to sign with: log in (aws sso login), name a "
                 "profile, or give a token."
             )
         found = region or region_of(host) or asked.region_name
         if found is None:
             raise NotConfigured(
-                f"The Region of {host} is not known: name it by region, or AWS_REGION."
+                f"The AWS Region of {host} is unknown: give region, or set AWS_REGION."
             )
         self._credentials = credentials
         self._region = found
@@ -116,7 +118,7 @@ class Signature:
             frozen = self._credentials.get_frozen_credentials()
             SigV4Auth(frozen, SERVICE, self._region).add_auth(request)
         except BotoCoreError as error:
-            raise NotConfigured(f"The credentials of AWS cannot be had: {error}.") from error
+            raise NotConfigured(f"The AWS credentials cannot be read: {error}.") from error
         return {name.lower(): value for name, value in request.headers.items()}
 
 

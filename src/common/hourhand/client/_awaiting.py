@@ -69,7 +69,7 @@ class AsyncDoing:
                 return asyncio.create_task(self.run(operation))
             case Join(begun):
                 assert isinstance(begun, asyncio.Task)
-                # Whoever is cancelled while waiting must be able to ask once more.
+                # A caller that is cancelled while it waits must be able to ask once more.
                 return await asyncio.shield(begun)
             case StopPauses():
                 return self._stopping.set()
@@ -110,7 +110,7 @@ class AwaitingConnection:
             return self._wire.lost(error)
 
     async def rest(self, seconds: float, stopping: asyncio.Event) -> bool:
-        """Pause; return whether nobody said stop."""
+        """Pause; return whether the pause was not stopped."""
         if self._clock is not None:
             self._clock.sleep(seconds)
             await asyncio.sleep(0)
@@ -122,7 +122,7 @@ class AwaitingConnection:
         return False
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         await self._http.aclose()
 
 
@@ -163,7 +163,7 @@ class AwaitingStream(AsyncIterator[T_co], Generic[T_co]):
 
 
 class AsyncSubmitStream(AwaitingStream[Submitted]):
-    """What became of submissions, one after the other, while they are submitted."""
+    """Iterates over the results of submissions, in order, while it submits them."""
 
     def __init__(self, doing: AsyncDoing, line: Submissions) -> None:
         """Submit nothing before the first is asked for."""
@@ -171,7 +171,7 @@ class AsyncSubmitStream(AwaitingStream[Submitted]):
         self._line = line
 
     def stop(self) -> AsyncIterator[Submitted]:
-        """Read and submit no more; iterate over what became of all that was read before."""
+        """Stop reading and submitting; return an iterator over the remaining results."""
         self._doing.stop_pauses()
         return AwaitingStream(self._doing, self._line.drain())
 

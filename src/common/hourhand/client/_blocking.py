@@ -119,14 +119,14 @@ class BlockingConnection:
             return self._wire.lost(error)
 
     def rest(self, seconds: float, stopping: threading.Event) -> bool:
-        """Pause; return whether nobody said stop."""
+        """Pause; return whether the pause was not stopped."""
         if self._clock is None:
             return not stopping.wait(seconds)
         self._clock.sleep(seconds)
         return not stopping.is_set()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._http.close()
 
 
@@ -164,7 +164,7 @@ class BlockingStream(Iterator[T_co], Generic[T_co]):
 
 
 class SubmitStream(BlockingStream[Submitted]):
-    """What became of submissions, one after the other, while they are submitted."""
+    """Iterates over the results of submissions, in order, while it submits them."""
 
     def __init__(self, doing: Doing, line: Submissions) -> None:
         """Submit nothing before the first is asked for."""
@@ -179,7 +179,7 @@ class SubmitStream(BlockingStream[Submitted]):
             raise
 
     def stop(self) -> Iterator[Submitted]:
-        """Read and submit no more; iterate over what became of all that was read before."""
+        """Stop reading and submitting; return an iterator over the remaining results."""
         self._doing.stop_pauses()
         return BlockingStream(self._doing, self._line.drain())
 

@@ -84,7 +84,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Find out where and as whom to ask; no request is sent yet."""
+        """Find the endpoint and the credentials; send no request yet."""
         made = make(
             endpoint,
             has_transport=transport is not None,
@@ -107,7 +107,7 @@ class Client:
 
     @property
     def endpoint(self) -> str:
-        """Where the API is: all that comes before ``/v1``."""
+        """The API's address: all that comes before ``/v1``."""
         return self._session.endpoint
 
     submit = blocking(_jobs.submit)
@@ -130,7 +130,7 @@ class Client:
     health = blocking(_system.health)
 
     def close(self) -> None:
-        """Hang up; the client cannot be used any more."""
+        """Close the connections; the client cannot be used any more."""
         self._connection.close()
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ from hourhand.handlers import Submitters, current_submitters
 
 
 class _Use:
-    """Puts back, at the end of a ``with``, who submitted before."""
+    """Restores the previous submitters at the end of a ``with``."""
 
     def __init__(self, before: Submitters) -> None:
         self._before = before
@@ -49,7 +49,7 @@ _default: list[Client] = []
 
 
 def default_client() -> Client:
-    """Return the one client of this process that is made by the environment, at first use."""
+    """Return this process's client, created from the environment at its first use."""
     with _lock:
         if not _default:
             client = Client()

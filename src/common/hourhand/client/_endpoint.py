@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from hourhand.client._authorisation import Authorise, Bearer, Nobody, Signature, Token
+from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature, Token
 from hourhand.client._errors import NotConfigured
 
 LOCAL_ENDPOINT = "http://127.0.0.1:8787"
@@ -34,7 +34,7 @@ class Endpoint:
 def find_endpoint(given: str | None, environ: Mapping[str, str] = os.environ) -> Endpoint:
     """Return the endpoint that is given, else the environment's, else the local one.
 
-    Raises `NotConfigured` for what is no address of an API.
+    Raises `NotConfigured` if it is not the URL of an API.
     """
     text = (given or environ.get(ENDPOINT_VARIABLE, "").strip() or LOCAL_ENDPOINT).rstrip("/")
     text = text.removesuffix("/v1")
@@ -42,11 +42,11 @@ def find_endpoint(given: str | None, environ: Mapping[str, str] = os.environ) ->
         parts = urlsplit(text)
         _ = parts.port
     except ValueError as error:
-        raise NotConfigured(f"The endpoint {text!r} is no address: {error}.") from error
+        raise NotConfigured(f"The endpoint {text!r} is not a URL: {error}.") from error
     is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
     if parts.scheme not in {"http", "https"} or not parts.hostname or not is_plain:
         raise NotConfigured(
-            f"The endpoint must be an address such as {LOCAL_ENDPOINT} or https://api.example.com, "
+            f"The endpoint must be a URL such as {LOCAL_ENDPOINT} or https://api.example.com, "
             f"without user, query and fragment, not {text!r}."
         )
     return Endpoint(
@@ -66,7 +66,7 @@ def find_authorisation(
     profile: str | None,
     environ: Mapping[str, str] = os.environ,
 ) -> Authorise:
-    """Return how requests say who asks: by ``auth``, or by what fits the rest.
+    """Return how requests authenticate: by ``auth``, or by what fits the other arguments.
 
     That is ``jwt`` where there is a token, ``none`` on loopback, else ``iam``. Raises
     `NotConfigured` for what does not go together, and where a secret would be sent in the clear.
@@ -76,11 +76,11 @@ def find_authorisation(
     shown = token or environ.get(TOKEN_VARIABLE, "").strip() or None
     chosen = auth or ("jwt" if shown else "none" if endpoint.is_loopback else "iam")
     if chosen == "none":
-        return Nobody()
+        return NoAuth()
     if not endpoint.is_secure and not endpoint.is_loopback:
         raise NotConfigured(
             f"{endpoint.url} is not encrypted: a {'token' if chosen == 'jwt' else 'signature'} "
-            "is sent by https:// alone, or to this machine itself."
+            "is sent only over https://, or to this machine."
         )
     if chosen == "iam":
         return Signature(endpoint.host, region=region, profile=profile)

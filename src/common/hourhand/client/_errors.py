@@ -1,4 +1,4 @@
-"""What can go wrong between a caller and the API, as exceptions with the problem's fields."""
+"""The exceptions of the client, with the fields of the API's problems."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class FieldProblem:
 
 
 class ClientError(Exception):
-    """Something that was asked of the API was not done, or nobody knows whether it was.
+    """A request failed, or its answer was lost and it may have been done.
 
-    ``status``: the HTTP status, ``None`` where there was no answer. ``code`` is stable, for
-    programs to go by, such as ``not_found``; ``title``, ``detail`` and ``errors`` are for people.
-    ``is_temporary``: the same request may succeed later. ``may_have_happened``: an answer was
-    lost, so the API may have done what it was asked. ``retry_after_seconds``: how long the API
-    asks to be left alone. ``submission``: what was to be submitted, with the id or key that makes
-    it safe to submit again.
+    ``status``: the HTTP status, ``None`` where there was no answer. ``code`` is a
+    stable name for programs, such as ``not_found``; ``title``, ``detail`` and ``errors`` are for
+    people. ``is_temporary``: the same request may succeed later. ``may_have_happened``: an answer
+    was lost, so the API may have done what it was asked. ``retry_after_seconds``: how long the API
+    asks to wait. ``submission``: what was to be submitted, with the id or key that makes it safe to
+    submit again.
     """
 
     default_code = "error"
@@ -60,31 +60,31 @@ class ClientError(Exception):
         super().__init__(detail)
 
     def __str__(self) -> str:
-        """Tell the detail, and each wrong field that it does not quote already."""
+        """Return the detail, and each wrong field that it does not name already."""
         fields = [str(error) for error in self.errors if error.message not in self.detail]
         return " ".join([self.detail, *(f"{field.rstrip('.')}." for field in fields)])
 
 
 class NotConfigured(ClientError):
-    """The client cannot be used as it was made: endpoint, token, credentials or region."""
+    """The client is not configured correctly: endpoint, token, credentials or region."""
 
     default_code = "not_configured"
 
 
 class Invalid(ClientError):
-    """What was sent is not what the API takes; each wrong field is named."""
+    """The API refused the input; ``errors`` names each wrong field."""
 
     default_code = "invalid"
 
 
 class Unauthorised(ClientError):
-    """The caller is not known, or may not do this."""
+    """The caller is not authenticated, or not allowed to do this."""
 
     default_code = "unauthorised"
 
 
 class NotFound(ClientError):
-    """There is no such thing."""
+    """The job, schedule, calendar or route does not exist."""
 
     default_code = "not_found"
 
@@ -96,13 +96,13 @@ class Conflict(ClientError):
 
 
 class TooLarge(ClientError):
-    """The input is larger than what can be kept."""
+    """The input is larger than the API accepts."""
 
     default_code = "too_large"
 
 
 class Throttled(ClientError):
-    """Too many requests at once; it may be asked again later."""
+    """The API received too many requests; retry later."""
 
     default_code = "throttled"
 
@@ -114,7 +114,7 @@ class ServerFailed(ClientError):
 
 
 class UnexpectedAnswer(ServerFailed):
-    """What answered does not speak as this API does."""
+    """The answer is not one of Hourhand's API."""
 
     default_code = "unexpected_answer"
 
@@ -126,13 +126,13 @@ class Unreachable(ClientError):
 
 
 class NotSent(ClientError):
-    """It was not submitted, since the submission was stopped before."""
+    """The job was not submitted, because the submission was stopped before it."""
 
     default_code = "not_sent"
 
 
 class WaitTimedOut(ClientError):
-    """The job did not end in the time that was given; ``job`` is how it was last seen."""
+    """The job did not end within the time limit; ``job`` is the job as last read."""
 
     default_code = "wait_timed_out"
 
@@ -148,5 +148,5 @@ def _first_line(kind: type[ClientError]) -> str:
 
 for _each in list(globals().values()):
     if isinstance(_each, type) and issubclass(_each, ClientError):
-        # A traceback names them by where they are to be imported from.
+        # A traceback names the module from which users import them.
         _each.__module__ = "hourhand.client"

@@ -1,4 +1,4 @@
-"""One request, tried until it is answered well or there is no use in trying."""
+"""One request, tried until it succeeds or a retry cannot help."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LONGEST_PAUSE_SECONDS = 8.0
 """Before try n, a random part of ``first * 2**(n - 2)``, and never more than the longest."""
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
-"""Whoever wants to be left alone for longer is obeyed by giving up."""
+"""If the API asks to wait longer, the client gives up."""
 
 _LOST_BEFORE = (
-    " The answer to an earlier try was lost: it may be that this very request was done then."
+    " The answer to an earlier try was lost, so this request may have been done by that try."
 )
 
 
@@ -33,9 +33,9 @@ class Exchanged:
 
 
 def exchange(session: Session, request: Request) -> Operation[Exchanged]:
-    """Send ``request`` until it is answered well; raise `ClientError` if that is not to be.
+    """Send ``request`` until it succeeds; raise `ClientError` if it does not.
 
-    Tried again is what broke, timed out, was throttled or failed on the other side. A request
+    Broken connections, time-outs, throttling and server errors are retried. A request
     that must not be done twice is tried again only where it was certainly not done.
     """
     lost_before = False
@@ -51,7 +51,7 @@ def exchange(session: Session, request: Request) -> Operation[Exchanged]:
         is_safe = request.is_repeatable or not lost_before
         is_last = attempt == session.max_attempts
         if is_last or not failure.is_temporary or not is_safe:
-            raise _told_of_loss(failure, lost_before)
+            raise _noting_loss(failure, lost_before)
         if not (yield from pause_before_retry(session, attempt, failure)):
             raise failure
 
@@ -78,7 +78,7 @@ def pause_before_retry(session: Session, attempt: int, failure: ClientError) -> 
     if asked > LONGEST_RETRY_AFTER_SECONDS:
         return False
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1))
-    # Full jitter, so that those who failed together do not come back together.
+    # Full jitter, so that clients that failed together do not retry together.
     return (yield from pause(asked + session.randomness() * longest))
 
 
@@ -89,8 +89,8 @@ def _unreachable(session: Session, request: Request, lost: Lost) -> Unreachable:
     return Unreachable(detail, is_temporary=True, may_have_happened=lost.was_sent)
 
 
-def _told_of_loss(failure: ClientError, lost_before: bool) -> ClientError:
-    """Say of a refusal that an earlier try of the same request may be its very reason."""
+def _noting_loss(failure: ClientError, lost_before: bool) -> ClientError:
+    """Add to a refusal that an earlier try of the same request may be its reason."""
     if lost_before and isinstance(failure, (Conflict, NotFound)):
         failure.detail += _LOST_BEFORE
     return failure

@@ -16,7 +16,7 @@ from hourhand.client._endpoint import Endpoint
 from hourhand.client._steps import Answer, Lost, Request
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-"""API Gateway's answers have at most 10 MB; whoever sends more is not it."""
+"""API Gateway's answers have at most 10 MB, so a larger one is from another server."""
 
 KEPT_CONNECTIONS = 64
 """As many as may be under way at once."""
@@ -58,9 +58,9 @@ class Wire:
             "limits": httpx.Limits(
                 max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS
             ),
-            # A proxy of the environment is for the world, not for this machine.
+            # A proxy of the environment is for other hosts, not for this machine.
             "mounts": dict.fromkeys(_ALL_URLS) if self.endpoint.is_loopback else None,
-            # To read whom TLS trusts takes a while; without TLS, nobody need be trusted.
+            # Loading TLS's certificates takes a while, and is not needed without TLS.
             "verify": True if self.endpoint.is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             "headers": {"user-agent": f"hourhand-python/{_own_version()}"},
         }

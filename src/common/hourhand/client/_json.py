@@ -1,4 +1,4 @@
-"""From what callers hand over to JSON, and back from what was received."""
+"""Encodes callers' values as JSON, and decodes answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def encoded(value: Any, field: str) -> bytes:
             # Half a surrogate pair is legal in JSON as an escape, and cannot be encoded otherwise.
             return _escaped.encode(value).encode()
     except RecursionError:
-        raise invalid(field, "must not be nested this deeply, nor hold itself") from None
+        raise invalid(field, "must not be nested this deeply, or contain itself") from None
     except (TypeError, ValueError) as error:
         raise invalid(field, f"must be JSON: {error}") from error
 
@@ -41,7 +41,7 @@ def decoded(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise UnexpectedAnswer(
-            "The answer is not JSON. Is the endpoint that of Hourhand's API?"
+            "The answer is not JSON. Check that the endpoint is Hourhand's API."
         ) from error
 
 
@@ -86,7 +86,7 @@ def bare_seconds(field: str, duration: object, *, above: float = -math.inf) -> f
 
 
 def shortened(value: object) -> str:
-    """Return what a wrong value looks like, for an error to show; no more than a glance of it."""
+    """Return a wrong value as an error shows it, shortened."""
     return reprlib.repr(value)
 
 
@@ -110,11 +110,11 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, UUID):
         return str(value)
-    # Whoever hands over a model has imported pydantic; nobody else shall pay for it.
+    # A caller with a model has imported pydantic; no other caller needs the import.
     pydantic = sys.modules.get("pydantic")
     if pydantic is not None and isinstance(value, pydantic.BaseModel):
         return value.model_dump(mode="json", by_alias=True)
-    raise TypeError(f"it holds an object of type {type(value).__name__}")
+    raise TypeError(f"it contains an object of type {type(value).__name__}")
 
 
 _compact = json.JSONEncoder(

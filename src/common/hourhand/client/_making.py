@@ -1,4 +1,4 @@
-"""What both clients are made of: the session and the wire, by arguments and environment."""
+"""The parts of both clients: the session and the wire, from arguments and environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import httpx
 
-from hourhand.client._authorisation import Authorise, Nobody, Token
+from hourhand.client._authorisation import Authorise, NoAuth, Token
 from hourhand.client._endpoint import LOCAL_ENDPOINT, find_authorisation, find_endpoint
 from hourhand.client._errors import NotConfigured
 from hourhand.client._http import Wire
@@ -37,7 +37,7 @@ class SystemTime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StandIn:
-    """What clients use that are told neither endpoint nor transport."""
+    """Replaces the transport of clients that get neither endpoint nor transport."""
 
     transport: httpx.BaseTransport
     async_transport: httpx.AsyncBaseTransport
@@ -65,9 +65,9 @@ def stand_in(
     async_transport: httpx.AsyncBaseTransport,
     clock: Clock | None = None,
 ) -> Iterator[None]:
-    """Let clients that are told neither endpoint nor transport use these, meanwhile.
+    """Let clients that get neither endpoint nor transport use these, until the context ends.
 
-    For the double of `hourhand.testing`: no test of a user's shall reach a real API by accident.
+    For the double of `hourhand.testing`, so that no user's test reaches a real API by accident.
     """
     mine = StandIn(transport=transport, async_transport=async_transport, clock=clock)
     with _lock:
@@ -97,7 +97,7 @@ def make(  # noqa: PLR0913 - the arguments of both clients
     if not isinstance(max_attempts, int):
         raise NotConfigured(f"max_attempts must be a whole number, not {max_attempts!r}.")
     standing_in = None
-    authorise: Authorise = Nobody()
+    authorise: Authorise = NoAuth()
     if endpoint is None and not has_transport and _standing_in:
         standing_in = _standing_in[-1]
         found = find_endpoint(LOCAL_ENDPOINT)

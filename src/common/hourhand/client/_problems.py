@@ -1,7 +1,7 @@
-"""From an answer that is none of the good ones to an exception.
+"""Turns an answer that reports a failure into an exception.
 
-The API's functions tell problems (RFC 9457). API Gateway before them has words of its own, such as
-``{"message": "Too Many Requests"}``, and whatever stands between may have none at all.
+The API's functions answer with problems (RFC 9457). API Gateway in front of them has its own form,
+such as ``{"message": "Too Many Requests"}``, and a proxy in between may have any other.
 """
 
 from __future__ import annotations
@@ -50,21 +50,22 @@ _KINDS: Mapping[int, type[ClientError]] = {
     HTTPStatus.TOO_MANY_REQUESTS: Throttled,
 }
 _FOREIGN_DETAILS: Mapping[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "The API wants a token (JWT) that it accepts.",
-    HTTPStatus.FORBIDDEN: "The caller may not do this: it lacks execute-api:Invoke, or the "
-    "signature is not accepted.",
-    HTTPStatus.NOT_FOUND: "What answers there has no such route: is the endpoint the API's?",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request is larger than what is taken.",
-    HTTPStatus.TOO_MANY_REQUESTS: "The API is asked too often.",
+    HTTPStatus.UNAUTHORIZED: "The API requires a valid token (JWT).",
+    HTTPStatus.FORBIDDEN: "The caller is not allowed to do this: it lacks execute-api:Invoke, "
+    "or the signature is not accepted.",
+    HTTPStatus.NOT_FOUND: "The server has no such route. Check that the endpoint is Hourhand's "
+    "API.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request is too large.",
+    HTTPStatus.TOO_MANY_REQUESTS: "The API receives too many requests.",
 }
 
 
 def failure_of(answer: Answer, request: str) -> ClientError:
-    """Return what an answer other than 2xx means; ``request`` is told where nothing else is."""
-    told = _object(answer.body)
-    if isinstance(told.get("detail"), str) and isinstance(told.get("type"), str):
-        return problem_failure(told, answer.status)
-    return _foreign_failure(answer, told, request)
+    """Return the exception for an answer other than 2xx; ``request`` is for its message."""
+    fields = _object(answer.body)
+    if isinstance(fields.get("detail"), str) and isinstance(fields.get("type"), str):
+        return problem_failure(fields, answer.status)
+    return _foreign_failure(answer, fields, request)
 
 
 def problem_failure(problem: Mapping[str, Any], status: int) -> ClientError:
@@ -83,17 +84,17 @@ def problem_failure(problem: Mapping[str, Any], status: int) -> ClientError:
     )
 
 
-def _foreign_failure(answer: Answer, told: Mapping[str, Any], request: str) -> ClientError:
+def _foreign_failure(answer: Answer, fields: Mapping[str, Any], request: str) -> ClientError:
     """Return the exception for an answer that is not of the API's own functions."""
     status = answer.status
-    said = told.get("message") or told.get("Message") or answer.headers.get("www-authenticate")
-    told_text = f" It said: {str(said)[:MAX_TOLD_CHARACTERS]}" if said else ""
-    standard = f"{request} was answered {status}, not by the functions of Hourhand."
+    said = fields.get("message") or fields.get("Message") or answer.headers.get("www-authenticate")
+    said_text = f" It said: {str(said)[:MAX_TOLD_CHARACTERS]}" if said else ""
+    standard = f"{request} was answered {status}, but not by Hourhand's functions."
     return _kind(status)(
-        f"{_FOREIGN_DETAILS.get(status, standard)}{told_text}",
+        f"{_FOREIGN_DETAILS.get(status, standard)}{said_text}",
         status=status,
         is_temporary=_is_temporary(status),
-        # A gateway that gave up waiting knows nothing of what became of the request.
+        # After a gateway's time-out the request may have been done.
         may_have_happened=_is_failure(status),
     )
 

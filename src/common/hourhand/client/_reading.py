@@ -1,7 +1,7 @@
-"""From the API's JSON to typed values, by the fields of their classes.
+"""Reads the API's JSON into typed values, by the fields of their classes.
 
 A newer server may send more than is known here, and new names for states: both are let through.
-What a field cannot hold is told as `UnexpectedAnswer`, with its place.
+A value that does not fit its field raises `UnexpectedAnswer` with its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JSON_NAME = "json_name"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
-    """Something that the API told. ``raw`` is its JSON as received, fields unknown here too."""
+    """An answer of the API. ``raw`` is its JSON as received, fields unknown here too."""
 
     raw: Mapping[str, Any] = dataclasses.field(repr=False, compare=False)
 
@@ -32,7 +32,7 @@ class Answered:
 A = TypeVar("A", bound=Answered)
 
 _readers: dict[type[Answered], Read] = {}
-"""Made at first use: most programs never see most kinds of answers."""
+"""Created at first use: most programs never see most kinds of answers."""
 
 
 def read(kind: type[A], value: Any, place: str = "answer") -> A:
@@ -67,7 +67,7 @@ def _new_reader(kind: type[Answered]) -> Read:
         for name, json_name, read_field, default in fields:
             given = value.get(json_name, default)
             if given is dataclasses.MISSING:
-                raise UnexpectedAnswer(f"The answer of the API lacks {place}.{json_name}.")
+                raise UnexpectedAnswer(f"The API's answer has no {place}.{json_name}.")
             known[name] = given if given is default else read_field(given, f"{place}.{json_name}")
         return kind(raw=value, **known)
 
@@ -103,7 +103,7 @@ def _many(read_value: Read) -> Read:
 
 def _plain(accepted: tuple[type, ...], wanted: str) -> Read:
     def read_plain(value: Any, place: str) -> Any:
-        # A bool is an int to Python, and no number to anybody else.
+        # A bool is an int in Python, but not a number in JSON.
         if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
             raise _unexpected(place, wanted, value)
         return value

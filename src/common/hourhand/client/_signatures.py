@@ -1,4 +1,4 @@
-"""Lets methods that are made of operations show as if they had been written out."""
+"""Gives methods that are created from operations the signature of a written method."""
 
 from __future__ import annotations
 

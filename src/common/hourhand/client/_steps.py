@@ -1,4 +1,4 @@
-"""What an operation may ask for, so that it is written once and neither blocks nor awaits.
+"""The steps of operations, so that each is written once and neither blocks nor awaits.
 
 An operation is a generator: it yields a step, is sent what came of it, and returns its result. A
 stream yields `Emit` steps, too. `hourhand.client._blocking` and `hourhand.client._awaiting` do
@@ -60,7 +60,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait. What comes of it is whether the whole of the time passed, and nobody said stop."""
+    """Wait. Its result is whether the whole time passed and the pause was not stopped."""
 
     seconds: float
 
@@ -73,7 +73,7 @@ class Start:
 
 
 class Begun(Protocol):
-    """An operation under way; only who began it knows what it is."""
+    """An operation under way; its content is known only to the runner that began it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class StopPauses:
 
 @dataclass(frozen=True, slots=True)
 class Emit(Generic[T_co]):
-    """Hand ``item`` to whoever iterates."""
+    """Hand ``item`` to the consumer of the stream."""
 
     item: T_co
 
@@ -139,6 +139,6 @@ def send(request: Request) -> Operation[Answer | Lost]:
 
 
 def pause(seconds: float) -> Operation[bool]:
-    """Wait; return whether nobody said stop."""
+    """Wait; return whether the pause was not stopped."""
     is_whole: bool = yield Pause(seconds)
     return is_whole

@@ -1,4 +1,4 @@
-"""A job as it is submitted, and what became of it."""
+"""A job to submit, and the result of its submission."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hourhand.client._results import Job
 from hourhand.domain.jobs.job import RetryPolicy
 
 Fate = Literal["submitted", "not submitted", "unknown"]
-"""``unknown``: the last answer was lost. Submitted again under the same id or key, it is once."""
+"""``unknown``: the last answer was lost. The same id or key makes it safe to submit again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +55,7 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Submitted:
-    """What became of the submission at place ``index`` (the first is 0) of many.
+    """The result of the submission at place ``index`` (the first is 0) of many.
 
     Either ``job`` or ``error`` is there. ``submission`` has the id that it was sent with; it is
     ``None`` where what was given could not be read as one.
@@ -68,7 +68,7 @@ class Submitted:
 
     @property
     def fate(self) -> Fate:
-        """Whether it is submitted, is not, or nobody knows."""
+        """Whether it is submitted, is not, or that is unknown."""
         if self.error is None:
             return "submitted"
         return "unknown" if self.error.may_have_happened else "not submitted"
@@ -76,7 +76,7 @@ class Submitted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubmitProgress:
-    """How far `submit_many` is; ``total`` is ``None`` where the iterable does not tell it."""
+    """The progress of `submit_many`; ``total`` is ``None`` if the iterable has no length."""
 
     done: int
     failed: int
@@ -105,7 +105,7 @@ def submission_of(given: object) -> Submission:
     unknown = [str(name) for name in named if name not in _FIELDS]
     if unknown:
         known = ", ".join(_FIELDS)
-        raise invalid(unknown[0], f"is not a known field; known are {known}")
+        raise invalid(unknown[0], f"is not a known field; the fields are {known}")
     if "handler" not in named:
         raise invalid("handler", "is required")
     return Submission(**named)

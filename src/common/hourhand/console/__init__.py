@@ -1,4 +1,4 @@
-"""The console: one page, and what serves it.
+"""The web console: one page, and its servers.
 
 Serving it for a deployed API is looked up when first used: the local cloud needs no HTTP client.
 """

@@ -1,4 +1,4 @@
-"""Who may use a console that acts with a user's credentials: a browser tab that has its token.
+"""Access to a console that acts with a user's credentials: a browser tab needs its token.
 
 All users and programs of a machine share loopback. So each start draws a token. The printed address
 carries it in the fragment, which a browser sends to no server. The page keeps it in the tab's
@@ -18,7 +18,7 @@ from hourhand.loopback import Reply, Request, problem_reply
 TOKEN_CODE = "console_token"  # noqa: S105 - a problem's name
 TOKEN_FIELD = "token"  # noqa: S105 - a parameter's name
 TOKEN_HEADER = "x-hourhand-console-token"  # noqa: S105 - a header's name
-"""A page of another origin cannot send it: its browser would ask first, and get a refusal."""
+"""A page of another origin cannot send it: the browser's preflight request is refused."""
 
 _HOW = "Open the address that `hourhand console` printed when it started."
 

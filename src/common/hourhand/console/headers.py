@@ -1,7 +1,7 @@
-"""What a browser is told beside each answer: what a page may load, and who may load the page.
+"""The security headers of each answer: what the page may load, and which pages may load it.
 
-A job's payload, error or tag is anybody's text. Should one ever become markup, no script of it
-runs, nothing is fetched for it, and nothing of the page leaves it: the policy allows this server's
+A job's payload, error or tag is untrusted text. If it ever became markup, no script of it would
+run, nothing is fetched for it, and nothing of the page leaves it: the policy allows this server's
 own files and API alone.
 """
 
@@ -20,7 +20,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        # Text can become neither markup nor a script's address, by mistake of ours either.
+        # Text can become neither markup nor a script's address, even if the page has a bug.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )
@@ -46,7 +46,7 @@ def as_page(reply: Reply) -> Reply:
 
 
 def as_data(reply: Reply) -> Reply:
-    """Return ``reply`` as an answer that programs read, and that nobody keeps."""
+    """Return ``reply`` as an answer for programs, which no cache keeps."""
     return _with_headers(reply, NOTHING_ALLOWED, {"cache-control": "no-store"})
 
 

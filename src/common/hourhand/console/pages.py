@@ -1,4 +1,4 @@
-"""What a browser asks of the console itself: the page, its files, and what it is a console of."""
+"""The console's own answers: the page, its files, and the description of its API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_PAGE = "This installation has no console: its files are missing."
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the page is told at its start. ``endpoint`` is ``None`` where the API is here too."""
+    """The page's settings. ``endpoint`` is ``None`` if this server also serves the API."""
 
     endpoint: str | None = None
     read_only: bool = False
@@ -35,7 +35,7 @@ class Pages:
     """Answers for every path of the console, and leaves the others alone."""
 
     def __init__(self, about: About, folder: Path = STATIC_FOLDER) -> None:
-        """Read the files once; they are read again whenever somebody loads the page."""
+        """Read the files once; they are read again whenever the page is loaded."""
         self._about = about
         self._folder = folder
         self._assets = read_assets(folder)
@@ -48,19 +48,21 @@ class Pages:
         if not path.startswith(HOME):
             return None
         if request.method not in READING:
-            told = problem_reply(HTTPStatus.METHOD_NOT_ALLOWED, "The console is only read.")
+            told = problem_reply(
+                HTTPStatus.METHOD_NOT_ALLOWED, "The console accepts only GET and HEAD."
+            )
             return as_data(Reply(told.status, {**told.headers, "allow": "GET, HEAD"}, told.body))
         if path == ABOUT:
             body = json.dumps(asdict(self._about)).encode()
             return as_data(Reply(HTTPStatus.OK, {"content-type": "application/json"}, body))
         if path.startswith(STATIC):
             asset = self._assets.get(path.removeprefix(STATIC))
-            return _sent(request, asset, "The console has no such file.")
+            return _sent(request, asset, "The console does not have this file.")
         return self._page(request)
 
     def _page(self, request: Request) -> Reply:
         """Every other address is a view's, which the page itself finds."""
-        # So that after an upgrade, or while somebody works on a file, all of them fit together.
+        # So that all files fit together after an upgrade, or while a developer edits one.
         self._assets = read_assets(self._folder)
         return _sent(request, self._assets.get(INDEX), _NO_PAGE)
 
@@ -68,7 +70,7 @@ class Pages:
 def _sent(request: Request, asset: Asset | None, otherwise: str) -> Reply:
     if asset is None:
         return as_data(problem_reply(HTTPStatus.NOT_FOUND, otherwise))
-    # To ask whether a file changed costs nothing on loopback, and saves all doubt.
+    # Revalidation costs nothing on loopback, and rules out stale files.
     headers = {"etag": asset.tag, "cache-control": "no-cache"}
     if _is_known(asset, request.headers.get_all("if-none-match") or []):
         return as_page(Reply(HTTPStatus.NOT_MODIFIED, headers))

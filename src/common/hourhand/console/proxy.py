@@ -1,7 +1,7 @@
 """``hourhand console``: the console on loopback, for an API that is deployed.
 
 A browser cannot sign requests with AWS credentials, and must not hold them. This process does: it
-serves the page to this machine alone, and passes on what the page asks, signed.
+serves the page to this machine alone, and forwards the page's requests, signed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RunningConsole:
         return f"{self.url}#{TOKEN_FIELD}={self.token}"
 
     def close(self) -> None:
-        """Stop serving, and hang up."""
+        """Stop serving, and close the connections."""
         self.server.close()
         self.upstream.close()
 
@@ -115,7 +115,7 @@ def serve_upstream(
 def _refused_change(request: Request) -> Reply | None:
     if request.method in READING or request.path in _ASKED_BY_POST:
         return None
-    detail = "This console was started with --read-only: it changes nothing."
+    detail = "This console was started with --read-only, so it refuses changes."
     return as_data(problem_reply(HTTPStatus.FORBIDDEN, detail, code=READ_ONLY))
 
 

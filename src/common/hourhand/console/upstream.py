@@ -1,4 +1,4 @@
-"""The deployed API behind a console: requests go there signed, and come back bounded.
+"""The deployed API behind a console: it forwards requests, signed, and bounds the answers.
 
 What goes there is a method, a path below ``/v1``, a query and a JSON body; what comes back is a
 status, four headers and JSON. Nothing else passes in either direction: no cookies, no redirects,
@@ -56,7 +56,7 @@ class _Failed(Exception):
 
 
 class Upstream:
-    """Passes requests on to the API at ``endpoint``, each signed anew."""
+    """Forwards requests to the API at ``endpoint``, each newly signed."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class Upstream:
             transport=transport,
             follow_redirects=False,
             limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
-            # A proxy of the environment is for the world, not for this machine.
+            # A proxy of the environment is for other hosts, not for this machine.
             trust_env=not endpoint.is_loopback,
             # What the API sets is not kept: one request must not change the next.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._client.close()
 
     def forward(self, request: Request) -> Reply:
@@ -111,7 +111,7 @@ class Upstream:
             raise self._too_slow() from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
-            detail = f"{self.endpoint} gave no answer: {reason}."
+            detail = f"{self.endpoint} did not answer: {reason}."
             raise _Failed(HTTPStatus.BAD_GATEWAY, detail) from error
         except NotConfigured as error:
             raise _Failed(HTTPStatus.BAD_GATEWAY, error.detail, NO_CREDENTIALS) from error
@@ -146,16 +146,16 @@ class Upstream:
 
 
 def _check(request: Request) -> None:
-    """Let pass what the API has, and no more."""
+    """Raise for a request that the API does not have."""
     if request.method not in METHODS:
         allowed = ", ".join(sorted(METHODS))
-        detail = f"{request.method} is not passed on, only {allowed} are."
+        detail = f"{request.method} is not forwarded, only {allowed} are."
         raise _Failed(HTTPStatus.METHOD_NOT_ALLOWED, detail, "method_not_allowed")
     path, _, query = request.target.partition("?")
     is_plain = _PATH.fullmatch(path) and _QUERY.fullmatch(query)
     segments = path.split("/")
     if not is_plain or {".", ".."} & set(segments) or segments[2] not in PLACES:
-        raise _Failed(HTTPStatus.NOT_FOUND, "There is no such thing.", "not_found")
+        raise _Failed(HTTPStatus.NOT_FOUND, "The API has no such route.", "not_found")
     if request.body and request.headers.get_content_type() != JSON:
         # What a form of another page could send is none.
         detail = f"A body must be {JSON}."
@@ -167,12 +167,14 @@ def _returned_headers(response: httpx.Response) -> dict[str, str]:
 
 
 def _check_kind(response: httpx.Response) -> None:
-    """Refuse what no API of ours says: it would be another's page, in the console's place."""
+    """Refuse an answer that Hourhand's API never sends: it would be another server's page."""
     if response.is_redirect:
-        detail = "The API answered with a redirect, and credentials are sent nowhere else."
+        detail = (
+            "The API answered with a redirect. The console sends credentials to no other address."
+        )
         raise _Failed(HTTPStatus.BAD_GATEWAY, detail)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in {JSON, PROBLEM_JSON} and response.status_code != HTTPStatus.NO_CONTENT:
         said = f"status {response.status_code} and {kind or 'no content type'}"
-        detail = f"The answer is none of Hourhand's API: {said}. Is the endpoint right?"
+        detail = f"The answer is not from Hourhand's API: {said}. Check the endpoint."
         raise _Failed(HTTPStatus.BAD_GATEWAY, detail)

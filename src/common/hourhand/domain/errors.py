@@ -11,14 +11,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one field of an input, and what is allowed."""
+    """The error of one field of an input, which says what is allowed."""
 
     field: str
     message: str
 
 
 class HourhandError(Exception):
-    """Something that Hourhand was asked for cannot be done."""
+    """Hourhand cannot do what was requested."""
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
@@ -32,14 +32,14 @@ class HourhandError(Exception):
 
 
 class BadRequest(HourhandError):
-    """The request is not well formed."""
+    """The request is malformed."""
 
     code = "bad_request"
     status = 400
 
 
 class NotFound(HourhandError):
-    """There is no such thing."""
+    """The requested object does not exist."""
 
     code = "not_found"
     status = 404
@@ -60,7 +60,7 @@ class IdempotencyConflict(HourhandError):
 
 
 class TooLarge(HourhandError):
-    """The input is larger than what can be kept."""
+    """The input is too large."""
 
     code = "too_large"
     status = 413
@@ -74,22 +74,23 @@ class InvalidInput(HourhandError):
 
 
 class NotSupportedYet(InvalidInput):
-    """This field is known but not supported yet; it is refused rather than ignored."""
+    """This field is not supported yet, so it is refused rather than ignored."""
 
     code = "not_supported_yet"
 
 
 class Unavailable(HourhandError):
-    """A store or queue did not answer; nothing is half done, and the call may be repeated."""
+    """A store or queue did not answer. Nothing is half done, and the call can be retried."""
 
     code = "unavailable"
     status = 503
 
 
 class WrittenByNewer(HourhandError):
-    """A newer version of Hourhand wrote this: it is left as it is, for that version to work on.
+    """A newer version of Hourhand wrote this, and only that version may change it.
 
-    ``ids`` name the jobs, schedules or others that are meant: whoever read many may read the rest.
+    ``ids`` name the jobs, schedules or others concerned, so that a reader of many can read the
+    rest.
     """
 
     code = "written_by_newer"
@@ -102,7 +103,7 @@ class WrittenByNewer(HourhandError):
 
 
 class IllegalTransition(HourhandError):
-    """A move that the table of states does not hold: a mistake in Hourhand's own code."""
+    """A transition that the table of states does not allow: a bug in Hourhand."""
 
     code = "illegal_move"
 

@@ -72,9 +72,9 @@ def job_id_for_key(secret: bytes, tenant: str | None, idempotency_key: str) -> s
 def occurrence_job_id(secret: bytes, schedule_id: str, nominal: datetime, salt: str = "") -> str:
     """Return the one job id of a schedule's nominal time.
 
-    Whoever materialises it, however often, puts the same job. ``secret``: the installation's, so
-    that no id follows from the name of a schedule. ``salt`` tells apart the jobs that were made
-    for it by hand or by a backfill that runs it again.
+    Every component that materialises it puts the same job, however often. ``secret``: the
+    installation's, so that no id follows from the name of a schedule. ``salt`` distinguishes the
+    jobs that were created for it by hand, or by a backfill that runs it again.
     """
     parts = length_prefixed("occurrence", schedule_id, str(to_ms(nominal)), salt)
     return "o." + _keyed32(secret, parts)
@@ -125,7 +125,7 @@ def canonical_json(value: Any) -> str:
 def json_integer(digits: str) -> int | float:
     """Return the value of an integer in a JSON text: for ``parse_int`` of Python's own reader.
 
-    That reads ``-0`` as 0, which is another number: division and `math.copysign` tell them apart.
+    That reads ``-0`` as 0, which is another number: division and `math.copysign` distinguish them.
     """
     return -0.0 if digits == "-0" else int(digits)
 

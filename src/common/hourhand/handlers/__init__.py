@@ -1,4 +1,4 @@
-"""What users write jobs with: `job`, what a handler is given, and what it may raise.
+"""The interface for handlers: the decorator `job`, the context, and the exceptions to raise.
 
 Importing this registers nothing and reads nothing; pydantic is imported only where a payload
 has a type that needs it.

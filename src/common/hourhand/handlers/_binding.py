@@ -1,4 +1,4 @@
-"""From the payload's JSON text to what the handler's annotation asks for."""
+"""Reads the payload's JSON text as the type of the handler's annotation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hourhand.handlers._errors import InvalidHandler, InvalidPayload
 Binder = Callable[[str], Any]
 
 MAX_NAMED_ERRORS = 10
-"""Wrong fields that one message names; the rest is counted."""
+"""The wrong fields that one message names; the rest is counted."""
 
 _UNCHECKED = (inspect.Parameter.empty, Any, object)
 _JSON_TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
@@ -37,7 +37,7 @@ _BARE_ARGUMENTS = ((), (Any,), (str, Any))
 
 @dataclass(slots=True)
 class PayloadBinder:
-    """Reads payloads for one parameter of ``function``; its type is looked at when first needed.
+    """Reads payloads for one parameter of ``function``; its type is resolved at the first use.
 
     Not before, so that a module can name types that it defines further down, and so that
     pydantic is imported only by a process that runs such a handler.
@@ -119,8 +119,8 @@ def _read(payload_text: str) -> Any:
     try:
         return json.loads(payload_text)
     except (ValueError, RecursionError):
-        # It was JSON when it was accepted; the payload itself must not be in a message.
-        raise InvalidPayload("The payload that is stored is not JSON.") from None
+        # It was JSON when it was accepted; the message must not quote the payload.
+        raise InvalidPayload("The stored payload is not JSON.") from None
 
 
 def _json_name(value: Any) -> str:
@@ -142,7 +142,7 @@ def _pydantic_binder(annotation: Any) -> Binder:
         try:
             return adapter.validate_json(payload_text)
         except ValidationError as error:
-            # What was wrong, never the value: messages are logged, and payloads must not be.
+            # What is wrong, never the value: messages are logged, and payloads must not be.
             wrong = error.errors(include_url=False, include_context=False, include_input=False)
             raise InvalidPayload(_message(name, wrong)) from None
 
@@ -150,7 +150,7 @@ def _pydantic_binder(annotation: Any) -> Binder:
 
 
 def _message(name: str, wrong: Sequence[Mapping[str, Any]]) -> str:
-    """Say which fields are wrong and how."""
+    """Return a sentence that names the wrong fields and their errors."""
     named = [
         f"{'.'.join(str(part) for part in error['loc']) or 'payload'}: {error['msg']}"
         for error in wrong[:MAX_NAMED_ERRORS]

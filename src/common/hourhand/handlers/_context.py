@@ -1,4 +1,4 @@
-"""What a handler is told of its job, and what it can tell back."""
+"""The context of a handler: its job's fields, the stop signal, and progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRESS_MESSAGE_BYTES = 100
 
 
 class StopReason(StrEnum):
-    """Why a handler is told to stop."""
+    """Why a handler is asked to stop."""
 
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
@@ -33,12 +33,12 @@ class StopReason(StrEnum):
 class StopSignal:
     """Truthy once the handler should stop; ``wait(seconds)`` waits for that.
 
-    Nothing is done to a handler that goes on: if it returns all the same, it succeeded (but not
-    beyond its time limit, and not once its job is another's).
+    The signal does not interrupt a handler. One that returns anyway succeeds, unless its time limit
+    has passed or another worker has its job.
     """
 
     def __init__(self) -> None:
-        """Start with nobody having told anything."""
+        """Start without a reason to stop."""
         self._told = threading.Event()
         self.reason: StopReason | None = None
 
@@ -46,14 +46,14 @@ class StopSignal:
         return self._told.is_set()
 
     def __repr__(self) -> str:
-        return f"<StopSignal {self.reason or 'not told'}>"
+        return f"<StopSignal {self.reason or 'not stopped'}>"
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait up to ``seconds`` to be told; whether it was. For sync handlers."""
+        """Wait up to ``seconds`` for the signal; return whether it came. For sync handlers."""
         return self._told.wait(seconds)
 
     def tell(self, reason: StopReason) -> None:
-        """Tell the handler to stop. Only the first reason is kept, save that LOST replaces it."""
+        """Ask the handler to stop. Only the first reason is kept, except that LOST replaces it."""
         if self.reason is None or reason is StopReason.LOST:
             self.reason = reason
         self._told.set()
@@ -65,13 +65,13 @@ def _job_logger() -> JobLogger:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Occurrence:
-    """The fire of a schedule that a job stands for, with its data interval.
+    """The occurrence of a schedule that a job runs, with its data interval.
 
-    ``at`` is its nominal time, whenever the job runs. ``previous``: that of the job that the
-    schedule made before it, ``None`` for its first. ``interval_start``: the nominal time before
-    this one by the rule, whether or not a job was made for it; ``None`` where there is none.
-    Work by the interval covers each moment once, also where occurrences run late or again; work
-    from ``previous`` on takes in what was skipped.
+    ``at`` is its scheduled time, whenever the job runs. ``previous``: that of the job that the
+    schedule created before it, ``None`` for the first. ``interval_start``: the scheduled time
+    before this one by the rule, whether or not it has a job; ``None`` if there is none.
+    Work by the interval covers each moment once, also if occurrences run late or again. Work from
+    ``previous`` on also covers what was skipped.
     """
 
     schedule_id: str
@@ -81,19 +81,19 @@ class Occurrence:
 
     @property
     def interval_end(self) -> datetime:
-        """Where the data interval ends, itself not included: at the nominal time."""
+        """The end of the data interval, exclusive: the scheduled time."""
         return self.at
 
 
 @dataclass(kw_only=True, slots=True)
 class JobContext:
-    """The first argument of every handler. Tests of handlers may make one themselves.
+    """The first argument of every handler. Tests of handlers may create one.
 
-    ``attempt`` counts from 1 in each round; ``last_error`` is why the attempt before it failed.
-    ``run_at`` is when the job was asked to run, ``occurrence`` the fire of a schedule that it
-    stands for, if it does. ``idempotency_key`` is the submitter's, ``None`` without one:
-    ``job_id`` is as good a key to hand on to other systems, the same in every attempt.
-    ``deadline`` is when the attempt times out. ``cancelled`` is truthy once told to stop.
+    ``attempt`` counts from 1, and again after a redrive; ``last_error`` is why the attempt before
+    it failed. ``run_at`` is the time that the job was submitted for, ``occurrence`` the occurrence
+    of a schedule, if the job has one. ``idempotency_key`` is the submitter's, ``None`` without one:
+    ``job_id`` is as good a key to hand on to other systems, the same in every attempt. ``deadline``
+    is when the attempt times out. ``cancelled`` is truthy once the handler should stop.
     """
 
     job_id: str
@@ -115,16 +115,16 @@ class JobContext:
 
     @property
     def lost(self) -> bool:
-        """Whether the job is another's by now: nothing that this attempt does is committed."""
+        """Whether another worker has the job now, so that this attempt cannot commit anything."""
         return self.cancelled.reason is StopReason.LOST
 
     @property
     def remaining_seconds(self) -> float:
-        """What is left of the time limit, measured by a clock that nobody sets; 0 at its end."""
+        """The seconds left of the time limit, by a monotonic clock; 0 at its end."""
         return max(0.0, self.ends_at_monotonic - self.monotonic())
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is; shown with the job after the next heartbeat.
+        """Report the progress of the work; the job shows it after the next heartbeat.
 
         Raises `ValueError` for what is not a finite number from 0 to `MAX_PROGRESS`. A message
         beyond `PROGRESS_MESSAGE_BYTES` is cut.

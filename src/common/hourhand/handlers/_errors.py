@@ -12,7 +12,7 @@ MAX_WAIT = timedelta(days=366)
 
 
 class NotRetryable(Exception):
-    """The job can never succeed: it goes straight to DEAD, whatever attempts are left."""
+    """The job can never succeed: it ends DEAD, whatever attempts are left."""
 
 
 class InvalidPayload(NotRetryable):
@@ -20,7 +20,7 @@ class InvalidPayload(NotRetryable):
 
 
 class _Wait(Exception):
-    """Comes again after a time."""
+    """Runs again after a time."""
 
     def __init__(self, seconds: float | timedelta, reason: str = "") -> None:
         """Take the wait in seconds or as a timedelta, and a reason for the job's record.
@@ -33,11 +33,11 @@ class _Wait(Exception):
 
 
 class RetryLater(_Wait):
-    """The attempt failed, and this is when to try again (instead of the policy's delay)."""
+    """The attempt failed. The next one starts after this time, instead of the policy's delay."""
 
 
 class Snooze(_Wait):
-    """Not yet: come back later. The attempt does not count."""
+    """Run the job again after this time. The attempt does not count."""
 
 
 def _checked_wait(seconds: float | timedelta) -> timedelta:
@@ -50,7 +50,7 @@ def _checked_wait(seconds: float | timedelta) -> timedelta:
 
 
 class InvalidHandler(HourhandError):
-    """A handler is not registered as it must be: its name, signature or policies."""
+    """A handler cannot be registered: its name, signature or policies are wrong."""
 
     code = "invalid_handler"
     status = 422
@@ -70,7 +70,7 @@ class HandlersNotLoaded(HourhandError):
 
 
 class ResultNotJson(HourhandError):
-    """A handler returned what JSON cannot hold."""
+    """A handler returned a value that JSON cannot represent."""
 
     code = "result_not_json"
     status = 422

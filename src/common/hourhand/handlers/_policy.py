@@ -20,9 +20,9 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Retry(RetryPolicy):
-    """When a failed attempt is followed by another, as ``@job(retry=...)`` takes it.
+    """The retry policy that ``@job(retry=...)`` takes.
 
-    ``max_attempts`` counts the first try: 1..100. ``backoff`` is ``exponential``, ``linear``,
+    ``max_attempts`` includes the first attempt: 1..100. ``backoff`` is ``exponential``, ``linear``,
     ``fixed`` or ``sidekiq``; ``jitter`` is ``none``, ``additive`` or ``full``. Raises
     `InvalidHandler` naming the field that is wrong.
     """
@@ -61,7 +61,7 @@ def plain(policy: RetryPolicy) -> RetryPolicy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Policies:
-    """What ``@job`` states beside the name; ``None`` where it says nothing."""
+    """The policies of ``@job``; ``None`` for those that it leaves out."""
 
     timeout_seconds: int | None = None
     retry: RetryPolicy | None = None

@@ -1,4 +1,4 @@
-"""Handlers by name: what ``@job`` fills and workers look into."""
+"""The registry of handlers by name, which ``@job`` fills and workers read."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Handler:
     payload: PayloadBinder | None = None
 
     def arguments(self, payload_text: str) -> tuple[Any, ...]:
-        """Return what ``function`` is called with behind the context.
+        """Return the arguments of ``function`` after the context.
 
-        Raises `hourhand.handlers.InvalidPayload` where the payload does not fit its type.
+        Raises `hourhand.handlers.InvalidPayload` if the payload does not fit its type.
         """
         return () if self.payload is None else (self.payload(payload_text),)
 
@@ -57,7 +57,7 @@ class Handler:
 
     @property
     def info(self) -> HandlerInfo:
-        """What a manifest says of it."""
+        """The handler as a manifest describes it."""
         return HandlerInfo(
             name=self.name,
             description=_first_line(self.function),
@@ -118,8 +118,8 @@ class Registry:
     def forget_failed_modules(self) -> None:
         """Forget the handlers of modules whose import failed half-way.
 
-        So the next try to import them registers their handlers again, instead of failing for
-        names that are taken, which would hide the real reason.
+        So the next import registers their handlers again, instead of failing for names that are
+        taken, which would hide the real reason.
         """
         self._handlers = {
             name: handler
@@ -137,7 +137,7 @@ class Registry:
 
 
 default_registry = Registry()
-"""Where ``@job`` registers unless it is told another."""
+"""Where ``@job`` registers by default."""
 
 
 def job(
@@ -153,9 +153,9 @@ def job(
     """Register a function as the handler ``name``; the function itself stays as it is.
 
     It takes ``(context, payload)``, or the context alone, and may be ``async``. ``timeout``: the
-    seconds that an attempt may take (1..840). ``on_lost``: ``retry`` or ``dead``, whether a job
-    may be run again whose worker vanished. ``retention_seconds``: how long the job is kept after
-    its end. A submission may say otherwise, field by field. The function gets two attributes,
+    seconds that an attempt may take (1..840). ``on_lost``: ``retry`` or ``dead``, what to do with
+    a job whose worker is lost. ``retention_seconds``: how long the job is kept after
+    its end. A submission may override each of them. The function gets two attributes,
     ``submit`` and ``submit_async``, by which it is submitted. Raises `InvalidHandler`.
     """
     if callable(name):
@@ -173,7 +173,7 @@ def job(
         let_submit(name, function)
         return function
 
-    # A function cannot say that what it returns has attributes beside what it took.
+    # A function's type cannot express that its result has more attributes than its argument.
     return cast("Registration", register)
 
 
@@ -185,7 +185,7 @@ def _require_name(name: object) -> None:
 
 
 def _payload_binder(name: str, function: Callable[..., Any]) -> PayloadBinder | None:
-    """Say how ``function`` is given its payload, judged by its signature."""
+    """Return how ``function`` takes its payload, by its signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
@@ -221,8 +221,8 @@ _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 def load_handlers(module: str, registry: Registry | None = None) -> Registry:
     """Import ``module`` and return the registry that it filled (the default one).
 
-    Raises `HandlersNotLoaded` with the reason, whatever the module's own code raised; its cause
-    is that error. May be called again after a failure.
+    Raises `HandlersNotLoaded` with the reason, whatever error the module's own code raised; that
+    error is its cause. May be called again after a failure.
     """
     target = default_registry if registry is None else registry
     if not _MODULE_NAME.fullmatch(module):
@@ -242,10 +242,10 @@ def load_handlers(module: str, registry: Registry | None = None) -> Registry:
 
 
 def describe(registry: Registry) -> list[HandlerInfo]:
-    """Return what a manifest says of every handler, by name.
+    """Return the manifest's entry of every handler, by name.
 
     Raises `hourhand.handlers.InvalidHandler` for one whose payload type cannot be used: packing
-    is the time to learn that.
+    reports it.
     """
     for handler in registry:
         handler.check()

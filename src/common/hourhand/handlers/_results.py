@@ -1,4 +1,4 @@
-"""From what a handler returned to the JSON text that is kept."""
+"""Encodes the result of a handler as the JSON text that is kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def result_text(value: Any) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    """Replace by plain JSON values what `json` does not know."""
+    """Replace values that `json` does not know by plain JSON values."""
     if isinstance(value, Enum):
         return _as_json(value.value)
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -49,7 +49,7 @@ def _as_text_or_model(value: Any) -> Any:
         return str(value)
     if _is_pydantic_model(value):
         return value.model_dump(mode="json")
-    raise TypeError(f"it holds an object of type {type(value).__name__}")
+    raise TypeError(f"it contains an object of type {type(value).__name__}")
 
 
 def _as_object(value: dict[Any, Any]) -> dict[str, Any]:
@@ -67,12 +67,12 @@ def _key(key: Any) -> str:
 
 
 def _is_pydantic_model(value: Any) -> bool:
-    # Whoever returns a model has imported pydantic; nobody else shall pay for it.
+    # A handler that returns a model has imported pydantic; others do not need the import.
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and isinstance(value, pydantic.BaseModel)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "it is nested too deeply, or holds itself"
+        return "it is nested too deeply, or contains itself"
     return str(error)

@@ -1,7 +1,7 @@
-"""``send_welcome.submit(payload, delay=60)``: what ``@job`` gives a handler to submit itself with.
+"""``send_welcome.submit(payload, delay=60)``: the methods by which a handler's jobs are submitted.
 
-What submits is a client of the HTTP API, a layer above; a process that never submits must not pay
-for it. So it is looked up at the first submission, unless one was put here before.
+A client of the HTTP API, a layer above, submits. A process that never submits must not import it.
+So it is looked up at the first submission, unless a client was set before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLIENT = "hourhand.client"
 
 
 class SubmitOptions(TypedDict, total=False):
-    """What a submission may say beside handler and payload; what is ``None`` is not given.
+    """The options of a submission beside handler and payload; ``None`` means: not given.
 
     ``run_at`` and ``expires_at`` are aware datetimes, ``delay`` is seconds or a timedelta,
     ``retry`` is a `hourhand.Retry` or a mapping of some of its fields.
@@ -47,7 +47,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class SubmittedJob(Protocol):
-    """The job that was submitted: `hourhand.client.Job` tells all of it."""
+    """The job that was submitted; `hourhand.client.Job` has all its fields."""
 
     @property
     def id(self) -> str:
@@ -63,7 +63,7 @@ class SubmittedJob(Protocol):
 
     @property
     def run_at(self) -> datetime:
-        """When it shall run."""
+        """When it is due to run."""
 
 
 class Submitter(Protocol):
@@ -143,27 +143,27 @@ class Registration(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Submitters:
-    """Who submits for handlers; ``None`` leaves it to the default client."""
+    """The clients that submit for handlers; ``None``: the default client."""
 
     blocking: Submitter | None = None
     awaiting: AsyncSubmitter | None = None
 
 
 class _Current:
-    """Who submits for handlers in this process, in whichever thread."""
+    """The clients that submit for handlers in this process, in every thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._submitters = Submitters()
 
     def replace(self, submitters: Submitters) -> Submitters:
-        """Let others submit from now on; return who did before."""
+        """Use these clients from now on; return the previous ones."""
         with self._lock:
             before, self._submitters = self._submitters, submitters
             return before
 
     def get(self) -> Submitters:
-        """Return who submits now."""
+        """Return the present clients."""
         return self._submitters
 
 
@@ -180,7 +180,7 @@ class HandlerSubmission:
         """Submit a job of this handler and return it; raises `hourhand.client.ClientError`.
 
         The client that submits is the one given to `hourhand.client.use`, else the default one,
-        made at the first use for the API at ``HOURHAND_ENDPOINT``.
+        created at the first use for the API at ``HOURHAND_ENDPOINT``.
         """
         submitter = current_submitters.get().blocking or _default_submitter()
         return submitter.submit(self.handler, payload, **options)
@@ -188,11 +188,11 @@ class HandlerSubmission:
     async def submit_async(
         self, payload: Any = None, /, **options: Unpack[SubmitOptions]
     ) -> SubmittedJob:
-        """Submit a job of this handler from an event loop, which goes on meanwhile.
+        """Submit a job of this handler from an event loop, without blocking the loop.
 
         By the `AsyncClient` given to `hourhand.client.use`, else as `submit`, in a thread.
         """
-        # Only who awaits pays for it; whoever does has imported it.
+        # Only a caller that awaits needs it, and such a caller has imported it.
         import asyncio  # noqa: PLC0415
 
         submitter = current_submitters.get().awaiting
@@ -217,6 +217,6 @@ def let_submit(handler: str, function: Callable[..., Any]) -> None:
 
 def _default_submitter() -> Submitter:
     """Return the default client."""
-    # By name and at first use: the client is a layer above, and httpx shall be loaded by nobody
-    # who does not submit.
+    # By name and at first use: the client is a layer above, and a process that does not submit
+    # must not load httpx.
     return cast("Submitter", import_module(_CLIENT).default_client())

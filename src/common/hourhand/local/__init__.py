@@ -1,1 +1,1 @@
-"""The local cloud: AWS in memory, the three functions around it, and processes one can kill."""
+"""The local cloud: AWS in memory, the three functions, and processes that can be killed."""

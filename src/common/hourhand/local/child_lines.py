@@ -1,4 +1,4 @@
-"""How a worker process talks with the local cloud: JSON, one line each way.
+"""The protocol between a child process and the local cloud: one line of JSON for each message.
 
 The child's own standard output must not run into that: user code prints. So a child puts its
 replies on a private copy of descriptor 1, and points descriptor 1 itself at its log.

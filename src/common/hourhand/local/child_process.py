@@ -1,4 +1,4 @@
-"""A child of the local cloud: a process that can be killed, and is told of when it is."""
+"""A child of the local cloud: a process that can be killed, and whose end is reported."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from typing import Any, Protocol
 from hourhand.local.child_lines import read_lines, write_line
 
 END_SECONDS = 2.0
-"""How long a child may take to end by itself before it is made to."""
+"""How long a child may take to end by itself before it is killed."""
 
 LAST_WORDS_SECONDS = 0.5
 """How long the pipes of a dead child are read for what is still in them."""
 
 
 class ChildListener(Protocol):
-    """Who is told of a child's life. Called from the child's reader threads."""
+    """Receives a child's messages, its log and its end. Called from the child's reader threads."""
 
     def heard(self, child: ChildProcess, message: dict[str, Any]) -> None:
-        """It said something: a reply."""
+        """Receive a message: a reply."""
 
     def logged(self, child: ChildProcess, line: str) -> None:
-        """It logged or printed a line."""
+        """Receive a line that it logged or printed."""
 
     def ended(self, child: ChildProcess, exit_code: int) -> None:
-        """It is gone: ``exit_code`` as `subprocess.Popen.returncode` has it."""
+        """Note its end: ``exit_code`` as `subprocess.Popen.returncode` has it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +133,7 @@ class ChildProcess:
 
     def _watch_end(self) -> None:
         exit_code = self._process.wait()
-        # What it said last comes before its end. What it started may hold its pipes open, so
+        # Its last message comes before its end. What it started may hold its pipes open, so
         # their end is not waited for.
         self._replies.join(LAST_WORDS_SECONDS)
         self._log.join(LAST_WORDS_SECONDS)
@@ -142,7 +142,7 @@ class ChildProcess:
 
     def _close_input(self) -> None:
         assert self._process.stdin is not None
-        # What was not flushed has nobody to read it.
+        # There is no reader for what was not flushed.
         with contextlib.suppress(OSError):
             self._process.stdin.close()
 

@@ -1,7 +1,7 @@
 """The local cloud: AWS in memory (or at an endpoint), the functions around it, and their triggers.
 
-What Lambda would run in environments of its own runs in child processes: one can be killed, and
-another takes over. The API function runs here, behind the HTTP server.
+What Lambda would run in environments of its own runs in child processes: each can be killed, and
+is started again. The API function runs here, behind the HTTP server.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ MOTO = "moto"
 READY_SECONDS = 30.0
 READY_LOOK_SECONDS = 0.05
 GRACE_SECONDS = 5.0
-"""How long running jobs may go on after the cloud was asked to end."""
+"""How long running jobs may continue after the cloud was asked to stop."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CloudOptions:
-    """What `hourhand dev` is told. ``backend``: ``moto``, or the URL of an endpoint.
+    """The options of `hourhand dev`. ``backend``: ``moto``, or the URL of an endpoint.
 
     ``port`` 0 takes a free one. ``path`` is put on the module search path before anything else;
     ``environment`` is for the functions, over that of this process.
@@ -68,7 +68,7 @@ class CloudOptions:
 
 
 class LocalCloud:
-    """Runs from `start` to `stop`. ``tell`` hears what happens, from many threads."""
+    """Runs from `start` to `stop`. ``tell`` is called with each event, from many threads."""
 
     def __init__(self, options: CloudOptions, tell: Listener) -> None:
         """Start nothing yet."""
@@ -259,7 +259,7 @@ class LocalCloud:
         self._stack.callback(watch.stop)
 
     def _wait_until_ready(self) -> None:
-        """Wait until every worker was ready once, or long enough: it is told if one dies."""
+        """Wait until every worker was ready once, or a time limit; report a worker that dies."""
         give_up_at = time.monotonic() + READY_SECONDS
         while time.monotonic() < give_up_at:
             if all(worker.was_ready for worker in self.workers):

@@ -64,7 +64,7 @@ FUNCTION_SECONDS = 900
 
 @dataclass(kw_only=True, slots=True)
 class LocalContext:
-    """What Lambda's ``context`` tells: who is invoked, under which id, and how long it may take.
+    """Lambda's ``context``: the function's name, the invocation's id, and the time left.
 
     ``aws_request_id`` must be unique to the invocation: the scheduler takes its lease under it.
     """

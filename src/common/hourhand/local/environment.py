@@ -1,4 +1,4 @@
-"""The environment of the local cloud's functions: the user's own, and over it what is ours."""
+"""The environment of the local cloud's functions: the user's own, overridden by ours."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def cloud_environment(
 ) -> dict[str, str]:
     """Return ``own`` with AWS replaced by ``endpoint``.
 
-    Whatever the user's shell says of AWS goes: neither we nor a handler shall reach a real
-    account by mistake. ``keeps_credentials``: for an endpoint of the user's, that may ask for
-    them; what is missing is made up.
+    All settings of AWS from the user's shell are removed, so that neither the cloud nor a handler
+    can reach a real account by mistake. ``keeps_credentials``: for an endpoint of the user's, that
+    may ask for them; what is missing is made up.
     """
     environment = {
         name: value for name, value in own.items() if keeps_credentials or not _is_aws(name)
@@ -42,7 +42,7 @@ def cloud_environment(
             continue
         environment.setdefault(name, value)
     environment["AWS_ENDPOINT_URL"] = endpoint
-    # A proxy for the world outside must not get in between.
+    # A proxy for outside addresses must not intercept these calls.
     for name in ("NO_PROXY", "no_proxy"):
         hosts = [host for host in environment.get(name, "").split(",") if host]
         environment[name] = ",".join(dict.fromkeys([*hosts, *_LOOPBACK]))
@@ -60,7 +60,7 @@ def function_environment(
     if path is not None:
         given = [environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []
         environment["PYTHONPATH"] = os.pathsep.join([path, *given])
-    # What user code prints is to be seen at once, not when a buffer is full.
+    # Output of user code must appear at once, not when a buffer is full.
     environment["PYTHONUNBUFFERED"] = "1"
     return environment
 

@@ -3,7 +3,7 @@
 They behave as Lambda's do: a batch is received only when a worker slot is free for it, what the
 function reports as failed stays in its queue, and a crashed invocation leaves its messages to
 their visibility timeout. Unlike Lambda's they never wait inside a receive, because moto answers
-one request at a time; they look again after a pause, which a send cuts short.
+one request at a time; they receive again after a pause, which a send cuts short.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class EventSource:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look now: something was sent."""
+        """Receive now: a message was sent."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Receive nothing more. Batches under way go on to their end."""
+        """Receive nothing more. Batches under way run to their end."""
         self._stopping.set()
         self._wake.set()
         self._thread.join()
@@ -165,7 +165,7 @@ class EventSource:
                 ],
             )
         except (BotoCoreError, ClientError) as error:
-            # They come again after their visibility timeout, and the claim drops them.
+            # They are redelivered after their visibility timeout, and the claim drops them.
             self._tell(QueueFailed(operation="delete", reason=str(error)))
             return
         for failed in answer.get("Failed", []):

@@ -1,4 +1,4 @@
-"""Telemetry and log lines as news, for what runs in the cloud's own process."""
+"""Telemetry and log lines as events, for what runs in the cloud's own process."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ _RECORD_ATTRIBUTES = frozenset({*vars(logging.makeLogRecord({})), "message", "as
 
 
 class TellingTelemetry:
-    """Implements the port `Telemetry`; ``name`` is who speaks."""
+    """Implements the port `Telemetry`; ``name`` is the component."""
 
     def __init__(self, name: str, tell: Listener) -> None:
-        """Take who is to be told."""
+        """Take the receiver of the events."""
         self._name = name
         self._tell = tell
 
     def info(self, sentence: str, **fields: Any) -> None:
-        """Tell a line."""
+        """Report a log line."""
         self._line(sentence, fields, is_warning=False)
 
     def warning(self, sentence: str, **fields: Any) -> None:
-        """Tell a line that somebody should look at."""
+        """Report a warning."""
         self._line(sentence, fields, is_warning=True)
 
     def count(self, metric: str, value: float = 1) -> None:
-        """Tell of something that is counted."""
+        """Report a count."""
         self._tell(Measured(name=self._name, values={metric: (value,)}))
 
     def observe(self, metric: str, value: float, unit: str = "Milliseconds") -> None:  # noqa: ARG002
-        """Tell a measurement."""
+        """Report a measurement."""
         self._tell(Measured(name=self._name, values={metric: (value,)}))
 
     def gauge(self, metric: str, value: float, unit: str) -> None:  # noqa: ARG002
-        """Pass on how much there is of something; not zero, as no telemetry writes it."""
+        """Report a gauge, unless it is zero, which no telemetry writes."""
         if value != 0:
             self._tell(Measured(name=self._name, values={metric: (value,)}))
 
@@ -52,7 +52,7 @@ class TellingTelemetry:
 
 
 def telling_logger(name: str, tell: Listener) -> logging.Logger:
-    """Return a logger for handlers, whose lines are told and go nowhere else."""
+    """Return a logger for handlers, whose lines are reported as events and written nowhere else."""
     logger = logging.getLogger(f"hourhand.local.{name}")
     logger.handlers[:] = [_TellingHandler(name, tell)]
     logger.propagate = False
@@ -83,7 +83,7 @@ _ENVELOPE = frozenset({"level", "message", "location", "timestamp", "service", "
 
 
 def read_line(name: str, line: str) -> Logged | Measured | Printed:
-    """Return what a line of the process ``name`` tells."""
+    """Return a line of the process ``name`` as an event."""
     try:
         found = json.loads(line) if line.startswith("{") else None
     except ValueError:

@@ -1,6 +1,6 @@
 """What happens in the local cloud, as values: for a console to show and a demo to judge.
 
-Whoever wants to know gives the cloud a `Listener`; it is called from many threads.
+A user of the cloud gives it a `Listener`, which is called from many threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The handlers' manifest, and what keeps it up to date with the files that they are made of."""
+"""The handlers' manifest, which is kept up to date with the handlers' files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hourhand.domain.errors import HourhandError
 from hourhand.local.events import HandlersLoaded, Listener
 
 LOOK_SECONDS = 0.5
-"""How often the files are looked at."""
+"""How often the files are checked."""
 
 READ_SECONDS = 60
 """How long importing the handlers may take: as long as a worker waits for it."""
@@ -36,7 +36,7 @@ class HandlersBroken(HourhandError):
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What reading them told: their names, and the files that they were made of then."""
+    """The result of reading handlers: their names, and the files that they came from."""
 
     names: tuple[str, ...]
     files: Snapshot
@@ -81,7 +81,7 @@ class HandlerWatch:
         on_change: Callable[[], None],
         tell: Listener,
     ) -> None:
-        """Take how to read them, and what to do once a new version was read well."""
+        """Take how to read them, and what to do when a new version was read."""
         self._read = read
         self._on_change = on_change
         self._tell = tell
@@ -105,7 +105,7 @@ class HandlerWatch:
             if now == self._seen:
                 continue
             self._read_again()
-            # Files that the new version brought are watched from here on. The others as they
+            # Files that the new version added are watched from here on. The others as they
             # were before it was read: a change meanwhile is one more.
             brought = snapshot(self._files)
             self._seen = {file: now.get(file, seen) for file, seen in brought.items()}

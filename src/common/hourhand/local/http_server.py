@@ -1,7 +1,7 @@
 """The API and the console on loopback, on one port, and the API function in this process.
 
 The console's page comes from its files; everything else becomes an event of API Gateway for the
-function's entry point. Whom the server answers at all: `hourhand.loopback`.
+function's entry point. Which requests the server answers at all: `hourhand.loopback`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ApiFunction:
         return answer
 
     def reload(self) -> None:
-        """Replace the function, as a deployment does: it reads the manifest anew."""
+        """Replace the function, as a deployment does: the new one reads the manifest again."""
         self._handler = self._fresh()
 
     def _fresh(self) -> Handler:

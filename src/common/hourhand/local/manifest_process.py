@@ -2,7 +2,7 @@
 
 ``python -m hourhand.local.manifest_process --handlers examples.quickstart --to manifest.json``
 writes the manifest and prints, as one line of JSON, the handlers' names and the files that they
-are made of; or what is wrong with them, and exits with 1.
+are made of; or it prints what is wrong with them, and exits with 1.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ STOP_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryOptions:
-    """What `hourhand dev --backend memory` is told; ``tick_seconds`` are virtual ones."""
+    """The options of `hourhand dev --backend memory`; ``tick_seconds`` are virtual ones."""
 
     handlers: str
     port: int = 8787
@@ -68,7 +68,7 @@ class MemoryOptions:
 
 
 class MemoryCloud:
-    """Runs from `start` to `stop`. ``tell`` hears what happens, from many threads."""
+    """Runs from `start` to `stop`. ``tell`` is called with each event, from many threads."""
 
     def __init__(self, options: MemoryOptions, tell: Listener) -> None:
         """Start nothing yet."""

@@ -24,7 +24,7 @@ class MotoServer:
 
     def __init__(self, on_send: Callable[[], None]) -> None:
         """Bind the port; `start` begins to answer."""
-        # Half a second that `hourhand --help` must not pay.
+        # The import takes half a second, which `hourhand --help` must not pay.
         from moto.moto_server.werkzeug_app import (
             DomainDispatcherApplication,
             MotoRequestHandler,
@@ -38,7 +38,7 @@ class MotoServer:
             wbufsize = -1
 
             def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 (its name)
-                """Say nothing: a line for each of a thousand requests a minute helps nobody."""
+                """Log nothing: there are a thousand requests a minute."""
 
         application = DomainDispatcherApplication(create_backend_app)
         self._server = make_server(

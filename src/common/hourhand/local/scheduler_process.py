@@ -71,7 +71,7 @@ def _end_with(requests: Any) -> None:
 
 
 def _tick(handler: Any, name: str) -> dict[str, Any]:
-    # The name of the process in its request ids tells who leads: a lease is held by the id.
+    # A lease is held by the request id, so the process's name in it identifies the leader.
     request_id = f"{name}-{uuid.uuid4().hex[:12]}"
     context = LocalContext(
         function_name=FUNCTION, aws_request_id=request_id, limit_seconds=TICK_LIMIT_SECONDS

@@ -2,7 +2,7 @@
 
 Each queue is charged for the slot time that its messages take, divided by its share; the queue
 with the least on its account is asked first. A queue that is found empty is passed over and saves
-nothing up: its account is raised to that of the queue served instead. So while all have work,
+nothing up: its account is increased to that of the queue served instead. So while all have work,
 slot time is shared as the shares say, and while any has work no slot waits.
 """
 

@@ -43,7 +43,7 @@ class Crashed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Invocation:
-    """An event for the worker function; ``on_end`` is told how it went, from the slot's thread."""
+    """An event for the worker function; ``on_end`` gets the result, from the slot's thread."""
 
     event: dict[str, Any]
     on_end: Callable[[Answered | Crashed], None]
@@ -76,7 +76,7 @@ _Note = Invocation | _Heard | _Ended | _Refresh | _Stop
 
 
 class WorkerSlot:
-    """Puts itself into ``idle`` whenever it is free; whoever takes it out may `invoke` once."""
+    """Puts itself into ``idle`` whenever it is free; its taker may `invoke` it once."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class WorkerSlot:
             try:
                 note = self._inbox.get(timeout=self._seconds_left())
             except queue.Empty:
-                # The function's own time limit: Lambda ends the environment, and so do we.
+                # The function's own time limit: Lambda ends the environment, and so does the slot.
                 self._child.signal(signal.SIGKILL)
                 self._limit_at = None
                 continue

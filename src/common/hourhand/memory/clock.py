@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hourhand.domain.times import floor_ms
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
-"""Where a fake clock starts unless told otherwise: a Monday morning, on a whole minute."""
+"""The default start of a fake clock: a Monday morning, on a whole minute."""
 
 
 class _Timeline:

@@ -77,7 +77,7 @@ class MemoryControlStore:
             return True
 
     def read_lease(self, name: str) -> Lease | None:
-        """Read who holds it; ``None`` where nobody ever did or it was given up."""
+        """Read the present lease; ``None`` if it was never taken, or was given up."""
         with self._lock:
             tenure = self._tenures.get(name)
             return tenure.lease if tenure is not None else None
@@ -96,7 +96,7 @@ class MemoryControlStore:
             return self._shard_map
 
     def write_shard_map(self, shard_map: ShardMap, *, expected_version: int) -> bool:
-        """Store a map with one more version, if nobody changed it since."""
+        """Store a map with one more version, if it was not changed since."""
         with self._lock:
             if self._shard_map.version != expected_version:
                 return False

@@ -56,7 +56,7 @@ def _accept(_: Outgoing) -> str | None:
 
 @dataclass(slots=True)
 class QueueBehaviour:
-    """What a test may change about the queues at any time, for all who use them.
+    """What a test may change about the queues at any time, for all actors that use them.
 
     ``copies``: how many times a message arrives (SQS may deliver twice). ``refuses``: returns why
     a send is not accepted, or ``None``. ``answers_probes``: whether the time can be asked for.
@@ -69,7 +69,7 @@ class QueueBehaviour:
 
 @dataclass(slots=True)
 class _Contents:
-    """Everything that the queues hold, shared by all who look at them."""
+    """Everything that the queues hold, shared by all actors."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     messages: dict[str, QueuedMessage] = field(default_factory=dict)

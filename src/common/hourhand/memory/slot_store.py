@@ -1,4 +1,4 @@
-"""The slots of groups in memory: who runs and who waits."""
+"""The slots of groups in memory: which jobs run and which wait."""
 
 from __future__ import annotations
 

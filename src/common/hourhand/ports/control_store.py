@@ -28,7 +28,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeaseHeld:
-    """Somebody else holds the lease."""
+    """Another holder has the lease."""
 
     holder: str
     epoch: int
@@ -39,7 +39,7 @@ class LeaseHeld:
 class TickRecord:
     """What the last tick found, for ``GET /stats`` and the dashboard.
 
-    ``sent``: what the last sweep that was whole has sent, where marks are spared. ``botocore``: the
+    ``sent``: what the last sweep that was whole has sent, if marks are left out. ``botocore``: the
     version that the scheduler runs with, for ``hourhand doctor``; a store of AWS fills it in.
     """
 
@@ -62,8 +62,8 @@ class ControlStore(Protocol):
         """Take a lease if it is free, expired by more than ``margin``, or ``holder``'s own.
 
         So too one that lasts longer than ``until`` by more than ``margin``: its holder's clock was
-        ahead, and if it died, nobody could lead for as long. That costs duplicates at worst.
-        The epoch rises with each change of holder.
+        ahead, and if it died, no scheduler could lead for as long. That costs duplicates at worst.
+        The epoch increases with each change of holder.
         """
 
     def renew_lease(self, lease: Lease, until: datetime) -> Lease | None:
@@ -73,13 +73,13 @@ class ControlStore(Protocol):
         """Give it up, if holder and epoch still stand. The epoch is kept for the next holder."""
 
     def read_lease(self, name: str) -> Lease | None:
-        """Read who holds it, strongly consistent."""
+        """Read the present lease, strongly consistent."""
 
     def read_shard_map(self) -> ShardMap:
         """Read the shard map, strongly consistent; a new installation has one shard."""
 
     def write_shard_map(self, shard_map: ShardMap, *, expected_version: int) -> bool:
-        """Store a map with one more version, if nobody changed it since. Whether it was stored."""
+        """Store a map with one more version, if it was not changed since. Whether it was stored."""
 
     def read_watermark(self) -> Watermark | None:
         """Read the state of the sweep, strongly consistent."""

@@ -14,9 +14,9 @@ class Finished:
     """How a handler's run ended, before anything of it is committed.
 
     ``error``: also why a job was put off that was not begun (SNOOZED, at no attempt); its history
-    tells ``reason``, where one is given, and the error's type else.
+    has the ``reason`` if one is given, else the error's type.
     ``retry_after``: what `RetryLater` or `Snooze` asked for. ``result_text``: JSON, for
-    SUCCEEDED. ``progress``: the last that it told. ``still_runs``: the handler ignores its end,
+    SUCCEEDED. ``progress``: the last that it reported. ``still_runs``: the handler ignores its end,
     and its process needs a moment to end: another attempt must not start before.
     """
 

@@ -13,7 +13,7 @@ class Randomness(Protocol):
         """Return a new job id that sorts by time."""
 
     def nonce(self) -> str:
-        """Return 10 characters that nobody else has: for claims and invocations."""
+        """Return 10 unique characters, for claims and invocations."""
 
     def fraction(self) -> float:
         """Return a random number in [0, 1)."""

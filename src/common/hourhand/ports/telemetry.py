@@ -12,7 +12,7 @@ class Telemetry(Protocol):
         """Log what happened as expected."""
 
     def warning(self, sentence: str, **fields: Any) -> None:
-        """Log what somebody should look at."""
+        """Log what an operator should look at."""
 
     def count(self, metric: str, value: float = 1) -> None:
         """Add to a counter."""

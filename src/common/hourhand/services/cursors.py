@@ -1,4 +1,4 @@
-"""Cursors of listings: opaque, tied to their filters, naming no job that another may not see."""
+"""Cursors of listings: opaque, tied to their filters, and naming no job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_cursor(position: ListingPosition, fingerprint: str) -> str:
 def read_cursor(cursor: str, fingerprint: str) -> ListingPosition:
     """Return the position of a cursor; raises `InvalidInput` for one that is not ours.
 
-    A cursor of other filters is refused: continued under these, its page would tell nonsense.
+    A cursor of other filters is refused: with these filters its page would be meaningless.
     """
     created_ms, tie = unseal(cursor, fingerprint, (int, str))
     return ListingPosition(created_ms, tie)
@@ -48,7 +48,7 @@ def unseal(cursor: str, fingerprint: str, kinds: Sequence[type]) -> list[Any]:
         if check != _check(parts, fingerprint):
             raise ValueError("made for other filters")
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:
-        message = "is not a next_cursor that this listing gave for the same filters"
+        message = "is not a next_cursor of this listing with the same filters"
         raise InvalidInput(
             "The cursor is invalid.", errors=(FieldError("cursor", message),)
         ) from error

@@ -37,7 +37,7 @@ def ask_optionally(telemetry: Telemetry, sentence: str, ask: Callable[[], T]) ->
 
 
 def reason_of(error: Exception) -> str:
-    """Return what a log line tells of ``error``: its class and as much of its text as fits."""
+    """Return ``error`` as a log line shows it: its class and as much of its text as fits."""
     return shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
 
 

@@ -1,6 +1,6 @@
-"""Stand-ins for AWS, the clock and chance: for the tests of Hourhand's users and for its own.
+"""Stand-ins for AWS, the clock and randomness, for the tests of users and of Hourhand itself.
 
-`FakeHourhand` stands in for a whole installation: what users test their own code with, by the
+`FakeHourhand` stands in for a whole installation: users test their own code with it, through the
 fixture of `hourhand.testing.fixtures`. Each of the others implements a port of `hourhand.ports` in
 memory, in virtual time and without chance, and passes the same contract tests as the adapters for
 AWS.
@@ -49,7 +49,7 @@ __all__ = [
     "make_record",
 ]
 
-# Looked up when first used: who takes a store needs neither the wiring nor the client's httpx.
+# Looked up when first used: a test of a store needs neither the wiring nor the client's httpx.
 _LATER = {
     "FakeHourhand": "hourhand.testing.fake_hourhand",
     "GoesRound": "hourhand.testing.installation",

@@ -12,9 +12,9 @@ DEFAULT_TIMEOUT = timedelta(seconds=300)
 
 
 def make_context(**overrides: Any) -> JobContext:
-    """Return what a handler is told of its job: the first of one attempt, unless said otherwise.
+    """Return the context of a job's first attempt, with one attempt in all by default.
 
-    ``overrides`` are fields of `JobContext`. To tell the handler to stop:
+    ``overrides`` are fields of `JobContext`. To ask the handler to stop:
     ``context.cancelled.tell(StopReason.CANCELLED)``.
     """
     run_at = overrides.get("run_at", START)

@@ -1,4 +1,4 @@
-"""In what two values differ, said place by place: what a failed assertion shows."""
+"""The differences of two values, place by place, as a failed assertion shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_VALUE_CHARACTERS = 200
 
 
 def differences(place: str, expected: Any, found: Any, *, is_whole: bool = True) -> list[str]:
-    """Say where ``found`` is not what was ``expected``; ``place`` is the name of the value.
+    """Yield where ``found`` differs from ``expected``; ``place`` is the name of the value.
 
     Unless ``is_whole``, the outermost object that was found may have more members.
     """

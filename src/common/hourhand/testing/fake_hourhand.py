@@ -17,26 +17,26 @@ from hourhand.testing.in_process import InProcessTransport
 from hourhand.testing.inline_runner import Run
 from hourhand.testing.live_handlers import LiveHandlers
 from hourhand.testing.passing_time import PassingTime
-from hourhand.testing.submissions import Expectation, SubmissionLog, tell_submissions
+from hourhand.testing.submissions import Expectation, SubmissionLog, list_submissions
 
 ENDPOINT = "http://127.0.0.1"
-"""Nothing is asked there: requests never leave the process."""
+"""No request is sent there: requests never leave the process."""
 
 SHOWN = 5
-"""Jobs that a message names where it needs not tell them all."""
+"""The jobs that a message names; it counts the others."""
 
 
 class FakeHourhand:
-    """An installation in memory. Jobs run where the test runs, and only when it lets time pass.
+    """An installation in memory. Jobs run in the test's thread, when the test lets time pass.
 
-    Everything else is as deployed: what is submitted is checked, stored, scheduled and tried again
-    by the same code. As a context manager it takes the place of the default client, so that
-    ``handler.submit(...)`` and a plain ``Client()`` come here; ``client`` and ``async_client``
-    may be handed to the code under test as well.
+    Everything else is as deployed: the same code validates, stores, schedules and retries jobs. As
+    a context manager it takes the place of the default client, so that ``handler.submit(...)`` and
+    a plain ``Client()`` come here; ``client`` and ``async_client`` may be handed to the code under
+    test as well.
 
-    ``start`` is an aware datetime; without it the clock starts at the time that it is. ``handlers``
-    is where handlers are registered, if not where ``@job`` does by itself. What a handler raises is
-    kept with its job and logged, or raised where the test lets time pass if ``raise_errors``.
+    ``start`` is an aware datetime; without it the clock starts now. ``handlers``
+    is the registry of handlers; by default that of ``@job``. An error of a handler is kept with its
+    job and logged; with ``raise_errors`` it is also raised where the test lets time pass.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class FakeHourhand:
 
     @property
     def raise_errors(self) -> bool:
-        """Whether what handlers raise is raised where time is let pass; may be set."""
+        """Whether handlers' errors are raised where the test lets time pass; may be set."""
         return self._time.raise_errors
 
     @raise_errors.setter
@@ -85,7 +85,7 @@ class FakeHourhand:
 
     @property
     def randomness(self) -> MemoryRandomness:
-        """What is drawn by chance: always ``chance.drawn``, which is 0 at first."""
+        """The source of random numbers: it always returns ``drawn``, which is 0 at first."""
         return self._time.installation.randomness
 
     # --- time ---
@@ -105,11 +105,11 @@ class FakeHourhand:
         seconds: float = 0,
         raise_errors: bool | None = None,
     ) -> list[Run]:
-        """Let time pass, a timedelta or seconds and what is named, and run what becomes due.
+        """Let time pass, by a timedelta or seconds plus the named units, and run what becomes due.
 
-        In the order of time, each job at its own: retries and schedules, too. Returns what was
-        run. Raises `ValueError` for a negative step, and `hourhand.testing.GoesRound` where jobs
-        make jobs without end.
+        Jobs run in the order of their times, with retries and schedules. Returns the attempts that
+        ran. Raises `ValueError` for a negative step, and `hourhand.testing.GoesRound` if jobs
+        create jobs without end.
         """
         step = by if isinstance(by, timedelta) else timedelta(seconds=by)
         step += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
@@ -120,19 +120,19 @@ class FakeHourhand:
         if instant.tzinfo is None:
             raise ValueError(f"the time must be an aware datetime, not {instant}")
         if instant < self.now:
-            raise ValueError(f"time only passes: it is {self.now}, which is after {instant}")
+            raise ValueError(f"time cannot go back: it is {self.now}, which is after {instant}")
         return self._time.pass_until(instant, raise_errors=raise_errors)
 
     def run_due(self, *, raise_errors: bool | None = None) -> list[Run]:
-        """Run what is due now, and what that makes due now; no time passes."""
+        """Run the jobs that are due now, and those that they make due now; no time passes."""
         return self.advance(raise_errors=raise_errors)
 
     def run(self, job: SubmittedJob | str, *, raise_errors: bool = True) -> Job:
         """Run one job now, whenever it is due: one attempt. Return the job after it.
 
-        What the handler raises is raised, unless told otherwise. Raises
-        `hourhand.client.Conflict` for a job that is ended, and `RuntimeError` for one that must
-        not run now, such as an occurrence whose schedule lets it wait.
+        An error of the handler is raised, unless ``raise_errors`` is false. Raises
+        `hourhand.client.Conflict` for a job that has ended, and `RuntimeError` for one that must
+        not run now, such as an occurrence that its schedule lets wait.
         """
         job_id = _id_of(job)
         before = self.get(job_id)
@@ -156,7 +156,7 @@ class FakeHourhand:
     def submitted(self, handler: str | Callable[..., Any] | None = None) -> list[Job]:
         """Return the jobs that were submitted, of one handler or of all, as they stand, in order.
 
-        Those that schedules made are not among them: see ``client.list(schedule_id=...)``.
+        Jobs that schedules created are not among them: see ``client.list(schedule_id=...)``.
         """
         name = None if handler is None else self._handlers.name_of(handler)
         snapshots = self._submissions.all()
@@ -167,14 +167,14 @@ class FakeHourhand:
     ) -> Job:
         """Fail unless a job like this was submitted (``count`` of them); return the first.
 
-        ``fields`` are those of a submission, such as ``payload``, ``delay`` and ``priority``; what
-        is not named is not looked at. A failure tells what was submitted instead.
+        ``fields`` are those of a submission, such as ``payload``, ``delay`` and ``priority``; other
+        fields are not compared. A failure lists what was submitted instead.
         """
         __tracebackhide__ = True
         expectation = Expectation(self._handlers.name_of(handler), fields)
         alike = self._alike(expectation)
         if not alike:
-            told = tell_submissions(expectation, self._submissions.all())
+            told = list_submissions(expectation, self._submissions.all())
             raise AssertionError(f"No job was submitted like {expectation}.\n{told}")
         if count is not None and len(alike) != count:
             raise AssertionError(
@@ -199,15 +199,15 @@ class FakeHourhand:
             raise AssertionError(f"{len(alike)} submitted like {expectation}: job {told}.")
 
     def stub(self, name: str, function: Callable[..., Any] | None = None) -> None:
-        """Let ``function(context, payload)`` run instead of the handler ``name``, or nothing.
+        """Let ``function(context, payload)``, or nothing, run instead of the handler ``name``.
 
-        Also for a handler whose code is not here; where it is, its policies hold.
+        Also for a handler that is not registered here. If it is, its policies apply.
         """
         self._handlers.stub(name, function or _do_nothing)
 
     @property
     def dead_letters(self) -> list[Mapping[str, Any]]:
-        """What went to the dead-letter queue, in order."""
+        """The messages of the dead-letter queue, in order."""
         return [json.loads(letter.body) for letter in self._time.installation.queues.dead_letters]
 
     # --- parts ---

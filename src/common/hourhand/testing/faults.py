@@ -1,4 +1,4 @@
-"""Ports that fail on purpose, at a chosen call: throttled, answer lost, or the process dead."""
+"""Ports that fail on purpose at a chosen call: throttled, with a lost answer, or by a crash."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Faults:
         self._lock = threading.RLock()
 
     def wrap(self, port: P, name: str | None = None) -> P:
-        """Return ``port`` with these faults; ``name`` (default: its class's) tells it apart."""
+        """Return ``port`` with these faults; ``name`` (default: its class's) identifies it."""
         return cast("P", _FaultyPort(port, name or type(port).__name__, self))
 
     def allow_only(self, ports: Mapping[str, type]) -> None:
@@ -157,7 +157,7 @@ class Faults:
         return self._plan(method, nth, times, refuse)
 
     def lose_answer(self, method: str, *, nth: int = 1, times: int = 1) -> Self:
-        """Make the call, then raise `Unavailable`: it was applied, and nobody was told."""
+        """Make the call, then raise `Unavailable`: it was applied, but its answer is lost."""
 
         def lose(proceed: _Proceed, *args: Any, **kwargs: Any) -> Any:
             proceed(*args, **kwargs)

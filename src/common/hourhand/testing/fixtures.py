@@ -12,7 +12,10 @@ from hourhand.testing.fake_hourhand import FakeHourhand
 
 @pytest.fixture
 def hourhand_start() -> datetime | None:
-    """When the clock of `hourhand_jobs` starts: now. Override it to test what a date matters to."""
+    """When the clock of `hourhand_jobs` starts: now.
+
+    Override it to test code that depends on the date.
+    """
     return None
 
 

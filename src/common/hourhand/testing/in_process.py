@@ -1,4 +1,4 @@
-"""From a client to the API without a network: one function call."""
+"""A transport from a client to the API without a network: one function call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs handlers where the test runs: in its own thread, so that its debugger and patches reach."""
+"""Runs handlers in the test's own thread, so that its debugger and patches reach them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _LOGGER = logging.getLogger("hourhand.testing")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One attempt at a job, as the test double made it.
+    """One attempt of a job, as the test double ran it.
 
     ``at`` is when it began, ``outcome`` how it ended: ``SUCCEEDED``, ``FAILED``, ``TIMED_OUT``,
-    ``SNOOZED`` or ``CANCELLED``. ``error`` is what the handler raised, the very object.
+    ``SNOOZED`` or ``CANCELLED``. ``error`` is the exception object that the handler raised.
     """
 
     job_id: str
@@ -85,7 +85,7 @@ class InlineRunner:
             error=error,
         )
         self.runs.append(run)
-        _tell(run, finished)
+        _log(run, finished)
         return finished
 
     def _call(
@@ -113,13 +113,13 @@ def _wait_for(awaitable: Awaitable[Any]) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(main())
-    # A thread has one loop, and the test's own is busy waiting for us.
+    # A thread has one loop, and the test's loop is blocked by this call.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, asyncio.run, main()).result()
 
 
-def _tell(run: Run, finished: Finished) -> None:
-    """Log a failure: test frameworks show it beside a test that fails, and hide it else."""
+def _log(run: Run, finished: Finished) -> None:
+    """Log a failure: test frameworks show it only beside a test that fails."""
     if finished.outcome in {Outcome.FAILED, Outcome.TIMED_OUT}:
         reason = "" if finished.error is None else finished.error.message
         _LOGGER.warning(

@@ -1,7 +1,7 @@
 """A whole installation in memory: API, scheduler and one worker, on a clock that stands still.
 
-These are the services that are deployed, over the memory adapters. Time passes only where
-`Installation.run_until` is told to let it: then the scheduler ticks and the worker works as
+These are the services that are deployed, over the memory adapters. Time passes only in
+`Installation.run_until`: then the scheduler ticks and the worker works as
 they would, one thing after the other, in the order of time.
 """
 
@@ -31,7 +31,7 @@ from hourhand.testing.stepped_queues import SteppedQueues, starts_at
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 TICK_EVERY = timedelta(minutes=4)
-"""Deployed it is a minute. A look-ahead of five leaves room for this, at a quarter of the work."""
+"""In a deployment: one minute. The look-ahead of five minutes leaves room for four."""
 
 LONGEST_REST = timedelta(hours=12)
 """Between two ticks while nothing is to come. The sweep after it reads each minute of the rest."""
@@ -47,13 +47,14 @@ TICK_SECONDS = 55.0
 
 
 class GoesRound(RuntimeError):
-    """Jobs make jobs, or come again, without any time passing."""
+    """Jobs create jobs, or run again, without any time passing."""
 
 
 class Installation:
-    """An installation of which the time is the test's.
+    """An installation whose time the test controls.
 
-    ``randomness`` adds nothing to delays: a retry comes exactly when its policy's plain delay ends.
+    ``randomness`` adds nothing to delays: a retry is due exactly when its policy's plain delay
+    ends.
     """
 
     def __init__(

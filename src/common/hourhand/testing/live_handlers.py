@@ -12,8 +12,8 @@ from hourhand.ports.handler_directory import HandlerInfo
 class LiveHandlers:
     """Implements the port `HandlerDirectory` over a registry as it stands at each call.
 
-    So a test may register handlers, or import the modules that do, at any moment. A stub goes
-    before the handler of its name.
+    So a test may register handlers, or import the modules that do, at any moment. A stub takes
+    precedence over the handler of its name.
     """
 
     def __init__(self, registry: Registry) -> None:

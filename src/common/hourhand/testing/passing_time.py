@@ -13,7 +13,7 @@ from hourhand.testing.live_handlers import LiveHandlers
 
 
 class PassingTime:
-    """Implements the port `Clock` for who waits: a sleep runs what becomes due meanwhile.
+    """Implements the port `Clock` for code that waits: a sleep runs what becomes due meanwhile.
 
     ``clock`` itself only moves. ``raise_errors``: what a handler raises is raised where time was
     let pass, unless a step says otherwise.
@@ -67,8 +67,8 @@ class PassingTime:
     def _step(self, step: Callable[[], None], raise_errors: bool | None) -> list[Run]:
         if self._is_passing:
             raise RuntimeError(
-                "A handler that is run by letting time pass cannot let it pass itself; it may "
-                "move the clock: hourhand_jobs.clock.advance(seconds)."
+                "A handler that runs while the test lets time pass cannot let time pass itself. "
+                "It may move the clock: hourhand_jobs.clock.advance(seconds)."
             )
         self._is_passing = True
         self._raises_now = self.raise_errors if raise_errors is None else raise_errors
@@ -83,7 +83,7 @@ class PassingTime:
         """Raise the error of the attempt that ended last; its outcome is committed by now."""
         new, self._looked_at = self._runner.runs[self._looked_at :], len(self._runner.runs)
         for run in new:
-            # These two only say when to come again.
+            # These two only say when the job runs again.
             is_wish = isinstance(run.error, (RetryLater, Snooze))
             if self._raises_now and run.error is not None and not is_wish:
                 raise run.error

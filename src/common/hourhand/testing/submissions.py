@@ -110,20 +110,20 @@ class Expectation:
                 yield name, _comparable(name, value)
 
 
-def tell_submissions(expectation: Expectation, snapshots: Sequence[Snapshot]) -> str:
-    """List what was submitted, for a failed assertion: what comes nearest to it first."""
+def list_submissions(expectation: Expectation, snapshots: Sequence[Snapshot]) -> str:
+    """List what was submitted, for a failed assertion, the most similar submission first."""
     if not snapshots:
         return "Nothing was submitted."
     told = [(expectation.differences(one), one) for one in snapshots]
     told.sort(key=lambda one: (one[1]["handler"] != expectation.handler, len(one[0])))
-    lines = ["What was submitted, nearest first:"]
+    lines = ["These jobs were submitted, the most similar first:"]
     for found, snapshot in told[:MAX_SHOWN_JOBS]:
         reasons = found[:MAX_SHOWN_DIFFERENCES] or ["as expected"]
         if len(found) > len(reasons):
-            reasons.append(f"and {len(found) - len(reasons)} differences more")
+            reasons.append(f"and {len(found) - len(reasons)} more differences")
         lines.append(f"  {snapshot['handler']} (job {snapshot['id']}): {'; '.join(reasons)}")
     if len(snapshots) > MAX_SHOWN_JOBS:
-        lines.append(f"  and {len(snapshots) - MAX_SHOWN_JOBS} jobs more")
+        lines.append(f"  and {len(snapshots) - MAX_SHOWN_JOBS} more jobs")
     return "\n".join(lines)
 
 

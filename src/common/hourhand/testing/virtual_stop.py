@@ -1,4 +1,4 @@
-"""How a handler of a test is told to stop: by a clock that stands still, and without threads."""
+"""The stop signal of a handler in a test: by a clock that stands still, and without threads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Pulse
 
 _TOLD = {"cancelled": StopReason.CANCELLED, "lost": StopReason.LOST}
-"""What the pulse answers, and what the handler is told of it."""
+"""The pulse's answers, with the reason to stop that each gives."""
 
 
 class VirtualStop(StopSignal):
     """Asks the API whether to stop whenever the handler looks; ``wait`` only moves the clock.
 
-    Deployed, a handler learns it by a heartbeat, up to 15 s after it was asked for. ``context``
+    In a deployment, a heartbeat sets the signal, up to 15 s after the request. ``context``
     holds the progress that is passed on and the end of the handler's time; it is set before the
     handler is called.
     """

@@ -113,8 +113,9 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     bulk_sqs, bulk_dynamodb = (bulk_of(sqs), bulk_of(dynamodb)) if in_batches else (None, None)
     for fallback in take_fallbacks():
         telemetry.warning(
-            "Hourhand's faster code does not work with this botocore. botocore's own is used, "
-            "which is slower. Update boto3 in the requirements or the layers of the functions.",
+            "Hourhand's faster AWS client does not work with this botocore. The functions use "
+            "botocore's own, which is slower. Update boto3 in the requirements or the layers of "
+            "the functions.",
             fallback=fallback,
             botocore=botocore_version,
         )

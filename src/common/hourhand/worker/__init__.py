@@ -1,4 +1,4 @@
-"""Where users' handlers really run: threads, time limits, heartbeats, and the end of a process.
+"""Runs users' handlers: threads, time limits, heartbeats, and the end of a process.
 
 An adapter: the services decide and commit, this package runs what they must not start. One
 message is one record thread; each handler runs in a thread of its own, while its record thread
@@ -8,7 +8,7 @@ A handler that ignores its time limit cannot be stopped inside its process, so t
 before the job's retry can overlap with it, and in this order:
 
 1. its neighbours get a while to finish, and the stuck job's lease is kept by its heartbeats;
-2. neighbours that still run hand their jobs back, at no attempt;
+2. neighbours that still run hand their jobs back, without using an attempt;
 3. the stuck job's outcome, TIMED_OUT, is committed;
 4. the last record out flushes the logs and ends the process.
 
@@ -16,8 +16,8 @@ Each handler is watched by a timer that needs no GIL (`_watchdog`): it ends the 
 before the lease of the job ends, and soon after the commit of a stuck job, whatever the calls in
 between do.
 
-The messages of such a batch come again, since the invocation failed. Their jobs are final or of
-a newer generation by then, and the claim drops them.
+The messages of such a batch are redelivered, because the invocation failed. Their jobs are final or
+of a newer generation by then, and the claim drops them.
 """
 
 from hourhand.worker._batch import (

@@ -48,7 +48,7 @@ class InvocationContext(Protocol):
 
 
 class BatchItemFailure(TypedDict):
-    """A message that SQS shall keep."""
+    """A message that SQS must keep."""
 
     itemIdentifier: str
 
@@ -63,7 +63,7 @@ class BatchResponse(TypedDict):
 class WorkerRuntime:
     """A worker process: made once, then given one event after another.
 
-    ``read_delivery`` reads a record of an SQS event and raises for what is no message of ours;
+    ``read_delivery`` reads a record of an SQS event and raises if it is not a message of Hourhand;
     ``load`` imports the handlers; ``logger`` is where their own lines go; ``end_process`` ends
     the process at once, without cleaning up. ``timer`` ends it where its own threads cannot;
     none where the process is not ours to end.
@@ -98,8 +98,8 @@ class WorkerRuntime:
     def import_handlers_early(self) -> None:
         """Import the handlers before there is a batch, in the thread that calls.
 
-        An import that fails is logged, and tried again by the first batch, which has the attempts
-        that can be told. One that takes longer than ``limits.load`` ends the process: nothing
+        An import that fails is logged, and tried again by the first batch, whose attempts can
+        report it. One that takes longer than ``limits.load`` ends the process: nothing
         can interrupt it without leaving half of its work behind.
         """
         limit = self.limits.load
@@ -112,7 +112,7 @@ class WorkerRuntime:
             watch.cancel()
 
     def process_batch(self, event: Mapping[str, Any], context: InvocationContext) -> BatchResponse:
-        """Work off the messages of one SQS event; name those that shall come again.
+        """Work off the messages of one SQS event; name those to redeliver.
 
         Raises `InvalidInput` for an event that is not from SQS; nothing else.
         """
@@ -132,7 +132,7 @@ class WorkerRuntime:
         has_failed = self._import_handlers()
         for thread in filter(None, started):
             thread.join()
-        self._tell_left_out(len(records))
+        self._log_left_out(len(records))
         if has_failed and self._tools.handlers.failures > 1:
             # What the failed imports left behind may be all that is wrong by now.
             self._end()
@@ -145,7 +145,7 @@ class WorkerRuntime:
         error = self._tools.handlers.load()
         if error is None:
             return False
-        self._tell_failure(
+        self._log_failure(
             "The handlers could not be imported.", error, failures=self._tools.handlers.failures
         )
         return True
@@ -171,15 +171,20 @@ class WorkerRuntime:
         return thread
 
     def _work_off(self, raw: Mapping[str, Any], record: Record, context: InvocationContext) -> bool:
-        """Work off one message; whether it shall come again."""
+        """Work off one message; whether it is to be redelivered."""
         try:
             delivery = self.read_delivery(raw)
         except WrittenByNewer as newer:
             log_newer(self.telemetry, newer)
             return True
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is not ours
-            # Kept, so that the queue's own limit of receives moves it to where people look.
-            self._tell_failure("A message is not one of ours.", error, message_id=raw["messageId"])
+            # Kept, so that the queue's limit of receives moves it to the backstop queue.
+            self._log_failure(
+                "A message is not one of Hourhand's. It stays in its queue, and "
+                "SQS moves it to the backstop.",
+                error,
+                message_id=raw["messageId"],
+            )
             self.telemetry.count("messages_foreign")
             return True
 
@@ -192,21 +197,23 @@ class WorkerRuntime:
         except HandlerAbandoned:
             return True
         except Exception as error:  # noqa: BLE001 - the other messages must not pay for it
-            self._tell_failure(
-                "A message could not be worked off.", error, job_id=delivery.message.job_id
+            self._log_failure(
+                "A message could not be processed. SQS delivers it again.",
+                error,
+                job_id=delivery.message.job_id,
             )
             self.telemetry.count("messages_failed")
             return True
         return disposition is Disposition.KEEP
 
-    def _tell_failure(self, sentence: str, error: BaseException, **fields: Any) -> None:
+    def _log_failure(self, sentence: str, error: BaseException, **fields: Any) -> None:
         reason = shorten(f"{type(error).__name__}: {error}", REASON_BYTES)
         self.telemetry.warning(sentence, reason=reason, **fields)
 
-    def _tell_left_out(self, records: int) -> None:
+    def _log_left_out(self, records: int) -> None:
         if records > MAX_RECORDS:
             self.telemetry.warning(
-                "An event holds more messages than may run side by side; the rest is kept.",
+                "An event has more messages than may run in parallel. SQS delivers the rest again.",
                 records=records,
                 bound=MAX_RECORDS,
             )
@@ -236,7 +243,7 @@ class WorkerRuntime:
 def _records_of(event: object) -> list[Mapping[str, Any]]:
     records = event.get("Records") if isinstance(event, Mapping) else None
     if not isinstance(records, list) or not all(map(_has_message_id, records)):
-        raise InvalidInput("The event is not one of SQS: each record needs a messageId.")
+        raise InvalidInput("The event is not from SQS: each record needs a messageId.")
     return records
 
 

@@ -147,8 +147,8 @@ def finished_call(
 ) -> Finished:
     """Return the outcome of a handler that ended in time.
 
-    One that was told to stop and returned all the same succeeded; one that then raised,
-    whatever it raised, did as it was told.
+    One that was asked to stop and returned anyway succeeded. One that then raised any error
+    stopped as asked.
     """
     if isinstance(ended, Returned):
         return _returned(ended.text, progress)
@@ -172,7 +172,7 @@ def timed_out(
     """
     message = f"The handler ran longer than its limit of {job.timeout_seconds} s."
     if ended is None:
-        message += " It did not stop when told, so its process was ended."
+        message += " It did not stop when asked to, so its process was ended."
     raised = ended.error.traceback if isinstance(ended, Raised) else None
     return Finished(
         outcome=Outcome.TIMED_OUT,

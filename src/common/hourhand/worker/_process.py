@@ -1,4 +1,4 @@
-"""What the records of one process know of each other, and when the process must end."""
+"""The shared state of one process's records, and when the process must end."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class WorkerProcess:
     """The records being handled here, and the handlers that would not stop.
 
     While one of these still runs, the process is *ending*: no handler is started, and from
-    `neighbours_until` on those that run hand their jobs back. The last record out learns whether
-    the process must end for good.
+    `neighbours_until` on those that run hand their jobs back. The last record out returns
+    whether the process must end.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class WorkerProcess:
     def leave(self, record: Record) -> bool:
         """End with a message, all its writes made; whether the process must end now.
 
-        Only the last one out is told so. If every handler has stopped after all, the process
+        Only the last one out returns true. If every handler has stopped after all, the process
         lives on as if nothing had happened.
         """
         with self._lock:

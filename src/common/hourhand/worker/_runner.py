@@ -28,7 +28,7 @@ from hourhand.worker._tools import RunnerTools
 from hourhand.worker._watch import Heart, Watch
 
 WHAT_TO_DO = (
-    "A deploy removed it, or did not bring it yet: deploy it (again), then redrive the job."
+    "A deployment removed it, or has not added it yet: deploy the handler, then redrive the job."
 )
 
 
@@ -48,7 +48,7 @@ class ThreadRunner:
     ) -> Finished:
         """Run the handler of ``job`` to its end, or to the end of its time.
 
-        Raises `HandlerAbandoned` if the process had to end for another's sake.
+        Raises `HandlerAbandoned` if the process had to end because of another job.
         """
         tools, stop = self._tools, StopSignal()
         heart = self._heart(job, pulse, stop)
@@ -102,7 +102,7 @@ class ThreadRunner:
         if can_end_in_time(job, self._remaining_seconds()):
             return False
         self._tools.telemetry.warning(
-            "A job was not begun: the import of the handlers took the time it needs.",
+            "A job was not started: importing the handlers used up its time. It runs again later.",
             job_id=job.id,
             timeout_seconds=job.timeout_seconds,
         )
@@ -110,7 +110,7 @@ class ThreadRunner:
         return True
 
     def _without_handler(self, job: Job, unknown: UnknownHandler) -> Finished:
-        """Wait for a deploy that brings the handler; one that removed it is told as the error."""
+        """Wait for a deployment that adds the handler; one that removed it is the error's text."""
         error = replace(error_info(unknown), message=f"{unknown.detail} {WHAT_TO_DO}")
         wait = wait_for_handler(job, self._tools.clock.now(), self._tools.timings)
         self._tools.telemetry.count("handlers_unknown")

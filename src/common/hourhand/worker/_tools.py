@@ -24,7 +24,7 @@ class LoadedHandlers:
 
     That thread is the process's first one: modules may do at import what only that one may, such
     as setting a signal handler. An import that failed may have left half of its work behind (a
-    metric's name that is taken now), so what is told is what the *first* one raised.
+    metric's name that is taken now), so the error that is reported is that of the *first* one.
     """
 
     def __init__(self, load: Callable[[], Registry]) -> None:

@@ -1,4 +1,4 @@
-"""The eye on one running handler: its end, its time, its pulse and its neighbours."""
+"""Watches one running handler: its end, its time, its pulse and its neighbours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hourhand.worker._process import Record
 from hourhand.worker._tools import HandlerAbandoned, RunnerTools
 
 _TOLD = {"cancelled": StopReason.CANCELLED, "lost": StopReason.LOST}
-"""What the pulse answers, and what the handler is told of it."""
+"""The pulse's answers, with the reason to stop that each gives."""
 
 
 class Heart:
@@ -63,7 +63,9 @@ class Heart:
             return
         self._told = reason
         self._stop.tell(reason)
-        self._telemetry.info("A handler was told to stop.", job_id=self._job.id, reason=str(reason))
+        self._telemetry.info(
+            "A handler was asked to stop.", job_id=self._job.id, reason=str(reason)
+        )
 
     def _beat(self) -> str:
         if self._told is StopReason.LOST:
@@ -73,7 +75,9 @@ class Heart:
             return self._pulse.beat(progress)
         except Exception as error:  # noqa: BLE001 - leaving now would leave the handler unwatched
             self._telemetry.warning(
-                "A heartbeat failed.", job_id=self._job.id, reason=type(error).__name__
+                "A heartbeat failed. The worker sends the next one after its interval.",
+                job_id=self._job.id,
+                reason=type(error).__name__,
             )
             return "alive"
 
@@ -104,7 +108,8 @@ class Watch:
                 if self._may_commit(now):
                     break
             elif self._told_at is not None:
-                # From when it was told, not from its limit: a pause must not take its grace.
+                # From when it was asked to stop, not from its limit: a pause must not use up its
+                # grace.
                 if now >= self._told_at + self._tools.limits.stop_grace:
                     self._declare_stuck(now)
             elif now >= self._limit:
@@ -156,14 +161,14 @@ class Watch:
         self._end_process_in_time()
         was_possible = self._tools.hand_back(self._job.id, "the process had to end")
         self._tools.telemetry.info(
-            "A job left a process that had to end.",
+            "A job was returned to its queue, because its process had to end.",
             job_id=self._job.id,
             was_handed_back=was_possible,
         )
         raise HandlerAbandoned(self._job.id)
 
     def _end_process_in_time(self) -> None:
-        """See to it that the next attempt does not meet this one, however long the calls take."""
+        """Make sure that the next attempt cannot overlap with this one, even if calls hang."""
         now = self._tools.clock.monotonic()
         self._tools.watchdog.end_by(self._call, now + self._tools.limits.process_end)
 

@@ -88,13 +88,13 @@ def test_calendars_are_named_by_the_definition() -> None:
         ({"from": "Friday", "to": "2026-12-25"}, "exclude[1].from", "must be a date such as"),
         ({"from": "2026-02-30", "to": "2026-12-25"}, "exclude[1].from", "that exists"),
         ({"from": "2026-12-25T09:00:00", "to": "x"}, "exclude[1].from", "must have an offset"),
-        ({"from": "2026-12-26", "to": "2026-12-25"}, "exclude[1]", "not before its from"),
+        ({"from": "2026-12-26", "to": "2026-12-25"}, "exclude[1]", "not before from"),
         (
             {"from": "2026-12-25T00:00:00Z", "to": "2026-12-25T01:00:00+01:00"},
             "exclude[1]",
-            "must have a to that is after its from",
+            "must have a to that is after from",
         ),
-        ({"from": "2026-12-25", "to": "2026-12-26T00:00:00Z"}, "exclude[1]", "not of one kind"),
+        ({"from": "2026-12-25", "to": "2026-12-26T00:00:00Z"}, "exclude[1]", "of different kinds"),
         ({"from": "2026-12-25", "to": "2026-12-26", "why": "x"}, "exclude[1].why", "not a known"),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_calendar_holds_every_kind_but_other_calendars() -> None:
         ({"exclude": ["0 25 * * *"]}, "exclude[0]", "In '0 25 * * *': "),
         ({"exclude": ["2026-13-01"]}, "exclude[0]", "that exists"),
         ({"exclude": [], "note": "n" * 1001}, "note", "at most 1000"),
-        ({"exclude": [], "timezone": "UTC"}, "timezone", "known are exclude, note"),
+        ({"exclude": [], "timezone": "UTC"}, "timezone", "the fields are exclude, note"),
         ([], "body", "must be a JSON object"),
     ],
 )

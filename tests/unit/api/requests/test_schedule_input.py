@@ -217,7 +217,7 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"tags": {"a:b": "x"}}, "tags.a:b", "must match"),
         ({"tags": {"0": 1}}, "tags.0", "must be a string"),
         ({"payload": float("nan")}, "payload", "must be JSON"),
-        ({"cron": "@daily"}, "cron", "known are expression, timezone"),
+        ({"cron": "@daily"}, "cron", "the fields are expression, timezone"),
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(
@@ -278,7 +278,7 @@ def test_the_end_is_after_the_start() -> None:
 def test_what_only_a_job_has_is_refused_with_the_reason(name: str) -> None:
     for value in ("x", None):
         (message,) = messages(refusal(**{name: value})).values()
-        assert message.startswith("is not for ")
+        assert message.startswith("is not a field of ")
 
 
 def test_what_comes_later_is_refused_as_not_supported_yet() -> None:

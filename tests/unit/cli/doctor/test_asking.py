@@ -170,7 +170,7 @@ class LoggedOut(Credentials):
     ("credentials", "seen"),
     [
         (LoggedOut("testing", "testing"), "GET /v1/health on the API could not be signed"),
-        (None, "There are no credentials of AWS to sign with"),
+        (None, "There are no AWS credentials to sign with"),
     ],
     ids=["logged out", "none"],
 )

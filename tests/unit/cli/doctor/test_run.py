@@ -89,9 +89,12 @@ def test_the_exit_code_tells_a_program_and_json_tells_it_the_rest(
     assert run_doctor(DoctorOptions(stack=PREFIX, json=True)) == 1
     report = json.loads(capsys.readouterr().out)
     assert (report["stack"], report["is_well"]) == (PREFIX, False)
-    assert {"check": "dead jobs", "status": "OK", "seen": "none is unresolved", "fix": ""} in (
-        report["findings"]
-    )
+    assert {
+        "check": "dead jobs",
+        "status": "OK",
+        "seen": "no dead job is unresolved",
+        "fix": "",
+    } in (report["findings"])
 
 
 def test_the_terminal_shows_what_to_do_below_what_is_not_well(
@@ -103,7 +106,7 @@ def test_the_terminal_shows_what_to_do_below_what_is_not_well(
     place = next(n for n, line in enumerate(lines) if "function api" in line)
     assert lines[place].startswith("FAILED   function api")
     assert lines[place + 1].startswith("         to do: If it was deleted by hand")
-    assert lines[-1].startswith("Something has to be fixed: ")
+    assert lines[-1].startswith("The deployment needs fixes: ")
 
 
 def test_a_stack_that_is_not_there_ends_it_with_what_to_do(deployed: None) -> None:
@@ -195,5 +198,5 @@ def test_all_well_exits_with_0(
     well = [Finding("credentials", Status.OK, "ada"), Finding("x", Status.WARNING, "so", "do")]
     monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: well)
     assert run_doctor(DoctorOptions(stack=PREFIX)) == 0
-    assert "The deployment is well: 1 OK, 1 WARNING." in capsys.readouterr().out
+    assert "The deployment works: 1 OK, 1 WARNING." in capsys.readouterr().out
     assert len(list(lines_of(well))) == 5

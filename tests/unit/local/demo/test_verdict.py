@@ -72,7 +72,7 @@ def test_the_details_have_the_figures() -> None:
     assert details["Another scheduler took over"] == (
         "4.1 s after the leader was killed at work; 1 jobs were due meanwhile, at most 300 ms late"
     )
-    assert details["Schedules made every occurrence"] == "rate(4 seconds): 1 of 1"
+    assert details["Schedules created every occurrence"] == "rate(4 seconds): 1 of 1"
 
 
 def lose_a_job(evidence: Evidence) -> None:
@@ -99,7 +99,7 @@ def run_again(began_at: float, ended_at: float | None) -> Callable[[Evidence], N
 ENDED, LOST = "Every job ended once, as planned", "No job was lost"
 ONCE, RETRIED = "No job ran twice at once", "Retries ended as planned"
 LETTERS, LED = "Dead letters have their errors", "Another scheduler took over"
-MADE = "Schedules made every occurrence"
+MADE = "Schedules created every occurrence"
 
 
 @pytest.mark.parametrize(

@@ -278,10 +278,10 @@ def test_who_waits_is_called_when_the_other_ends(world: World) -> None:
     world.deliver(_while_running(world, later, world.deliver, look))
     (waiting,) = seen
     assert waiting.due_at == START + 60 * SECOND
-    assert (waiting.history[-1].kind, reason_of(waiting)) == (EventKind.CHANGED, "waits for room")
+    assert (waiting.history[-1].kind, reason_of(waiting)) == (EventKind.CHANGED, "waits for a slot")
     assert waiting.run_at == START
     called = world.job(waiting)
-    assert (called.due_at, reason_of(called)) == (START, "there is room")
+    assert (called.due_at, reason_of(called)) == (START, "a slot is free")
     assert world.telemetry.total("occurrences_deferred") == 1
     assert world.telemetry.total("occurrences_called") == 1
     world.deliver()

@@ -48,7 +48,7 @@ def test_who_waits_is_due_in_a_minute_at_the_latest(world: World, waiting: Job) 
 
 def test_an_end_calls_the_next(world: World, waiting: Job) -> None:
     end_run(world, 0)
-    assert (world.job(waiting).due_at, reason_of(world.job(waiting))) == (START, "there is room")
+    assert (world.job(waiting).due_at, reason_of(world.job(waiting))) == (START, "a slot is free")
 
 
 def test_only_as_many_are_called_as_there_is_room_for(world: World, waiting: Job) -> None:

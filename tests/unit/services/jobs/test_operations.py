@@ -329,7 +329,7 @@ def test_a_redrive_stands_though_the_object_could_not_be_marked_again(
     faults = Faults().fail("objects.mark_live", error, nth=2)
     redriven = world.process(faults).api.operations.redrive(job.id, actor="caller")
     assert redriven.status is JobStatus.ENQUEUED
-    told = "The objects of a redriven job could not be marked; they may expire."
+    told = "The objects of a redriven job could not be marked. They may expire before the job runs."
     assert told in world.telemetry.sentences
 
 
@@ -342,7 +342,9 @@ def test_a_change_stands_though_the_object_that_it_replaced_could_not_be_marked(
     after = world.change(job, payload=1, by=world.process(faults).api)
     assert after == world.job(job)
     assert after.payload.text == "1"
-    assert "A replaced payload could not be marked; its object stays." in world.telemetry.sentences
+    assert (
+        "A replaced payload could not be marked. Its object stays in the bucket."
+    ) in world.telemetry.sentences
 
 
 def test_an_expiry_can_be_set_moved_and_removed(world: World) -> None:

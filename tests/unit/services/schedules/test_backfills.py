@@ -140,7 +140,7 @@ def test_first_jobs_that_fail_to_be_made_are_left_to_the_next_tick(bench: Bench)
     assert bench.schedule().backfills
     assert bench.jobs.jobs() == {}
     [warning] = bench.telemetry.warnings
-    assert warning.sentence == "A backfill was begun; its first jobs are left to the next tick."
+    assert warning.sentence == "A backfill was started. Its first jobs are left to the next tick."
 
 
 # --- refused ------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def test_a_backfill_that_cannot_be_computed_stops_neither_its_schedule_nor_anoth
     world.tick()
     assert stored(world).cursor == world.clock.now() + LOOK_AHEAD
     assert stored(world).backfills == ("b",)
-    assert any("A backfill stands still" in each for each in world.telemetry.sentences)
+    assert any("A backfill is stopped until" in each for each in world.telemetry.sentences)
 
 
 @pytest.mark.parametrize(("most", "are_last"), [(100, True), (1, False)])

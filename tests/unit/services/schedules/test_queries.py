@@ -348,19 +348,21 @@ def test_the_bounds_of_the_definition_are_kept(bench: HistoryBench) -> None:
     definition = define(start_at=START + 5 * HOUR, end_at=START + 6 * HOUR)
     preview = _preview(bench, definition)
     assert [fire.at for fire in preview.fires] == [START + 5 * HOUR, START + 6 * HOUR]
-    assert preview.warnings == ("It fires 2 more times, then never again.",)
+    assert preview.warnings == ("The schedule runs 2 more times, then never again.",)
 
 
 def test_a_preview_ends_with_the_occurrences_that_are_allowed(bench: HistoryBench) -> None:
     preview = _preview(bench, define(max_occurrences=1))
     assert len(preview.fires) == 1
-    assert preview.warnings == ("It fires once more, then never again.",)
+    assert preview.warnings == ("The schedule runs once more, then never again.",)
     assert _preview(bench, define(max_occurrences=3)).warnings == ()
 
 
 def test_a_rule_that_never_fires_says_so(bench: HistoryBench) -> None:
     preview = _preview(bench, define("at(2025-01-01T00:00)"))
-    assert preview == Preview((), ("It never fires after 2026-01-05T09:00:00.000Z.",))
+    assert preview == Preview(
+        (), ("The schedule has no scheduled times after 2026-01-05T09:00:00.000Z.",)
+    )
 
 
 def test_effects_of_a_change_of_the_clocks_are_named(bench: HistoryBench) -> None:
@@ -418,7 +420,7 @@ def test_a_preview_that_takes_too_long_says_so_and_not_that_nothing_comes(
     preview = _preview(bench, SEASONAL)
     assert preview.fires == ()
     assert preview.warnings == (
-        "The search for further times took too long: there may be more than are listed.",
+        "The search for more scheduled times took too long, so there may be more than are listed.",
     )
     near = _preview(bench, SEASONAL, after=datetime(2026, 11, 30, tzinfo=UTC))
     assert near.fires[0].at == datetime(2026, 12, 1, tzinfo=UTC)

@@ -162,7 +162,9 @@ def test_a_job_that_is_made_is_answered_though_its_line_is_lost(
     job = minutely.trigger("s", by=minutely.process(faults).api)
     assert minutely.job(job).status is JobStatus.ENQUEUED
     warned = [line.sentence for line in minutely.telemetry.warnings]
-    lost = "The history of a schedule lacks a job: it could not be noted."
+    lost = (
+        "Could not record a job in its schedule's history. The job runs, but the history lacks it."
+    )
     assert (lost in warned) == (trouble != "gone")
 
 

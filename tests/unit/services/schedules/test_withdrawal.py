@@ -213,5 +213,5 @@ def test_a_line_that_cannot_be_put_back_is_told_and_the_change_stands(world: Wor
     )
     assert told(world) == []
     assert [line.sentence for line in world.telemetry.warnings] == [
-        "The history of a schedule lacks a job: it could not be noted."
+        "Could not record a job in its schedule's history. The job runs, but the history lacks it."
     ]

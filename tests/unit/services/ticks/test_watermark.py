@@ -190,7 +190,7 @@ def test_buckets_that_cannot_be_read_side_by_side_are_read_alone(world: World, f
     report = world.tick(world.process(faults).scheduler)
     assert (report.completed, report.dispatched, report.failures) == (True, 1, 1)
     told = [line.sentence for line in world.telemetry.warnings]
-    assert told == ["Shards could not be read side by side; each is read alone."]
+    assert told == ["Shards could not be read in parallel. Each one is read alone."]
 
 
 def test_one_bucket_without_an_answer_is_read_alone(

@@ -1,4 +1,4 @@
-"""What callers send, checked field by field.
+"""The requests of callers, checked field by field.
 
 The shapes of answers are in `hourhand.api.answers.jobs`: only the OpenAPI document needs them,
 so importing this package does not.

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, told in our words: which field, and what is allowed there."""
+"""Pydantic's errors in our own words: which field is wrong, and what is allowed there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MESSAGES = {
     "missing": "is required",
     "extra_forbidden": _UNKNOWN_FIELD,
     "string_type": "must be a string",
-    "string_unicode": "must be valid Unicode: it holds half of a surrogate pair",
+    "string_unicode": "must be valid Unicode: it contains half of a surrogate pair",
     "string_pattern_mismatch": "must match {pattern}",
     "string_too_short": "must have at least {min_length} character(s)",
     "string_too_long": "must have at most {max_length} characters",
@@ -63,7 +63,7 @@ def require_empty(raw: object, *, what: str) -> None:
 def validate(model: type[M], raw: object, *, what: str) -> M:
     """Return ``raw`` as ``model``; raise `InvalidInput` that names every wrong field.
 
-    ``what`` names the thing in the sentence for people: "job", "filter".
+    ``what`` names the thing in the error's sentence: "job", "filter".
     """
     if not isinstance(raw, Mapping):
         raise invalid(what, [FieldError(WHOLE_BODY, "must be a JSON object")])
@@ -76,7 +76,7 @@ def validate(model: type[M], raw: object, *, what: str) -> M:
 
 
 def invalid(what: str, errors: list[FieldError]) -> InvalidInput:
-    """Return the error for a ``what`` with these faults."""
+    """Return the error for an invalid ``what``, with its errors by field."""
     fields = list(dict.fromkeys(error.field for error in errors))
     named = ", ".join(fields[:_NAMED_IN_SENTENCE])
     more = " and more" if len(fields) > _NAMED_IN_SENTENCE else ""
@@ -84,7 +84,7 @@ def invalid(what: str, errors: list[FieldError]) -> InvalidInput:
 
 
 def refusal(reason: str) -> PydanticCustomError:
-    """Return what a validator raises to have ``reason`` told as it stands."""
+    """Return the error that a validator raises to report ``reason`` unchanged."""
     return PydanticCustomError("refused", "{reason}", {"reason": reason})
 
 
@@ -120,10 +120,10 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 
 def _naming_known_fields(errors: list[FieldError], model: type[BaseModel]) -> list[FieldError]:
-    """Add the names that exist to the first error about one that does not."""
+    """Add the known names to the first error about an unknown field."""
     for index, error in enumerate(errors):
         if error.message == _UNKNOWN_FIELD and "." not in error.field:
             known = ", ".join(field_names(model)) or "none"
-            errors[index] = FieldError(error.field, f"{_UNKNOWN_FIELD}; known are {known}")
+            errors[index] = FieldError(error.field, f"{_UNKNOWN_FIELD}; the fields are {known}")
             break
     return errors

@@ -103,12 +103,12 @@ class ExcludedRange(BaseModel):
     @model_validator(mode="after")
     def _require_order(self) -> ExcludedRange:
         if isinstance(self.start, datetime) is not isinstance(self.end, datetime):
-            raise refusal("must have two dates, or two times: from and to are not of one kind")
+            raise refusal("must have two dates or two times: from and to are of different kinds")
         if isinstance(self.start, datetime):
             if self.end <= self.start:
-                raise refusal("must have a to that is after its from")
+                raise refusal("must have a to that is after from")
         elif self.end < self.start:
-            raise refusal("must have a to that is not before its from")
+            raise refusal("must have a to that is not before from")
         return self
 
 

@@ -8,7 +8,7 @@ MAX_PAYLOAD_BYTES = MAX_CONTENT_BYTES
 """Of canonical JSON text in UTF-8: escaped once more, it must fit into a Lambda event of 6 MB."""
 
 MAX_NESTING = 100
-"""Arrays and objects within one another: deeper ones could not be read again by everybody."""
+"""Arrays and objects within one another: not every JSON reader accepts deeper ones."""
 
 MAX_HANDLER_CHARACTERS = 64
 MAX_KEY_CHARACTERS = 256
@@ -58,4 +58,4 @@ MAX_SCHEDULE_PAYLOAD_BYTES = 256_000
 
 MAX_FIELD_ERRORS = 20
 MAX_QUOTED_CHARACTERS = 100
-"""How many errors an answer lists, and how much of a caller's own words it repeats."""
+"""How many errors an answer lists, and how much of a caller's text it repeats."""

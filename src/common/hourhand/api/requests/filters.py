@@ -1,4 +1,4 @@
-"""What callers ask of listings and of bulk operations: filters, page size, cursor."""
+"""The requests of listings and bulk operations: filters, page size, cursor."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class BulkRequest(JobFilters):
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="request")
         if request.is_empty and not request.everything:
-            message = "must be true where no filter is given, or give at least one filter"
+            message = "must be true if no filter is given"
             raise invalid("request", [FieldError("all", message)])
         return request
 

@@ -1,4 +1,4 @@
-"""What callers send to submit and change jobs, parsed into values that need no further doubt.
+"""The requests that submit and change jobs, parsed into valid values.
 
 Types are strict: "5" is no number and true is no 1. What depends on the time of day (how far in
 the past ``run_at`` lies) is judged by the services.
@@ -122,7 +122,7 @@ class JobSubmission(BaseModel):
 
 
 class BatchRequest(BaseModel):
-    """Jobs that are submitted together; each is judged alone."""
+    """Jobs that are submitted together; each is checked on its own."""
 
     model_config = STRICT
 
@@ -215,7 +215,7 @@ def payload_text(
         raise invalid("payload", [FieldError(field, message)]) from error
     size_bytes = len(text.encode())
     if size_bytes > max_bytes:
-        message = f"is {size_bytes:,} bytes of JSON; at most {max_bytes:,} are taken"
+        message = f"is {size_bytes:,} bytes of JSON; at most {max_bytes:,} are allowed"
         raise TooLarge("The payload is too large.", errors=(FieldError(field, message),))
     return text
 
@@ -240,7 +240,9 @@ def refuse_unsupported(raw: Mapping[Any, Any], *, prefix: str = "") -> None:
     errors = []
     pool = raw.get("pool")
     if isinstance(pool, str) and pool != POOL:
-        errors.append(FieldError(f"{prefix}pool", f"is not supported yet, but for {POOL!r}"))
+        errors.append(
+            FieldError(f"{prefix}pool", f"must be {POOL!r}: other values are not supported yet")
+        )
     if raw.get("concurrency_key") is not None:
         message = "is not supported yet; leave it out"
         errors.append(FieldError(f"{prefix}concurrency_key", message))

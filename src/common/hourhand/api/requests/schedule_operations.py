@@ -1,4 +1,4 @@
-"""What callers send about schedules beside the schedules themselves; and calendars."""
+"""The requests that operate schedules, and those of calendars."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class CalendarInput(BaseModel):
         faults = [
             FieldError(
                 f"exclude[{index}]",
-                "must not name a calendar: a calendar holds dates, ranges and expressions",
+                "must not name a calendar: a calendar contains only dates, ranges and expressions",
             )
             for index, one in enumerate(exclusions)
             if isinstance(one, CalendarName)

@@ -1,4 +1,4 @@
-"""What callers send to create or replace a schedule, parsed into its definition.
+"""The requests that create or replace a schedule, parsed into its definition.
 
 What depends on the time of day (whether a schedule can ever fire) is judged by the services.
 """
@@ -50,24 +50,24 @@ from hourhand.domain.schedules.schedule import (
 )
 
 NOT_OF_A_SCHEDULE = {
-    "run_at": "is not for a schedule: `expression` says when it runs, and at(...) is once",
-    "delay_seconds": "is not for a schedule: `start_at` says from when on it runs",
-    "expires_at": "is not for a schedule: `end_at` ends it, and `misfire` ends late occurrences",
-    "idempotency_key": "is not for a schedule: each occurrence has one job by its nominal time",
-    "id": "is not for the body: the address names the schedule, and each job gets its own id",
+    "run_at": "is not a field of a schedule: use `expression`, with at(...) for a single run",
+    "delay_seconds": "is not a field of a schedule: `start_at` is the earliest time of a run",
+    "expires_at": "is not a field of a schedule: use `end_at`, and `misfire` for late occurrences",
+    "idempotency_key": "is not a field of a schedule: each scheduled time creates one job only",
+    "id": "is not a field of the body: the URL has the schedule's id, and each job gets its own",
 }
 """What a job may have and a schedule may not, and why."""
 
 
 def _since_1970(instant: datetime) -> datetime:
     if instant < EARLIEST:
-        raise refusal(f"must be in the year {EARLIEST.year} or later: nothing fires before")
+        raise refusal(f"must be in the year {EARLIEST.year} or later")
     return instant
 
 
 def _whole_second(anchor: datetime) -> datetime:
     if anchor.microsecond:
-        raise refusal("must be a whole second: fires are")
+        raise refusal("must be a whole second, as scheduled times are")
     return anchor
 
 

@@ -16,7 +16,7 @@ def put_calendar(services: Services, request: Request, name: str) -> Answer:
     if not is_calendar_name(name):
         message = "must be 1 to 100 of A-Z, a-z, 0-9, _ and -, and must not look like a date"
         fault = FieldError("name", message)
-        raise InvalidInput("The name in the address is invalid.", errors=(fault,))
+        raise InvalidInput("The name in the URL is invalid.", errors=(fault,))
     wanted = CalendarInput.parse(request.json())
     calendar, created = services.calendars.put(name, wanted, actor=request.actor)
     location = f"{request.stage_prefix}/v1/calendars/{name}"

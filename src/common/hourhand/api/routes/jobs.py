@@ -46,10 +46,10 @@ def submit_job(services: Services, request: Request, _: str) -> Answer:
 
 
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
-    """``POST /jobs/batch``: each job is judged alone."""
+    """``POST /jobs/batch``: each job is checked on its own."""
     size_bytes = len(request.text().encode())
     if size_bytes > MAX_BATCH_BYTES:
-        message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are taken"
+        message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
         raise TooLarge("The batch is too large.", errors=(FieldError("jobs", message),))
     submissions = BatchRequest.parse(request.json())
     results = services.submission.submit_many(
@@ -128,7 +128,7 @@ def _whole(services: Services, job: Job) -> Answer:
 
 
 def _report_of(services: Services, submitted: Submitted, payload_text: str) -> JobReport:
-    """Tell of a job just made without reading back what was just written."""
+    """Return the answer for a job just created, without reading it back."""
     if not submitted.created:
         return services.queries.report(submitted.job)
     return JobReport(submitted.job, payload_text, None, (), None)

@@ -30,7 +30,7 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
     """``PUT /schedules/{id}``: create it, or replace it whole."""
     if OWN_ID.fullmatch(schedule_id) is None:
         fault = FieldError("id", "must be 1 to 100 of A-Z, a-z, 0-9, _ and -")
-        raise InvalidInput("The id in the address is invalid.", errors=(fault,))
+        raise InvalidInput("The id in the URL is invalid.", errors=(fault,))
     wanted = ScheduleInput.parse(request.json())
     view, created = services.schedules.put(schedule_id, wanted, actor=request.actor)
     location = f"{request.stage_prefix}/v1/schedules/{schedule_id}"
@@ -72,7 +72,7 @@ def resume_schedule(services: Services, request: Request, schedule_id: str) -> A
 
 
 def trigger_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``POST /schedules/{id}/trigger``: a job at once, beside those that its times make."""
+    """``POST /schedules/{id}/trigger``: run a schedule's job once, now."""
     known_id, note = _require_id(schedule_id), _note(request)
     job = services.schedules.trigger(known_id, note, actor=request.actor, trace_id=request.trace_id)
     location = f"{request.stage_prefix}/v1/jobs/{job.id}"
@@ -102,7 +102,7 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
 
 
 def preview_schedule(services: Services, request: Request, _: str) -> Answer:
-    """``POST /schedules/preview``: when a schedule would fire; it makes nothing."""
+    """``POST /schedules/preview``: the next scheduled times; it creates nothing."""
     wanted = PreviewInput.parse(request.json())
     preview = services.occurrences.preview(
         wanted.definition, count=wanted.count, after=wanted.after

@@ -31,13 +31,13 @@ def get_handlers(services: Services, _: Request, __: str) -> Answer:
 
 
 def get_health(_: Services, __: Request, ___: str) -> Answer:
-    """``GET /health``: this process answers. It asks nothing of AWS, so it says nothing of it."""
+    """``GET /health``: this process answers. It calls no AWS service."""
     return Answer.of({"status": "ok"})
 
 
 def get_openapi(_: Services, request: Request, __: str) -> Answer:
     """``GET /openapi.json``."""
-    # A cold start pays for the models of answers only where somebody asks for them.
+    # The models of answers are imported only for this request, not at a cold start.
     from hourhand.api.openapi import openapi_document  # noqa: PLC0415
 
     return Answer.of(openapi_document(request.stage_prefix))

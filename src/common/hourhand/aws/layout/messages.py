@@ -63,7 +63,7 @@ def read_message(body: str) -> JobMessage:
     except (ValueError, TypeError, KeyError) as error:
         raise ForeignMessage(f"This message is not a job's: {_named(body)}") from error
     if type(version) is not int or version < VERSION:
-        raise ForeignMessage(f"This message has no version that ever was: {_named(body)}")
+        raise ForeignMessage(f"This message has an unknown version: {_named(body)}")
     if version > VERSION:
         raise WrittenByNewer(
             f"This message is of version {version}, and this worker reads {VERSION}: {_named(body)}"
@@ -72,7 +72,8 @@ def read_message(body: str) -> JobMessage:
         return _message_of(fields)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise ForeignMessage(
-            f"This message lacks what a job's has ({type(error).__name__}): {_named(body)}"
+            f"This message lacks a field of a job's message ({type(error).__name__}): "
+            f"{_named(body)}"
         ) from error
 
 
@@ -139,5 +140,5 @@ def _queue_of(record: Mapping[str, Any], queues_by_name: Mapping[str, Priority])
     priority = queues_by_name.get(name)
     if priority is None:
         known = ", ".join(sorted(queues_by_name))
-        raise ForeignMessage(f"The queue {name!r} is none of this pool's: {known}.")
+        raise ForeignMessage(f"The queue {name!r} is not one of this pool: {known}.")
     return priority

@@ -87,7 +87,7 @@ def text_name(item: Item) -> str | None:
 
 
 def failure_token(item: Item) -> int | None:
-    """Return of which attempt an item tells the failure, or ``None`` where it tells of none."""
+    """Return the attempt whose failure an item holds, or ``None`` if it holds none."""
     key = read_text(item["s"])
     return int(key.removeprefix(_FAILURE_PREFIX)) if key.startswith(_FAILURE_PREFIX) else None
 

@@ -133,7 +133,7 @@ def in_its_version(
         if other is None:
             return answer
         version = other
-    raise Unavailable(f"The {kind} changed its version under every try to write it; try again.")
+    raise Unavailable(f"The {kind} changed its version during every try to write it; try again.")
 
 
 def require_known(kind: Kind, item: Item, id: str) -> None:  # noqa: A002 (a caller's word)
@@ -176,7 +176,7 @@ def _newer(kind: Kind, version: int, ids: list[str]) -> WrittenByNewer:
     more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
     return WrittenByNewer(
         f"The {kind} {ids[0]}{more} has version {version} of its layout, and this version of "
-        f"Hourhand knows {KNOWN[kind]}: it is left to a newer one. Finish the upgrade, or go "
-        "back no further than to a release that knows it.",
+        f"Hourhand knows {KNOWN[kind]}: it is left to a newer one. Finish the upgrade, or roll "
+        "back only to a release that knows this version.",
         ids=ids,
     )

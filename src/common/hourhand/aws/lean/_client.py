@@ -94,12 +94,12 @@ class LeanClient:
         Returns for each, in their order, its answer, or what calling it alone would raise. A call
         is made again where that may help; it waits alone for that, and the others go on.
         """
-        told: list[Any | Failure] = [None] * len(asked)
+        answers: list[Any | Failure] = [None] * len(asked)
         with closing(self.flight()) as flight:
             for index, arguments in enumerate(asked):
-                self.begin(flight, operation, arguments, partial(told.__setitem__, index))
+                self.begin(flight, operation, arguments, partial(answers.__setitem__, index))
             flight.finish()
-        return told
+        return answers
 
     def flight(self) -> Flight:
         """Return what calls can be under way in beside one another."""
@@ -110,18 +110,18 @@ class LeanClient:
         flight: Flight,
         operation: str,
         arguments: Mapping[str, Any],
-        told: Callable[[Any | Failure], None],
+        on_answer: Callable[[Any | Failure], None],
         *,
         wait_seconds: float = 0.0,
     ) -> None:
         """Call ``operation`` after a while, beside what else is under way in ``flight``.
 
-        ``told`` is called once, with the answer or what calling it alone would raise.
+        ``on_answer`` is called once, with the answer or the error that the call alone would raise.
         """
         request = partial(self._request, operation, arguments)
         tries = _Tries(self._attempts, self._quota)
-        call = _UnderWay(flight, self._lines, request, operation, tries, told)
-        flight.begin(self._lines, request, call.hear, wait_seconds)
+        call = _UnderWay(flight, self._lines, request, operation, tries, on_answer)
+        flight.begin(self._lines, request, call.receive, wait_seconds)
 
     def close(self) -> None:
         """Close the connections. No call may be under way."""
@@ -169,17 +169,17 @@ class _Tries:
         self._quota = quota
         self._spent = 0
 
-    def wait_after(self, told: Any | Failure) -> float | None:
+    def wait_after(self, answer: Any | Failure) -> float | None:
         """Return after how many seconds to try again; ``None``: this answer is final."""
         self._made += 1
         self._left -= 1
-        if not isinstance(told, Failure):
+        if not isinstance(answer, Failure):
             self._quota.refund(self._spent)
             return None
-        if self._left == 0 or not may_help(told):
+        if self._left == 0 or not may_help(answer):
             return None
-        self._spent = self._quota.spend(told)
-        return backoff_seconds(self._made, told) if self._spent > 0 else None
+        self._spent = self._quota.spend(answer)
+        return backoff_seconds(self._made, answer) if self._spent > 0 else None
 
 
 @dataclass(slots=True)
@@ -191,16 +191,16 @@ class _UnderWay:
     request: Callable[[], Request]
     operation: str
     tries: _Tries
-    told: Callable[[Any | Failure], None]
+    on_answer: Callable[[Any | Failure], None]
 
-    def hear(self, answer: Told) -> None:
-        """Tell what was answered, or ask once more after a while."""
+    def receive(self, answer: Told) -> None:
+        """Pass the answer on, or make the call once more after a while."""
         understood = _understood(answer, self.operation)
         wait_seconds = self.tries.wait_after(understood)
         if wait_seconds is None:
-            self.told(understood)
+            self.on_answer(understood)
         else:
-            self.flight.begin(self.lines, self.request, self.hear, wait_seconds)
+            self.flight.begin(self.lines, self.request, self.receive, wait_seconds)
 
 
 def _understood(answer: Told, operation: str) -> Any | Failure:
@@ -217,7 +217,7 @@ def _understood(answer: Told, operation: str) -> Any | Failure:
         return UnreadableAnswer(operation=operation, reason="it is not JSON")
     if not isinstance(read, dict):
         return UnreadableAnswer(operation=operation, reason="it is not an object")
-    # As botocore has it: AWS says null for what it does not tell.
+    # As botocore does: AWS sends null for a field that it leaves out.
     return {name: value for name, value in read.items() if value is not None}
 
 
@@ -233,20 +233,20 @@ def _read(body: bytes) -> Any:
 def _error_of(answer: Answer) -> Any:
     """Return what boto3 shows of an error: its code, its message, and what AWS adds to it."""
     try:
-        told = _read(answer.body)
+        fields = _read(answer.body)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
-        told = {"message": answer.body.decode(errors="replace")}
-    code = str(told.pop("__type", None) or answer.status).partition(":")[0].rpartition("#")[2]
-    message = told.pop("message", None) or told.pop("Message", None) or ""
+        fields = None
+    if not isinstance(fields, dict):
+        fields = {"message": answer.body.decode(errors="replace")}
+    code = str(fields.pop("__type", None) or answer.status).partition(":")[0].rpartition("#")[2]
+    message = fields.pop("message", None) or fields.pop("Message", None) or ""
     error = {"Code": code, "Message": message}
-    # SQS tells here the codes that it had before it spoke JSON, by which boto3 knows them.
+    # Here SQS gives the codes of its older protocol, by which boto3 knows them.
     older, *rest = answer.headers.get(_QUERY_ERROR, "").split(";")
     if older and len(rest) == 1:
         error = {"Code": older, "Message": message, "QueryErrorCode": code, "Type": rest[0]}
     return {
-        **told,
+        **fields,
         "Error": error,
         "ResponseMetadata": {
             "HTTPStatusCode": answer.status,

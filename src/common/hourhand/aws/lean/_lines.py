@@ -100,7 +100,7 @@ class Connection:
 
     @property
     def is_free(self) -> bool:
-        """Whether it is open and no answer is due: whoever has it next would take that for his."""
+        """Whether it is open and no answer is due, which the next user would take for its own."""
         return self._connection is not None and not self._is_awaiting
 
     def fileno(self) -> int:
@@ -110,7 +110,7 @@ class Connection:
         return self._connection.sock.fileno()
 
     def send(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Send one request. A line that is not fit is made anew first."""
+        """Send one request. A line that is not fit is replaced first."""
         # In one piece: it is one packet, mostly, and one turn of the kernel.
         request = _head(headers, body) + body
         if not self.is_fit:

@@ -50,7 +50,7 @@ def may_help(error: BotoCoreError | ClientError) -> bool:
 def backoff_seconds(tries: int, error: BotoCoreError | ClientError) -> float:
     """Return the wait after so many tries (from 1): any part of a time that doubles.
 
-    It is longer after a throttle: who sends too much shall send less.
+    It is longer after a throttle, so that a client that sends too much sends less.
     """
     scale = THROTTLED_SECONDS if _is_throttle(error) else FIRST_SECONDS
     return random.random() * min(scale * 2.0 ** (tries - 1), LONGEST_WAIT_SECONDS)  # noqa: S311

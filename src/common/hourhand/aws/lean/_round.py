@@ -1,4 +1,4 @@
-"""Many requests at once by one thread: a line that is free sends the next, who answers is read.
+"""Many requests at once by one thread: a free line sends the next one; answers are read in turn.
 
 Threads do the same at a third more CPU: they spend it on waking one another.
 """
@@ -47,15 +47,15 @@ class Lines:
         """Send ``request(0)`` up to ``count``, each made as a line is free for it.
 
         The rest is not begun once as many in a row as there are lines had no answer, or no line
-        can be made: it is told what the last of them was. A line that cannot be made is waited
+        can be made: its outcome is the last of these errors. A line that cannot be made is waited
         for once: those that are open go on without.
         """
-        told: list[Told | None] = [None] * count
+        outcomes: list[Told | None] = [None] * count
         with closing(Flight()) as flight:
             for index in range(count):
-                flight.begin(self, partial(request, index), partial(told.__setitem__, index))
+                flight.begin(self, partial(request, index), partial(outcomes.__setitem__, index))
             flight.finish()
-        return [each for each in told if each is not None]
+        return [each for each in outcomes if each is not None]
 
     def take(self) -> Connection:
         """Take a line that is open and free, or else a new one."""
@@ -76,7 +76,7 @@ class Lines:
             line.close()
 
     def close(self) -> None:
-        """Hang up all that nobody uses."""
+        """Close all lines that are not in use."""
         while self._free:
             self._free.pop().close()
 
@@ -86,7 +86,7 @@ class _Wanted:
     """A request, and what is called with its answer."""
 
     request: Callable[[], Request]
-    told: Callable[[Told], None]
+    on_outcome: Callable[[Told], None]
 
 
 class Flight:
@@ -118,11 +118,11 @@ class Flight:
         self,
         lines: Lines,
         request: Callable[[], Request],
-        told: Callable[[Told], None],
+        on_outcome: Callable[[Told], None],
         wait_seconds: float = 0.0,
     ) -> None:
         """Send a request after a while, as soon as a line is free for it."""
-        wanted = _Wanted(request, told)
+        wanted = _Wanted(request, on_outcome)
         if wait_seconds > 0:
             self.wait(wait_seconds, lambda: self._side(lines).want(wanted))
         else:
@@ -139,7 +139,7 @@ class Flight:
             self.step()
 
     def step(self) -> None:
-        """Wait for the next answer, or the end of the next wait; tell who is concerned."""
+        """Wait for the next answer, or the end of the next wait, and pass it on."""
         if self.is_quiet and self._later:
             self._sleep(max(0.0, self._later[0][0] - self._time.now()))
             self._end_first_wait()
@@ -229,7 +229,7 @@ class _Side:
         self._waiting.append(wanted)
 
     def send(self) -> None:
-        """Send what waits, as far as there are lines; tell the rest where nobody answers."""
+        """Send what waits, as far as there are lines; end the rest if nothing answers."""
         while self._waiting and len(self._silent) < MOST_LINES:
             line = self._line()
             if line is None:
@@ -251,17 +251,17 @@ class _Side:
             self._end_rest(self._silent[-1])
 
     def take(self, line: Connection) -> None:
-        """Take what is there of an answer; tell it once it is whole."""
+        """Take what is there of an answer; pass it on once it is whole."""
         number = line.fileno()
-        told: Told | None
+        outcome: Told | None
         try:
-            told = line.take()
+            outcome = line.take()
         except BotoCoreError as error:
-            told = error
-        if told is not None:
+            outcome = error
+        if outcome is not None:
             self._selector.unregister(number)
             wanted, _ = self._sent.pop(line)
-            self._note(wanted, line, told)
+            self._note(wanted, line, outcome)
 
     def give_up(self) -> None:
         """End the lines whose answers are late."""
@@ -293,21 +293,21 @@ class _Side:
         return line
 
     def _end_rest(self, error: BotoCoreError) -> None:
-        """Tell what was not begun that nobody answers; what is wanted next is tried anew."""
+        """End the requests that were not begun with an error; later ones are tried again."""
         rest, self._waiting = self._waiting, deque()
         self._silent.clear()
         self._is_unreached = False
         for wanted in rest:
-            self._tell(wanted, error)
+            self._deliver(wanted, error)
 
-    def _note(self, wanted: _Wanted, line: Connection, told: Told) -> None:
+    def _note(self, wanted: _Wanted, line: Connection, outcome: Told) -> None:
         self._lines.give_back(line)
-        if isinstance(told, Answer):
+        if isinstance(outcome, Answer):
             self._silent.clear()
         else:
-            self._silent.append(told)
-        self._tell(wanted, told)
+            self._silent.append(outcome)
+        self._deliver(wanted, outcome)
 
-    def _tell(self, wanted: _Wanted, told: Told) -> None:
+    def _deliver(self, wanted: _Wanted, outcome: Told) -> None:
         with self._time.standing():
-            wanted.told(told)
+            wanted.on_outcome(outcome)

@@ -1,4 +1,4 @@
-"""The API: it answers, and knows the handlers."""
+"""The checks of the API: it answers, and it knows the handlers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_CHARACTERS = 200
 
 
 def api_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
-    """Yield what there is to look at."""
+    """Yield the checks of the API."""
     yield Look(API, partial(_health, aws, deployment))
     yield Look(HANDLERS, partial(_handlers, aws, deployment))
 
@@ -51,7 +51,7 @@ def judge_handlers(url: str, answer: ApiAnswer) -> Finding:
     if not names:
         return warning(
             HANDLERS,
-            f"{url} knows none, so it takes no job",
+            f"{url} knows no handlers, so it accepts no jobs",
             "Deploy with your handlers: make deploy HANDLERS=path.",
         )
     shown = ", ".join(names[:SHOWN_HANDLERS])

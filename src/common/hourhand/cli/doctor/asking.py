@@ -53,7 +53,7 @@ _MISSING = frozenset(
     }
 )
 _OURS = (HourhandError, NotConfigured)
-"""Errors whose detail is a sentence already; what AWS said is their cause."""
+"""Errors whose detail is a sentence already; their cause is AWS's error."""
 
 _DATE_RESOLUTION = timedelta(seconds=1)
 
@@ -70,11 +70,11 @@ class ApiAnswer:
 
 @dataclass(slots=True)
 class Aws:
-    """AWS as one identity sees it from now on for so many ``seconds``; safe for threads.
+    """AWS as one identity sees it, for a limited number of ``seconds``; safe for threads.
 
     ``endpoint``: of an emulator, instead of AWS's own. ``trust``: a file of certificates to check
-    the API's against, instead of the usual ones. ``time_samples``: what every answer to `ask` so
-    far said of AWS's time, to a second.
+    the API's against, instead of the usual ones. ``time_samples``: AWS's time by every
+    answer to `ask` so far, to a second.
     """
 
     session: Session
@@ -131,7 +131,7 @@ class Aws:
     def get_from_api(self, url: str, path: str) -> ApiAnswer:
         """Get ``path`` of the API at ``url``, signed; raise `NotSeen` without an answer.
 
-        An emulator serves it by its own address; which API is meant, the host's name tells it.
+        An emulator serves it at its own address; the host's name says which API is meant.
         """
         self._must_have_time()
         host = urlsplit(url).netloc
@@ -168,8 +168,9 @@ class Aws:
         if self.clock.monotonic() >= self._ends_at:
             raise NotSeen(
                 Status.UNKNOWN,
-                f"not checked: AWS did not answer the rest within {self.seconds:g} s",
-                "Fix what failed first, or run it again where AWS answers faster.",
+                f"not checked: AWS did not answer all calls within {self.seconds:g} s",
+                "Fix the failures above first, or run the command again from a network with "
+                "faster access to AWS.",
             )
 
     def _note_time(self, sent_at: datetime, answer: Mapping[str, Any]) -> None:
@@ -195,7 +196,9 @@ def open_aws(
         # AWS_CA_BUNDLE, or ca_bundle in the configuration, as the clients take it.
         trust = core.get_config_variable("ca_bundle")
     except BotoCoreError as error:
-        fix = "Name one of `aws configure list-profiles` by --profile, or none."
+        fix = (
+            "Give --profile one of the names that `aws configure list-profiles` prints, or omit it."
+        )
         raise NotSeen(Status.FAILED, f"{error}", fix) from error
     return Aws(session, clock, endpoint, trust, seconds)
 
@@ -217,14 +220,14 @@ def _not_answered_well(error: ClientError, service: str, call: Call) -> NotSeen:
         return NotSeen(
             Status.FAILED,
             f"could not be checked: your identity lacks {action}",
-            f"Allow it {action} on {call.resource}, or use another identity.",
+            f"Allow the identity {action} on {call.resource}, or use another identity.",
             is_denied=True,
         )
     if code in _NOT_KNOWN:
         return NotSeen(
             Status.SKIPPED,
             f"not available here: this endpoint has no {call.operation} ({code})",
-            "Nothing, if it is an emulator: AWS has it.",
+            "No fix is needed on an emulator: AWS has this operation.",
         )
     if code in _MISSING:
         return NotSeen(
@@ -244,5 +247,6 @@ def _told(error: Exception, call: Call) -> NotSeen:
     return NotSeen(
         Status.FAILED,
         f"{call} was refused: {error}",
-        "Compare the versions of hourhand here and in the deployment; if they agree, report this.",
+        "Compare the versions of hourhand here and in the deployment. If they are equal, "
+        "report this as a bug.",
     )

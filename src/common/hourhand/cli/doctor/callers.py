@@ -22,7 +22,7 @@ def caller_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
 
     Only whether they are on. Drift detection compares their settings, but not whether an event
     source is enabled, since the template does not set that. An identity
-    without the right to drift detection still sees here why no tick comes.
+    without the right to drift detection still sees here why no tick runs.
     """
     yield Look(RULE, partial(_rule, aws, deployment), is_essential=True)
     for queue in PRIORITY_QUEUES.values():
@@ -77,12 +77,14 @@ def judge_source(
             f"aws lambda update-event-source-mapping --uuid {source['UUID']} --enabled",
         )
     elif state != "Enabled":
-        yield warning(check, f"is {state}", "Look again in a minute.")
+        yield warning(check, f"is {state}", "Run this check again in a minute.")
     else:
         yield ok(check, f"enabled{_share_of(source)}")
     result = str(source.get("LastProcessingResult") or "")
     if result.startswith(_PROBLEM):
-        yield warning(check, f"its last call: {result}", "See the worker's log for the error.")
+        yield warning(
+            check, f"its last invocation: {result}", "See the worker's log for the error."
+        )
 
 
 def _share_of(source: Mapping[str, Any]) -> str:

@@ -87,7 +87,7 @@ class Deployment:
 
     def function(self, name: str) -> str:
         """Return the name of the function ``api``, ``scheduler`` or ``worker``."""
-        # Lambda takes an ARN wherever it takes a name; what it answers holds the name.
+        # Lambda accepts an ARN wherever it accepts a name; its answer holds the name.
         return self.output(FUNCTION_OUTPUTS[name]).rpartition(":function:")[2]
 
     def queue_arn(self, name: str) -> str:
@@ -121,7 +121,8 @@ def no_stack(stack: str, region: str | None) -> Finding:
     return failed(
         CHECK,
         f"there is no stack {stack} in {region}",
-        "Name it by --stack and its Region by --region, or deploy it: see docs/how-to/deploy.md.",
+        "Give its name with --stack and its Region with --region, or deploy it: see "
+        "docs/how-to/deploy.md.",
     )
 
 
@@ -135,21 +136,25 @@ def judge_stack(described: Mapping[str, Any], outputs: Iterable[str]) -> Iterato
         yield warning(
             CHECK,
             f"{seen}: its last update failed and was undone",
-            "See the stack's events for the first failure, fix that, and deploy again.",
+            "See the stack's events for the first failure, fix its cause, and deploy again.",
         )
     elif status.endswith("_IN_PROGRESS"):
-        yield warning(CHECK, f"{seen}: it is being changed", "Look again when that has ended.")
+        yield warning(
+            CHECK,
+            f"{seen}: CloudFormation is changing it",
+            "Run this check again when the change has finished.",
+        )
     else:
         reason = described.get("StackStatusReason", "CloudFormation gives no reason")
         yield failed(
             CHECK,
             f"{seen}: {reason}",
-            "See the stack's events for the first failure, fix that, and deploy again.",
+            "See the stack's events for the first failure, fix its cause, and deploy again.",
         )
     missing = [name for name in OUTPUTS if name not in set(outputs)]
     if missing:
         yield failed(
             CHECK,
             f"has no output {', '.join(missing)}",
-            "Name the stack of an installation of Hourhand by --stack, or deploy this version.",
+            "Give --stack the name of a stack of Hourhand, or deploy this version.",
         )

@@ -96,7 +96,8 @@ def _detect(aws: Aws, stack: Mapping[str, str], progress: Progress) -> Mapping[s
         raise NotSeen(
             Status.UNKNOWN,
             "CloudFormation does not start a drift detection now",
-            "Another one is running, or the stack is being changed: look again in some minutes.",
+            "Another detection is running, or the stack is being changed. Run this check again "
+            "in a few minutes.",
         )
     for waited in range(0, DETECTION_SECONDS, POLL_SECONDS):
         detection = aws.ask(
@@ -107,12 +108,12 @@ def _detect(aws: Aws, stack: Mapping[str, str], progress: Progress) -> Mapping[s
         )
         if detection["DetectionStatus"] != "DETECTION_IN_PROGRESS":
             return detection
-        progress(f"CloudFormation detects drift: {waited} s of at most {DETECTION_SECONDS} s")
+        progress(f"CloudFormation is detecting drift: {waited} s of at most {DETECTION_SECONDS} s")
         aws.clock.sleep(POLL_SECONDS)
     raise NotSeen(
         Status.UNKNOWN,
         f"CloudFormation did not compare everything within {DETECTION_SECONDS} s",
-        "Look again in some minutes, or read the result in CloudFormation's console.",
+        "Run this check again in a few minutes, or read the result in CloudFormation's console.",
     )
 
 
@@ -186,8 +187,8 @@ def judge_coverage(
         yield unknown(
             CHECK,
             f"CloudFormation could not compare {', '.join(unseen) or 'every resource'}: {reason}",
-            "Allow your identity to read it (docs/iam/doctor.json has the rights), then look "
-            "again.",
+            "Allow your identity to read them (docs/iam/doctor.json has the permissions), then "
+            "run this check again.",
         )
     same = len(by_status.get("IN_SYNC", []))
     seen = f"{same} of {len(resources)} resources are as the template defines them"

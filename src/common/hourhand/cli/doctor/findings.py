@@ -1,4 +1,4 @@
-"""Findings of checks, and how they are put together."""
+"""The findings of checks, and the verdict that they give."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How a finding is to be taken.
+    """The severity of a finding.
 
     ``WARNING``: it works, but should be fixed or known. ``SKIPPED``: it could not be checked, for
-    a reason that is no fault of the deployment. ``UNKNOWN``: it was not checked either, and a
-    deployment of which it is not known does not count as well.
+    a reason outside the deployment. ``UNKNOWN``: it could not be checked either, but a working
+    deployment depends on it.
     """
 
     OK = "OK"
@@ -41,27 +41,27 @@ class Finding:
 
 
 def ok(check: str, seen: str) -> Finding:
-    """Return that all is well."""
+    """Return a finding that a check passed."""
     return Finding(check, Status.OK, seen)
 
 
 def warning(check: str, seen: str, fix: str) -> Finding:
-    """Return what should be fixed, or at least known."""
+    """Return a finding of a fault that does not stop the deployment."""
     return Finding(check, Status.WARNING, seen, fix)
 
 
 def failed(check: str, seen: str, fix: str) -> Finding:
-    """Return what must be fixed."""
+    """Return a finding of a fault that must be fixed."""
     return Finding(check, Status.FAILED, seen, fix)
 
 
 def skipped(check: str, seen: str, fix: str) -> Finding:
-    """Return what could not be checked."""
+    """Return a finding that a check was not possible, and is not needed."""
     return Finding(check, Status.SKIPPED, seen, fix)
 
 
 def unknown(check: str, seen: str, fix: str) -> Finding:
-    """Return what had to be checked, and was not."""
+    """Return a finding that a needed check was not possible."""
     return Finding(check, Status.UNKNOWN, seen, fix)
 
 
@@ -97,10 +97,10 @@ class Look:
 
 
 def run_look(look: Look) -> list[Finding]:
-    """Return what ``look`` finds; a hindrance is a finding too."""
+    """Return what ``look`` finds; a failure of the check itself is a finding, too."""
     findings: list[Finding] = []
     try:
-        # One by one: what was found before a hindrance stays found.
+        # One by one, so that findings before a failure of the check are kept.
         findings.extend(look.run())
     except NotSeen as hindrance:
         finding = hindrance.of(look.check)
@@ -111,8 +111,9 @@ def run_look(look: Look) -> list[Finding]:
         findings.append(
             failed(
                 look.check,
-                f"AWS's answer was not understood: {error!r}",
-                "Install the version of hourhand that was deployed; if it is, report this.",
+                f"AWS's answer could not be read: {error!r}",
+                "Install the version of hourhand that was deployed. If it is installed, report "
+                "this as a bug.",
             )
         )
     return findings

@@ -1,4 +1,4 @@
-"""Whether the functions can be called: the state of each, and the concurrency that it has."""
+"""Whether the functions can be invoked: the state of each, and its reserved concurrency."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def judge_state(name: str, configuration: Mapping[str, Any]) -> Finding:
         return warning(
             check,
             f"is {state}, its last update {update}",
-            "Look again in a minute; an inactive function wakes when it is called.",
+            "Run this check again in a minute. An inactive function becomes active when it is "
+            "invoked.",
         )
     return ok(check, f"{state.lower()}, {configuration.get('Runtime', 'no runtime given')}")
 
@@ -72,8 +73,8 @@ def judge_reserve(name: str, function: str, reserved: int | None) -> Iterator[Fi
     if reserved == 0:
         yield failed(
             check,
-            "is switched off: its reserved concurrency is 0, so every call is throttled",
+            "is switched off: its reserved concurrency is 0, so every invocation is throttled",
             f"aws lambda delete-function-concurrency --function-name {function}",
         )
     elif reserved is not None:
-        yield ok(check, f"up to {reserved} at once are reserved")
+        yield ok(check, f"has a reserved concurrency of {reserved}")

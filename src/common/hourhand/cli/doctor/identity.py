@@ -1,4 +1,4 @@
-"""The identity that asks, and whether the clock of this machine is right."""
+"""The identity that runs the checks, and whether the clock of this machine is right."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TOLERATED = timedelta(seconds=1)
 REFUSED = timedelta(minutes=5)
 """Signatures from further away are refused (AWS IAM user guide, Signature Version 4)."""
 
-_SET_IT = "Let the operating system keep it by NTP."
+_SET_IT = "Synchronise the clock with NTP."
 
 
 def credentials_look(aws: Aws) -> Look:
-    """Return the look at who asks."""
+    """Return the look at the identity that runs the checks."""
     return Look("credentials", lambda: _credentials(aws))
 
 
@@ -31,19 +31,19 @@ def _credentials(aws: Aws) -> Iterator[Finding]:
 def judge_clock(skew: Skew | None) -> Finding:
     """Judge how far this machine's clock is from AWS's."""
     if skew is None:
-        return skipped(
-            CLOCK, "not compared: no answer of AWS told the time", "Mend the credentials first."
-        )
+        return skipped(CLOCK, "not compared: AWS did not answer", "Fix the credentials first.")
     off = abs(skew.correction)
     if off > REFUSED:
-        return failed(CLOCK, f"is off by {_seconds(off)}: AWS refuses signatures by it", _SET_IT)
+        return failed(CLOCK, f"is off by {_seconds(off)}, so AWS refuses the signatures", _SET_IT)
     if off > TOLERATED:
-        return warning(CLOCK, f"is off by {_seconds(off)}; ages below are corrected", _SET_IT)
+        return warning(
+            CLOCK, f"is off by {_seconds(off)}; the ages below are corrected for it", _SET_IT
+        )
     return ok(CLOCK, f"agrees with AWS's to {_seconds(max(abs(skew.low), abs(skew.high)))}")
 
 
 def skew_of(aws: Aws) -> Skew | None:
-    """Return how far this machine's clock is from AWS's, as far as AWS has told."""
+    """Return how far this machine's clock is from AWS's, by the answers so far."""
     return estimate_skew(aws.time_samples)
 
 

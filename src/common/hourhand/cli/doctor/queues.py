@@ -1,4 +1,4 @@
-"""The queues: nothing is stuck in them, and their messages do not wait for long."""
+"""The checks of the queues: no message is stuck in them or waits for long."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ OLD_BACKLOG = timedelta(minutes=15)
 """Longer than the look-ahead and a re-dispatch together: older messages find no worker."""
 
 STANDSTILL = timedelta(hours=1)
-"""Whatever is the reason: a system whose jobs start an hour late does not do its work."""
+"""A backlog this old is a failure, whatever its cause."""
 
 _RAW = {
-    BACKSTOP.name: "messages that no worker could take in a thousand tries",
-    TICK_FAILURES.name: "ticks that the scheduler did not take or that failed",
+    BACKSTOP.name: "messages that workers received a thousand times without processing them",
+    TICK_FAILURES.name: "ticks that failed or were not delivered",
 }
 """The queues that are to be empty, and what their messages are."""
 
 _RAW_FIX = {
-    BACKSTOP.name: "Read them and the worker's log for the reason. The sweep sends their jobs "
-    "again, so purge the queue once the reason is fixed.",
-    TICK_FAILURES.name: "Read them and the scheduler's log for the reason. Later ticks did their "
-    "work, so purge the queue once the reason is fixed.",
+    BACKSTOP.name: "Read them and the worker's log to find the cause. The sweep sends their jobs "
+    "again, so purge the queue once the cause is fixed.",
+    TICK_FAILURES.name: "Read them and the scheduler's log to find the cause. Later ticks did "
+    "their work, so purge the queue once the cause is fixed.",
 }
 
 
@@ -90,10 +90,11 @@ def judge_backlog(oldest_sent: Mapping[Priority, datetime], now: datetime) -> Fi
         return judged(
             "backlog",
             f"the oldest messages have waited: {told}",
-            "Give the worker more concurrency (-c worker_concurrency=N), look for throttles and "
-            "errors of its function, and ask for a higher Lambda quota if it has none left.",
+            "Increase worker_concurrency (-c worker_concurrency=N), check the worker's throttles "
+            "and errors, and request a higher Lambda quota if the account's concurrency is used "
+            "up.",
         )
-    return ok("backlog", f"the oldest messages have waited: {told}" if told else "none waits")
+    return ok("backlog", f"the oldest messages have waited: {told}" if told else "no message waits")
 
 
 def _minutes(age: timedelta) -> str:

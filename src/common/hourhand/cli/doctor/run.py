@@ -50,9 +50,9 @@ _STYLES = {
     Status.UNKNOWN: "bold magenta",
 }
 _VERDICTS = {
-    Verdict.WELL: "The deployment is well",
-    Verdict.FAILED: "Something has to be fixed",
-    Verdict.UNKNOWN: "Too little was checked to know whether the deployment is well",
+    Verdict.WELL: "The deployment works",
+    Verdict.FAILED: "The deployment needs fixes",
+    Verdict.UNKNOWN: "Too little was checked to know whether the deployment works",
 }
 _STATUS_WIDTH = 9
 _CHECK_WIDTH = 22
@@ -109,10 +109,12 @@ def examine(
     deployment, of_stack = find_deployment(aws, stack)
     findings.extend(of_stack)
     if deployment is None:
-        fix = "Fix what failed above, then run it again."
-        findings.append(unknown("everything else", "not checked: the stack names it", fix))
+        fix = "Fix the failures above, then run the command again."
+        findings.append(
+            unknown("everything else", "not checked: its name is an output of the stack", fix)
+        )
         return findings
-    # What one look waits for, another need not: AWS takes 0.1 s a call, a cold API some seconds.
+    # In parallel, because waits differ: AWS takes 0.1 s a call, a cold API several seconds.
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="look") as threads:
         found = threads.map(run_look, looks_of(aws, deployment, progress))
         return merged([*findings, *itertools.chain.from_iterable(found)])
@@ -137,7 +139,7 @@ def looks_of(
 
 
 def lines_of(findings: Sequence[Finding]) -> Iterator[Text]:
-    """Yield the lines to show: one a finding, what to do below it, and a summary."""
+    """Yield the lines to print: one for each finding, its fix below it, and a summary."""
     for finding in findings:
         style = _STYLES[finding.status]
         yield Text.assemble(

@@ -1,4 +1,4 @@
-"""How the scheduler does: its last tick, its clock, what it is behind with, and dead jobs."""
+"""The checks of the scheduler: its last tick, its clock, its watermark, and dead jobs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ WATERMARK = "watermark"
 DEAD = "dead jobs"
 
 OLDEST_TICK = timedelta(minutes=3)
-"""A tick may come 20 s late or be lost; two lost ones are no chance any more."""
+"""A tick may be 20 s late or lost; two lost ticks in a row are a failure."""
 
 EARLIEST_TICK = timedelta(minutes=-1)
-"""AWS tells its time to a second, and a scheduler corrects its own by it."""
+"""AWS gives its time to a second, and a scheduler corrects its clock by it."""
 
 OVERDUE = timedelta(seconds=60)
 """From then on the scheduler sends a job's message again: `Timings.redispatch_first`."""
 
 LAGGING = timedelta(minutes=15)
-"""A bucket is closed within some three minutes of its end where clocks and index behave."""
+"""A bucket closes within about three minutes of its end if clocks and index are in order."""
 
 COUNTED_DEAD = 100
 _BEGINNING = datetime(2020, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def ticking_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
-    """Yield what there is to look at."""
+    """Yield the checks of the scheduler."""
     yield Look(TICK, partial(_tick, aws, deployment), is_essential=True)
     yield Look(WATERMARK, partial(_watermark, aws, deployment))
     yield Look(DEAD, partial(_dead, aws, deployment))
@@ -97,9 +97,9 @@ def judge_tick(record: TickRecord | None, now: datetime, timings: Timings) -> It
     if record is None:
         yield failed(
             TICK,
-            "there was none yet",
-            "Look again two minutes after the first deployment; if there is none then, see the "
-            "scheduler's log, the tick rule and the queue tick-failures.",
+            "no tick has run yet",
+            "Run this check again two minutes after the first deployment. If no tick has run "
+            "then, check the scheduler's log, the tick rule and the queue tick-failures.",
         )
         return
     age = now - record.at
@@ -107,15 +107,17 @@ def judge_tick(record: TickRecord | None, now: datetime, timings: Timings) -> It
     if age < EARLIEST_TICK:
         yield failed(
             TICK,
-            f"is {-age.total_seconds():.0f} s in the future, by {record.holder}: a clock is wrong",
-            "If this machine's agrees with AWS's (above), it is the scheduler's: see its skew and "
-            "its log. Until then nobody can tell by this record whether ticks come.",
+            f"is {-age.total_seconds():.0f} s in the future, recorded by {record.holder}: a "
+            "clock is wrong",
+            "If this machine's clock agrees with AWS's (above), the scheduler's clock is wrong: "
+            "check its skew and its log. Until it is fixed, this record does not show whether "
+            "ticks run.",
         )
     elif age > OLDEST_TICK:
         yield failed(
             TICK,
-            f"{seen}: the scheduler does not do its work",
-            "See the tick rule, the queue tick-failures, and the scheduler's log and throttles.",
+            f"{seen}: the scheduler does not tick",
+            "Check the tick rule, the queue tick-failures, and the scheduler's log and throttles.",
         )
     else:
         yield ok(TICK, seen)
@@ -132,22 +134,23 @@ def _judge_overdue(record: TickRecord) -> Iterator[Finding]:
         judged = failed if is_late else warning
         yield judged(
             TICK,
-            f"it saw jobs that are due and do not start: {told}",
-            "See the event sources and the worker's log and throttles; give it more concurrency "
-            "(-c worker_concurrency=N) if it is only busy.",
+            f"the last tick found due jobs that do not start: {told}",
+            "Check the event sources and the worker's log and throttles. If all workers are busy, "
+            "increase worker_concurrency (-c worker_concurrency=N).",
         )
 
 
 def _judge_skew(skew: timedelta, timings: Timings) -> Finding:
     seen = f"was off by {skew.total_seconds():.1f} s"
     fix = (
-        "Lambda keeps it: it passes with the next copy of the function. If it stays, deploy any "
-        "change of the function, whose new version has new ones, and open a case with AWS."
+        "Lambda sets the clock of the function's host, so the skew ends when Lambda starts the "
+        "function on another host. If it stays, deploy any change of the function, which starts "
+        "it on new hosts, and open a case with AWS."
     )
     if abs(skew) > timings.skew_refuses:
         return failed(SKEW, f"{seen}, so it refuses to lead", fix)
     if abs(skew) > timings.skew_widens:
-        return warning(SKEW, f"{seen}; it corrects itself, and closes no bucket", fix)
+        return warning(SKEW, f"{seen}; it corrects for this, but closes no bucket", fix)
     return ok(SKEW, seen)
 
 
@@ -171,7 +174,9 @@ def judge_watermark(state: Watermark | None, now: datetime) -> Finding:
     """Judge whether the sweep gets to the end of what it has to read."""
     if state is None:
         return warning(
-            WATERMARK, "there is none yet", "It comes with the first tick that sweeps to its end."
+            WATERMARK,
+            "there is no watermark yet",
+            "The first tick that completes its sweep sets it.",
         )
     lag = watermark_lag(state, now)
     seen = f"{lag.total_seconds() / 60:.0f} min behind now, {len(state.open)} older buckets open"
@@ -179,29 +184,30 @@ def judge_watermark(state: Watermark | None, now: datetime) -> Finding:
         left = state.resweeps_until - state.low
         return warning(
             WATERMARK,
-            f"a resweep is under way, {left:,} minutes are left of it; {seen}",
-            "Look again in some minutes: `hourhand resweep` shows how far it is. It ends once no "
-            f"more than {MAX_OPEN_BUCKETS} minutes hold jobs that are not final.",
+            f"a resweep is under way, with {left:,} minutes left to read; {seen}",
+            "Run this check again in a few minutes: `hourhand resweep` shows the progress. It "
+            f"ends once no more than {MAX_OPEN_BUCKETS} minutes hold jobs that are not final.",
         )
     if lag > LAGGING:
         return warning(
             WATERMARK,
             seen,
-            "A new installation, or one that was stopped, catches up within minutes: look again. "
-            "If it does not move on, see the scheduler's clock above and its log: a skew, a tick "
-            f"that never ends, or more than {MAX_OPEN_BUCKETS} minutes with jobs not final.",
+            "A new installation, or one that was stopped, catches up within minutes: run this "
+            "check again. If the watermark does not advance, check the scheduler's clock above "
+            f"and its log for a skew, a tick that never ends, or more than {MAX_OPEN_BUCKETS} "
+            "minutes with jobs that are not final.",
         )
     return ok(WATERMARK, seen)
 
 
 def judge_dead(count: int, newest: str | None, *, more: bool) -> Finding:
-    """Judge whether jobs are DEAD that nobody has redriven or cancelled."""
+    """Judge whether there are DEAD jobs that are neither redriven nor cancelled."""
     if newest is None:
-        return ok(DEAD, "none is unresolved")
-    told = f"{count} or more" if more else f"{count}"
+        return ok(DEAD, "no dead job is unresolved")
+    found = f"{count} or more" if more else f"{count}"
     return warning(
         DEAD,
-        f"{told} unresolved; one of the newest is {newest}",
-        f"Read its error (GET /v1/jobs/{newest}), then redrive it, or all that match a "
-        "filter: POST /v1/jobs/redrive.",
+        f"{found} unresolved; one of the newest is {newest}",
+        f"Read its error (GET /v1/jobs/{newest}), then redrive it, or redrive all jobs that match "
+        "a filter (POST /v1/jobs/redrive).",
     )

@@ -21,7 +21,7 @@ _BYTES_IN_MB = 1_000_000
 
 
 def version_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
-    """Yield what there is to look at."""
+    """Yield the checks of the versions."""
     yield Look(CHECK, partial(_versions, aws, deployment))
 
 
@@ -65,7 +65,7 @@ def judge_versions(installed: Installed) -> Iterator[Finding]:
     if split:
         yield warning(
             CHECK,
-            f"some calls of {', '.join(split)} have another version than the rest",
+            f"some invocations of {', '.join(split)} run another version than the rest",
             "End the gradual shift, or give hourhand rollback --to with the deployment that you "
             "want.",
         )

@@ -1,1 +1,1 @@
-"""What a month of a load costs on AWS, with Hourhand and with what else would run it."""
+"""What a month of a load costs on AWS, with Hourhand and with its alternatives."""

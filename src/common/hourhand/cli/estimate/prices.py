@@ -51,7 +51,7 @@ PRICES: Mapping[str, Price] = {
     "recovery GB-month": Price(0.20, 1, "GB in point-in-time recovery for a month", *_DYNAMODB),
     "sqs request": Price(0.40, MILLION, "requests to standard queues, of 64 KB each", *_SQS),
     "fair queue request": Price(0.10, MILLION, "on top: requests with a message group", *_SQS),
-    "lambda call": Price(0.20, MILLION, "calls of functions", *LAMBDA),
+    "lambda call": Price(0.20, MILLION, "function invocations", *LAMBDA),
     "lambda GB-s": Price(0.0000133334, 1, "GB-seconds on arm64", *LAMBDA),
     "http api request": Price(1.00, MILLION, "requests to an HTTP API, of 512 KB", *_GATEWAY),
     "scheduler invocation": Price(1.00, MILLION, "EventBridge Scheduler's invocations", *_EVENTS),
@@ -59,10 +59,10 @@ PRICES: Mapping[str, Price] = {
     "s3 put": Price(0.005, 1_000, "PUT, COPY, POST and LIST requests", *_S3),
     "s3 get": Price(0.0004, 1_000, "GET and all other requests", *_S3),
     "s3 GB-month": Price(0.023, 1, "GB stored for a month", *_S3),
-    "metric-month": Price(0.30, 1, "metrics of one's own for a month", *_CLOUDWATCH),
+    "metric-month": Price(0.30, 1, "custom metrics for a month", *_CLOUDWATCH),
     "alarm metric-month": Price(0.10, 1, "metrics in alarms for a month", *_CLOUDWATCH),
     "dashboard-month": Price(3.00, 1, "dashboards for a month", *_DASHBOARD),
-    "log GB": Price(0.50, 1, "GB of logs taken in", *_CLOUDWATCH),
+    "log GB": Price(0.50, 1, "GB of logs ingested", *_CLOUDWATCH),
     "log GB-month": Price(0.03, 1, "GB of logs stored for a month", *_CLOUDWATCH),
 }
 """By the name that estimates and benchmarks count under."""

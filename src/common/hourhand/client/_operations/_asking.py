@@ -19,7 +19,7 @@ MAX_LIMIT = 10**12
 
 
 class JobFilters(TypedDict, total=False):
-    """Which jobs are meant; all that is given must hold. ``tag`` is ``key:value``."""
+    """Filters for jobs. A job must match all that are given. ``tag`` is ``key:value``."""
 
     status: str | None
     handler: str | None
@@ -47,7 +47,7 @@ def target(*parts: str, query: Mapping[str, Any] | None = None) -> str:
 def named(field: str, name: object) -> str:
     """Return an id or name for a path; raise `Invalid` for what would address something else."""
     if not isinstance(name, str) or not name or name in {".", ".."}:
-        raise invalid(field, f"must be a text, the {field} of what is meant, not {shortened(name)}")
+        raise invalid(field, f"must be a string, not {shortened(name)}")
     require_encodable(field, name)
     return name
 
@@ -55,7 +55,7 @@ def named(field: str, name: object) -> str:
 def filters_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the filters that are given, as the API takes them; raise `Invalid` naming a wrong one.
 
-    What none but the API can judge is left to it.
+    The API checks all other rules.
     """
     filters = {name: value for name, value in given.items() if value is not None}
     for name, value in filters.items():
@@ -70,7 +70,7 @@ def require_encodable(field: str, value: object) -> None:
     try:
         str(value).encode()
     except UnicodeEncodeError as error:
-        raise invalid(field, f"must be a text of whole characters: {error.reason}") from None
+        raise invalid(field, f"must be valid Unicode: {error.reason}") from None
 
 
 def ask(session: Session, request: Request) -> Operation[Any]:
@@ -81,7 +81,7 @@ def ask(session: Session, request: Request) -> Operation[Any]:
 
 
 def ask_for(kind: type[A], session: Session, request: Request) -> Operation[A]:
-    """Return what a good answer tells, as a ``kind``; raise `ClientError`."""
+    """Return a good answer as a ``kind``; raise `ClientError`."""
     value = yield from ask(session, request)
     with noting_doubt(request):
         return read(kind, value)
@@ -89,7 +89,7 @@ def ask_for(kind: type[A], session: Session, request: Request) -> Operation[A]:
 
 @contextmanager
 def noting_doubt(request: Request) -> Iterator[None]:
-    """Note of an answer that cannot be understood that what was asked may be done."""
+    """Mark an answer that cannot be read: the request may have been done."""
     try:
         yield
     except UnexpectedAnswer as error:
@@ -101,7 +101,7 @@ def members(value: Any, name: str) -> list[Any]:
     """Return the array ``name`` of an answer."""
     found = value.get(name) if isinstance(value, dict) else None
     if not isinstance(found, list):
-        raise UnexpectedAnswer(f"The answer of the API lacks its array {name}.")
+        raise UnexpectedAnswer(f"The API's answer has no array {name}.")
     return found
 
 
@@ -109,7 +109,7 @@ def next_cursor_of(value: Mapping[str, Any]) -> str | None:
     """Return where a listing goes on; ``None`` where it ends."""
     cursor = value.get("next_cursor")
     if cursor is not None and not isinstance(cursor, str):
-        raise UnexpectedAnswer("The answer of the API has a next_cursor that is no text.")
+        raise UnexpectedAnswer("The next_cursor in the API's answer is not a string.")
     return cursor
 
 
@@ -140,7 +140,9 @@ def pages(
         if cursor is None or left == 0:
             return
         if cursor == before:
-            raise UnexpectedAnswer("The API gave the same next_cursor twice: it would never end.")
+            raise UnexpectedAnswer(
+                "The API returned the same next_cursor twice, so the listing would never end."
+            )
 
 
 def whole_number(field: str, value: object, most: int) -> None:

@@ -1,7 +1,7 @@
-"""One batch: sent, and again what of it failed for a time.
+"""Sends one batch, and again the jobs of it that failed temporarily.
 
 A batch whose answer is lost is sent again as it is: each of its jobs has an id or key of its own,
-so none is submitted twice. A job of a batch that was refused for a time is sent again alone.
+so none is submitted twice. A job of a batch that failed temporarily is sent again alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENVELOPE_BYTES = len(_HEAD) + len(_TAIL)
 
 @dataclass(slots=True)
 class Sending:
-    """A submission that was read and is not told of yet. ``body`` is what is sent of it.
+    """A submission that was read and not emitted yet. ``body`` is its JSON.
 
     ``outcome`` is what is known so far: it may be tried again while it is not ``is_settled``.
     """
@@ -43,9 +43,9 @@ class Sending:
     may_have_happened: bool = False
 
     def fail(self, failure: ClientError) -> None:
-        """Note that it failed, for now or for good."""
+        """Note that it failed, temporarily or permanently."""
         self.may_have_happened = self.may_have_happened or failure.may_have_happened
-        # Many may fail for one reason; whose it is, each says itself.
+        # Many may fail for one reason; each names its own submission.
         error = copy.copy(failure)
         error.may_have_happened = self.may_have_happened
         error.submission = self.submission
@@ -62,25 +62,28 @@ class Sending:
 
 
 def refuse_too_large(sending: Sending) -> None:
-    """Note of a submission that no batch can hold that it failed."""
+    """Note that a submission failed because it is too large for any batch."""
     size_bytes = len(sending.body) + ENVELOPE_BYTES
     if size_bytes > MAX_BATCH_BYTES:
-        message = f"is {size_bytes:,} bytes of JSON with its fields; {MAX_BATCH_BYTES:,} are taken"
+        message = (
+            f"is {size_bytes:,} bytes of JSON with its fields; at most "
+            f"{MAX_BATCH_BYTES:,} are allowed"
+        )
         problem = FieldProblem("job", message)
         sending.fail(TooLarge("The job is too large for a batch.", errors=[problem]))
 
 
 def send_batch(session: Session, batch: list[Sending]) -> Operation[None]:
-    """Send a batch, and again what of it failed for a time; note what became of each."""
+    """Send a batch, and again its jobs that failed temporarily; note the result of each."""
     left = batch
     attempt = 0
     while True:
         attempt += 1
         try:
             yield from _send_once(session, left)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told of each job
-            told = f"The batch could not be sent: {type(error).__name__}: {error}"
-            _fail(left, ClientError(told, may_have_happened=True))
+        except Exception as error:  # noqa: BLE001 - whatever it is, each job gets it
+            detail = f"The batch could not be sent: {type(error).__name__}: {error}"
+            _fail(left, ClientError(detail, may_have_happened=True))
             return
         left = [one for one in left if one.error is not None and one.error.is_temporary]
         if not left or attempt == session.max_attempts:
@@ -121,10 +124,10 @@ def _send_once(session: Session, batch: list[Sending]) -> Operation[None]:
 
 
 def _results_of(answer: Answer, sent: int) -> list[Job | ClientError]:
-    """Return what the API says of each job of a batch."""
+    """Return the API's result for each job of a batch."""
     results = members(decoded(answer.body), "results")
     if len(results) != sent:
-        raise UnexpectedAnswer(f"The API told of {len(results)} jobs, but {sent} were sent.")
+        raise UnexpectedAnswer(f"The API's answer has {len(results)} results for {sent} jobs.")
     return [_result(one) for one in results]
 
 

@@ -1,4 +1,4 @@
-"""Many jobs cancelled or sent round again, by filters."""
+"""Cancels or redrives many jobs, by filters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BulkFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BulkReport:
-    """What a bulk operation did, or by ``dry_run`` would: ``matched`` and ``changed`` are counts.
+    """What a bulk operation did, or would do with ``dry_run``. ``matched`` and ``changed`` count.
 
     ``is_least``: an answer was lost, so more may have changed than was counted.
     """
@@ -40,7 +40,7 @@ class BulkReport:
 
 
 BulkProgress = Callable[[BulkReport], object]
-"""Is told what was done so far, after each call of the API."""
+"""Called with the report so far, after each call of the API."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,10 +66,10 @@ def cancel_many(
     on_progress: BulkProgress | None = None,
     **filters: Unpack[JobFilters],
 ) -> Operation[BulkReport]:
-    """Cancel the jobs of which every filter that is given holds; without any, ``all=True``.
+    """Cancel the jobs that match all filters; to cancel every job, give ``all=True``.
 
-    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is told the
-    report so far, again and again. Raises `Invalid`.
+    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is called
+    with the report so far, after each call of the API. Raises `Invalid`.
     """
     asked = {**filters, "all": all or None, "dry_run": dry_run or None}
     return (yield from _change_many(session, "cancel", asked, on_progress))
@@ -83,10 +83,10 @@ def redrive_many(
     on_progress: BulkProgress | None = None,
     **filters: Unpack[JobFilters],
 ) -> Operation[BulkReport]:
-    """Send the jobs round again of which every filter that is given holds, or with ``all``, all.
+    """Redrive the jobs that match all filters; to redrive every job, give ``all=True``.
 
-    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is told the
-    report so far, again and again. Raises `Invalid`.
+    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is called
+    with the report so far, after each call of the API. Raises `Invalid`.
     """
     asked = {**filters, "all": all or None, "dry_run": dry_run or None}
     return (yield from _change_many(session, "redrive", asked, on_progress))
@@ -113,7 +113,9 @@ def _change_many(
         if cursor is None:
             return report
         if cursor == before:
-            raise UnexpectedAnswer("The API gave the same next_cursor twice: it would never end.")
+            raise UnexpectedAnswer(
+                "The API returned the same next_cursor twice, so the operation would never end."
+            )
 
 
 def _together(report: BulkReport, part: _Part, lost_before: bool) -> BulkReport:

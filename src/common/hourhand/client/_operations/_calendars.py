@@ -15,7 +15,7 @@ from hourhand.client._steps import Operation, Request, Session, Stream
 def put(
     session: Session, name: str, exclude: Iterable[Any], *, note: str | None = None
 ) -> Operation[Calendar]:
-    """Create a calendar, or replace it whole.
+    """Create a calendar, or replace all of it.
 
     ``exclude``: dates, ``{"from": ..., "to": ...}`` of dates or times, and expressions. Raises
     `Invalid`.

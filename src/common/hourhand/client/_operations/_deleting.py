@@ -1,4 +1,4 @@
-"""Deleting, of which the answer can be lost too."""
+"""Deleting, safe against a lost answer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def delete(session: Session, at: str) -> Operation[None]:
     try:
         yield from exchange(session, Request(method="DELETE", target=at))
     except NotFound as error:
-        # It is gone since an earlier try deleted it, most likely: that is what was asked for.
+        # Most likely an earlier try deleted it, as requested.
         if not error.may_have_happened:
             raise

@@ -1,4 +1,4 @@
-"""One job: submitted, read, waited for, changed."""
+"""The operations on one job: submit, read, wait, change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hourhand.handlers import SubmitOptions
 FIRST_LOOK_SECONDS = 0.1
 LOOK_GROWTH = 1.5
 LONGEST_REST_SECONDS = 30.0
-"""How long a wait may leave a job alone that is not due yet: it may be made due sooner."""
+"""The longest pause while a job is not due: it may be made due sooner."""
 
 
 class _Kept:
@@ -50,7 +50,7 @@ def submit(
 
     ``run_at``: an aware datetime; or ``delay``: seconds or a timedelta; neither: now. ``priority``
     is ``high``, ``medium`` or ``low``. With the same ``idempotency_key`` (or ``id``) and body, the
-    job as first made is returned. What is ``None`` is the handler's, or the default. Raises
+    job as first created is returned. What is ``None`` is the handler's, or the default. Raises
     `ClientError`, of which ``submission`` can be submitted again without harm.
     """
     submission = Submission(handler=handler, payload=payload, **options)
@@ -64,12 +64,12 @@ def submit(
 
 
 def get(session: Session, job_id: str) -> Operation[Job]:
-    """Return a job, whole. Raises `NotFound`."""
+    """Return a job with all its fields. Raises `NotFound`."""
     return (yield from ask_for(Job, session, _of_job("GET", job_id)))
 
 
 def events(session: Session, job_id: str) -> Operation[tuple[Event, ...]]:
-    """Return what happened to a job, oldest first. Raises `NotFound`."""
+    """Return the history of a job, oldest event first. Raises `NotFound`."""
     value = yield from ask(session, _of_job("GET", job_id, "events"))
     return tuple([read(Event, one, "events[]") for one in members(value, "events")])
 
@@ -83,7 +83,7 @@ def cancel(session: Session, job_id: str) -> Operation[Job]:
 
 
 def redrive(session: Session, job_id: str) -> Operation[Job]:
-    """Send a DEAD, EXPIRED or CANCELLED job round again, with all its attempts.
+    """Redrive a DEAD, EXPIRED or CANCELLED job: it runs again, with all its attempts.
 
     Raises `Conflict` for a job in any other state, `NotFound`.
     """
@@ -91,7 +91,7 @@ def redrive(session: Session, job_id: str) -> Operation[Job]:
 
 
 def run_now(session: Session, job_id: str) -> Operation[Job]:
-    """Make a waiting job due at once. Raises `Conflict` where it is not waiting, `NotFound`."""
+    """Make a waiting job due now. Raises `Conflict` where it is not waiting, `NotFound`."""
     return (yield from ask_for(Job, session, _of_job("POST", job_id, "run-now")))
 
 
@@ -107,7 +107,7 @@ def reschedule(
 ) -> Operation[Job]:
     """Change a job that is not running; what is not given stays as it is.
 
-    ``expires_at=None`` takes the expiry away. Raises `Conflict` for a job that is running or
+    ``expires_at=None`` removes the expiry. Raises `Conflict` for a job that is running or
     ended, `Invalid`, `NotFound`.
     """
     changes = {"run_at": run_at, "delay": delay, "priority": priority}
@@ -145,7 +145,7 @@ def wait(
     *,
     poll_seconds: float = 2.0,
 ) -> Operation[Job]:
-    """Return a job once it has ended, however it did: see its ``status``.
+    """Wait until a job has ended, and return it: see its ``status`` for how it ended.
 
     It is looked at after a tenth of a second, then less and less often, down to every
     ``poll_seconds``; while it is not due yet, still less. Raises `WaitTimedOut`, which has the job
@@ -166,7 +166,7 @@ def wait(
             wanted = min(until_due + FIRST_LOOK_SECONDS, LONGEST_REST_SECONDS)
         else:
             rest = min(rest * LOOK_GROWTH, longest_rest)
-            # A little earlier than asked for, so that those who wait together do not ask together.
+            # A little earlier than given, so that clients that wait together do not read together.
             wanted = rest * (1.0 - session.randomness() / 4)
         left = wanted if ends_at is None else ends_at - time.monotonic()
         if left <= 0:

@@ -1,4 +1,4 @@
-"""Any number of jobs submitted: in batches, some of them under way at once, told in order."""
+"""Submits any number of jobs: in batches, several at once, with results in order."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ MAX_PARALLEL = 64
 _BEFORE = "hourhand_submitted"
 
 SubmitProgressed = Callable[[SubmitProgress], object]
-"""Is told how far `submit_many` is, after each batch."""
+"""Called with the progress of `submit_many` after each batch."""
 
 
 @dataclass(slots=True)
 class Submissions:
     """Submissions on their way, in order.
 
-    ``untold`` holds all that was read and not emitted, so nothing is forgotten whenever the work
+    ``pending`` holds all that was read and not emitted, so nothing is lost whenever the work
     is broken off; of it, ``gathered`` is for the next batch. Its size is bounded: after as many
     as a batch holds, a batch is sent or awaited.
     """
@@ -53,7 +53,7 @@ class Submissions:
     parallel: int
     read: int = 0
     read_since_send: int = 0
-    untold: deque[Sending] = field(default_factory=deque)
+    pending: deque[Sending] = field(default_factory=deque)
     gathered: list[Sending] = field(default_factory=list)
     gathered_bytes: int = ENVELOPE_BYTES
     under_way: deque[tuple[list[Sending], Begun]] = field(default_factory=deque)
@@ -61,7 +61,7 @@ class Submissions:
     def run(self) -> Stream[Submitted]:
         """Submit all that the source gives, and emit what became of each.
 
-        What the source raises is raised once all that was read before is told.
+        An error of the source is raised after the results of all that was read before it.
         """
         try:
             for given in self.source:
@@ -69,7 +69,7 @@ class Submissions:
                 if not self._fits(sending):
                     yield from self._send()
                 self._gather(sending)
-                yield from self._tell()
+                yield from self._emit_settled()
         except Exception:
             yield from self.drain()
             raise
@@ -81,17 +81,21 @@ class Submissions:
         yield StopPauses()
         while self.under_way:
             yield from self._join_first()
-        for sending in self.untold:
+        for sending in self.pending:
             if not sending.is_settled:
-                sending.fail(NotSent("It was not submitted: the submission was stopped before."))
+                sending.fail(
+                    NotSent(
+                        "The job was not submitted, because the submission was stopped before it."
+                    )
+                )
                 sending.is_settled = True
-        yield from self._tell()
+        yield from self._emit_settled()
 
     def _taken(self, given: Any) -> Sending:
         """Return a submission as it is to be sent, or with what is wrong with it."""
         sending = Sending(self.read)
         self.read += 1
-        self.untold.append(sending)
+        self.pending.append(sending)
         try:
             sending.submission = submission_of(given).named(self.session.new_job_id)
             sending.body = sending.submission.body()
@@ -117,7 +121,7 @@ class Submissions:
         """Send what is gathered, once fewer batches are under way than may be."""
         self.read_since_send = 0
         if not self.gathered:
-            # All that was read since is wrong; unless some of it is told, it piles up.
+            # All that was read since is wrong; unless some of it is emitted, it piles up.
             yield from self._join_until(len(self.under_way) - 1)
             return
         yield from self._join_until(self.parallel - 1)
@@ -128,7 +132,7 @@ class Submissions:
     def _join_until(self, left: int) -> Stream[Submitted]:
         while len(self.under_way) > max(left, 0):
             yield from self._join_first()
-        yield from self._tell()
+        yield from self._emit_settled()
 
     def _join_first(self) -> Stream[Submitted]:
         batch, begun = self.under_way[0]
@@ -136,11 +140,11 @@ class Submissions:
         for sending in batch:
             sending.is_settled = True
         self.under_way.popleft()
-        yield from self._tell()
+        yield from self._emit_settled()
 
-    def _tell(self) -> Stream[Submitted]:
-        while self.untold and self.untold[0].is_settled:
-            outcome = self.untold.popleft().outcome
+    def _emit_settled(self) -> Stream[Submitted]:
+        while self.pending and self.pending[0].is_settled:
+            outcome = self.pending.popleft().outcome
             assert outcome is not None
             yield Emit(outcome)
 
@@ -150,9 +154,10 @@ def submit_each(session: Session, submissions: Iterable[Any], *, parallel: int =
 
     ``submissions``: `Submission` objects, or mappings of a job's fields. They are read as they
     are sent, in batches of up to 500 jobs, ``parallel`` of which are under way at once: memory
-    does not grow with their number. A job that fails is told as a `Submitted` with its error; the
-    others go on. What the iterable raises is raised when all that was read before is told. After
-    Ctrl-C, or to end early, ``stop()`` of what is returned tells the rest.
+    does not grow with their number. A job that fails gives a `Submitted` with its error; the
+    others continue. An error of the iterable is raised after the results of all that was read
+    before it. After Ctrl-C, or to end early, ``stop()`` of the iterator returns the remaining
+    results.
     """
     return _line(session, submissions, parallel)
 
@@ -166,9 +171,9 @@ def submit_many(
 ) -> Operation[list[Submitted]]:
     """Submit any number of jobs; return what became of each, in the order given.
 
-    As `submit_each`, but all at the end: memory grows with their number. ``on_progress`` is told
-    how many are done. Ended early, by Ctrl-C or by what the iterable raises, the exception carries
-    what is known by then: see `submitted_before`.
+    As `submit_each`, but all at the end: memory grows with their number. ``on_progress`` is called
+    with the number that are done. Ended early, by Ctrl-C or by what the iterable raises, the
+    exception carries what is known by then: see `submitted_before`.
     """
     line = _line(session, submissions, parallel)
     total = len(submissions) if isinstance(submissions, Sized) else None
@@ -203,13 +208,13 @@ def _line(session: Session, submissions: Iterable[Any], parallel: int) -> Submis
 
 @dataclass(slots=True)
 class _Tally:
-    """What is known of submissions, and who is told how many."""
+    """The results of submissions so far, and the progress callback."""
 
     total: int | None
     on_progress: SubmitProgressed | None
     results: list[Submitted] = field(default_factory=list)
     failed: int = 0
-    told: int = 0
+    reported: int = 0
 
     def collect(self, stream: Stream[Submitted]) -> Operation[None]:
         """Do the steps of ``stream`` and keep what it emits."""
@@ -218,17 +223,19 @@ class _Tally:
             try:
                 step = stream.send(outcome)
             except StopIteration:
-                self._tell()
+                self._report()
                 return
             if isinstance(step, Emit):
                 self.results.append(step.item)
                 self.failed += step.item.error is not None
                 outcome = None
             else:
-                self._tell()
+                self._report()
                 outcome = yield step
 
-    def _tell(self) -> None:
-        if self.on_progress is not None and len(self.results) > self.told:
-            self.told = len(self.results)
-            self.on_progress(SubmitProgress(done=self.told, failed=self.failed, total=self.total))
+    def _report(self) -> None:
+        if self.on_progress is not None and len(self.results) > self.reported:
+            self.reported = len(self.results)
+            self.on_progress(
+                SubmitProgress(done=self.reported, failed=self.failed, total=self.total)
+            )

@@ -12,7 +12,7 @@ from hourhand.domain.jobs.job import RetryPolicy
 
 
 class ScheduleFields(TypedDict, total=False):
-    """What a schedule may state: see `docs/explanation/schedules.md`. Times are aware datetimes."""
+    """The fields of a schedule: see `docs/explanation/schedules.md`. Times are aware datetimes."""
 
     expression: str | list[str]
     timezone: str
@@ -69,7 +69,7 @@ def encoded_schedule(given: Mapping[str, Any]) -> bytes:
 
 def _sent(name: str, value: Any) -> Any:
     if name == "payload":
-        # A handler's own business: dates in it need no time zone.
+        # A payload belongs to the handler: dates in it need no time zone.
         return value
     if isinstance(value, datetime):
         return instant_text(name, value)

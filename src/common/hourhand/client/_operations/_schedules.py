@@ -1,4 +1,4 @@
-"""Schedules: put, read, operated, looked back and ahead."""
+"""The operations on schedules: put, read, pause, trigger, backfill, preview."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def put(
     /,
     **fields: Unpack[ScheduleFields],
 ) -> Operation[Schedule]:
-    """Create a schedule, or replace it whole, from a mapping or from fields by name.
+    """Create a schedule, or replace all of it, from a mapping or from fields by name.
 
     ``client.schedules.put("nightly", expression="0 3 * * *", timezone="Europe/Berlin",
     handler="report")``. Without ``paused``, one that is replaced stays as it is. Raises `Invalid`.
@@ -54,22 +54,22 @@ def delete(session: Session, schedule_id: str) -> Operation[None]:
 
 
 def pause(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Schedule]:
-    """Let a schedule make no more jobs until it is resumed. Raises `NotFound`."""
+    """Pause a schedule: it creates no more jobs until it is resumed. Raises `NotFound`."""
     request = _noted(schedule_id, "pause", note)
     return (yield from ask_for(Schedule, session, request))
 
 
 def resume(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Schedule]:
-    """Let a paused schedule go on. Raises `NotFound`."""
+    """Resume a paused schedule. Raises `NotFound`."""
     request = _noted(schedule_id, "resume", note)
     return (yield from ask_for(Schedule, session, request))
 
 
 def trigger(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Job]:
-    """Make a job of the schedule at once, beside those that its times make, and return it.
+    """Run a schedule's job once, now, beside its scheduled ones, and return the job.
 
-    Done twice, there are two: so a lost answer is not asked for again, but raises `Unreachable`
-    that ``may_have_happened``; `occurrences` tells. Raises `NotFound`.
+    Each call creates a job, so a lost answer is not retried: it raises `Unreachable` with
+    ``may_have_happened``, and `occurrences` shows whether the job exists. Raises `NotFound`.
     """
     request = _noted(schedule_id, "trigger", note, is_repeatable=False)
     return (yield from ask_for(Job, session, request))
@@ -94,11 +94,11 @@ def backfill(
     dry_run: bool = False,
     **options: Unpack[BackfillOptions],
 ) -> Operation[BackfillReport]:
-    """Run the nominal times from ``start`` to ``end``, both included; or only count them.
+    """Run the scheduled times from ``start`` to ``end``, both included; or only count them.
 
     ``order`` is ``oldest`` or ``newest`` first, ``max_active`` how many run side by side, and
     ``reprocess`` (``none``, ``failed``, ``all``) which run again that have a job already. As with
-    `trigger`, a lost answer is not asked for again. Raises `Invalid`, `Conflict`, `NotFound`.
+    `trigger`, a lost answer is not retried. Raises `Invalid`, `Conflict`, `NotFound`.
     """
     # They are checked by the names that they have here: `from` cannot name an argument.
     span = {"from": time_text("start", start), "to": time_text("end", end)}
@@ -112,13 +112,13 @@ def backfill(
 def occurrences(
     session: Session, schedule_id: str, *, page_size: int = 50, limit: int | None = None
 ) -> Stream[Occurrence]:
-    """Iterate over what became of a schedule's past nominal times, newest first."""
+    """Iterate over a schedule's past occurrences, newest first."""
     listing = ("schedules", named("id", schedule_id), "occurrences")
     yield from pages(session, Occurrence, listing, "occurrences", page_size=page_size, limit=limit)
 
 
 def upcoming(session: Session, schedule_id: str) -> Operation[tuple[datetime, ...]]:
-    """Return the next ten nominal times of a schedule. Raises `NotFound`."""
+    """Return the next ten scheduled times of a schedule. Raises `NotFound`."""
     at = target("schedules", named("id", schedule_id), "occurrences", query={"limit": 1})
     value = yield from ask(session, Request(method="GET", target=at))
     return tuple([read(Fire, one).at for one in members(value, "upcoming")])
@@ -133,7 +133,7 @@ def preview(
     after: datetime | None = None,
     **fields: Unpack[ScheduleFields],
 ) -> Operation[Preview]:
-    """Return when a schedule would fire, strictly after ``after`` (now); nothing is created.
+    """Return the scheduled times of a definition after ``after`` (default: now); create nothing.
 
     Its handler may be left out. Raises `Invalid`.
     """

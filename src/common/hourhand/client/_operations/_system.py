@@ -1,4 +1,4 @@
-"""Figures, resweeps, handlers, and whether the API answers."""
+"""Statistics, resweeps, handlers and the health of the API."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hourhand.client._steps import Operation, Request, Session
 
 
 def stats(session: Session) -> Operation[Stats]:
-    """Return how the system does, as of the last tick and of the queues' own counts."""
+    """Return the counts of the queues, the lateness of jobs and the scheduler's state."""
     return (yield from ask_for(Stats, session, Request(method="GET", target=target("stats"))))
 
 
 def resweep(session: Session, since: datetime) -> Operation[Resweep]:
-    """Let the sweep read every bucket again from ``since`` on, after a restore of the tables.
+    """Request a resweep: the sweep reads every bucket again from ``since`` on, after a restore.
 
-    The next tick begins with it. Asked again while it waits or runs, it changes nothing.
+    The next tick starts it. A second request while it waits or runs changes nothing.
     """
     body = encoded({"since": time_text("since", since)}, "since")
     request = Request(method="POST", target=target("resweep"), body=body)
@@ -27,7 +27,7 @@ def resweep(session: Session, since: datetime) -> Operation[Resweep]:
 
 
 def resweep_progress(session: Session) -> Operation[Resweep]:
-    """Return how far the last resweep is."""
+    """Return the progress of the last resweep."""
     return (yield from ask_for(Resweep, session, Request(method="GET", target=target("resweep"))))
 
 
@@ -38,5 +38,5 @@ def handlers(session: Session) -> Operation[tuple[RegisteredHandler, ...]]:
 
 
 def health(session: Session) -> Operation[Health]:
-    """Return that the API answers. It asks nothing of AWS, so it says nothing of it."""
+    """Check that the API answers. This request calls no AWS service."""
     return (yield from ask_for(Health, session, Request(method="GET", target=target("health"))))

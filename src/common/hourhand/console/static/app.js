@@ -48,8 +48,8 @@ function App() {
     useKey(section.keys, `go to ${section.title.toLowerCase()}`, () => navigate(section.to));
   }
   useKey("n", "submit a job", () => navigate(address(["submit"])));
-  useKey("p", "pause or go on refreshing", () => liveStore.set(!liveStore.get()));
-  useKey("t", "light, dark or as the system", nextTheme);
+  useKey("p", "pause or resume refreshing", () => liveStore.set(!liveStore.get()));
+  useKey("t", "switch between light, dark and the system's colours", nextTheme);
   return html`
     <${Sidebar} current=${found?.route.section} />
     <main id="main" tabindex="-1">
@@ -62,12 +62,12 @@ function App() {
     <${DialogHost} /><${KeyHelp} /><${Toasts} />`;
 }
 
-/** A view that fails is told of in its place; the rest of the page stays usable. */
+/** Shows the error of a view that fails in its place; the rest of the page stays usable. */
 function Guarded({ children }) {
   const [error, reset] = useErrorBoundary((failure) => console.error(failure));
   if (!error) return children;
-  const told = { title: "This view failed", detail: `${error.message}. It is a mistake in the console.` };
-  return html`<${ErrorState} error=${told} onRetry=${reset} />`;
+  const shown = { title: "This view failed", detail: `${error.message}. This is a bug in the console.` };
+  return html`<${ErrorState} error=${shown} onRetry=${reset} />`;
 }
 
 function Sidebar({ current }) {
@@ -85,7 +85,7 @@ function Sidebar({ current }) {
         aria-label=${`Colours: ${THEME_WORDS[theme]}`} title=${`Colours: ${THEME_WORDS[theme]} (t)`}>
         <${Icon} name=${THEME_ICONS[theme]} />
       </button>
-      <button type="button" class="button-icon not-on-phone" onClick=${showHelp} aria-label="Keyboard help" title="Keyboard (?)">
+      <button type="button" class="button-icon not-on-phone" onClick=${showHelp} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)">
         <${Icon} name="keyboard" />
       </button>
       <a class="docs-link not-on-phone" href="/v1/docs" target="_blank" rel="noreferrer">API docs</a>
@@ -93,29 +93,29 @@ function Sidebar({ current }) {
   </header>`;
 }
 
-/** Where the jobs are: nobody shall take production for the machine at hand. */
+/** The host of the deployed API, so that a deployment is not taken for the local cloud. */
 function Place() {
   const about = useStore(aboutStore);
   const host = hostOf(about);
   if (!host && !about.read_only) return null;
   return html`<p class="place small" title=${about.endpoint}>
     ${host && html`<span class="cut">${host}</span>`}
-    ${about.read_only && html`<span class="badge badge-warning">read only</span>`}
+    ${about.read_only && html`<span class="badge badge-warning">read-only</span>`}
   </p>`;
 }
 
 function NotFound() {
   useEffect(() => { document.title = "Not found · Hourhand"; }, []);
-  return html`<${EmptyState} title="There is no such page" icon="search">
-    <p>The address leads nowhere in the console. <a href=${address([""])}>Go to the overview</a>.</p>
+  return html`<${EmptyState} title="This page does not exist" icon="search">
+    <p>The console has no page at this address. <a href=${address([""])}>Go to the overview</a>.</p>
   <//>`;
 }
 
-/** In place of everything else, where the server refuses this tab. */
+/** Shown instead of every view if the server refuses this tab. */
 function NoAccess() {
   useEffect(() => { document.title = "No access · Hourhand"; }, []);
   return html`<main id="main"><${EmptyState} title="This tab has no access to the console" icon="warning">
-    <p>Open the address that <code>hourhand console</code> printed. It ends in a token, which is new at each start.</p>
+    <p>Open the address that <code>hourhand console</code> printed. It ends in a token, which changes at each start.</p>
   <//></main>`;
 }
 

@@ -1,7 +1,7 @@
 """Whether a schedule still wants a job that is about to start: judged at the claim, purely.
 
-What a schedule made before it was replaced, paused or deleted is withdrawn by whoever changed it,
-as well as that goes; whatever was left meets this judgement before it begins.
+What a schedule made before it was replaced, paused or deleted is withdrawn by the component that
+changed it, as far as possible; whatever is left is judged here before it starts.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _is_visit_to_come(schedule: Schedule, nominal: datetime) -> bool:
 
 
 def runs_in_any_case(job: Job) -> bool:
-    """Whether the job began already, or somebody sent it round again: no schedule stops it."""
+    """Whether the job has started already, or was redriven: no schedule stops it."""
     return job.token > 0 or (job.round > 1 and job.schedule_revision is None)
 
 
@@ -127,7 +127,7 @@ def _ended_by(job: Job, instant: datetime) -> bool:
 
 
 def must_ask_pages(job: Job, schedule: Schedule | None, *, is_late: bool = False) -> bool:
-    """Whether only the pages of the journal tell if a job was wanted.
+    """Whether only the pages of the journal show if a job was wanted.
 
     That is so of one from before a change, and of one that is late (`may_be_missed`).
     """

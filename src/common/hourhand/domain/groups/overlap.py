@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class OverlapPolicy(StrEnum):
-    """What becomes of a job that is due while as many of its group run as may."""
+    """What to do with a job that is due while its group runs as many jobs as it may."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -37,12 +37,12 @@ class Overlap:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Slots:
-    """Who of a group of jobs runs, and who waits for room, by the ids of their jobs.
+    """Which jobs of a group run, and which wait for room, by their ids.
 
-    A holder whose job ended holds nothing: whoever wants its place looks that job up, so that a
-    run that died blocks nobody for longer than its own recovery takes. ``waiting`` holds (rank,
+    A holder whose job ended holds nothing: a job that needs its place looks that job up, so that a
+    run that died blocks no other for longer than its own recovery takes. ``waiting`` holds (rank,
     job id), lowest rank first. ``sequence`` counts the writes: each is conditional on the one
-    before, and ``write_id`` tells a writer its own.
+    before, and ``write_id`` identifies a writer's own write.
     """
 
     group: str

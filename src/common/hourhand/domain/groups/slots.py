@@ -1,7 +1,7 @@
-"""Who of a group of jobs may start, who waits for room, and who is skipped: pure decisions.
+"""Which jobs of a group may start, which wait for room, and which are skipped: pure decisions.
 
 The slots name jobs; what those jobs are is looked up. A place is taken only by a conditional
-write on the slots as they were read *before* the jobs were looked up. So nobody takes a place
+write on the slots as they were read *before* the jobs were looked up. So no job takes a place
 from a job that could still start in it: one that was seen to hold nothing (it ended, or was put
 off) must write the slots again before it starts, and one of the two writes is refused.
 """
@@ -22,7 +22,7 @@ from hourhand.domain.times import to_ms
 LOOKED_UP = 10
 """Of those that wait, so many beyond the places there are looked up at either end of the line.
 
-If they all wait still, they go before whoever stands between them; if not, the rest is looked up.
+If they all wait still, they precede the jobs between them; if not, the rest is looked up.
 """
 
 Known = Mapping[str, Job | None]
@@ -57,7 +57,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The group without the job that is judged: who holds places, and the line in its order."""
+    """The group without the judged job: the holders of places, and the line in its order."""
 
     holders: tuple[str, ...]
     line: tuple[tuple[int, str], ...]
@@ -69,7 +69,7 @@ def has_begun(job: Job) -> bool:
 
 
 def still_waits(job: Job | None, now: datetime, timings: Timings) -> bool:
-    """Whether a job of the line waits for room; one that somebody put off gives up its turn."""
+    """Whether a job of the line waits for room; one that was rescheduled gives up its turn."""
     if job is None or not job.status.is_waiting or job.run_at > now + timings.skew_refuses:
         return False
     return _is_due(job, now + timings.turn_wait_cap + timings.skew_refuses)
@@ -82,7 +82,7 @@ def rank_of(job: Job, overlap: Overlap) -> tuple[int, str]:
 
 
 def ids_to_look_up(job: Job, overlap: Overlap, slots: Slots) -> tuple[str, ...]:
-    """Return whom to look up before `decide_place`: all that hold places, and of the line a part.
+    """Return the jobs to look up before `decide_place`: all holders, and a part of the line.
 
     Of a line that is full every job is looked up: some may have been cancelled long ago.
     """
@@ -98,9 +98,9 @@ def ids_to_look_up(job: Job, overlap: Overlap, slots: Slots) -> tuple[str, ...]:
 def ids_of_the_rest(
     job: Job, slots: Slots, known: Known, now: datetime, timings: Timings
 ) -> tuple[str, ...]:
-    """Return whom else to look up: the rest of the line, where one of those seen waits no more.
+    """Return further jobs to look up: the rest of the line, if one of those seen waits no more.
 
-    Else a line that was cancelled long ago would keep everybody out for whom nothing is stored.
+    Else a line that was cancelled long ago would keep out every job for which nothing is stored.
     """
     line = [job_id for _, job_id in slots.waiting if job_id != job.id]
     if all(still_waits(known[job_id], now, timings) for job_id in line if job_id in known):
@@ -158,7 +158,7 @@ def _join_line(
 
 
 def ids_next_in_line(overlap: Overlap, slots: Slots) -> tuple[str, ...]:
-    """Return whom to look up before `next_in_line`; nobody where nobody waits."""
+    """Return the jobs to look up before `next_in_line`; none if none waits."""
     if not slots.waiting:
         return ()
     first = slots.waiting[: overlap.max_running + LOOKED_UP]
@@ -168,7 +168,7 @@ def ids_next_in_line(overlap: Overlap, slots: Slots) -> tuple[str, ...]:
 def next_in_line(
     overlap: Overlap, slots: Slots, known: Known, *, now: datetime, timings: Timings
 ) -> tuple[Job, ...]:
-    """Return those for whom there is room now and who would come only later."""
+    """Return the jobs for which there is room now and which would be due only later."""
     seen = _see(slots, known, now, timings)
     free = max(0, overlap.max_running - len(seen.holders))
     first = [known.get(job_id) for _, job_id in seen.line[:free]]

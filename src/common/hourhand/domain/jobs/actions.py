@@ -66,7 +66,7 @@ class Expire:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """It is final, and something may still be owed for it; then its entry goes."""
+    """It is final, and something may still be owed for it; then its entry is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +175,9 @@ def _dispatch_again(
 
 
 def _waits_since(job: Job, due_at: datetime) -> datetime:
-    """Return since when a message of ``job`` waits, as far as its history tells.
+    """Return since when a message of ``job`` waits, as far as its history shows.
 
-    After an outage its time may be long over when it is first sent: nobody could take it before.
+    After an outage its time may be long over when it is first sent: no worker could take it before.
     """
     sent = [e.at for e in job.history if e.status is JobStatus.ENQUEUED and e.kind not in _AGAIN]
     return max((due_at, *sent))
@@ -194,6 +194,6 @@ def _why_again(
 
 
 def _next_step(job: Job) -> int:
-    """Return the number of the next raise, from 1: each takes one more aging wait."""
+    """Return the number of the next aging step, from 1: each takes one more aging wait."""
     order = (Priority.LOW, Priority.MEDIUM, Priority.HIGH)
     return order.index(job.queue) - order.index(job.priority) + 1

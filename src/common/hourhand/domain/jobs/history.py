@@ -124,7 +124,7 @@ def attempts_of(
 ) -> tuple[Attempt, ...]:
     """Return the attempts that are known of, oldest first.
 
-    ``failures`` are the failed attempts kept beside the job, by fencing token: they tell the
+    ``failures`` are the failed attempts kept beside the job, by fencing token: they hold the
     whole error, and stand for attempts that were dropped from the middle of the history. What
     the history says of an attempt's end counts. Where only its end was kept, it starts at an
     unknown time.
@@ -172,13 +172,13 @@ def last_error(attempts: Sequence[Attempt]) -> ErrorInfo | None:
 
 
 def lost_reason(lease_until: datetime | None) -> str:
-    """Return what is on record for an attempt whose worker vanished, in `REASON_BYTES`."""
+    """Return the reason that is on record for a lost attempt, in `REASON_BYTES`."""
     until = rfc3339(lease_until) if lease_until else "an unknown time"
     return f"Lost: lease to {until}"
 
 
 def _error_of(event: HistoryEvent, failure: Attempt | None) -> ErrorInfo | None:
-    """Tell of an error in full where that is kept, else by the event's reason alone.
+    """Return an error in full if it is kept, else with the event's reason alone.
 
     What a worker said after its lease was lost is not why the attempt ended.
     """

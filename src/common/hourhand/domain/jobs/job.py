@@ -23,7 +23,7 @@ _EXPONENT_BOUND = 62
 
 
 class JobStatus(StrEnum):
-    """The states of a job; ``lifecycle`` says who moves it from which to which."""
+    """The states of a job; `hourhand.domain.jobs.states` has the legal transitions."""
 
     PENDING = "PENDING"
     ENQUEUED = "ENQUEUED"
@@ -36,7 +36,7 @@ class JobStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the job is done with, unless it is redriven."""
+        """Whether the job is final: only a redrive runs it again."""
         return self in FINAL
 
     @property
@@ -54,7 +54,7 @@ OPEN = NOT_STARTED | {JobStatus.RUNNING}
 
 
 class Priority(StrEnum):
-    """Which queue a job's messages go to. It decides who is likely to be first, no more."""
+    """Which queue a job's messages go to. It decides only which job is likely to start first."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -73,7 +73,7 @@ class Outcome(StrEnum):
 
 
 class OnLost(StrEnum):
-    """Whether a job may be run again when the worker that ran it vanished."""
+    """Whether a job may be run again after its worker was lost."""
 
     RETRY = "retry"
     DEAD = "dead"
@@ -89,7 +89,7 @@ class Backoff(StrEnum):
 
 
 class Jitter(StrEnum):
-    """How chance spreads the delay before a retry."""
+    """The random part of the delay before a retry."""
 
     NONE = "none"
     ADDITIVE = "additive"
@@ -98,7 +98,7 @@ class Jitter(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
-    """How often and how late a failed attempt is followed by another."""
+    """How often a failed attempt is retried, and after which delays."""
 
     max_attempts: int = 6
     backoff: Backoff = Backoff.EXPONENTIAL
@@ -169,7 +169,7 @@ ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryEvent:
-    """One thing that happened to a job: when, by whom, to which state, and why.
+    """One event in a job's history: its time, actor, new state and reason.
 
     ``attempt`` and ``token`` are those of the attempt that it belongs to (0 before the first).
     """
@@ -223,7 +223,7 @@ class Content:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """How far a running handler says it is."""
+    """The progress that a running handler reported."""
 
     done: float
     total: float | None = None
@@ -236,9 +236,9 @@ class Job:
 
     ``due_at`` is when it is next due and, with ``shard``, its place in the ``run_at`` index: both
     are absent exactly when the job is final and nothing is owed for it.
-    ``priority`` is what was asked for; ``queue`` is where its message goes now (aging raises it).
-    ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every claim.
-    ``keep_until`` is when the record may be deleted, set when the job is final.
+    ``priority`` is what was asked for; ``queue`` is where its message goes now (aging moves it to a
+    higher one). ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every
+    claim. ``keep_until`` is when the record may be deleted, set when the job is final.
     ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may

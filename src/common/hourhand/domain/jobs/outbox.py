@@ -17,7 +17,7 @@ class OutboxTask(StrEnum):
     """One task. Tasks are settled in the order of this list."""
 
     PAUSE_SCHEDULE = "pause_schedule"
-    """Pause the schedule of a DEAD job that asks for it: before anybody learns of the failure."""
+    """Pause the schedule of a DEAD job that asks for it: before the failure is reported."""
     SEND_DEAD_LETTER = "send_dead_letter"
     """Send the dead letter of a DEAD job. A second one has the same job id and round."""
     MARK_OBJECTS = "mark_objects"

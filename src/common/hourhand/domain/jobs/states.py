@@ -45,7 +45,7 @@ LEGAL_MOVES: dict[JobStatus, dict[JobStatus, str]] = {
         EXPIRED: "expires_at passed before a start",
     },
     RUNNING: {
-        RUNNING: "claimed anew after its lease expired",
+        RUNNING: "claimed again after its lease expired",
         SUCCEEDED: "the handler returned",
         RETRYING: "the attempt failed, timed out, was lost or snoozed, and another is allowed",
         DEAD: "attempts used up, not retryable, or lost with on_lost dead",

@@ -23,7 +23,7 @@ ERROR_TYPE = "UnknownHandler"
 """What the record of an attempt begins with that failed for want of its handler."""
 
 _BEGINS_ANEW = frozenset({EventKind.REDRIVEN, EventKind.CHANGED, EventKind.RUN_NOW})
-"""Somebody sent the job on its way again, knowing how it stood."""
+"""Kinds of events by which a person or the API made the job run again."""
 
 _SINCE = re.compile(r"no handler since (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
@@ -44,7 +44,7 @@ def wait_for_handler(job: Job, now: datetime, timings: Timings) -> HandlerWait |
     """Return the wait before the next look; ``None``: it has waited long enough, and fails.
 
     What counts is the time since the first look that missed the handler. A job that was run by a
-    worker that had it, or that somebody sent on its way again, begins to wait anew.
+    worker that had it, or that was made to run again, starts to wait from the beginning.
     """
     outcome, reason = _last_end(job)
     if outcome is Outcome.FAILED and reason.startswith(ERROR_TYPE):

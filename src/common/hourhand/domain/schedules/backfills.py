@@ -156,7 +156,7 @@ def room_of(backfill: Backfill, unfinished: int) -> int:
 
 
 def mark_of(backfill: Backfill) -> str:
-    """Return what the history of a job says of the backfill that made or redrove it."""
+    """Return the name in a job's history of the backfill that created or redrove it."""
     return f"backfill {backfill.id}"
 
 
@@ -164,7 +164,7 @@ def mark_of(backfill: Backfill) -> str:
 class BackfillPlan:
     """What one step does.
 
-    ``orders`` are made, ``redrives`` (ids of jobs) sent round again, ``under_way`` (ids) were
+    ``orders`` are created, ``redrives`` (ids of jobs) are redriven, ``under_way`` (ids) were
     redriven already by a step whose end was not stored. ``looked_at`` nominal times were dealt
     with, ``skipped`` of them have a job that is left alone.
     """
@@ -182,7 +182,7 @@ class BackfillPlan:
 
     @property
     def entries(self) -> tuple[JournalEntry, ...]:
-        """What the journal tells of the jobs that are made, oldest first."""
+        """The journal's entries of the created jobs, oldest first."""
         made = sorted((order.nominal, order.salt) for order in self.orders)
         return tuple(JournalEntry(first=at, last=at, salt=salt) for at, salt in made)
 
@@ -239,7 +239,7 @@ class _Fate(Enum):
 
 
 def _fate(backfill: Backfill, job: Job | None, again: Job | None) -> _Fate:
-    """Say what becomes of a nominal time that has these jobs: its own, and one made anew."""
+    """Decide what to do about a nominal time with these jobs: its own, and one of this backfill."""
     if again is not None:
         return _Fate.MAKE_AGAIN
     if job is None or _was_made_by(backfill, job):

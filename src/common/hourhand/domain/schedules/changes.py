@@ -1,8 +1,8 @@
-"""What people do to a schedule, as pure functions from the schedule that stands to the next one.
+"""The changes of a schedule, as pure functions from the present schedule to the next one.
 
 Each returns what is to be stored under one more ``sequence`` and the writer's ``write_id``. A
 change that may move nominal times opens a revision: what was materialised for times after ``now``
-is cut from the journal, and the cursor goes back, so that the next visit decides those times anew.
+is cut from the journal, and the cursor goes back, so that the next visit decides those times again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def replace_definition(
 
 
 def pause(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
-    """Stop making occurrences; those that did not start are withdrawn."""
+    """Stop creating occurrences; withdraw those that did not start."""
     return replace(
         _reopened(schedule, now, write_id),
         paused_at=now,
@@ -114,7 +114,7 @@ def pause(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Sch
 
 
 def resume(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
-    """Go on. What fell into the pause is missed, and dealt with as the misfire policy says."""
+    """Resume. Times within the pause are missed, and the misfire policy decides about them."""
     return replace(
         schedule,
         sequence=schedule.sequence + 1,
@@ -136,7 +136,7 @@ def delete(
     write_id: str,
     undecided: tuple[JournalEntry, ...] = (),
 ) -> Schedule:
-    """Make no occurrences any more; remember that it was there for a while.
+    """Stop creating occurrences; keep the deleted schedule on record for a while.
 
     ``undecided``: the entries of nominal times up to ``now`` that it left undecided.
     """
@@ -151,7 +151,7 @@ def delete(
 
 
 def recompute(schedule: Schedule, *, now: datetime, zone_data: str, write_id: str) -> Schedule:
-    """Decide the nominal times after ``now`` anew: a calendar or the zone data changed."""
+    """Decide the nominal times after ``now`` again: a calendar or the zone data changed."""
     if not schedule.is_live:
         return replace(
             schedule, sequence=schedule.sequence + 1, write_id=write_id, zone_data=zone_data

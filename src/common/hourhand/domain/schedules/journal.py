@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TICK = timedelta(milliseconds=1)
 
 SETTLED_AFTER = timedelta(seconds=60)
-"""What lies longer ago no change takes back, whoever's clock it is made by."""
+"""Entries older than this cannot be taken back by a change, whatever clock it uses."""
 
 RING_ENTRIES = 24
 """Settled entries kept in the hot item; more go to a page, so that it stays under 1 KB."""
@@ -35,7 +35,7 @@ RING_ENTRIES_LEFT = 8
 class Runs:
     """Journal entries in the making: neighbours that were skipped for one reason are one entry.
 
-    What is not settled at ``now`` stands alone: a change of the schedule, by whoever's clock,
+    What is not settled at ``now`` stands alone: a change of the schedule, by any component's clock,
     may take it back.
     """
 
@@ -81,7 +81,7 @@ def skipped_runs(
     reason: SkipReason,
     made_before: Set[datetime] = frozenset(),
 ) -> tuple[JournalEntry, ...]:
-    """Return the entries of nominal times that nobody will decide any more.
+    """Return the entries of nominal times that no visit will decide any more.
 
     ``made_before``: those that have jobs, made by a visit that died.
     """
@@ -110,7 +110,7 @@ def in_order(entries: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
 def merge_runs(journal: Sequence[JournalEntry], now: datetime) -> tuple[JournalEntry, ...]:
     """Put entries in order, and join neighbours that were skipped for one reason.
 
-    What a change may still take back, whoever's clock it is made by, stays apart.
+    What a change may still take back, whatever clock it uses, stays apart.
     """
     settled = now - SETTLED_AFTER
     merged: list[JournalEntry] = []

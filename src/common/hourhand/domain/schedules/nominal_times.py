@@ -157,7 +157,7 @@ class PossibleOccurrences:
 def possible_occurrences_between(
     recurrence: Recurrence, after: datetime, until: datetime
 ) -> tuple[datetime, ...]:
-    """Return the nominal times of a span that may have jobs, though nobody decided them."""
+    """Return the nominal times of a span that may have jobs, although no visit decided them."""
     possible = PossibleOccurrences()
     work = Work(MAX_WORK)
     for fire in recurrence.fires(after, until, work):

@@ -1,7 +1,7 @@
 """Deciding a schedule's nominal times: which become jobs, which are skipped, and why.
 
 Pure: a visit calls `decide`, makes the jobs that it orders, and then stores the schedule that it
-returns. Whoever decides from the same schedule at the same time comes to the same jobs.
+returns. Every visit that decides from the same schedule at the same time orders the same jobs.
 """
 
 from __future__ import annotations

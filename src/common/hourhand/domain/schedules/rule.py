@@ -35,7 +35,7 @@ UNITS_BETWEEN_QUESTIONS = 20_000
 """After so much work, about 20 ms of it, the time that is left is looked at again."""
 
 MAX_EXCLUDED_SECONDS = 20 * 365 * 86_400
-"""Some twenty years: a schedule whose fires are all excluded for so long counts as one without."""
+"""About twenty years: a schedule whose fires are all excluded for so long counts as one without."""
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 """The release of the time zone database in use, such as ``2026a``."""
@@ -180,5 +180,5 @@ class GivenUp:
 
     @property
     def is_for_good(self) -> bool:
-        """Whether nobody needs to go on: all were excluded for `MAX_EXCLUDED_SECONDS`."""
+        """Whether the search is over: all were excluded for `MAX_EXCLUDED_SECONDS`."""
         return self.at - self.since > timedelta(seconds=MAX_EXCLUDED_SECONDS)

@@ -53,7 +53,7 @@ class CalendarName:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Misfire:
-    """What is done about missed nominal times, and how old they may be."""
+    """What to do about missed scheduled times, and how old they may be."""
 
     policy: MisfirePolicy = MisfirePolicy.LATEST
     window_seconds: int = 86_400
@@ -61,7 +61,7 @@ class Misfire:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Keep:
-    """How many ended occurrences the history of a schedule tells of."""
+    """How many ended occurrences the history of a schedule lists."""
 
     succeeded: int = 100
     failed: int = 100
@@ -82,7 +82,7 @@ class RetryChanges:
 class ScheduleDefinition:
     """What a schedule runs and when. It never changes: a replaced schedule has another one.
 
-    Policies of the job that are ``None`` are the handler's when the job is made. ``max_running``
+    Policies of the job that are ``None`` are the handler's when the job is created. ``max_running``
     ``None`` is no limit under ``allow`` and 1 under every other policy. ``is_union``: the
     expression was given as a list.
     """
@@ -124,8 +124,8 @@ class ScheduleDefinition:
 class JournalEntry:
     """What became of one nominal time, or of a run of them that were skipped for one reason.
 
-    ``reason`` absent: a job was made, for ``first`` alone. ``salt`` tells a job made by hand
-    ("trigger") or anew by a backfill (its id) from the one that the schedule made. ``is_least``:
+    ``reason`` absent: a job was made, for ``first`` alone. ``salt`` distinguishes a job created by
+    hand ("trigger") or by a backfill (its id) from the one that the schedule created. ``is_least``:
     more than ``count`` were skipped, too many to be counted.
     """
 
@@ -141,19 +141,18 @@ class JournalEntry:
 class Schedule:
     """The hot item of a schedule.
 
-    ``sequence`` counts its writes: each is conditional on the one before, and ``write_id`` tells
-    a writer its own. ``revision`` rises when nominal times may change: with each replacement,
-    pause, resume, deletion and recomputation; jobs of older revisions whose nominal time is
-    ``effective_from`` or later, and which did not start, are withdrawn unless adopted.
+    ``sequence`` counts its writes: each is conditional on the one before, and ``write_id``
+    identifies a writer's own write. ``revision`` increases when nominal times may change: with each
+    replacement, pause, resume, deletion and recomputation; jobs of older revisions whose nominal
+    time is ``effective_from`` or later, and which did not start, are withdrawn unless adopted.
     ``cursor``: every nominal time at or before it was decided. ``next_at``: when it wants to be
-    visited, its place in the index of due schedules; absent when nothing is to come (paused,
-    ended, deleted). ``last_fire`` and ``last_made``: the newest nominal time decided, and the
-    newest that became a job. ``paused_from``: when the pause began that
-    ``resumed_at`` ended. ``served_until``: missed times up to here belong to an outage for
-    which the policy ``earliest`` ran its one already. ``zone_data``: the release of the time zone
-    database that it was computed with. ``keep_until``: when a deleted one may be forgotten.
-    ``broken``: why its nominal times cannot be computed; it is not visited until what it depends
-    on changes.
+    visited, its place in the index of due schedules; absent when nothing is to come (paused, ended,
+    deleted). ``last_fire`` and ``last_made``: the newest nominal time decided, and the newest that
+    became a job. ``paused_from``: when the pause began that ``resumed_at`` ended. ``served_until``:
+    missed times up to here belong to an outage for which the policy ``earliest`` ran its one
+    already. ``zone_data``: the release of the time zone database that it was computed with.
+    ``keep_until``: when a deleted one may be forgotten. ``broken``: why its nominal times cannot be
+    computed; it is not visited until what it depends on changes.
     """
 
     id: str
@@ -242,7 +241,7 @@ class Backfill:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calendar:
-    """Exclusions under a name that schedules share. ``revision`` rises with each change."""
+    """Exclusions under a name that schedules share. ``revision`` increases with each change."""
 
     name: str
     revision: int

@@ -86,7 +86,7 @@ class ShardMap:
         if len(self.versions) >= MAX_SHARD_MAP_VERSIONS:
             errors.append(FieldError("versions", f"at most {MAX_SHARD_MAP_VERSIONS} are kept"))
         if errors:
-            raise InvalidInput("The shard map cannot be changed so.", errors=tuple(errors))
+            raise InvalidInput("The shard map cannot be changed like this.", errors=tuple(errors))
         return ShardMap((*self.versions, ShardMapVersion(from_bucket, count)))
 
 

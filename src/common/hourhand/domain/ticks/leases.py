@@ -20,7 +20,7 @@ def may_be_taken(
 
     It may once it expired by more than ``margin``. It may, too, if it lasts longer than one's own
     would, by more than ``margin``: no clock that is right made it so long, and if its holder died,
-    nobody could take it for as long as that clock was ahead.
+    no component could take it for as long as that clock was ahead.
     """
     is_expired = held_until < now - margin
     is_too_long = held_until > until + margin

@@ -89,7 +89,7 @@ class Timings:
 
     @property
     def settling(self) -> timedelta:
-        """How long after a write every sweep is sure to see it, whoever's clock is asked."""
+        """How long after a write every sweep is sure to see it, by any component's clock."""
         return self.confirm_gap + self.stall_bound
 
     @property

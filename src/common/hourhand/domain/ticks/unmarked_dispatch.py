@@ -4,7 +4,7 @@ A mark says of one job that its message was sent, for a write unit. In economy m
 read everything and had every message accepted says it once, of all jobs that it must have seen:
 those that stood as they stand now long enough before it, and were due within its horizon. What
 that does not cover is sent, and a job that is due and still waits is sent again and marked then,
-as any other whose message is missed: the record spares writes, and nothing is lost by a wrong one.
+as any other whose message is missed: the record saves writes, and a wrong one loses nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SentWindow:
 
 @dataclass(frozen=True, slots=True)
 class Economy:
-    """Lets a sweep spare marks. ``window``: what is sent already.
+    """Lets a sweep leave out marks. ``window``: what is sent already.
 
     ``settled_by``: a job that stood so by then will be covered by this sweep's own record; a
     younger one is marked, or the next sweep would send it again.
@@ -65,7 +65,7 @@ def window_of(now: datetime, horizon: datetime, timings: Timings) -> SentWindow:
 
 
 def economy_at(now: datetime, window: SentWindow | None, timings: Timings) -> Economy | None:
-    """Return how a sweep at ``now`` spares marks; ``None``: it marks whatever it sends."""
+    """Return how a sweep at ``now`` leaves out marks; ``None``: it marks whatever it sends."""
     if window is None or now - window.swept_at > FRESH_TICKS * timings.tick:
         return None
     return Economy(window, now - timings.settling)

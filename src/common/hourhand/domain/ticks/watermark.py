@@ -168,7 +168,7 @@ def plan_sweep(state: Watermark, now: datetime, horizon: datetime, timings: Timi
         older=older,
         backlog=backlog,
         deep=tuple(bucket for bucket in range(start, stop) if bucket not in read),
-        # At the present it begins anew: else it would creep along with it, a bucket a tick.
+        # At the present it starts again: else it would follow the present, a bucket a tick.
         deep_next=stop if stop < current else deep_first,
     )
 

@@ -31,7 +31,7 @@ HUNT_SECONDS = 0.02
 
 SHOW_SECONDS, GATHER_SECONDS = 0.2, 1.0
 QUIET_SECONDS = 30.0
-"""If nothing changes for so long, nothing will: each duration of the protocol is shorter."""
+"""If nothing changes for this long, nothing will: each duration of the protocol is shorter."""
 
 HIDDEN_SECONDS = 3600
 PAGE = 200

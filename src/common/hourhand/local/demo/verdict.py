@@ -225,7 +225,7 @@ def _schedules(evidence: Evidence) -> Check:
             if count > 1 or at not in expected
         ]
     detail = "; ".join(details)
-    return Check(promise="Schedules made every occurrence", detail=detail, problems=problems)
+    return Check(promise="Schedules created every occurrence", detail=detail, problems=problems)
 
 
 def _name(job_id: str, planned: PlannedJob) -> str:

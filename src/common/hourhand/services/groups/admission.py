@@ -43,7 +43,7 @@ from hourhand.services.jobs.execution import Deferred, occurrence_fields
 from hourhand.services.jobs.recovery import RecoveryService
 
 MAX_ADMISSION_ROUNDS = 5
-"""Looks at a group that changed under our eyes; then the message goes back for a while."""
+"""Reads of a group that keeps changing; then the message returns to its queue for a while."""
 
 ASK_AGAIN = timedelta(seconds=5)
 """After how long a job is judged again whose schedule, or group, is just being changed."""
@@ -52,12 +52,12 @@ LONGEST_ASKING = timedelta(seconds=60)
 """The wait grows with each time, so that no message is received a hundred times in an hour."""
 
 SLOTS_KEPT = timedelta(days=90)
-"""How long the slots of a group are kept where nobody starts; nothing waits or sleeps so long."""
+"""How long the slots of a group without starts are kept; nothing waits or sleeps so long."""
 
 PAGES_ASKED = 10
 """Pages of a journal read to find a nominal time; those of backfills lie among them."""
 
-WAITS_FOR_ROOM = "waits for room"
+WAITS_FOR_ROOM = "waits for a slot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class AdmissionCheck:
         return self._put_off(job, overlap, decision.deferral)
 
     def _stop(self, other: Job) -> None:
-        """Ask one that holds a place to give it up. Refused: it changed, and is asked again."""
+        """Ask the holder of a place to stop. If refused: it changed, and is asked again."""
         if other.status is not JobStatus.RUNNING:
             self._skip(other, SkipReason.OVERLAP)
         elif other.cancel_requested_at is None:
@@ -207,7 +207,7 @@ class AdmissionCheck:
         return turned_away
 
     def _withdraw(self, job: Job, reason: SkipReason) -> Deferred:
-        """Cancel a job that its schedule wants no more."""
+        """Cancel a job that its schedule no longer wants."""
         turned_away = self._cancel(job, reason)
         if turned_away.keep_for is None:
             self.tools.telemetry.count("occurrences_withdrawn")

@@ -1,4 +1,4 @@
-"""Waking the jobs that wait for room in their group, as soon as there is some."""
+"""Wakes the jobs that wait for a slot of their group, as soon as one is free."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs
 from hourhand.services.optional import leaving_newer, reason_of
 
-THERE_IS_ROOM = "there is room"
+THERE_IS_ROOM = "a slot is free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Waiters:
                         self._call(job, actor)
         except Exception as error:  # noqa: BLE001 - what called this stands, whatever this was
             self.telemetry.warning(
-                "Could not wake the jobs that wait for room. They check again later.",
+                "Could not wake the jobs that wait for a slot. They check again later.",
                 group=overlap.group,
                 reason=reason_of(error),
             )
@@ -76,8 +76,8 @@ def as_looked_up(
 ) -> dict[str, Job | None]:
     """Return what is known of the jobs of a group (see `hourhand.domain.groups.slots.Known`).
 
-    One that a newer version wrote keeps its place, for it may run; and waits in no line, for
-    nobody can tell when it starts: it queues up anew when it is worked off.
+    One that a newer version wrote keeps its place, for it may run; and waits in no line,
+    because its start is unknown: it queues up again when its message is handled.
     """
     alive = found.newer.intersection(slots.holders) if slots is not None else frozenset[str]()
     return {job_id: found.get(job_id) for job_id in job_ids if job_id not in alive}

@@ -107,12 +107,14 @@ class RunningAttempt:
             self.lease_ends_at = self._lease_end(clock_read_at, now)
             self.tools.queues.hide(self.delivery, ceil_seconds(self.tools.timings.visibility))
         except WrittenByNewer as newer:
-            # It was migrated under our hands: what this version would commit is refused.
+            # A newer version migrated the item meanwhile: a commit of this version is refused.
             log_newer(self.tools.telemetry, newer)
             return "lost"
         except Unavailable as error:
             self.tools.telemetry.warning(
-                "A heartbeat failed.", job_id=self.job.id, reason=error.detail
+                "A heartbeat failed. The worker sends the next one after its interval.",
+                job_id=self.job.id,
+                reason=error.detail,
             )
             # The calls may have taken longer than the rest of the lease.
             now = self.tools.clock.now()
@@ -122,7 +124,7 @@ class RunningAttempt:
 
     def finish(self, finished: Finished, payload_text: str) -> bool:
         """Commit how the handler's run ended; whether it was still ours to commit."""
-        # What a handler told after its last heartbeat, or all that a short one ever told.
+        # The progress after the last heartbeat, or all progress of a short handler.
         self.progress = finished.progress or self.progress
         match finished.outcome:
             case Outcome.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""The same operation on many jobs: filtered, bounded in number and time, each judged alone."""
+"""Bulk operations: filtered, bounded in number and time, each job changed on its own."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class BulkService:
     def redrive(self, request: BulkRequest, *, actor: str) -> BulkResult:
         """Redrive every job that matches and is DEAD; EXPIRED and CANCELLED ones only by name.
 
-        They count only where the filter asks for that status: nobody expects a bulk redrive to
-        raise what was cancelled on purpose.
+        They count only where the filter asks for that status: a bulk redrive must not
+        run again what was cancelled on purpose.
         """
         filters = request.filters
         if filters.status is None:

@@ -12,7 +12,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.ports.job_store import JobDetails
 
 MAX_BODY_BYTES = 200_000
-"""SQS takes 256 KB with attributes; the rest is room for them and for whoever forwards it."""
+"""SQS takes 256 KB with attributes; the rest is room for them and for a forwarder's own."""
 
 
 TYPE_BYTES = 60
@@ -32,7 +32,7 @@ _LEAST_ROOM = _Room(100, 0)
 """Tried in turn until the letter fits; with the least it always does."""
 
 MAX_ATTEMPTS_TOLD = 100
-"""A whole round. Of a job that was redriven again and again, the newest tell most."""
+"""A whole round. Of a job that was redriven many times, the newest say most."""
 
 
 def can_hold(payload: Content) -> bool:

@@ -106,7 +106,7 @@ class DueJobs:
         return self._after_write(result, clock_read_at, actor, announces=announces)
 
     def move_in_place(self, job: Job, build: TransitionInPlace, actor: str) -> WriteResult:
-        """Make a move of a waiting job that keeps its time, and send its message anew if due soon.
+        """Make a move of a waiting job that keeps its time, and send its message again if due soon.
 
         The messages of its older generation are dropped when they arrive.
         """
@@ -298,7 +298,7 @@ class DueJobs:
 def make_transition(jobs: JobStore, job: Job, build: Callable[[Job], Transition]) -> WriteResult:
     """Build a move from ``job`` and make it. One that changes when the job is due: `DueJobs.move`.
 
-    If it is refused only because the history grew since it was read, it is built anew from the
+    If it is refused only because the history grew since it was read, it is built again from the
     item as it stands: the move itself is still allowed.
     """
     result: WriteResult = Refused(job)

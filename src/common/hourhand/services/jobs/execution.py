@@ -1,7 +1,7 @@
 """Working off a message: wait out its fraction, claim, run, commit.
 
 A message is a hint that a job may be due. Whether anything runs is decided by the conditional
-write of the claim; the message is deleted only when nobody will need it again.
+write of the claim; the message is deleted only when no component needs it any more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ END_RESERVE_SECONDS = 15
 """What of that must be left when its handler begins, to end it and to commit its outcome."""
 
 MAX_CLAIM_ROUNDS = 3
-"""Looks at a job that changed under our eyes; then its message goes back for a while."""
+"""Reads of a job that keeps changing; then its message returns to its queue for a while."""
 
 MAX_WAITS = 5
 """Sleeps until a job's time; more than one only where a sleep ended early."""
@@ -49,7 +49,7 @@ LONGEST_LEFT_TO_NEWER = timedelta(minutes=5)
 """No wait is longer. The thousand receives that a queue allows a message last three days so."""
 
 NOT_BEGUN = Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(seconds=1))
-"""The end, at no attempt, of a job that was claimed and then not begun: it comes again."""
+"""The end of a job that was claimed but not started: no attempt is used, and it runs again."""
 
 
 class Disposition(StrEnum):
@@ -127,7 +127,8 @@ class ExecutionService:
             # A zombie must not strike out the attempt that took its job over in this process.
             if self._running.get(claimed.id) is attempt:
                 del self._running[claimed.id]
-        # Whoever took the job over may have come by another message: then this one is its recovery.
+        # The worker that took the job over may have had another message: then this one is its
+        # recovery.
         return Disposition.DONE if is_ours else Disposition.KEEP
 
     def hand_back(self, job_id: str, reason: str) -> bool:
@@ -213,7 +214,8 @@ class ExecutionService:
         if job.due_at is not None and job.due_at > now:
             return self._keep_for(delivery, job.due_at - now)
         tools.telemetry.warning(
-            "A claim was refused for no reason that its job shows.", job_id=job.id
+            "A claim was refused for no reason that its job shows.",
+            job_id=job.id,
         )
         return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
 
@@ -272,14 +274,15 @@ class ExecutionService:
         payload_text = self.tools.contents.read(job.id, job.payload)
         if payload_text is None:
             return _payload_is_gone(job)
-        # Read before the key is taken: an attempt that ends here stands in nobody's way.
+        # Read before the key is taken: an attempt that ends here blocks no other.
         last = self._last_error(job)
         check = self.tools.keys.begin(job, payload_text)
         return _Found(payload_text, check, last)
 
     def _tell_no_time(self, job_id: str, timeout_seconds: int) -> None:
         self.tools.telemetry.warning(
-            "A job was not begun: too little of the function's time is left.",
+            "A job was not started: too little of the function's time is left. It runs again "
+            "later.",
             job_id=job_id,
             timeout_seconds=timeout_seconds,
         )
@@ -318,7 +321,7 @@ class ExecutionService:
         return committed
 
     def _last_error(self, job: Job) -> ErrorInfo | None:
-        """Tell a later attempt how the one before it failed."""
+        """Return how the attempt before this one failed."""
         if job.token <= 1:
             return None
         details = self.tools.jobs.get_details(job.id)

@@ -1,4 +1,4 @@
-"""Walking the listing under filters, page by page, with bounded work."""
+"""Reads the listing under filters, page by page, with bounded work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Earlier than any job."""
 
 CLOCKS_APART = timedelta(minutes=10)
-"""A listing without an end shows jobs whose submitter's clock is this far ahead of ours."""
+"""A listing without an end shows jobs whose submitter's clock is ahead by this much."""
 
 
 @dataclass(frozen=True, slots=True)

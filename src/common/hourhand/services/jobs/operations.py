@@ -1,4 +1,4 @@
-"""What people do to jobs: cancel, change, run now, redrive. One job at a time; see ``bulk``."""
+"""The operations on one job: cancel, change, run now, redrive. For many jobs see ``bulk``."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from hourhand.api.requests import JobPatch
 
 MAX_LOST_RACES = 10
-"""How often a job may change between our read and our write before we give up."""
+"""How often a job may change between the read and the write before the request fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationsService:
-    """Changes jobs on request. A lost race is judged anew from the job as it stands then."""
+    """Changes jobs on request. After a lost race it decides again from the job as it stands."""
 
     jobs: JobStore
     contents: PayloadStore
@@ -91,7 +91,7 @@ class OperationsService:
         raise _lost_too_often(job_id)
 
     def run_now(self, job_id: str, *, actor: str) -> Job:
-        """Make a waiting job due at once. Raises `NotFound`, `WrongState`, `Unavailable`."""
+        """Make a waiting job due now. Raises `NotFound`, `WrongState`, `Unavailable`."""
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
             _require_waiting(job, "run now")
@@ -108,7 +108,7 @@ class OperationsService:
         reason: str = "",
         sets: Mapping[str, Any] | None = None,
     ) -> Job:
-        """Send a DEAD, EXPIRED or CANCELLED job round again, with all its attempts.
+        """Redrive a DEAD, EXPIRED or CANCELLED job: it runs again, with all its attempts.
 
         ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `Unavailable`.
         """
@@ -143,8 +143,8 @@ class OperationsService:
         text = self.contents.read(job.id, job.payload)
         if text is not None and not is_json(text):
             raise WrongState(
-                f"The payload that is stored for job {job.id} is not JSON: it cannot run. Submit "
-                "it anew with its payload."
+                f"The stored payload of job {job.id} is not JSON, so the job cannot run. Submit "
+                "the job again with its payload."
             )
 
     def _try_cancel(self, job: Job, actor: str, reason: str) -> tuple[bool, Job]:
@@ -191,7 +191,7 @@ class OperationsService:
         return sets
 
     def _keep_objects(self, redriven: Job) -> None:
-        """See to it that no object of a redriven job expires that was marked for its last end.
+        """Keep the objects of a redriven job that were marked to expire at its last end.
 
         The redrive holds, whatever fails here: they were marked live before it, too.
         """
@@ -199,7 +199,8 @@ class OperationsService:
             self.contents.keep_live(redriven)
         except Exception as error:  # noqa: BLE001 - the redrive stands, whatever this was
             self.telemetry.warning(
-                "The objects of a redriven job could not be marked; they may expire.",
+                "The objects of a redriven job could not be marked. They may expire before the "
+                "job runs.",
                 job_id=redriven.id,
                 reason=reason_of(error),
             )
@@ -215,13 +216,13 @@ class OperationsService:
             if replaced.key is not None:
                 self.contents.mark_replaced(replaced.key, self.clock.now() + keep_after_end(job))
             # Objects are named by their texts: what one change leaves behind, another at the same
-            # time may bring back. Whoever comes last sees to what the job has now.
+            # time may bring back. The last one to come handles what the job has now.
             current = self.jobs.get(job.id)
             if current is not None and not current.status.is_final:
                 self.contents.keep_live(current)
         except Exception as error:  # noqa: BLE001 - the change stands, whatever this was
             self.telemetry.warning(
-                "A replaced payload could not be marked; its object stays.",
+                "A replaced payload could not be marked. Its object stays in the bucket.",
                 job_id=job.id,
                 reason=reason_of(error),
             )
@@ -260,4 +261,4 @@ def _run_now(job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bo
 
 
 def _lost_too_often(job_id: str) -> Unavailable:
-    return Unavailable(f"Job {job_id} changed too often while we tried; try again.")
+    return Unavailable(f"Job {job_id} changed too often during the request; try again.")

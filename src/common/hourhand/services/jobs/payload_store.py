@@ -75,9 +75,9 @@ class PayloadStore:
             self.objects.mark_live(key)
 
     def keep_live(self, job: Job) -> None:
-        """Keep the objects of a job that was sent round again, unless it ended since.
+        """Keep the objects of a redriven job, unless it has ended since.
 
-        Others may be marking them for its last end, or for its next. Whoever comes last marks
+        Others may be marking them for its last end, or for its next. The last one to come marks
         them for what the job is by then.
         """
         if not object_keys(job):

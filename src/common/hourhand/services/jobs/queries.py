@@ -1,4 +1,4 @@
-"""What is read: one job, its events, pages of jobs, and how the system does."""
+"""The reads of the API: one job, its events, pages of jobs, and the statistics."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class LatenessStats:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How the system does, as of the last tick and of the queues' own counts.
+    """The system's statistics, as of the last tick and of the queues' own counts.
 
     ``leader`` and ``epoch``: of the tick under way, else of the last one.
     """
@@ -116,14 +116,14 @@ class QueryService:
     telemetry: Telemetry
 
     def job(self, job_id: str) -> JobReport:
-        """Return one job, whole. Raises `NotFound`."""
+        """Return one job with all its fields. Raises `NotFound`."""
         details = self.jobs.get_details(job_id)
         if details is None:
             raise NotFound(f"There is no job {job_id}.")
         return self._whole(details)
 
     def report(self, job: Job) -> JobReport:
-        """Return a job at hand, whole: what a write answers with.
+        """Return a job at hand with all its fields, as the answer to a write.
 
         Reads nothing where everything is in the job's own item, as with most.
         """
@@ -148,12 +148,12 @@ class QueryService:
         return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
 
     def stats(self) -> Stats:
-        """Return how the system does."""
+        """Return the system's statistics."""
         tick = self.control.read_tick()
         lease = self.control.read_lease(LEADER)
         watermark = self.control.read_watermark()
         oldest = tick.oldest_due_seconds if tick else {}
-        sentence = "The queues could not be counted; the statistics leave them out."
+        sentence = "The queues could not be counted. The statistics leave them out."
         counts = ask_optionally(self.telemetry, sentence, self.queues.counts) or {}
         queues = tuple(
             _stats_of(priority, counts.get(priority), oldest.get(priority)) for priority in Priority
@@ -229,7 +229,7 @@ def summary(job: Job) -> JobReport:
 
 
 def _judged(job: Job, attempt: Attempt) -> Attempt:
-    """Tell what the record leaves out: a job that died with tries left was not to be retried."""
+    """Fill in what the record leaves out: a job that died with tries left was not to be retried."""
     is_last = attempt.token == job.token and job.status is JobStatus.DEAD
     has_tries_left = attempt.number < job.retry.max_attempts
     if attempt.error is None or not is_last or not has_tries_left:

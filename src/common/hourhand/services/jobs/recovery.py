@@ -1,4 +1,4 @@
-"""Recovery of what was left half done: lost attempts, expired jobs, dead letters not yet sent.
+"""Recovers what was left half done: lost attempts, expired jobs, dead letters not yet sent.
 
 Every process may call every method at any time: the condition of its write decides.
 """
@@ -101,7 +101,7 @@ class RecoveryService:
             # Another wrote the same end in the same millisecond, under our name, and was first.
             return
         overlap = job.overlap
-        # Under `skip` nobody waits, but for a few that are caught up: they come by themselves.
+        # Under `skip` no job waits but a few that are caught up, which become due by themselves.
         if self.wake_next is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:
             self.wake_next(overlap, actor)
         if job.due_at is not None:

@@ -49,7 +49,7 @@ NAMED_HANDLERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The job, and whether this submission made it or an earlier one with the same body did."""
+    """The job, and whether this submission created it or an earlier one with the same body did."""
 
     job: Job
     created: bool
@@ -65,7 +65,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionService:
-    """Takes jobs from callers. Whatever it answered for is in the table and in the index."""
+    """Accepts jobs from callers. An accepted job is in the table and in the index."""
 
     jobs: JobStore
     contents: PayloadStore
@@ -84,7 +84,7 @@ class SubmissionService:
 
         Raises `InvalidInput` for an unknown handler or impossible times, `IdempotencyConflict`
         where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
-        table did not answer: then the same submission with the same key may be repeated.
+        table did not answer: then the same submission with the same key can be retried.
         """
         prepared = self._prepare(request, actor, trace_id)
         if isinstance(prepared, Submitted):
@@ -98,7 +98,7 @@ class SubmissionService:
         actor: str,
         trace_id: str | None = None,
     ) -> list[Submitted | HourhandError]:
-        """Accept many, each judged alone; results in the order sent, errors as values."""
+        """Accept many, each on its own; results in the order sent, errors as values."""
         results: list[Submitted | HourhandError] = []
         for together in _rounds(requests):
             # Sent as they are stored: the first must not wait for the last.
@@ -138,7 +138,7 @@ class SubmissionService:
         try:
             draft = self._draft(request, handler, job_id, now, actor, trace_id)
         except InvalidInput:
-            # Its times may be over by now: who repeats a submission is still told of its job.
+            # Its times may be over by now, but a repeated submission still returns its job.
             existing = self.jobs.get(job_id) if has_callers_name(request) else None
             if existing is None:
                 raise
@@ -154,7 +154,7 @@ class SubmissionService:
             self.telemetry.count("jobs_submitted")
             return Submitted(result.job, created=True)
         if result.current is None:
-            raise Unavailable("The job's id was freed while it was being taken; try again.")
+            raise Unavailable("The job that had this id was deleted during the request; try again.")
         return self._repeated(prepared.request, result.current, self.clock.now(), actor)
 
     def _draft(
@@ -227,7 +227,7 @@ def _rounds(
 
 
 def _name_of(request: JobSubmission) -> tuple[str | None, ...] | None:
-    """Return what a caller named the job by: its id, or its tenant and idempotency key."""
+    """Return the name that the caller gave the job: its id, or its tenant and idempotency key."""
     if request.id is not None:
         return (request.id,)
     if request.idempotency_key is not None:

@@ -1,4 +1,4 @@
-"""Working off backfills: what each visit of their schedule does for them."""
+"""The work of backfills: what each visit of their schedule does for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BackfillWork:
     """Makes and redrives the jobs of backfills, as many at a time as there is room for.
 
     In this order, so that a crash in between costs nothing: the jobs, the page of the journal that
-    tells of them, the record of the backfill. A step that is done again finds its jobs there.
+    lists them, the record of the backfill. A step that is done again finds its jobs there.
     """
 
     schedules: ScheduleStore
@@ -113,7 +113,7 @@ class BackfillWork:
         return rest, in_order(backfill, rest.times, before)[:MAX_TIMES_A_STEP]
 
     def _redrive(self, job_id: str, backfill: Backfill, actor: str) -> Job | None:
-        """Send a job round again, to be judged as the others of the backfill are."""
+        """Redrive a job, which then is judged as the others of the backfill are."""
         try:
             return self.operations.redrive(
                 job_id,
@@ -122,7 +122,7 @@ class BackfillWork:
                 sets={"overlap": overlap_of(backfill)},
             )
         except (NotFound, WrongState):
-            # It is gone, or somebody else redrove it.
+            # It is deleted, or was redriven meanwhile.
             return None
 
     def _store(self, backfill: Backfill, waiting: tuple[str, ...], now: datetime) -> Backfill:
@@ -151,8 +151,8 @@ def _moved_on(
 ) -> Backfill:
     """Return the backfill after a step. It counts on from where it is, by the time reached.
 
-    Its calendars may have made it less or more meanwhile; so what is to come is counted anew. Where
-    not all of it could be counted, it is not done: the next step counts on.
+    Its calendars may have made it less or more meanwhile; so what is to come is counted again.
+    Where not all of it could be counted, it is not done: the next step counts on.
     """
     return replace(
         backfill,

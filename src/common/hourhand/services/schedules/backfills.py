@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hourhand.api.requests import BackfillInput
 
 MAX_LOST_RACES = 10
-"""How often a schedule may change between our read and our write before we give up."""
+"""How often a schedule may change between the read and the write before the request fails."""
 
 REPORTED_FIRES = 100
 """How many of its nominal times a report names."""
@@ -88,10 +88,10 @@ class BackfillService:
         backfill = self._new(schedule, request, len(found.times), now)
         if not self.schedules.write_backfill(backfill, previous=None):
             raise Unavailable("The id of the backfill was taken; try again.")
-        # Without this second write nobody works at the first one, which expires.
+        # Without this second write no visit works at the backfill, and its record expires.
         schedule = self._add(schedule, backfill.id)
         self.telemetry.info(
-            "A backfill was begun.",
+            "A backfill was started.",
             schedule_id=schedule_id,
             backfill_id=backfill.id,
             total=backfill.total,
@@ -109,7 +109,7 @@ class BackfillService:
             return self.work.step(schedule, definition, backfill, now=now, actor=actor)[0]
         except (Unavailable, WrittenByNewer) as error:
             self.telemetry.warning(
-                "A backfill was begun; its first jobs are left to the next tick.",
+                "A backfill was started. Its first jobs are left to the next tick.",
                 schedule_id=schedule.id,
                 backfill_id=backfill.id,
                 reason=error.detail,
@@ -151,14 +151,16 @@ class BackfillService:
             if isinstance(answer, Written):
                 return after
             schedule = require_live(answer.current, schedule.id)
-        raise Unavailable(f"Schedule {schedule.id} changed too often while we tried; try again.")
+        raise Unavailable(
+            f"Schedule {schedule.id} changed too often during the request; try again."
+        )
 
 
 def _require_past(request: BackfillInput, now: datetime) -> None:
     if request.start >= request.end:
         raise _invalid("to", "must be after from")
     if request.end > now:
-        raise _invalid("to", "must not be in the future: what is still to come runs by itself")
+        raise _invalid("to", "must not be in the future: the schedule runs future times itself")
 
 
 def _require_few(found: NominalTimes) -> None:
@@ -166,16 +168,16 @@ def _require_few(found: NominalTimes) -> None:
         most = "more than " if found.is_least else ""
         raise _invalid(
             "from",
-            f"must be nearer to its end: the range holds {most}{found.total:,} nominal times,"
-            f" and a backfill has at most {MAX_BACKFILL_TIMES:,}",
+            f"must be nearer to its end: the range has {most}{found.total:,} scheduled times, and "
+            f"a backfill has at most {MAX_BACKFILL_TIMES:,}",
         )
 
 
 def _require_room(schedule: Schedule) -> None:
     if len(schedule.backfills) >= MAX_ACTIVE_BACKFILLS:
         raise WrongState(
-            f"Schedule {schedule.id} has {MAX_ACTIVE_BACKFILLS} backfills under way, as many as"
-            " it may; wait for one to end."
+            f"Schedule {schedule.id} has {MAX_ACTIVE_BACKFILLS} backfills under way, which is the "
+            "maximum. Wait for one to end."
         )
 
 

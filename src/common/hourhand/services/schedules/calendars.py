@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from hourhand.api.requests import CalendarInput
 
 MAX_LOST_RACES = 10
-"""How often a calendar may change between our read and our write before we give up."""
+"""How often a calendar may change between the read and the write before the request fails."""
 
 MAX_SECONDS_A_SEARCH = 20.0
-"""A search for who uses a calendar must end before API Gateway's 30 seconds are over."""
+"""The search for a calendar's users must end before API Gateway's 30 seconds are over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class CalendarService:
                 note=request.note or "",
             )
             if current is not None and _holds(current, wanted):
-                # Whoever put it may have died before this; to want a walk twice costs little.
+                # An earlier put may have died before this; requesting a recomputation twice costs
+                # little.
                 want_walk(self.schedules, self.randomness)
                 return current, False
             previous = None if current is None else current.revision
@@ -110,7 +111,7 @@ class CalendarService:
                 _require_none_newer(name, newer)
                 return None
         raise Unavailable(
-            f"The schedules could not all be asked in time whether they use calendar {name}."
+            f"Could not check in time whether a schedule uses calendar {name}; try again."
         )
 
     def _tell(self, sentence: str, calendar: Calendar, actor: str) -> None:
@@ -127,10 +128,10 @@ def _require_none_newer(name: str, schedule_ids: Collection[str]) -> None:
     if schedule_ids:
         raise WrittenByNewer(
             f"Schedule {min(schedule_ids)} was written by a newer version of Hourhand and may use "
-            f"calendar {name}: finish the upgrade, then delete it.",
+            f"calendar {name}. Finish the upgrade, then delete the calendar.",
             ids=schedule_ids,
         )
 
 
 def _lost_too_often(name: str) -> Unavailable:
-    return Unavailable(f"Calendar {name} changed too often while we tried; try again.")
+    return Unavailable(f"Calendar {name} changed too often during the request; try again.")

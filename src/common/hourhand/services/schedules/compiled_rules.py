@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hourhand.domain.schedules.recurrence import Recurrence
 
 COMPILED_RULES = 2_000
-"""Rules kept compiled: some 10 MB, and more than are due in a minute in most installations."""
+"""Rules kept compiled: about 10 MB, and more than are due in a minute in most installations."""
 
 HEAVY_ENTRIES = 10
 HEAVY_RULES = 100
@@ -46,7 +46,7 @@ MAX_SECONDS_A_VISIT = 3.0
 """What one visit of a schedule may take, however slow the processor is."""
 
 KNOWN_CALENDARS = 1_000
-"""Calendars kept; when there are more, all are read anew."""
+"""Calendars kept; when there are more, all are read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ class CompiledRules:
     def of(self, definition: ScheduleDefinition) -> Recurrence:
         """Return when ``definition`` fires, the exclusions of its calendars included.
 
-        A calendar that does not exist excludes nothing; it is told. Raises `BadExpression` where
-        the rule cannot be compiled, or excludes too much to be computed; `Unavailable`.
+        A calendar that does not exist excludes nothing, which is logged. Raises `BadExpression`
+        where the rule cannot be compiled, or excludes too much to be computed; `Unavailable`.
         """
         calendars = self._read(definition.calendars) if definition.calendars else {}
         missing = [name for name in definition.calendars if name not in calendars]
         if missing:
             self.telemetry.warning(
-                "A schedule names calendars that do not exist; they exclude nothing.",
+                "A schedule names calendars that do not exist. They exclude nothing.",
                 calendars=missing,
             )
         rule = rule_of(definition, calendars)
@@ -192,9 +192,11 @@ def _require_bounded(rule: Rule) -> None:
 
 def _too_many(count: int, what: str, most: int) -> BadExpression:
     message = (
-        f"must hold at most {most:,} {what} together with its calendars, and they hold {count:,}"
+        f"must have at most {most:,} {what} together with its calendars, and they have {count:,}"
     )
-    detail = f"The schedule and its calendars exclude {count:,} {what}; at most {most:,} may be."
+    detail = (
+        f"The schedule and its calendars exclude {count:,} {what}; at most {most:,} are allowed."
+    )
     return BadExpression(detail, errors=(FieldError("exclude", message),))
 
 
@@ -212,7 +214,7 @@ def definition_of(store: ScheduleStore, schedule: Schedule) -> ScheduleDefinitio
     """
     definition = store.get_definition(schedule.id, schedule.definition)
     if definition is None:
-        raise Unavailable(f"The definition of schedule {schedule.id} is not there; try again.")
+        raise Unavailable(f"The definition of schedule {schedule.id} is missing; try again.")
     return definition
 
 

@@ -69,7 +69,7 @@ class ScheduleSweep:
     ) -> VisitCounts:
         """Visit every schedule with something due until ``horizon``.
 
-        Never raises for what a store does not answer: it is told, and the next tick goes on.
+        Never raises if a store does not answer: this is logged, and the next tick continues.
         """
         counts = VisitCounts()
         for shard in shards_in_turn(now):
@@ -97,7 +97,7 @@ class ScheduleSweep:
 
     @contextmanager
     def _telling(self, counts: VisitCounts) -> Iterator[None]:
-        """Go on without what a store did not answer: one shard must not stop the others."""
+        """Log what a store did not answer and continue: one shard must not stop the others."""
         try:
             yield
         except WrittenByNewer as newer:
@@ -106,14 +106,14 @@ class ScheduleSweep:
         except Unavailable as error:
             counts.is_complete = False
             self.telemetry.warning(
-                "The schedules could not all be read; the next tick goes on.",
+                "Some schedules could not be read. The next tick continues.",
                 reason=error.detail,
             )
         except Exception as error:  # noqa: BLE001 - one shard must not stop the others
             counts.is_complete = False
             self.telemetry.count("schedule_visits_failed")
             self.telemetry.warning(
-                "The schedules could not all be read; the next tick goes on.",
+                "Some schedules could not be read. The next tick continues.",
                 reason=reason_of(error),
             )
 
@@ -149,7 +149,7 @@ class ScheduleSweep:
         found = read_readable(schedule_ids, self.schedules.get_many, note)
         due = [s for s in found.values() if s.next_at is not None and s.next_at <= horizon]
         definitions = read_definitions(self.schedules, due, self._tell_unreadable)
-        # Of those whose definition only a newer version reads, there is nothing more to tell.
+        # Those whose definition only a newer version reads are logged already.
         due = [schedule for schedule in due if schedule.id not in definitions.newer]
         for start in range(0, len(due), VISITS_AT_ONCE):
             if not may_go_on():
@@ -179,7 +179,7 @@ class ScheduleSweep:
             with self._told(schedule.id, counts):
                 definition = definitions.get(schedule.id)
                 if definition is None:
-                    raise HourhandError("Its definition is gone.")
+                    raise HourhandError("Its definition is missing.")
                 visits.append(
                     materialiser.begin(
                         schedule,
@@ -214,12 +214,12 @@ class ScheduleSweep:
 
     @contextmanager
     def _told(self, schedule_id: str, counts: VisitCounts) -> Iterator[None]:
-        """Go on after what went wrong with one schedule; the next tick visits it again."""
+        """Log a failure of one schedule and continue; the next tick visits it again."""
         try:
             yield
         except WrittenByNewer as newer:
             log_newer(self.telemetry, newer)
-        except Exception as error:  # noqa: BLE001 - the last resort, told
+        except Exception as error:  # noqa: BLE001 - the last resort, logged
             self._tell_failed(counts, schedule_id, error)
 
     def _tell_unreadable(self, schedule_id: str, error: Exception) -> None:

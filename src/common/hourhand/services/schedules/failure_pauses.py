@@ -1,4 +1,4 @@
-"""Pausing a schedule whose job failed for good, where it asks for that."""
+"""Pauses a schedule after one of its jobs failed permanently, if the schedule asks for that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.schedules.withdrawal import Withdrawal
 
 MAX_LOST_RACES = 20
-"""How often the schedule may change between our read and our write before we give up."""
+"""How often the schedule may change between the read and the write before the call fails."""
 
 ACTOR = "pause_on_failure"
 
@@ -48,7 +48,7 @@ class FailurePauses:
             after = pause(current, now=now, write_id=self.randomness.nonce(), note=note)
             if isinstance(self.schedules.write(after, previous=current.sequence), Written):
                 self.telemetry.warning(
-                    "A schedule was paused, since a job of it failed.",
+                    "A schedule was paused, because one of its jobs failed.",
                     schedule_id=current.id,
                     job_id=job.id,
                 )

@@ -1,4 +1,4 @@
-"""Noting in a schedule's history what its visits do not decide, and its pages beside the item."""
+"""Records in a schedule's history what its visits do not decide, and reads its pages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hourhand.services.optional import reason_of
 def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Schedule:
     """Keep old journal entries on a page; return the schedule without them, to be changed then.
 
-    ``stored`` is the item as it was read, and what goes follows from it alone: so whoever builds
-    on the same item writes the same page, and none holds what was never stored. To be called
-    before each write that adds to the journal; a paused or ended schedule is not visited, and
-    would grow without end. Raises `Unavailable`.
+    ``stored`` is the item as it was read, and what is moved follows from it alone: so every writer
+    that builds on the same item writes the same page, and none holds what was never stored. To be
+    called before each write that adds to the journal; a paused or ended schedule is not visited,
+    and would grow without end. Raises `Unavailable`.
     """
-    # Whoever moved the cursor there looked so far ahead at most: this is his time, or before it.
+    # The visit that moved the cursor looked at most this far ahead: this is its time, or earlier.
     decided_at = stored.cursor - timings.look_ahead - timings.skew_refuses
     paged, kept = split_journal(stored.journal, decided_at)
     if not paged:
@@ -36,7 +36,7 @@ MAX_RECORDINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class ScheduleHistory:
-    """Writes lines about jobs that are made already: a failure costs a line, and is told."""
+    """Records jobs that exist already: a failure costs an entry of the history, and is logged."""
 
     schedules: ScheduleStore
     timings: Timings
@@ -63,7 +63,8 @@ class ScheduleHistory:
         except Exception as error:  # noqa: BLE001 - what is noted stands, whatever this was
             reason = reason_of(error)
         self.telemetry.warning(
-            "The history of a schedule lacks a job: it could not be noted.",
+            "Could not record a job in its schedule's history. The job runs, but the history "
+            "lacks it.",
             schedule_id=schedule.id,
             reason=reason,
         )

@@ -1,4 +1,4 @@
-"""What a schedule must be to be accepted, and the beat of one that counts elapsed time."""
+"""The checks of a new schedule, and the anchor of one that counts elapsed time."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class ScheduleCheck:
         known.require_all_known()
         missing = [name for name in definition.calendars if name not in known]
         if missing:
-            message = f"names no calendar that exists: {', '.join(missing)}"
+            message = f"names calendars that do not exist: {', '.join(missing)}"
             raise _invalid("A calendar is unknown.", "exclude", message)
         if definition.end_at is not None and definition.end_at <= now:
-            raise _invalid("The schedule is over.", "end_at", "must be in the future")
+            raise _invalid("The end of the schedule has passed.", "end_at", "must be in the future")
         # What takes longer to be found than a request should is taken to come.
         work = self.recurrences.work_within(MAX_WORK, MAX_SECONDS_A_CHECK)
         if not _fires(self.recurrences.of(definition), definition, now, work):
-            message = "never fires (again) within its start, end and exclusions"
-            raise _invalid("The schedule would never fire.", "expression", message)
+            message = "has no scheduled time left within its start, end and exclusions"
+            raise _invalid("The schedule would never run.", "expression", message)
 
 
 def _fires(

@@ -1,6 +1,6 @@
-"""Making the jobs of a schedule's nominal times: each exactly once, however often it is asked.
+"""Creates the jobs of a schedule's nominal times: each exactly once, however often it is called.
 
-The id of a job follows from its schedule and nominal time, so that whoever makes it again finds
+The id of a job follows from its schedule and nominal time, so that a second call finds
 it there. What is there under an older revision, and did not start, is adopted: it gets the content
 of the revision that makes it now.
 """
@@ -81,8 +81,8 @@ class OccurrenceJobs:
     def may_be_missed(self, orders: Sequence[OccurrenceOrder]) -> bool:
         """Whether another visit may by now have recorded one of these times as missed.
 
-        Who makes their jobs looks at the schedule once more right before. Whoever stands still
-        after that look for longer than a put may take makes a job that its claim refuses.
+        A visit reads the schedule once more right before it creates their jobs. One that stalls
+        after that read for longer than a put may take creates a job that its claim refuses.
         """
         slack = self.timings.clock_margin + self.timings.stall_bound
         latest = self.clock.now() + slack - MISFIRE_GRACE
@@ -99,8 +99,8 @@ class OccurrenceJobs:
     ) -> list[tuple[Job, bool]]:
         """Make the jobs of ``orders``; return each with whether it is to be sent. Raises as `make`.
 
-        They say that they are sent: whoever calls this must call `send` next. Should it die in
-        between, whoever puts them again sends them.
+        They say that they are sent, so the caller must call `send` next. If it dies in between,
+        the next call that puts them sends them.
         """
         if not orders:
             return []
@@ -145,8 +145,8 @@ class OccurrenceJobs:
         if handler is None:
             self.telemetry.count("handlers_unknown")
             self.telemetry.warning(
-                "A schedule's handler was not deployed: its jobs wait for it, and then fail. "
-                "Deploy it, or change, pause or delete the schedule.",
+                "A schedule's handler is not deployed. Its jobs wait for the handler, and then "
+                "fail. Deploy the handler, or change, pause or delete the schedule.",
                 schedule_id=schedule_id,
                 handler=name,
             )
@@ -172,7 +172,7 @@ class OccurrenceJobs:
         try:
             result = self.due.put(wanted, actor, announces=False)
         except WrittenByNewer as newer:
-            # It is there, and sent by whoever knows it: the schedule must not wait for that.
+            # It is there, and sent by a newer version: the schedule must not wait for that.
             log_newer(self.telemetry, newer)
             return wanted, False
         if isinstance(result, Applied):
@@ -237,7 +237,7 @@ class OccurrenceJobs:
             if not is_adoptable(current, wanted):
                 return current, may_lack_message(current)
             if current.status is JobStatus.CANCELLED:
-                build = partial(redrive, sets=sets, reason="its schedule wants it again")
+                build = partial(redrive, sets=sets, reason="its schedule includes it again")
             else:
                 build = partial(change, sets=sets, reason="its schedule changed")
             result = self.due.move(current, wanted.run_at, build, actor, announces=False)
@@ -261,7 +261,7 @@ def is_standing(job: Job, schedule: Schedule) -> bool:
 def may_lack_message(job: Job) -> bool:
     """Whether nothing happened to a waiting job since its put: its maker may have died then.
 
-    That a maker which stalled filed it anew is part of the put. A second message costs a refused
+    Refiling by a maker that stalled is part of the put. A second message costs a refused
     claim; none at all would make the job a minute late.
     """
     return job.status.is_waiting and all(e.kind is EventKind.REFILED for e in job.history[1:])

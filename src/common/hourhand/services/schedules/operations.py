@@ -1,4 +1,4 @@
-"""What people do to schedules: put, read, pause, resume, delete, trigger.
+"""The operations on schedules: put, read, pause, resume, delete, trigger.
 
 Each is one conditional write on the schedule's item. What follows from it is done at once, and
 would be done without us too: the tick visits what is due, and a job that its schedule withdrew is
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from hourhand.api.requests.schedules import ScheduleInput
 
 MAX_LOST_RACES = 40
-"""How often a schedule may change between our read and our write before we give up."""
+"""How often a schedule may change between the read and the write before the request fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,10 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleService:
-    """Changes schedules on request. A lost race is judged anew from the schedule as it stands."""
+    """Changes schedules on request.
+
+    After a lost race it decides again from the present schedule.
+    """
 
     schedules: ScheduleStore
     check: ScheduleCheck
@@ -148,7 +151,10 @@ class ScheduleService:
         return views, page.next
 
     def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
-        """Stop a schedule; what is pending is withdrawn, what runs is left. Twice is no error."""
+        """Pause a schedule; its pending jobs are cancelled, its running jobs continue.
+
+        Repeatable.
+        """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             text = current.note if note is None else note
@@ -159,7 +165,7 @@ class ScheduleService:
         return self._change(schedule_id, build, SkipReason.PAUSED, actor)
 
     def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
-        """Let a schedule go on; what it missed is dealt with by its misfire policy."""
+        """Resume a schedule; its misfire policy decides about the times that it missed."""
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             text = current.note if note is None else note
@@ -170,7 +176,10 @@ class ScheduleService:
         return self._change(schedule_id, build, SkipReason.REPLACED, actor)
 
     def delete(self, schedule_id: str, *, actor: str) -> None:
-        """Delete a schedule; what is pending is cancelled, what runs is left. Raises `NotFound`."""
+        """Delete a schedule; its pending jobs are cancelled, its running jobs continue.
+
+        Raises `NotFound`.
+        """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             definition = definition_of(self.schedules, current)
@@ -182,7 +191,7 @@ class ScheduleService:
         self._change(schedule_id, build, SkipReason.DELETED, actor)
 
     def recompute(self, schedule_id: str, *, actor: str) -> None:
-        """Decide what is to come anew: a calendar or the zone data changed."""
+        """Decide future times again: a calendar or the zone data changed."""
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             write_id = self.randomness.nonce()
@@ -196,7 +205,7 @@ class ScheduleService:
     def trigger(
         self, schedule_id: str, note: str | None, *, actor: str, trace_id: str | None = None
     ) -> Job:
-        """Run a schedule's job now, paused or not; its overlap policy holds for it too.
+        """Run a schedule's job now, even if it is paused; its overlap policy applies, too.
 
         Raises `NotFound`.
         """
@@ -347,7 +356,7 @@ class ScheduleService:
                 self._settle_definitions(before, written, definition)
         except Unavailable as error:
             self.telemetry.warning(
-                "A schedule was changed; what follows from it is left to the next tick.",
+                "A schedule was changed. Its follow-up work failed and is left to the next tick.",
                 schedule_id=after.id,
                 reason=error.detail,
             )
@@ -397,4 +406,4 @@ class ScheduleService:
 
 
 def _lost_too_often(schedule_id: str) -> Unavailable:
-    return Unavailable(f"Schedule {schedule_id} changed too often while we tried; try again.")
+    return Unavailable(f"Schedule {schedule_id} changed too often during the request; try again.")

@@ -1,4 +1,4 @@
-"""What became of a schedule's nominal times, which come next, and what a rule would do."""
+"""The reads of schedules: past occurrences, the next ones, and previews of a rule."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ MAX_WORK_A_PREVIEW = 400_000
 """More than two days of seconds, or four months of minutes, with one excluding expression: about
 0.2 s on a usual core."""
 
-_CUT = "The search for further times took too long: there may be more than are listed."
+_CUT = "The search for more scheduled times took too long, so there may be more than are listed."
 
 MAX_WORK_A_HISTORY = 400_000
-"""To tell which times of skipped runs have jobs by now, about 0.2 s on a usual core."""
+"""To find which times of skipped runs have jobs by now, about 0.2 s on a usual core."""
 
 MAX_JOURNAL_PAGES = 2_000
-"""More than a history of the largest `Keep` fills; older pages are not told of."""
+"""More than a history of the largest `Keep` fills; older pages are not listed."""
 
 ENTRIES_A_READ = 100
 """Entries whose jobs are looked up at a time: what one BatchGetItem takes."""
@@ -118,7 +118,7 @@ class OccurrenceQueries:
     def history(self, schedule_id: str, *, limit: int, cursor: str | None) -> OccurrencePage:
         """Return a page of what became of past nominal times, newest first, and the next ten.
 
-        As many ended jobs are told of as the schedule's `Keep` says. Raises `NotFound`,
+        It lists as many ended jobs as the schedule's `Keep` says. Raises `NotFound`,
         `InvalidInput` for a cursor that is not one of this schedule's history, `Unavailable`.
         """
         position = _read_position(cursor, schedule_id) if cursor else None
@@ -155,7 +155,7 @@ class OccurrenceQueries:
     def preview(
         self, definition: ScheduleDefinition, *, count: int, after: datetime | None
     ) -> Preview:
-        """Return when a schedule would fire, strictly after ``after`` (default: now).
+        """Return the scheduled times of a definition, strictly after ``after`` (default: now).
 
         Jitter is left out. Raises `BadExpression`, `Unavailable`.
         """
@@ -194,7 +194,7 @@ class OccurrenceQueries:
 
     def _unknown_calendars(self, definition: ScheduleDefinition) -> list[str]:
         missing = self.recurrences.missing_calendars(definition)
-        return [f"There is no calendar {name}: it excludes nothing." for name in missing]
+        return [f"There is no calendar {name}, so it excludes nothing." for name in missing]
 
     def _entries(self, schedule: Schedule) -> list[JournalEntry]:
         """Return every entry of the journal, newest first, each once.
@@ -256,7 +256,7 @@ class OccurrenceQueries:
 
 
 _Place = tuple[int, str, str]
-"""The order of entries: nominal time, then what tells several of one time apart."""
+"""The order of entries: nominal time, then what distinguishes several of one time."""
 
 
 def _place(entry: JournalEntry) -> _Place:
@@ -265,7 +265,7 @@ def _place(entry: JournalEntry) -> _Place:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Position:
-    """A place in a history, and how many ended jobs were told of before it."""
+    """A place in a history, and how many ended jobs were listed before it."""
 
     place: _Place = (0, "", "")
     succeeded: int = 0
@@ -281,7 +281,7 @@ class _Position:
         )
 
     def at_most(self, keep: Keep) -> _Position:
-        """Return the same place, the last one counted not told of."""
+        """Return the same place without the last one that was counted."""
         return replace(
             self,
             succeeded=min(self.succeeded, keep.succeeded),
@@ -290,7 +290,7 @@ class _Position:
 
 
 def _counts_as_succeeded(record: OccurrenceRecord) -> bool:
-    """Whether a job succeeded, or ended so long ago that nobody knows any more how."""
+    """Whether a job succeeded, or ended so long ago that its outcome is unknown."""
     if record.job is None:
         return record.job_id is not None
     return record.job.status is JobStatus.SUCCEEDED
@@ -325,9 +325,9 @@ def _early_end(fires: Sequence[datetime], after: datetime, count: int) -> list[s
     if len(fires) >= count:
         return []
     if not fires:
-        return [f"It never fires after {rfc3339(after)}."]
+        return [f"The schedule has no scheduled times after {rfc3339(after)}."]
     times = "once more" if len(fires) == 1 else f"{len(fires)} more times"
-    return [f"It fires {times}, then never again."]
+    return [f"The schedule runs {times}, then never again."]
 
 
 def _left_out(

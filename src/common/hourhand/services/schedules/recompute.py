@@ -1,7 +1,7 @@
-"""The walk over every schedule, after a calendar changed or with new time zone data.
+"""Recomputes every schedule after a calendar changed, or with new time zone data.
 
-It goes on from tick to tick, from the position that is stored. What it does twice does no harm: a
-schedule that was recomputed after the change is passed over.
+The walk continues from tick to tick at the position that is stored. Repeated work does no harm: a
+schedule that was recomputed after the change is skipped.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class _Progress:
     """What became of one page.
 
     ``position``: the last schedule dealt with. ``is_unsettled``: some were recomputed so soon
-    after a change of a calendar that somebody may still use what it held before; or were left to
-    a newer version, and may be known again when the next pass comes to them.
+    after a change of a calendar that another component may still use its old content; or were left
+    to a newer version, and may be known again when the next pass comes to them.
     """
 
     position: str | None
@@ -76,7 +76,7 @@ class ScheduleWalk:
         recomputed = 0
         for _ in range(MAX_PAGES_A_STEP):
             page = self.schedules.list_schedules(after=walk.position, limit=SCHEDULES_A_PAGE)
-            note = partial(self._tell, "A schedule could not be read; the walk passes it over.")
+            note = partial(self._tell, "A schedule could not be read. The recomputation skips it.")
             found = read_readable(page.names, self.schedules.get_many, note)
             live = [found[name] for name in page.names if name in found and found[name].is_live]
             progress = self._visit(walk, live, may_go_on, now)
@@ -124,7 +124,7 @@ class ScheduleWalk:
                 continue
             if schedule.id not in definitions:
                 self.telemetry.warning(
-                    "A schedule could not be recomputed: its definition is gone.",
+                    "A schedule could not be recomputed: its definition is missing.",
                     schedule_id=schedule.id,
                 )
             elif is_outdated or settled_at > schedule.effective_from:
@@ -137,7 +137,7 @@ class ScheduleWalk:
     def _settled(
         self, definitions: Mapping[str, ScheduleDefinition], calendars: Mapping[str, Calendar]
     ) -> dict[str, datetime]:
-        """Return by schedule from when on everybody knows what its calendars hold now."""
+        """Return by schedule when every component knows the present content of its calendars."""
         spread = self.timings.control_cache + self.timings.stall_bound
         settled = {}
         for schedule_id, definition in definitions.items():
@@ -155,7 +155,9 @@ class ScheduleWalk:
             progress.is_unsettled = True
             return True
         except Unavailable as error:
-            self._tell("A walk over the schedules stopped; it goes on later.", schedule_id, error)
+            self._tell(
+                "The recomputation of schedules stopped. It continues later.", schedule_id, error
+            )
             progress.is_whole = False
             return False
         except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
@@ -191,4 +193,4 @@ def want_walk(schedules: ScheduleStore, randomness: Randomness) -> None:
         )
         if schedules.write_walk(wanted, previous=walk.sequence):
             return
-    raise Unavailable("The record of the walk over the schedules changes too often; try again.")
+    raise Unavailable("The record of the recomputation changes too often; try again.")

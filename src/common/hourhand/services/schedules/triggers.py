@@ -19,7 +19,7 @@ from hourhand.services.schedules.history import ScheduleHistory
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
 MAX_TRIGGERS_A_MILLISECOND = 20
-"""Several people may trigger one schedule in one millisecond; then the next one is taken."""
+"""Several callers may trigger one schedule in one millisecond; then the next one is taken."""
 
 TRIGGER = "trigger"
 """What sets a triggered job apart from one that the schedule made for the same instant."""
@@ -27,7 +27,7 @@ TRIGGER = "trigger"
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """Makes jobs that no rule asks for. Nothing the schedule does later withdraws them."""
+    """Creates jobs on request. No later change of the schedule withdraws them."""
 
     jobs: JobStore
     occurrence_jobs: OccurrenceJobs

@@ -1,8 +1,8 @@
 """The visit of a schedule: decide its nominal times, make their jobs, then store that it is so.
 
 In this order, so that a crash in between costs nothing: the next visit decides the same, finds the
-jobs there, and stores it. Anybody may visit at any time; who loses the race for the write made no
-job that the winner did not make.
+jobs there, and stores it. Any component may visit at any time; the loser of the race for the write
+created no job that the winner did not create.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hourhand.services.schedules.backfill_work import BackfillWork
 
 PAGE_ENTRIES_AT_LEAST = RING_ENTRIES - RING_ENTRIES_LEFT
-"""What a page of the journal holds; it tells how many pages a history needs."""
+"""What a page of the journal holds; it decides how many pages a history needs."""
 
 PAGES_FORGOTTEN_AT_ONCE = 10
 """Pages beyond a history's limits that one visit deletes."""
@@ -176,7 +176,7 @@ class Materialiser:
         """Look further for the next nominal time where a visit ended before it found one.
 
         ``after`` is the schedule as the visit stored it: how far its search came is on record, so
-        that whoever dies from here on leaves nothing to be done again. Raises as `visit`.
+        that a crash from here on leaves nothing to be done again. Raises as `visit`.
         """
         if not visit.decision.must_search_on or after.next_at != visit.decision.schedule.next_at:
             return after
@@ -205,7 +205,8 @@ class Materialiser:
         if decided.broken != schedule.broken:
             self.telemetry.count("schedule_visits_failed")
             self.telemetry.warning(
-                "A schedule is broken: it makes no jobs until it, or a calendar of it, is changed.",
+                "A schedule is broken: it creates no jobs until the schedule, or one of its "
+                "calendars, is changed.",
                 schedule_id=schedule.id,
                 reason=decided.broken,
             )
@@ -238,7 +239,7 @@ class Materialiser:
                 log_newer(self.telemetry, newer)
             except BadExpression as error:
                 self.telemetry.warning(
-                    "A backfill stands still: its nominal times cannot be computed.",
+                    "A backfill is stopped until its scheduled times can be computed again.",
                     schedule_id=schedule.id,
                     backfill_id=backfill_id,
                     reason=error.detail,
@@ -257,7 +258,7 @@ class Materialiser:
         definition = self.schedules.get_definition(schedule.id, backfill.definition)
         if definition is None:
             self.telemetry.warning(
-                "A backfill ended: the definition that it works by is gone.",
+                "A backfill ended early, because its definition is missing.",
                 schedule_id=schedule.id,
                 backfill_id=backfill_id,
             )
@@ -270,7 +271,7 @@ class Materialiser:
         after = replace(after, sequence=before.sequence + 1, write_id=self.randomness.nonce())
         answer = self.schedules.write(after, previous=before.sequence)
         if not isinstance(answer, Written):
-            # Somebody visited or changed it meanwhile. What was made here is theirs, too; under
+            # It was visited or changed meanwhile. The jobs created here stand; under
             # another revision it is adopted, or withdrawn at its claim.
             self.telemetry.count("schedule_visits_outdated")
             return answer.current or before
@@ -292,7 +293,7 @@ class Materialiser:
             return
         oldest = kept[-1].entries[0].first
         old = self.schedules.read_journal(schedule_id, before=oldest, limit=PAGES_FORGOTTEN_AT_ONCE)
-        # Those of backfills tell of times long past; they are not the oldest.
+        # Entries of backfills are of times long past; they are not the oldest.
         own = [page for page in old if not page.tag]
         if own:
             self.schedules.delete_journal_pages(schedule_id, own)

@@ -1,4 +1,4 @@
-"""Cancelling pending jobs that their schedule does not want any more."""
+"""Cancels pending jobs that their schedule no longer wants."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Withdrawal:
     ids: DerivedIds
 
     def cancel(self, before: Schedule, after: Schedule, reason: SkipReason, actor: str) -> None:
-        """Cancel what ``before`` had made, ``after`` does not know, and nobody started.
+        """Cancel the jobs that ``before`` created, ``after`` does not want, and no worker started.
 
-        What somebody started meanwhile is put back on record. What a newer version wrote is left
+        A job that started meanwhile is put back on record. What a newer version wrote is left
         to its claim. Raises `Unavailable` where the table of jobs does not answer.
         """
         times = {
@@ -55,7 +55,7 @@ class Withdrawal:
             self._put_back(before, after, begun)
 
     def _cancel(self, job: Job, reason: SkipReason, now: datetime, actor: str) -> Job | None:
-        """Cancel ``job`` if nobody started it; return it as it stands then."""
+        """Cancel ``job`` unless it has started; return it as it stands then."""
         if job.token > 0 or not job.status.is_waiting:
             return job
         # A job that was adopted or changed since it was read has a newer generation.

@@ -1,4 +1,4 @@
-"""Comparing the local clock with AWS's own time, and correcting it only beyond doubt."""
+"""Compares the local clock with AWS's own time, and corrects it only beyond doubt."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class ClockAudit:
     def run(self) -> SkewReport:
         """Measure, publish and correct the skew. An audit without an answer changes nothing."""
         sample = ask_optionally(
-            self.telemetry, "The clock could not be audited.", self.queues.probe_time
+            self.telemetry,
+            "The clock could not be compared with AWS's. It is not corrected.",
+            self.queues.probe_time,
         )
         skew = estimate_skew([sample] if sample is not None else [])
         verdict = judge_skew(skew, self.timings)

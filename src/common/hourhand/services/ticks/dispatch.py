@@ -1,4 +1,4 @@
-"""Sending due jobs to their queues, then marking them: in this order, always.
+"""Sends due jobs to their queues, then marks them: always in this order.
 
 A crash between the two sends a message twice, which the claim drops. The other order would lose
 the message.

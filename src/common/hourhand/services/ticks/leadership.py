@@ -1,4 +1,4 @@
-"""Who sweeps: one leader a tick, for efficiency. Nothing depends on there being only one."""
+"""Elects the scheduler that sweeps: one leader a tick, for efficiency. Safety does not need one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Leadership:
     telemetry: Telemetry
 
     def acquire(self, name: str, holder: str) -> Lease | LeaseHeld:
-        """Take the lease ``name``, or learn who holds it."""
+        """Take the lease ``name``, or return its holder."""
         began = self.clock.monotonic()
         now = self.clock.now()
         result = self.control.acquire_lease(

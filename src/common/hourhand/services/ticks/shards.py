@@ -14,7 +14,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.ticks.leadership import Stint
 
 MAX_LOST_RACES = 5
-"""Operators that change the map at the same time; then somebody should talk to somebody."""
+"""Operators that change the map at the same time; beyond this the call fails."""
 
 MAX_INVOCATIONS = 16
 """Further invocations that one tick starts; they share its shards out among themselves."""
@@ -45,7 +45,7 @@ class ShardingService:
             grown = current.with_version(bucket_of(settled) + 1, count, now=now)
             if self.control.write_shard_map(grown, expected_version=current.version):
                 return grown
-        raise Unavailable("The shard map is being changed by others; try again.")
+        raise Unavailable("Other operators change the shard map at the same time; try again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Sharing:
             fan_out.telemetry.count("shards_handed_over", len(taken))
         else:
             fan_out.telemetry.warning(
-                "No shard could be handed over: this tick does what it can by itself.",
+                "No shard could be handed over. This tick sweeps what it can by itself.",
                 shards=len(shards),
             )
         self.given_away = frozenset(taken)

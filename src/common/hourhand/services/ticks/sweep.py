@@ -40,7 +40,7 @@ MOST_UNDER_WAY = 5 * PAGE_ENTRIES
 calls comes to at full pace, five times. A scheduler that dies then has sent no more unmarked."""
 
 MAX_SETTLES = 1000
-"""Failures that are told at the end of a sweep; what is under way has a bound of its own."""
+"""Failures that are logged at the end of a sweep; what is under way has a bound of its own."""
 
 MAX_PAGES = 100_000
 """Pages of one bucket's shard: fifty million jobs due in one minute. A bound, not a limit."""
@@ -100,7 +100,7 @@ class Sweep:
         try:
             pages = self.jobs.read_buckets(tuple(places), limit=limit)
         except Exception as error:  # noqa: BLE001 - one shard must not hold up the others
-            self._tell("Shards could not be read side by side; each is read alone.", error)
+            self._tell("Shards could not be read in parallel. Each one is read alone.", error)
             return {}
         found = zip(places, pages, strict=True)
         return {place: page for place, page in found if page is not None}
@@ -140,7 +140,7 @@ class Sweep:
         try:
             return bool(self.jobs.read_bucket(bucket, shard, position=None, limit=1).entries)
         except Exception as error:  # noqa: BLE001 - one shard must not hold up the others
-            self._tell("A shard could not be looked at; the next tick tries again.", error)
+            self._tell("A shard could not be checked; the next tick tries again.", error)
             return None
 
     def _act_on(self, entries: Sequence[IndexEntry]) -> None:
@@ -194,7 +194,7 @@ class Sweep:
         self._dispatch(to_dispatch)
 
     def _read_jobs(self, job_ids: Sequence[str], failure: Exception) -> Mapping[str, Job]:
-        """Read base items after ``failure``; one that this code cannot read as a job is told."""
+        """Read base items after ``failure``; one that this code cannot read as a job is logged."""
         if isinstance(failure, Unavailable):
             raise failure
 
@@ -227,7 +227,10 @@ class Sweep:
             self.judgement = replace(self.judgement, queues=self.queues.view())
         except Exception as error:  # noqa: BLE001 - the page can do without the view
             # A second message costs little; one that is lost and never sent again costs the job.
-            self._tell("The queues could not be looked at: what is missed is sent again.", error)
+            self._tell(
+                "The queues could not be counted. Jobs whose messages are missing are sent again.",
+                error,
+            )
 
     def _dispatch(self, batch: Sequence[ToDispatch]) -> None:
         try:
@@ -269,5 +272,5 @@ class Sweep:
 
 
 def _is_again(action: Action) -> bool:
-    """Whether a message is missed: a queue may tell where it is."""
+    """Whether a message is missing, so that the state of its queue matters."""
     return isinstance(action, DispatchAgain) or (isinstance(action, Dispatch) and action.is_missed)

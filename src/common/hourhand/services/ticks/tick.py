@@ -37,12 +37,12 @@ from hourhand.services.ticks.sweep import Sweep, SweepCounts
 from hourhand.services.ticks.watermark import WatermarkKeeper
 
 MAX_DEAD_COUNTED = 1000
-"""Beyond so many the exact number of unresolved jobs helps nobody, and counting it costs."""
+"""Beyond this the exact number of unresolved jobs is of no use, and counting costs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TickReport:
-    """What one invocation of the scheduler did. ``standby``: nothing, as it was told to."""
+    """What one invocation of the scheduler did. ``standby``: nothing, as configured."""
 
     led: bool
     epoch: int
@@ -85,7 +85,7 @@ class SchedulingService:
     counts_dead: bool = True
 
     def tick(self, invocation_id: str, remaining_seconds: Callable[[], float]) -> TickReport:
-        """Lead one tick, or step back for whoever leads.
+        """Lead one tick, or end if another scheduler leads.
 
         Raises `Unavailable` where the control table does not answer: the lease is given up, and
         the next tick reads the same buckets. So it does with a shard that cannot be read. Where
@@ -286,7 +286,7 @@ class SchedulingService:
         found = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
         oldest = carry_forward(found, before, state, seen, now) if before else found
         if before is not None and lease.taken_from is not None:
-            # From the last tick that ended: how long nobody swept.
+            # From the last tick that ended: how long no scheduler swept.
             self.telemetry.observe("hand_off_ms", (now - before.at) / timedelta(milliseconds=1))
         self.control.write_tick(
             TickRecord(
@@ -307,11 +307,11 @@ class SchedulingService:
         self.telemetry.count("ticks")
 
     def _observe_dead(self) -> None:
-        """Tell how many jobs wait for somebody to look at them: what operators are alarmed by."""
+        """Write the number of unresolved DEAD jobs, on which the alarm is."""
         # The work of the tick is done; the next one counts again.
         dead = ask_optionally(
             self.telemetry,
-            "The dead jobs could not be counted.",
+            "The dead jobs could not be counted. The next tick counts again.",
             lambda: self.jobs.count_dead(MAX_DEAD_COUNTED),
         )
         if dead is not None:

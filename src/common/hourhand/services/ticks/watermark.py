@@ -41,7 +41,7 @@ class WatermarkKeeper:
     def current(self, now: datetime, shard_map_version: int) -> Watermark:
         """Return the state of the sweep; a new installation's is kept before its first sweep.
 
-        Else ticks that fail one after another would each begin anew, at their own time.
+        Otherwise ticks that fail one after another would each start from their own time.
         """
         found = self.control.read_watermark()
         if found is None:
@@ -114,7 +114,7 @@ class ResweepService:
             wanted = next_request(current, state, since=since, now=now, request_id=request_id)
             if wanted is current or self.control.write_resweep(wanted, previous=current):
                 return progress_of(wanted, state)
-        raise Unavailable("Others request resweeps at the same time; try again.")
+        raise Unavailable("Other resweeps are requested at the same time; try again.")
 
     def progress(self) -> ResweepProgress:
         """Return how far the last requested resweep is."""

@@ -41,7 +41,7 @@ def test_a_rate_has_no_notes_and_no_warnings() -> None:
 def test_a_fire_in_place_of_times_in_a_gap_says_so(text: str, missing: str) -> None:
     assert compiled(text, **BERLIN).note(SPRING) == (
         f"{missing} not exist in Europe/Berlin (the clocks go from 02:00 to 03:00):"
-        " fires at 03:00, the first instant after the gap."
+        " runs at 03:00, the first instant after the gap."
     )
 
 
@@ -54,7 +54,7 @@ def test_a_shifted_fire_says_so() -> None:
     rule = compiled("30 2,3 * * *", dst_gap=DstGap.SHIFT, **BERLIN)
     assert rule.note(utc("2026-03-29T01:30")) == (
         "2026-03-29 02:30 does not exist in Europe/Berlin (the clocks go from 02:00 to 03:00):"
-        " fires later by the length of the gap, at 03:30."
+        " runs later by the length of the gap, at 03:30."
     )
     assert rule.note(utc("2026-03-30T01:30")) is None
 
@@ -63,20 +63,20 @@ def test_a_gap_over_midnight_is_told_with_its_dates() -> None:
     rule = compiled("0 9 * * *", timezone="Pacific/Apia")
     assert rule.note(utc("2011-12-30T10:00")) == (
         "2011-12-30 09:00 does not exist in Pacific/Apia (the clocks go from 00:00 to"
-        " 2011-12-31 00:00): fires at 2011-12-31 00:00, the first instant after the gap."
+        " 2011-12-31 00:00): runs at 2011-12-31 00:00, the first instant after the gap."
     )
 
 
-TWICE = "2026-10-25 02:30 comes twice in Europe/Berlin (the clocks go from 03:00 back to 02:00)"
+TWICE = "2026-10-25 02:30 occurs twice in Europe/Berlin (the clocks go from 03:00 back to 02:00)"
 
 
 @pytest.mark.parametrize(
     ("fold", "at", "effect"),
     [
-        (DstFold.FIRST, "2026-10-25T00:30", "fires the first time only"),
-        (DstFold.SECOND, "2026-10-25T01:30", "fires the second time only"),
-        (DstFold.BOTH, "2026-10-25T00:30", "fires both times; this is the first"),
-        (DstFold.BOTH, "2026-10-25T01:30", "fires both times; this is the second"),
+        (DstFold.FIRST, "2026-10-25T00:30", "runs the first time only"),
+        (DstFold.SECOND, "2026-10-25T01:30", "runs the second time only"),
+        (DstFold.BOTH, "2026-10-25T00:30", "runs both times; this is the first"),
+        (DstFold.BOTH, "2026-10-25T01:30", "runs both times; this is the second"),
     ],
 )
 def test_a_fire_in_a_fold_says_which_it_is(fold: DstFold, at: str, effect: str) -> None:
@@ -87,7 +87,7 @@ def test_a_fire_in_a_fold_says_which_it_is(fold: DstFold, at: str, effect: str) 
 @pytest.mark.parametrize(("at", "which"), [("00:30", "first"), ("01:30", "second")])
 def test_what_follows_real_time_says_so_in_a_fold(at: str, which: str) -> None:
     note = compiled("*/30 * * * *", **BERLIN).note(utc(f"2026-10-25T{at}"))
-    assert note == f"{TWICE}: the expression follows real time; this is the {which} of both."
+    assert note == f"{TWICE}: the expression follows real time; this is the {which} of the two."
 
 
 def test_of_a_union_the_expression_with_an_effect_speaks() -> None:
@@ -104,7 +104,7 @@ def test_times_that_are_skipped_are_a_warning() -> None:
     rule = compiled("30 2 * * *", dst_gap=DstGap.SKIP, **BERLIN)
     assert rule.warnings(EVE, NEXT_YEAR) == (
         "2026-03-29 02:30 does not exist in Europe/Berlin (the clocks go from 02:00 to 03:00):"
-        " no fire.",
+        " no run.",
     )
     assert rule.warnings(SPRING, NEXT_YEAR) == ()
     assert rule.warnings(EVE, utc("2026-03-29T00:59:59")) == ()
@@ -114,7 +114,7 @@ def test_a_wild_minute_of_an_hour_that_is_left_out_is_a_warning() -> None:
     rule = compiled("*/30 2 * * *", **BERLIN)
     assert rule.warnings(EVE, NEXT_YEAR) == (
         "2026-03-29 02:00 and 02:30 do not exist in Europe/Berlin"
-        " (the clocks go from 02:00 to 03:00): no fire.",
+        " (the clocks go from 02:00 to 03:00): no run.",
     )
 
 

@@ -1,19 +1,19 @@
-// Which API this is: the one of this machine, or a deployed one that `hourhand console` stands for.
+// Which API the console shows: the local one, or a deployed one behind `hourhand console`.
 import { accessHeaders, askOtherTabs, forgetToken } from "./access.js";
 import { createStore } from "./store.js";
 
-/** {endpoint: null for this machine's own, read_only: whether changes are refused}. */
+/** {endpoint: a deployed API's address, null for the local API; read_only: whether changes are refused}. */
 export const aboutStore = createStore({ endpoint: null, read_only: false });
 
 /**
- * Ask once, at the start. Resolves to whether this tab may use the console. Without an answer nothing
- * is hidden: the views report an API that cannot be reached.
+ * Read it once, at the start. Resolves to whether this tab may use the console. Without an answer the
+ * page hides nothing: the views report that the API cannot be reached.
  */
 export async function startAbout() {
   try {
     const about = (await read()) ?? ((await askOtherTabs()) ? await read() : null);
     if (about === null) return false;
-    // What changes something has the class "changes", and the style sheet hides it.
+    // Controls that change something have the class "changes", and the style sheet hides them.
     if (about.read_only) document.documentElement.dataset.readOnly = "";
     aboutStore.set(about);
   } catch {
@@ -22,7 +22,7 @@ export async function startAbout() {
   return true;
 }
 
-/** Return what this is a console of, or null if it refuses this tab's token. */
+/** Return what the console's server says of its API, or null if it refuses this tab's token. */
 async function read() {
   const answer = await fetch("/console/about.json", { headers: accessHeaders() });
   if (answer.ok) return answer.json();

@@ -1,4 +1,4 @@
-// The token that `hourhand console` asks for in each request. A local cloud asks for none.
+// The token that `hourhand console` requires in each request. A local cloud requires none.
 // sessionStorage belongs to one tab and one origin, port included; a cookie would be sent to every port.
 const KEY = "hourhand-console-token";
 const HEADER = "x-hourhand-console-token";

@@ -5,7 +5,7 @@ import { parseExact } from "./exact_json.js";
 const PREFIX = "/v1";
 const TIMEOUT_MILLISECONDS = 30_000;
 
-/** What went wrong; `errors` is a list of {field, message}. Status 0: no answer at all. */
+/** A failed request; `errors` is a list of {field, message}. Status 0: there was no answer. */
 export class ApiError extends Error {
   constructor({ status, title, detail, type = "", errors = [] }) {
     super(detail || title);
@@ -20,7 +20,7 @@ export class ApiError extends Error {
 }
 
 /**
- * Ask the API. `path` is a list of segments, encoded here: `["jobs", id]`. `body` is sent as JSON;
+ * Send a request to the API. `path` is a list of segments, encoded here: `["jobs", id]`. `body` is sent as JSON;
  * `bodyText` is JSON already. `exactFields` of the answer keep numbers as they were written.
  */
 export async function request(method, path, options = {}) {
@@ -41,7 +41,7 @@ export const remove = (path, options) => request("DELETE", path, options);
 
 /**
  * Read on through short and empty pages until `limit` items of `name` are found, the listing ends,
- * or `mostRequests` were made. Returns {items, nextCursor}.
+ * or `mostRequests` were sent. Returns {items, nextCursor}.
  */
 export async function collectPage(path, name, { query = {}, cursor, limit, signal, mostRequests = 6 }) {
   const items = [];
@@ -133,7 +133,7 @@ async function read(answer) {
 }
 
 function unreachable() {
-  const detail = "No answer came. Is it still running? What you see may be out of date.";
+  const detail = "The server did not answer. Check that it is running. The data on this page may be out of date.";
   return new ApiError({ status: 0, title: "The API cannot be reached", detail });
 }
 
@@ -145,17 +145,17 @@ function parsed(text, exactFields) {
   return value;
 }
 
-/** Understand our own problems (RFC 9457), and what gateways answer in their own way. */
+/** Read Hourhand's problems (RFC 9457), and the errors that a gateway sends in its own form. */
 function problemOf(answer, text) {
-  let told = {};
+  let problem = {};
   try {
-    told = JSON.parse(text) ?? {};
+    problem = JSON.parse(text) ?? {};
   } catch {
-    // No JSON: the status has to do.
+    // No JSON: the title is the status.
   }
-  const title = told.title ?? `The API answered ${answer.status} ${answer.statusText}`.trim();
-  const detail = told.detail ?? told.message ?? told.Message ?? "";
-  const errors = Array.isArray(told.errors) ? told.errors : [];
-  if (told.type === TOKEN_PROBLEM) forgetToken();
-  return new ApiError({ status: answer.status, title, detail, type: told.type, errors });
+  const title = problem.title ?? `The API answered ${answer.status} ${answer.statusText}`.trim();
+  const detail = problem.detail ?? problem.message ?? problem.Message ?? "";
+  const errors = Array.isArray(problem.errors) ? problem.errors : [];
+  if (problem.type === TOKEN_PROBLEM) forgetToken();
+  return new ApiError({ status: answer.status, title, detail, type: problem.type, errors });
 }

@@ -1,4 +1,4 @@
-// States at a glance: a shape, a word and a colour each, so that none of the three is needed alone.
+// Badges of states. Each has a shape, a word and a colour, so that no state depends on its colour alone.
 import { html } from "./html.js";
 
 const TONES = {

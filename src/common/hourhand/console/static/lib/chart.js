@@ -20,7 +20,7 @@ const LOGARITHMIC = {
 /**
  * Plot `series` over `times` (milliseconds). Each series: {label, tone (a CSS variable such as
  * "--good"), values (null: a gap), kind: "line" | "bars"}. `format(value)` makes words. The axis
- * goes from `span[0]` to `span[1]`, in milliseconds too.
+ * spans `span[0]` to `span[1]`, in milliseconds too.
  */
 export function Chart({ label, times, series, span, format, isLogarithmic = false }) {
   const element = useRef(null);

@@ -1,4 +1,4 @@
-// To the clipboard, with a word that it worked.
+// The copy button, which shows when it has copied.
 import { html, useState } from "./html.js";
 import { Icon } from "./icons.js";
 import { toast } from "./toast.js";
@@ -12,7 +12,7 @@ export function CopyButton({ text, label, isQuiet = false }) {
       setDone(true);
       setTimeout(() => setDone(false), 1500);
     } catch {
-      toast("The browser does not allow copying here.", { tone: "bad" });
+      toast("The browser does not allow this page to copy.", { tone: "bad" });
     }
   };
   const name = isDone ? "Copied" : `Copy ${label}`;

@@ -38,16 +38,16 @@ const question = createStore(null);
 
 /**
  * Ask before something is done. `run()` does it, while the dialog waits; a failure is shown in it,
- * a success closes it and is told as a toast. Resolves to what `run` returned, or undefined.
+ * a success closes it and shows a toast. Resolves to what `run` returned, or undefined.
  *
  *   title: "Cancel this job?"      body: text or markup; says what will happen
  *   label: "Cancel job"            the button's words; isDangerous makes it red
- *   run: async () => ...           told(result): what the toast says, or null for none
+ *   run: async () => ...           messageOf(result): the text of the toast, or null for none
  *   linkOf(result): {to, label}    a link in the toast
  */
 export function confirmAction(asked) {
   if (aboutStore.get().read_only) {
-    toast("This console was started read-only.", { tone: "bad" });
+    toast("This console is read-only, so it cannot change anything.", { tone: "bad" });
     return Promise.resolve(undefined);
   }
   return new Promise((resolve) => question.set({ ...asked, resolve }));
@@ -59,7 +59,7 @@ export function DialogHost() {
   return asked && html`<${Confirmation} key=${asked} ...${asked} />`;
 }
 
-function Confirmation({ title, body, label, isDangerous, run, told, linkOf, resolve }) {
+function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf, resolve }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const end = (result) => {
@@ -72,7 +72,7 @@ function Confirmation({ title, body, label, isDangerous, run, told, linkOf, reso
     setError(null);
     try {
       const result = await run();
-      const message = told?.(result);
+      const message = messageOf?.(result);
       if (message) toast(message, { link: linkOf?.(result) });
       end(result ?? true);
     } catch (failure) {

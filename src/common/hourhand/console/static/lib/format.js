@@ -22,7 +22,7 @@ export function count(number) {
   return number == null ? "–" : wholeNumber.format(number);
 }
 
-/** Return "1 job", "2 jobs": the number and the noun that goes with it. */
+/** Return "1 job", "2 jobs": the number and the noun in its form. */
 export function counted(number, noun, plural = `${noun}s`) {
   return `${count(number)} ${number === 1 ? noun : plural}`;
 }
@@ -65,7 +65,7 @@ export function localClock(iso) {
   return iso ? clockTime.format(new Date(iso)) : "–";
 }
 
-/** Return a time as the API tells it, in words: "2026-11-21 09:00:00.000 UTC". */
+/** Return a time of the API in words: "2026-11-21 09:00:00.000 UTC". */
 export function utc(iso) {
   return iso ? new Date(iso).toISOString().replace("T", " ").replace("Z", " UTC") : "–";
 }
@@ -78,7 +78,7 @@ export function inputTime(iso) {
   return shifted.toISOString().slice(0, 19);
 }
 
-/** Return the instant that an <input type="datetime-local"> names, as the API takes it, or "". */
+/** Return the instant that an <input type="datetime-local"> names, in the API's form, or "". */
 export function instantOf(inputValue) {
   const date = new Date(inputValue);
   return inputValue && !Number.isNaN(date.getTime()) ? date.toISOString() : "";

@@ -6,7 +6,7 @@ import { createStore, useStore } from "./store.js";
 const handlersStore = createStore([]);
 let asked = null;
 
-/** Return the handlers as the API tells them; an empty list until they are read. */
+/** Return the handlers as the API lists them; an empty list until they are read. */
 export function useHandlers() {
   useEffect(() => {
     asked ??= get(["handlers"])

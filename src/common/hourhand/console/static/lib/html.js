@@ -5,5 +5,5 @@ import htm from "../vendor/htm.mjs";
 export * from "../vendor/preact.mjs";
 export * from "../vendor/hooks.mjs";
 
-/** Markup as a tagged template. What stands in `${}` becomes text or an attribute, never markup. */
+/** Markup as a tagged template. A value in `${}` becomes text or an attribute, never markup. */
 export const html = htm.bind(h);

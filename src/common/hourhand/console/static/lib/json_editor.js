@@ -1,4 +1,4 @@
-// A text area for JSON: line numbers, the place of a mistake, two spaces for the Tab key.
+// A text area for JSON: line numbers, the position of an error, two spaces for the Tab key.
 import { html, useRef } from "./html.js";
 import { parseExact, pretty } from "./exact_json.js";
 import { Field } from "./forms.js";
@@ -11,7 +11,7 @@ export function JsonEditor({ label, hint, text, onChange, error }) {
   const area = useRef(null);
   const gutter = useRef(null);
   const fault = jsonFault(text);
-  const told = fault ? `Line ${fault.line}, column ${fault.column}: ${fault.message}.` : error;
+  const message = fault ? `Line ${fault.line}, column ${fault.column}: ${fault.message}.` : error;
   const lines = Math.max(text.split("\n").length, FEWEST_LINES);
   const goToFault = () => {
     const before = text.split("\n").slice(0, fault.line - 1).join("\n").length;
@@ -20,11 +20,11 @@ export function JsonEditor({ label, hint, text, onChange, error }) {
     area.current.setSelectionRange(place, Math.min(place + 1, text.length));
   };
   const format = () => onChange(pretty(parseExact(text)));
-  return html`<${Field} label=${label} hint=${hint} error=${told} isWide>
+  return html`<${Field} label=${label} hint=${hint} error=${message} isWide>
     ${(ties) => html`<div class="editor">
       <div class="editor-bar">
         ${fault
-          ? html`<button type="button" class="button button-small" onClick=${goToFault}>Go to the mistake</button>`
+          ? html`<button type="button" class="button button-small" onClick=${goToFault}>Go to the error</button>`
           : html`<button type="button" class="button button-small" onClick=${format}>Format</button>`}
       </div>
       <div class="editor-text">

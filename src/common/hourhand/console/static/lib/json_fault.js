@@ -1,11 +1,11 @@
-// Where JSON is wrong, in the same words in every browser: theirs differ, and some tell no place.
+// Where JSON is wrong, in the same words in every browser: theirs differ, and some give no position.
 
 const SPACE = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9a-zA-Z_.+-])/y;
 const WORD = /(?:true|false|null)(?![0-9a-zA-Z_])/y;
 
-const BAD_STRING = "This string is not closed, or holds what must be escaped: a line break, a tab, a backslash";
+const BAD_STRING = "This string is not closed, or contains a line break, a tab or a backslash that must be escaped";
 const VALUE = "a value: a string in double quotes, a number, true, false, null, [ or {";
 const EXPECTED = {
   value: VALUE,
@@ -18,7 +18,7 @@ const EXPECTED = {
 /** Return null if `text` is JSON, else {message, line, column}: what is wrong and where (from 1). */
 export function jsonFault(text) {
   if (isJson(text)) return null;
-  if (text.trim() === "") return { message: "It is empty. Write null for no payload", line: 1, column: 1 };
+  if (text.trim() === "") return { message: "The JSON is empty. Write null for no value", line: 1, column: 1 };
   const { at, message } = findFault(text);
   const before = text.slice(0, at).split("\n");
   return { message, line: before.length, column: before.at(-1).length + 1 };
@@ -47,8 +47,8 @@ function findFault(text) {
   for (;;) {
     take(SPACE);
     const next = text[at];
-    if (wanted === "end" && open.length === 0) return { at, message: "It should end here" };
-    if (next === undefined) return { at, message: "It ends too early: a bracket or a quotation mark is still open" };
+    if (wanted === "end" && open.length === 0) return { at, message: "Expected the end of the JSON" };
+    if (next === undefined) return { at, message: "The JSON ends too early: a bracket or a quotation mark is still open" };
     const step = stepAt(next, wanted, open, take);
     if (!step && next === '"' && !["colon", "end"].includes(wanted)) return { at, message: BAD_STRING };
     if (!step) return { at, message: `Expected ${expectedOf(wanted, open)}` };

@@ -1,4 +1,4 @@
-// JSON to look at: what is nested opens and closes, what is long is cut with "show all".
+// A view of JSON: nested values open and close, and long text is cut with a "show all" button.
 import { html, useState } from "./html.js";
 import { CopyButton } from "./copy.js";
 import { isRawNumber, pretty } from "./exact_json.js";
@@ -59,7 +59,7 @@ function Container({ name, value, depth, isLast }) {
   return html`<div>
     <div class="json-line">
       <button type="button" class="json-toggle" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}
-        aria-label=${`${name === undefined ? "value" : visible(name)}, ${count(keys.length)} inside`}>
+        aria-label=${`${name === undefined ? "value" : visible(name)}, ${count(keys.length)} entries`}>
         ${isOpen ? "▾" : "▸"}
       </button>
       <${Name} name=${name} />${opening}

@@ -1,4 +1,4 @@
-// The keyboard. Single keys, and pairs such as "g j"; never while somebody types.
+// Keyboard shortcuts: single keys, and pairs such as "g j". They do not work while a field has the focus.
 import { html, useLayoutEffect } from "./html.js";
 import { Dialog } from "./dialog.js";
 import { createStore, useStore } from "./store.js";
@@ -9,7 +9,7 @@ const bindings = new Map();
 const helpStore = createStore(false);
 let waitingFor = null;
 
-/** Bind `keys` ("n", "g j") while the view is shown. `words` tell of it in the help (`?`). */
+/** Bind `keys` ("n", "g j") while the view is shown. `words` describe it in the help (`?`). */
 export function useKey(keys, words, run) {
   useLayoutEffect(() => {
     const binding = { words, run };
@@ -18,7 +18,7 @@ export function useKey(keys, words, run) {
   });
 }
 
-/** Listen. A view's own binding goes before one of the shell with the same keys. */
+/** Listen for keys. A view's own binding takes precedence over one of the shell with the same keys. */
 export function startKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -43,8 +43,8 @@ export function showHelp() {
 export function KeyHelp() {
   if (!useStore(helpStore)) return null;
   const rows = [...bindings].filter(([, bound]) => bound.length > 0).map(([keys, bound]) => [keys, bound.at(-1).words]);
-  rows.push(["?", "show this help"], ["Esc", "close, or leave a field"]);
-  return html`<${Dialog} title="Keyboard" onClose=${() => helpStore.set(false)}>
+  rows.push(["?", "show this help"], ["Esc", "close a dialog, or leave a field"]);
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${() => helpStore.set(false)}>
     <dl class="keys">
       ${rows.map(([keys, words]) => html`<div key=${keys}>
         <dt>${keys.split(" ").map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>${words}</dd>

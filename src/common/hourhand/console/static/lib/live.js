@@ -1,4 +1,4 @@
-// What is shown is read again and again, until somebody says stop or looks elsewhere.
+// Live data: a view reads its data again at an interval, unless refreshing is paused or the tab is hidden.
 import { useEffect, useRef, useState } from "./html.js";
 import { createStore, useStore } from "./store.js";
 
@@ -11,7 +11,7 @@ const clock = createStore(Date.now());
 setInterval(() => document.hidden || clock.set(Date.now()), 1000);
 document.addEventListener("visibilitychange", () => clock.set(Date.now()));
 
-/** Return the time in milliseconds, anew each second: for times such as "3 s ago". */
+/** Return the time in milliseconds, updated each second: for times such as "3 s ago". */
 export function useNow() {
   return useStore(clock);
 }
@@ -20,7 +20,7 @@ export function useNow() {
  * Load now, whenever `key` changes, and every `everyMilliseconds` while live, shown and not held.
  *
  * `load(signal)` returns a promise. Returns {data, error, isLoading, refresh}: after a failure the
- * last data stay, the error is told beside them, and the next try comes later and later.
+ * last data stay, the error is shown beside them, and the time to the next try grows.
  */
 export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false } = {}) {
   const isLive = useStore(liveStore);
@@ -36,7 +36,7 @@ export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false 
     return startPolling({
       load: (signal) => latest.current(signal),
       repeatMilliseconds,
-      // A switch to live or back is no reason to read again what was just read.
+      // Switching live refresh on or off does not read again data that was just read.
       isLoaded: () => loaded.current === wanted,
       onData(data) {
         loaded.current = wanted;
@@ -56,7 +56,7 @@ export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false 
   };
 }
 
-/** Load, tell, and load again after `repeatMilliseconds` (0: never). Returns what ends it. */
+/** Load, report, and load again after `repeatMilliseconds` (0: never). Returns the function that ends it. */
 function startPolling({ load, repeatMilliseconds, isLoaded, onData, onError }) {
   const ending = new AbortController();
   let timer = null;

@@ -1,4 +1,4 @@
-// The frame of a view: its title (in the tab too), what can be done, and how fresh it is.
+// The frame of a view: its title (in the tab too), its actions, and the live switch.
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { liveStore } from "./live.js";
@@ -10,7 +10,7 @@ export function Page({ title, heading, actions, children, className = "" }) {
   const element = useRef(null);
   useEffect(() => { document.title = `${title} · Hourhand`; }, [title]);
   useEffect(() => {
-    // After a step within the console, a screen reader goes on at the new view's title.
+    // After a step within the console, a screen reader continues at the new view's title.
     if (canGoBack()) element.current?.focus({ preventScroll: true });
   }, []);
   return html`<div class=${`page ${className}`}>
@@ -26,7 +26,7 @@ export function Page({ title, heading, actions, children, className = "" }) {
 export function LiveSwitch({ onRefresh, heldBecause }) {
   const isLive = useStore(liveStore);
   const words = !isLive ? "Paused" : heldBecause ? "Waiting" : "Live";
-  const title = isLive ? heldBecause ?? "It refreshes by itself. Click to pause (p)" : "Click to refresh by itself again (p)";
+  const title = isLive ? heldBecause ?? "This view refreshes automatically. Click to pause (p)" : "Automatic refresh is paused. Click to resume (p)";
   return html`<span class="live">
     <button type="button" class=${`button button-small live-${words.toLowerCase()}`} aria-pressed=${isLive}
       aria-label=${`Live refresh: ${words}`} title=${title} onClick=${() => liveStore.set(!isLive)}>

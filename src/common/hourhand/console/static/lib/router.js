@@ -1,11 +1,11 @@
-// Addresses and views. Everything that one may want to send to a colleague is in the address.
+// Addresses and views. The address holds the whole state of a view, so that a link can be shared.
 import { useEffect, useState } from "./html.js";
 
 const BASE = "/console";
 
 const listeners = new Set();
 
-/** Return where we are: `path` below the console's base, and `query` as URLSearchParams. */
+/** Return the current address: `path` below the console's base, and `query` as URLSearchParams. */
 export function here() {
   const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : "";
   return { path: path || "/", query: new URLSearchParams(location.search) };
@@ -43,7 +43,7 @@ export function canGoBack() {
   return (history.state?.depth ?? 0) > 0;
 }
 
-/** Return what `here` tells, anew whenever the address changes. */
+/** Return `here()`, updated whenever the address changes. */
 export function useLocation() {
   const [place, setPlace] = useState(here);
   useEffect(() => {
@@ -67,7 +67,7 @@ export function match(pattern, path) {
   return parameters;
 }
 
-/** Let links and the back button change the view without loading the page anew. */
+/** Let links and the back button change the view without reloading the page. */
 export function startRouter() {
   window.addEventListener("popstate", announce);
   document.addEventListener("click", (event) => {

@@ -1,17 +1,17 @@
-// What a view shows when it has nothing to show: not yet, nothing there, something failed.
+// What a view shows instead of data: loading, empty, or an error.
 import { TOKEN_PROBLEM } from "./access.js";
 import { html } from "./html.js";
 import { visible } from "./format.js";
 import { Icon } from "./icons.js";
 
-/** While the first answer is awaited. */
+/** Shown while the view waits for the first answer. */
 export function Loading({ rows = 6 }) {
   return html`<div class="skeleton" role="status" aria-label="Loading">
     ${Array.from({ length: rows }, (_, index) => html`<div key=${index} class="skeleton-row"></div>`)}
   </div>`;
 }
 
-/** Nothing there: `title` says what, the children why, and what one can do about it. */
+/** An empty view: `title` says what is missing; the children say why, and what to do next. */
 export function EmptyState({ title, icon = "inbox", children }) {
   return html`<div class="empty">
     <${Icon} name=${icon} />
@@ -20,14 +20,14 @@ export function EmptyState({ title, icon = "inbox", children }) {
   </div>`;
 }
 
-/** What went wrong, in the API's words. `onRetry` adds a button; `isInline` takes less room. */
+/** An error, in the API's words. `onRetry` adds a button; `isInline` takes less room. */
 export function ErrorState({ error, onRetry, isInline = false }) {
   if (!error) return null;
   const advice = adviceOn(error);
   return html`<div class=${isInline ? "problem" : "problem problem-large"} role="alert">
     <${Icon} name="warning" />
     <div class="problem-text">
-      <strong>${visible(error.title ?? "Something failed in this page")}</strong>
+      <strong>${visible(error.title ?? "The console failed")}</strong>
       <p>${visible(error.detail ?? error.message ?? String(error))}</p>
       ${advice && html`<p>${advice}</p>`}
       <${FieldProblems} errors=${error.errors ?? []} />
@@ -46,9 +46,9 @@ export function FieldProblems({ errors }) {
 
 function adviceOn(error) {
   if (error.type === TOKEN_PROBLEM) {
-    return "Open the address that hourhand console printed. It contains the token that this page needs.";
+    return "Open the address that the command hourhand console printed. It contains the token that this page needs.";
   }
-  if (error.status === 429) return "There are too many requests at the moment; it goes on by itself.";
-  if (error.status === 403 && !error.type) return "The credentials that the console signs with do not allow this.";
+  if (error.status === 429) return "The API is receiving too many requests. The console retries automatically.";
+  if (error.status === 403 && !error.type) return "The AWS credentials that sign the console's requests do not allow this request.";
   return null;
 }

@@ -1,4 +1,4 @@
-// A value that several parts of the page share, and are told of when it changes.
+// A value that several parts of the page share. A change of it notifies them.
 import { useEffect, useState } from "./html.js";
 
 /** Make a store. `keptAs` names it in the browser's storage, where that is allowed. */
@@ -20,7 +20,7 @@ export function createStore(initial, { keptAs } = {}) {
   };
 }
 
-/** Return a store's value, anew whenever it changes. */
+/** Return a store's value, updated whenever it changes. */
 export function useStore(store) {
   const [value, setValue] = useState(() => store.get());
   useEffect(() => {
@@ -42,6 +42,6 @@ function keep(name, value) {
   try {
     localStorage.setItem(`hourhand.${name}`, JSON.stringify(value));
   } catch {
-    // It holds for this page's life, then.
+    // The value then lasts until the page closes.
   }
 }

@@ -23,7 +23,7 @@ export function Table({ columns, rows, rowKey, rowHref, caption, selection, onSe
     onSelect(next);
   };
   useKey("j", "next row", () => move(1));
-  useKey("k", "row before", () => move(-1));
+  useKey("k", "previous row", () => move(-1));
   useKey("Enter", "open the row", () => {
     const address = at >= 0 ? rowHref?.(rows[at]) : null;
     if (address) navigate(address);

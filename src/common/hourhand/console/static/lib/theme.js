@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. The choice is kept.
+// The theme: light, dark, or that of the system. The choice is kept.
 import { createStore } from "./store.js";
 
 /** "auto", "light" or "dark". */
@@ -15,12 +15,12 @@ export function startTheme() {
   system.addEventListener("change", announce);
 }
 
-/** Go from "auto" to "light" to "dark" and round again. */
+/** Switch from "auto" to "light" to "dark" and back to "auto". */
 export function nextTheme() {
   themeStore.set(NEXT[themeStore.get()] ?? "auto");
 }
 
-/** Call `listener` when colours change: what is drawn on a canvas must be drawn anew. */
+/** Call `listener` when colours change: what is drawn on a canvas must be drawn again. */
 export function onColoursChanged(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);

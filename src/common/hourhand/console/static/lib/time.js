@@ -1,10 +1,10 @@
-// A time: where it lies from now, with the whole of it (here and in UTC) for who asks.
+// A time relative to now. Hovering shows the full time, local and in UTC.
 import { html } from "./html.js";
 import { local, localShort, relative, utc } from "./format.js";
 import { useNow } from "./live.js";
 
 /**
- * Show the time `at` (as the API tells it), or a dash. `form`: "relative" (default: "3 min ago"),
+ * Show the time `at` (in the API's form), or a dash. `form`: "relative" (default: "3 min ago"),
  * "local" ("21 Nov 2026, 09:00:00 CET"), "both". Hovering shows the local time and UTC.
  */
 export function Time({ at, form = "relative" }) {

@@ -1,4 +1,4 @@
-// Short news of what was done. They go by themselves; failures stay until they are closed.
+// Toasts: short messages about a finished action. A success disappears by itself; a failure stays until closed.
 import { html } from "./html.js";
 import { Icon } from "./icons.js";
 import { createStore, useStore } from "./store.js";
@@ -9,7 +9,7 @@ const MOST_AT_ONCE = 4;
 const toasts = createStore([]);
 let lastNumber = 0;
 
-/** Tell of something. `tone`: good or bad; `link`: {to, label}, an address to go on from there. */
+/** Show a toast. `tone`: good or bad; `link`: {to, label}, an address to continue at. */
 export function toast(message, { tone = "good", link } = {}) {
   lastNumber += 1;
   const number = lastNumber;
@@ -21,7 +21,7 @@ function dismiss(number) {
   toasts.set(toasts.get().filter((shown) => shown.number !== number));
 }
 
-/** Where they appear. Screen readers are told of them as they come. */
+/** The list of toasts. Screen readers announce each new one. */
 export function Toasts() {
   const shown = useStore(toasts);
   return html`<div class="toasts" role="status" aria-live="polite">

@@ -1,4 +1,4 @@
-// Calendars: exclusions under a name that schedules share.
+// Calendars: named lists of exclusions that schedules share.
 import { html } from "../lib/html.js";
 import { collectPage, get, remove } from "../lib/api.js";
 import { confirmAction, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Table, Time } from "../lib/components.js";
@@ -20,10 +20,10 @@ export const routes = [
 const CALENDARS_A_PAGE = 100;
 const REFRESH_MILLISECONDS = 10_000;
 const NOTE_CHARACTERS = 120;
-const EXCLUSIONS_TOLD = 3;
+const EXCLUSIONS_SHOWN = 3;
 const EXCLUSION_CHARACTERS = 60;
 
-/** How many schedules are looked through for those that use a calendar. */
+/** How many schedules are searched for those that use a calendar. */
 const MOST_SCHEDULES_READ = 1000;
 const SCHEDULES_A_PAGE = 200;
 
@@ -61,15 +61,15 @@ const COLUMNS = [
 
 function summaryOf(exclude) {
   if (exclude.length === 0) return "nothing";
-  const told = exclude.slice(0, EXCLUSIONS_TOLD).map((one) => visible(shorten(describeExclusion(one), EXCLUSION_CHARACTERS))).join(", ");
-  const left = exclude.length - EXCLUSIONS_TOLD;
-  return left > 0 ? `${told} and ${count(left)} more` : told;
+  const shown = exclude.slice(0, EXCLUSIONS_SHOWN).map((one) => visible(shorten(describeExclusion(one), EXCLUSION_CHARACTERS))).join(", ");
+  const left = exclude.length - EXCLUSIONS_SHOWN;
+  return left > 0 ? `${shown} and ${count(left)} more` : shown;
 }
 
 function NoCalendars() {
   return html`<${EmptyState} title="No calendars yet" icon="calendars">
-    <p>A calendar holds what several schedules leave out: holidays, closing days, nights of maintenance.</p>
-    <p class="changes"><a class="button button-primary" href=${address(["new-calendar"])}>Make the first one</a></p>
+    <p>A calendar lists times that several schedules skip, such as holidays, closing days or maintenance nights.</p>
+    <p class="changes"><a class="button button-primary" href=${address(["new-calendar"])}>Create a calendar</a></p>
   <//>`;
 }
 
@@ -86,7 +86,7 @@ function CalendarView({ name }) {
     <button type="button" class="button changes" onClick=${() => erase(name)}><${Icon} name="trash" />Delete</button>`;
   return html`<${Page} title=${`Calendar ${visible(name)}`} heading=${html`<bdi>${visible(name)}</bdi>`} actions=${actions}>
     ${error?.status === 404
-      ? html`<${EmptyState} title="There is no such calendar" icon="search">
+      ? html`<${EmptyState} title="This calendar does not exist" icon="search">
           <p><a href=${address(["calendars"])}>Show all calendars</a></p><//>`
       : html`<${ErrorState} error=${error} isInline onRetry=${refresh} />`}
     ${isLoading && html`<${Loading} rows=${3} />`}
@@ -97,11 +97,11 @@ function CalendarView({ name }) {
 async function erase(name) {
   const isDone = await confirmAction({
     title: `Delete ${visible(name)}?`,
-    body: "A calendar that a schedule still uses is not deleted.",
+    body: "The API refuses to delete a calendar that a schedule still uses.",
     label: "Delete calendar",
     isDangerous: true,
     run: () => remove(["calendars", name]),
-    told: () => `Deleted ${visible(name)}.`,
+    messageOf: () => `Deleted ${visible(name)}.`,
   });
   if (isDone) navigate(address(["calendars"]));
 }
@@ -113,14 +113,14 @@ function Exclusions({ calendar }) {
     <div class="card-body">
       ${calendar.note && html`<p class="schedule-note"><bdi>${visible(calendar.note)}</bdi></p>`}
       ${calendar.exclude.length === 0
-        ? html`<p class="muted">Nothing.</p>`
+        ? html`<p class="muted">This calendar excludes nothing.</p>`
         : html`<ul class="exclusions">${calendar.exclude.map((one, index) => html`<li key=${index}>
             <bdi class="tag mono">${visible(describeExclusion(one))}</bdi></li>`)}</ul>`}
     </div>
   </section>`;
 }
 
-/** The schedules that name a calendar, as far as they are looked through. */
+/** The schedules that use a calendar, among those searched. */
 function Users({ name }) {
   const { data, error, isLoading, refresh } = usePolled((signal) => findUsers(name, signal), `users of ${name}`, { everyMilliseconds: 0 });
   return html`<section class="card">
@@ -129,11 +129,11 @@ function Users({ name }) {
       <${ErrorState} error=${error} isInline onRetry=${refresh} />
       ${isLoading && html`<${Loading} rows=${1} />`}
       ${data && html`${data.users.length === 0
-          ? html`<p class="muted">${data.isWhole ? "No schedule." : `None of the first ${counted(data.read, "schedule")}.`}</p>`
+          ? html`<p class="muted">${data.isWhole ? "No schedule uses this calendar." : `None of the first ${counted(data.read, "schedule")} uses this calendar.`}</p>`
           : html`<ul class="exclusions">${data.users.map((id) => html`<li key=${id}>
               <a href=${address(["schedules", id])}>${visible(id)}</a></li>`)}</ul>`}
         ${!data.isWhole && data.users.length > 0 && html`<p class="muted small">
-          The first ${counted(data.read, "schedule")} were looked through.</p>`}`}
+          Only the first ${counted(data.read, "schedule")} were searched.</p>`}`}
     </div>
   </section>`;
 }

@@ -1,4 +1,4 @@
-// Making and changing a calendar: its exclusions, one a line.
+// Creating and changing a calendar: its exclusions, one a line.
 import { html, useState } from "../lib/html.js";
 import { get, put } from "../lib/api.js";
 import { EmptyState, ErrorState, Loading, Page, TextField, toast } from "../lib/components.js";
@@ -15,11 +15,11 @@ export const routes = [
   { pattern: "/calendars/:name/edit", view: EditView, section: "calendars" },
 ];
 
-const TAKEN = "is that of another calendar: choose one of its own, or edit that one";
+const TAKEN = "is taken by another calendar: choose another name, or edit that calendar";
 const FIELDS = ["name", "exclude", "note"];
 const HINT =
-  "One a line: a date 2026-12-25, a range 2026-12-28 .. 2026-12-31 or of two times with offsets," +
-  " or an expression such as * * 24-26 12 *, which leaves out each minute that it names";
+  "One per line: a date 2026-12-25, a range 2026-12-28 .. 2026-12-31 or of two times with offsets," +
+  " or an expression such as * * 24-26 12 *, which excludes every minute that it matches";
 
 function NewView() {
   return html`<${Editor} title="New calendar" calendar=${null} />`;
@@ -36,7 +36,7 @@ function EditView({ name }) {
   return html`<${Page} title=${title}>
     ${isLoading && html`<${Loading} rows=${3} />`}
     ${error?.status === 404
-      ? html`<${EmptyState} title="There is no such calendar" icon="search">
+      ? html`<${EmptyState} title="This calendar does not exist" icon="search">
           <p><a href=${address(["calendars"])}>Show all calendars</a></p><//>`
       : html`<${ErrorState} error=${error} onRetry=${refresh} />`}
   <//>`;
@@ -64,12 +64,12 @@ function Editor({ title, calendar }) {
   const back = calendar ? address(["calendars", calendar.name]) : address(["calendars"]);
   return html`<${Page} title=${title}>
     <form class="card calendar-form" novalidate onSubmit=${save}><div class="card-body fields">
-      ${error && html`<div class="field-wide"><${ErrorState} error=${toldOf(error, faults)} isInline /></div>`}
-      ${!calendar && html`<${TextField} label="Name" hint="A to Z, a to z, 0 to 9, _ and -; it cannot be changed later"
+      ${error && html`<div class="field-wide"><${ErrorState} error=${shownError(error, faults)} isInline /></div>`}
+      ${!calendar && html`<${TextField} label="Name" hint="Letters A to Z and a to z, digits, _ and -. The name cannot be changed later."
         value=${name} error=${faultsOf(faults, "name")[0]} onChange=${setName} required isWide />`}
       <${LinesField} label="Excluded" hint=${HINT} rows=${8} value=${lines} error=${faultsOf(faults, "exclude")[0]} onChange=${setLines} />
       <${TextField} label="Note" value=${note} error=${faultsOf(faults, "note")[0]} onChange=${setNote} isWide />
-      <p class="muted small field-wide">Schedules that use it are computed anew within a few ticks.</p>
+      <p class="muted small field-wide">Schedules that use this calendar are recomputed within a few ticks.</p>
       <div class="dialog-actions field-wide">
         <a class="button" href=${back}>Cancel</a>
         <button type="submit" class="button button-primary" disabled=${isBusy}>${isBusy ? "Saving …" : "Save"}</button>
@@ -79,11 +79,11 @@ function Editor({ title, calendar }) {
 }
 
 /** The refusal, with the faults that no field shows. */
-function toldOf({ title, detail, message, status, type }, faults) {
+function shownError({ title, detail, message, status, type }, faults) {
   return { title, detail: detail ?? message, status, type, errors: strayFaults(faults, FIELDS) };
 }
 
-/** Put a calendar, unless it would replace one that its author has not seen. */
+/** Put a calendar, unless it would replace a revision that its author has not seen. */
 async function putChecked(name, calendar, body) {
   if (name === "") throw refusal("name", "is required");
   if (!calendar && (await exists(name))) throw refusal("name", TAKEN);
@@ -93,7 +93,7 @@ async function putChecked(name, calendar, body) {
 }
 
 function refusal(field, message) {
-  return { title: "It is not sent: see what is marked.", detail: "", errors: [{ field, message }] };
+  return { title: "Not saved: correct the marked fields.", detail: "", errors: [{ field, message }] };
 }
 
 async function exists(name) {

@@ -1,4 +1,4 @@
-// Dead letters: the jobs that failed for good, by what they died of, and what can be done with them.
+// Dead letters: the jobs that failed permanently, grouped by their error, and what can be done with them.
 import { html, useEffect, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import { EmptyState, ErrorState, LiveSwitch, Loading, Page, SelectField, TextField, Time } from "../lib/components.js";
@@ -11,12 +11,12 @@ import { groupDeadLetters } from "./dead_letters_groups.js";
 
 export const routes = [{ pattern: "/dead-letters", view: DeadLettersView, section: "dead-letters" }];
 
-/** How many are read before the reader is asked whether to go on. */
+/** How many jobs are read before the page offers to read more. */
 const JOBS_A_READ = 1000;
 const JOBS_A_PAGE = 200;
-/** Requests that one reading may cost: pages may be short, or empty. */
+/** Requests that one reading may send: pages may be short, or empty. */
 const MAX_REQUESTS_A_READ = 40;
-/** More than so many are not read again and again. */
+/** A list longer than this is not refreshed automatically. */
 const MOST_REFRESHED = 200;
 const REFRESH_MILLISECONDS = 10_000;
 
@@ -36,8 +36,8 @@ function DeadLettersView({ query }) {
   }, [wanted]);
   useKey("r", "refresh", refresh);
   useKey("/", "filter", () => document.getElementById("dead-letters-filter")?.querySelector("input").focus());
-  const selecting = busyParts > 0 ? "It waits while jobs are selected" : null;
-  const held = isLarge ? `It does not read more than ${MOST_REFRESHED} again by itself` : selecting;
+  const selecting = busyParts > 0 ? "Refreshing waits while jobs are selected" : null;
+  const held = isLarge ? `More than ${MOST_REFRESHED} jobs are not refreshed automatically` : selecting;
   return html`<${Page} title="Dead letters" actions=${html`<${LiveSwitch} onRefresh=${refresh} heldBecause=${held} />`}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && html`<p class="muted" role="status">${soFar > 0 ? `${count(soFar)} read so far …` : ""}</p><${Loading} />`}
@@ -75,7 +75,7 @@ function Found({ data, query, onBusy, onDone }) {
         onChange=${(q) => changeQuery({ q }, { replace: true })} />
       <${SelectField} label="Handler" options=${[["", "any"], ...handlers]} value=${handler}
         onChange=${(chosen) => changeQuery({ handler: chosen }, { replace: true })} />
-      <p class="muted small filter-count" role="status">${told(data, groups.length, shown.length)}</p>
+      <p class="muted small filter-count" role="status">${summaryOf(data, groups.length, shown.length)}</p>
     </div>
     ${shown.length === 0 && html`<${EmptyState} title="No group matches" icon="search">
       <p><a href=${address(["dead-letters"])}>Show all</a></p><//>`}
@@ -91,7 +91,7 @@ function isMatch(group, handler, words) {
   return isIn && (handler === "" || group.handler === handler);
 }
 
-function told({ jobs, isWhole }, groups, shown) {
+function summaryOf({ jobs, isWhole }, groups, shown) {
   const which = isWhole ? counted(jobs.length, "dead job") : `the newest ${count(jobs.length)} dead jobs`;
   const those = shown === groups ? counted(groups, "group") : `${count(shown)} of ${counted(groups, "group")}`;
   return `${those} of ${which}`;
@@ -99,11 +99,11 @@ function told({ jobs, isWhole }, groups, shown) {
 
 function Nothing({ isWhole }) {
   if (!isWhole) {
-    return html`<${EmptyState} title="None found so far" icon="search">
-      <p>Many entries were looked through. There may be more: read on below.</p><//>`;
+    return html`<${EmptyState} title="No dead letters found so far" icon="search">
+      <p>There are more entries to search. Read more below.</p><//>`;
   }
   return html`<${EmptyState} title="No dead letters" icon="check">
-    <p>A job comes here when all its attempts failed, or when its handler says that trying again is of no use.</p>
+    <p>A job appears here when all its attempts failed, or when its handler raised NotRetryable.</p>
   <//>`;
 }
 
@@ -111,8 +111,8 @@ function ReadOn({ data, wanted, soFar, onMore }) {
   if (data.isWhole) return null;
   const isReading = data.wanted < wanted;
   return html`<p class="read-on">
-    <span class="muted">Only the newest ${count(data.jobs.length)} are read and counted${data.jobs.length > 0
-      ? html`, back to one made <${Time} at=${data.jobs.at(-1).created_at} />` : ""}. There are more.</span>
+    <span class="muted">Only the newest ${count(data.jobs.length)} jobs are shown${data.jobs.length > 0
+      ? html`, back to one created <${Time} at=${data.jobs.at(-1).created_at} />` : ""}. There are more.</span>
     <button type="button" class="button" disabled=${isReading} onClick=${onMore}>${isReading
       ? `${count(soFar)} read …` : `Read ${count(JOBS_A_READ)} more`}</button>
   </p>`;

@@ -1,4 +1,4 @@
-// One group of dead jobs: what they died of, the jobs themselves, a traceback, and redriving them.
+// One group of dead jobs: their error, the jobs themselves, a traceback, and redriving them.
 import { html, useEffect, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import { ErrorState, Icon, Loading, Table, Time } from "../lib/components.js";
@@ -22,7 +22,7 @@ export function DeadLetterGroup({ group, isOpen, isWhole, onBusy, onDone }) {
   };
   const toggle = () => changeQuery({ group: isOpen ? "" : group.key }, { replace: true });
   const many = count(group.jobs.length);
-  return html`<section class="card dead-group" aria-label=${`Died of ${visible(group.type ?? "an unknown error")}`}>
+  return html`<section class="card dead-group" aria-label=${`Dead jobs with error ${visible(group.type ?? "unknown")}`}>
     <div class="dead-group-head">
       <button type="button" class="dead-group-toggle" aria-expanded=${isOpen} onClick=${toggle}>
         <${Icon} name=${isOpen ? "down" : "forward"} />
@@ -33,7 +33,7 @@ export function DeadLetterGroup({ group, isOpen, isWhole, onBusy, onDone }) {
             · last <${Time} at=${group.lastAt} /></span>
         </span>
       </button>
-      <span class="dead-group-count" title=${isWhole ? "" : "Of those that are read: there are older ones"}>
+      <span class="dead-group-count" title=${isWhole ? "" : "Counts only the jobs that are shown: there are older ones"}>
         ${many}${isWhole ? "" : "+"}</span>
       <button type="button" class="button button-small changes" onClick=${() => setAsked(group.jobs)}>
         ${group.jobs.length === 1 ? "Redrive" : `Redrive all ${many}`}</button>
@@ -47,7 +47,7 @@ function Jobs({ group, onBusy, onRedrive }) {
   const [selection, setSelection] = useState(new Set());
   const [shown, setShown] = useState(JOBS_SHOWN);
   const [inspected, setInspected] = useState(group.jobs[0].id);
-  // What was redriven is gone: it is no more selected, nor looked at.
+  // A redriven job has left the list: it is no longer selected or inspected.
   const chosen = group.jobs.filter((job) => selection.has(job.id));
   const jobId = group.jobs.some((job) => job.id === inspected) ? inspected : group.jobs[0].id;
   useBusy(chosen.length > 0, onBusy);
@@ -55,7 +55,7 @@ function Jobs({ group, onBusy, onRedrive }) {
     <div class="bulk-bar changes">
       <button type="button" class="button button-small" disabled=${chosen.length === 0} onClick=${() => onRedrive(chosen)}>
         Redrive selected${chosen.length > 0 ? ` (${count(chosen.length)})` : ""}</button>
-      <span class="muted small">Each is sent round again, with all its attempts.</span>
+      <span class="muted small">Each job is redriven, with all its attempts.</span>
     </div>
     <${Table} caption="Dead jobs of this group" columns=${columnsOf(jobId, setInspected, onRedrive)} rows=${group.jobs.slice(0, shown)}
       rowKey=${(job) => job.id} rowHref=${(job) => address(["jobs", job.id])} selection=${selection} onSelect=${setSelection} />
@@ -65,7 +65,7 @@ function Jobs({ group, onBusy, onRedrive }) {
   </div>`;
 }
 
-/** Nothing is refreshed away while somebody chooses, or while it is worked at. */
+/** The list does not refresh while jobs are selected or an action runs. */
 function useBusy(isBusy, onBusy) {
   useEffect(() => {
     if (!isBusy) return undefined;
@@ -112,8 +112,8 @@ function Traceback({ jobId }) {
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && html`<${Loading} rows=${2} />`}
     ${job && (text === ""
-      ? html`<p class="muted">None is on record: it did not die of an error in its handler.</p>`
+      ? html`<p class="muted">No traceback is on record: the job did not end with an error in its handler.</p>`
       : html`<pre class="trace" tabindex="0"><bdi>${visible(text.slice(0, TRACEBACK_CHARACTERS))}</bdi></pre>`)}
-    ${text.length > TRACEBACK_CHARACTERS && html`<p class="muted small">Cut after ${counted(TRACEBACK_CHARACTERS, "character")}.</p>`}
+    ${text.length > TRACEBACK_CHARACTERS && html`<p class="muted small">The traceback is cut after ${counted(TRACEBACK_CHARACTERS, "character")}.</p>`}
   </section>`;
 }

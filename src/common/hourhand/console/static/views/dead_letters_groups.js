@@ -1,6 +1,6 @@
 // Dead jobs in groups of one handler and one error, whatever numbers and ids its message names.
 
-/** A message is folded no further than this: what tells errors apart stands at its beginning. */
+/** A message is normalised no further than this: its beginning identifies the error. */
 const MAX_FOLDED_CHARACTERS = 240;
 
 /** A listing has room for so much of an error, type and message, and marks what it cut. */
@@ -26,17 +26,17 @@ export function foldMessage(message) {
 /**
  * Return the groups of jobs as `GET /jobs` lists them, the one that died last first.
  *
- * A listing tells but the beginning of a long error: such ones are of one group where what is left
- * of them begins alike.
+ * A listing has only the beginning of a long error. Cut errors with the same beginning form one
+ * group.
  */
 export function groupDeadLetters(jobs) {
   const groups = new Map();
-  const told = jobs.map((job) => ({ job, ...errorOf(job) }));
-  for (const one of told.filter(({ isCut }) => !isCut)) {
+  const listed = jobs.map((job) => ({ job, ...errorOf(job) }));
+  for (const one of listed.filter(({ isCut }) => !isCut)) {
     add(groups, one, JSON.stringify([one.job.handler, one.type, one.message]));
   }
   const beginnings = new Map();
-  const cut = told.filter(({ isCut }) => isCut).sort((one, other) => one.message.length - other.message.length);
+  const cut = listed.filter(({ isCut }) => isCut).sort((one, other) => one.message.length - other.message.length);
   for (const one of cut) {
     const kind = JSON.stringify([one.job.handler, one.type]);
     const known = beginnings.get(kind) ?? [];
@@ -71,7 +71,7 @@ function errorOf({ error }) {
   const { type, message = "" } = error;
   if (!isCutShort(type, message)) return { type, message: foldMessage(message), isCut: false };
   const left = message.slice(0, -CUT_MARK.length);
-  // The last word may be a part of one, or of a number.
+  // The cut may have split the last word or number.
   const wholeWords = left.replace(/\S*$/, "").trimEnd();
   return { type, message: foldMessage(wholeWords || left), isCut: true };
 }

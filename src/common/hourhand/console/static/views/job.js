@@ -1,4 +1,4 @@
-// One job: what it is, what happened to it, and what can be done about it.
+// One job: its fields, its history, and the actions on it.
 import { html, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import {
@@ -49,7 +49,7 @@ function Heading({ id, job }) {
     <span class="job-title">
       <bdi>${job ? visible(job.handler) : "Job"}</bdi>
       ${job && html`<${StatusBadge} status=${job.status} />`}
-      ${job?.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Asked to stop</span>`}
+      ${job?.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Cancel requested</span>`}
     </span>
     <span class="job-name mono small">${visible(id)}<${CopyButton} text=${id} label="the id" isQuiet /></span>
   </span>`;
@@ -57,9 +57,9 @@ function Heading({ id, job }) {
 
 function NoSuchJob({ id }) {
   return html`<${Page} title="No such job">
-    <${EmptyState} title="There is no such job" icon="search">
-      <p>No job has the id <code>${visible(id)}</code>. It may have been deleted: jobs are kept for a time after
-      their end. <a href=${address(["jobs"])}>Look through the jobs</a>.</p>
+    <${EmptyState} title="This job does not exist" icon="search">
+      <p>No job has the id <code>${visible(id)}</code>. It may have been deleted, because jobs are kept for a limited time after
+      their end. <a href=${address(["jobs"])}>Show all jobs</a>.</p>
     <//>
   <//>`;
 }
@@ -94,12 +94,12 @@ function ProgressBar({ progress, isRunning }) {
   </div></section>`;
 }
 
-/** Why the last failed attempt failed, before anything else is read. */
+/** The error of the last failed attempt, at the top of the page. */
 function Failure({ error, status }) {
-  const words = status === "DEAD" ? "It failed for good" : "The last failure";
+  const words = status === "DEAD" ? "Failed permanently" : "Last failure";
   return html`<section class=${`card failure ${status === "DEAD" ? "failure-dead" : ""}`} aria-label="Error">
     <div class="card-header"><h2>${words}</h2>
-      <span class="muted small">${error.retryable ? "" : "not to be tried again"}</span></div>
+      <span class="muted small">${error.retryable ? "" : "not retryable"}</span></div>
     <div class="card-body">
       <p class="failure-text"><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>
       <${Traceback} text=${error.traceback} />
@@ -107,7 +107,7 @@ function Failure({ error, status }) {
   </section>`;
 }
 
-/** A traceback, folded away until it is asked for; its end is what people read first. */
+/** A traceback that can be folded away. */
 export function Traceback({ text }) {
   if (!text) return null;
   return html`<details class="fold" open>
@@ -117,7 +117,7 @@ export function Traceback({ text }) {
   </details>`;
 }
 
-/** What null means as a result: of a job that succeeded it is one, else there is none. */
+/** What to show for a result of null. For a job that succeeded, null is a result; otherwise there is none. */
 function absenceIn(status) {
   if (status === "SUCCEEDED") return null;
   return ENDED.includes(status) ? "None." : "None yet.";
@@ -129,8 +129,8 @@ function Content({ title, value, isOmitted, absence }) {
   return html`<section class="card" aria-label=${title}>
     <div class="card-header"><h2>${title}</h2></div>
     <div class="card-body">
-      ${isOmitted && html`<p class="muted">There is a ${label}, but it is not told here: payload and result together
-        are too large for one answer, or it is kept no more.</p>`}
+      ${isOmitted && html`<p class="muted">This job has a ${label}, but the API left it out: payload and result together
+        are too large for one answer, or the ${label} is no longer kept.</p>`}
       ${isNone && html`<p class="muted">${absence}</p>`}
       ${!isOmitted && !isNone && html`<${JsonView} value=${value} label=${`the ${label}`} />`}
     </div>

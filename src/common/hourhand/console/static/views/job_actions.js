@@ -1,4 +1,4 @@
-// What can be done with a job, by its state. Each asks first and tells what the API said.
+// The actions that a job's state allows. Each one asks for confirmation and reports the API's answer.
 import { html, useState } from "../lib/html.js";
 import { post, request } from "../lib/api.js";
 import {
@@ -47,38 +47,38 @@ function cancelling(job) {
   return {
     title: "Cancel this job?",
     body: isRunning
-      ? "It runs now, so its handler is asked to stop with the next heartbeat. If it returns all the same, the job succeeds."
-      : "It will not run. It can be redriven later.",
+      ? "The job is running, so its handler is asked to stop at the next heartbeat. If the handler returns anyway, the job succeeds."
+      : "The job will not run. You can redrive it later.",
     label: "Cancel job",
     isDangerous: true,
     run: () => post(["jobs", job.id, "cancel"]),
-    told: ({ status }) => (status === "RUNNING" ? "The job is asked to stop." : "The job is cancelled."),
+    messageOf: ({ status }) => (status === "RUNNING" ? "Cancellation requested." : "Job cancelled."),
   };
 }
 
 function redriving(job) {
   return {
     title: "Redrive this job?",
-    body: `It is sent round again, with all its ${job.retry.max_attempts} attempts. Its history is kept.`,
+    body: `The job runs again, with all its ${job.retry.max_attempts} attempts. Its history is kept.`,
     label: "Redrive",
     run: () => post(["jobs", job.id, "redrive"]),
-    told: () => "The job is sent round again.",
+    messageOf: () => "Job redriven.",
   };
 }
 
 function runningNow(job) {
   return {
     title: "Run this job now?",
-    body: "It becomes due at once instead of at its own time.",
+    body: "The job becomes due now instead of at its scheduled time.",
     label: "Run now",
     run: () => post(["jobs", job.id, "run-now"]),
-    told: () => "The job is due now.",
+    messageOf: () => "The job is due now.",
   };
 }
 
 /** Change time, priority, payload and expiry; only what was changed is sent. */
 function ChangeDialog({ job, onClose }) {
-  // As it was when the dialog opened: the page behind it goes on refreshing.
+  // As it was when the dialog opened: the page behind it keeps refreshing.
   const [before] = useState(() => fieldsOf(job));
   const [fields, setFields] = useState(before);
   const [error, setError] = useState(null);
@@ -91,7 +91,7 @@ function ChangeDialog({ job, onClose }) {
     setError(null);
     try {
       await request("PATCH", ["jobs", job.id], { bodyText: changeText(fields, changed) });
-      toast("The job is changed.");
+      toast("Job changed.");
       onClose(true);
     } catch (failure) {
       setError(failure);
@@ -103,11 +103,11 @@ function ChangeDialog({ job, onClose }) {
   return html`<${Dialog} title="Change this job" isWide isBusy=${isBusy} onClose=${() => onClose(false)}>
     <form onSubmit=${save}>
       <div class="fields">
-        <${TextField} label="Run at" type="datetime-local" step="1" hint="in your time zone" value=${fields.runAt}
+        <${TextField} label="Run at" type="datetime-local" step="1" hint="In your time zone" value=${fields.runAt}
           onChange=${set("runAt")} error=${error?.of?.("run_at")} />
         <${SelectField} label="Priority" options=${["high", "medium", "low"]} value=${fields.priority}
           onChange=${set("priority")} error=${error?.of?.("priority")} />
-        <${TextField} label="Expires at" type="datetime-local" step="1" hint="empty: never" value=${fields.expiresAt}
+        <${TextField} label="Expires at" type="datetime-local" step="1" hint="Leave empty for never" value=${fields.expiresAt}
           onChange=${set("expiresAt")} error=${error?.of?.("expires_at")} />
         ${!isOmitted && html`<${JsonEditor} label="Payload" text=${fields.payload} onChange=${set("payload")}
           error=${error?.of?.("payload")} />`}
@@ -130,7 +130,7 @@ function fieldsOf(job) {
   };
 }
 
-/** Return the change as JSON; the payload goes in as it was typed, so that no number is rewritten. */
+/** Return the change as JSON; the payload stays as it was typed, so that no number is rewritten. */
 function changeText(fields, changed) {
   const parts = {
     runAt: () => `"run_at": ${JSON.stringify(instantOf(fields.runAt))}`,

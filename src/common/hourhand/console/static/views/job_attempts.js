@@ -1,14 +1,14 @@
-// Each try of a job: who ran it, for how long, how it ended and why it failed.
+// The attempts of a job: the worker, the duration, the outcome and the error of each.
 import { html } from "../lib/html.js";
 import { StatusBadge, Time } from "../lib/components.js";
 import { counted, duration, visible } from "../lib/format.js";
 
-/** Show the attempts, newest first; nothing before the first. */
+/** Show the attempts, newest first; nothing before the first attempt. */
 export function Attempts({ attempts, most }) {
   if (attempts.length === 0) return null;
   return html`<section class="card" aria-label="Attempts">
     <div class="card-header"><h2>Attempts</h2>
-      <span class="muted small">${counted(attempts.length, "attempt")} known of, at most ${most} a round</span></div>
+      <span class="muted small">${counted(attempts.length, "attempt")} on record, at most ${most} per redrive</span></div>
     <ol class="attempts card-body">
       ${[...attempts].reverse().map((attempt, index) => html`<${Attempt} key=${attempts.length - index} attempt=${attempt} />`)}
     </ol>

@@ -1,4 +1,4 @@
-// What a job is: its times and its policies, as a list of terms.
+// The times and policies of a job, as a list of terms.
 import { html } from "../lib/html.js";
 import { PriorityBadge, Time } from "../lib/components.js";
 import { count, duration, visible } from "../lib/format.js";
@@ -27,9 +27,9 @@ function timesOf(job) {
     ["Last started", time(job.started_at)],
     ["Finished", time(job.finished_at)],
     ["Took", took !== null && took >= 0 && duration(took)],
-    ["Started late by", job.lateness_ms != null && html`<${Lateness} milliseconds=${job.lateness_ms} />`],
+    ["Lateness", job.lateness_ms != null && html`<${Lateness} milliseconds=${job.lateness_ms} />`],
     ["Expires", time(job.expires_at)],
-    ["Asked to stop", time(job.cancel_requested_at)],
+    ["Cancel requested", time(job.cancel_requested_at)],
     ["Held by", job.lease && html`<span class="mono">${visible(job.lease.owner)}</span>`],
     ["Lease until", time(job.lease?.expires_at)],
   ];
@@ -46,7 +46,7 @@ function policiesOf(job) {
     ["Idempotency key", job.idempotency_key && html`<bdi class="mono">${visible(job.idempotency_key)}</bdi>`],
     ["Retries", retriesOf(job.retry)],
     ["Time limit", duration(job.timeout_seconds * 1000)],
-    ["If its worker vanishes", job.on_lost === "dead" ? "dead" : "run again"],
+    ["If its worker is lost", job.on_lost === "dead" ? "end DEAD" : "retry"],
     ["Kept after its end", duration(job.retention_seconds * 1000)],
     ["Pool", job.pool !== "default" && visible(job.pool)],
     ["Trace", job.trace_id && html`<span class="mono">${visible(job.trace_id)}</span>`],

@@ -1,8 +1,8 @@
-// The form of a job as text fields, and the body of `POST /jobs` that it makes. Pure.
+// The form of a job as text fields, and the body of `POST /jobs` that it builds. Pure.
 import { pretty } from "../lib/exact_json.js";
 import { instantOf } from "../lib/format.js";
 
-/** Return a form that nothing is filled in, but the handler. */
+/** Return an empty form for a handler. */
 export function emptyForm(handler) {
   return {
     handler, payload: "{}", when: "now", delay: "", runAt: "", priority: "", key: "",
@@ -16,7 +16,7 @@ export function formOf(job) {
   return {
     ...emptyForm(job.handler),
     payload: isOmitted ? "null" : pretty(job.payload),
-    note: isOmitted ? "The payload of the other job cannot be told: it is too large, or kept no more." : "",
+    note: isOmitted ? "The payload of the other job cannot be copied: it is too large, or no longer kept." : "",
     priority: job.priority,
     tenant: job.tenant ?? "",
     tags: Object.entries(job.tags).map(([key, value]) => `${key}: ${value}`).join("\n"),
@@ -29,7 +29,7 @@ export function formOf(job) {
 }
 
 /**
- * Return the body to send. The payload goes in as it was typed, so that no number is rewritten;
+ * Return the body to send. The payload stays as it was typed, so that no number is rewritten;
  * what is empty is left to the handler's policy.
  */
 export function bodyText(form) {

@@ -1,4 +1,4 @@
-// Every change of state of a job, oldest first: when, what, by whom and why.
+// Every change of state of a job, oldest first, with its time, actor and reason.
 import { html } from "../lib/html.js";
 import { StatusBadge, Time } from "../lib/components.js";
 import { counted, duration, localClock, localShort, visible } from "../lib/format.js";
@@ -8,28 +8,28 @@ const WORDS = {
   ENQUEUED: "sent to its queue",
   SEND_FAILED: "could not be sent",
   DISPATCHED_AGAIN: "sent again",
-  AGED: "raised to a higher queue for its age",
+  AGED: "moved to a higher queue because of its age",
   CLAIMED: "started",
   SUCCEEDED: "succeeded",
   FAILED: "failed",
   TIMED_OUT: "timed out",
-  LOST: "lost: its worker vanished",
-  SNOOZED: "put off by its handler",
-  HANDED_BACK: "handed back by a worker that ended",
-  CANCEL_REQUESTED: "asked to stop",
+  LOST: "lost: its worker stopped responding",
+  SNOOZED: "snoozed by its handler",
+  HANDED_BACK: "returned to the queue by a worker that was shutting down",
+  CANCEL_REQUESTED: "cancellation requested",
   CANCELLED: "cancelled",
-  EXPIRED: "expired before a start",
+  EXPIRED: "expired before it started",
   CHANGED: "changed",
-  RUN_NOW: "made due at once",
-  REDRIVEN: "sent round again",
-  REFILED: "filed anew in the index",
+  RUN_NOW: "made due now",
+  REDRIVEN: "redriven",
+  REFILED: "moved to another bucket of the index",
 };
 
-/** Show the events; `dropped` ones had to go from the middle. */
+/** Show the events; `dropped` of them were removed from the middle. */
 export function History({ events, dropped }) {
   return html`<section class="card" aria-label="History">
     <div class="card-header"><h2>History</h2>
-      ${dropped > 0 && html`<span class="muted small">${counted(dropped, "event")} from the middle kept no more</span>`}</div>
+      ${dropped > 0 && html`<span class="muted small">${counted(dropped, "event")} from the middle no longer kept</span>`}</div>
     <ol class="history card-body">
       ${events.map((event, index) => html`<${Event} key=${index} event=${event} before=${events[index - 1]} />`)}
     </ol>

@@ -12,8 +12,8 @@ import { bodyText, emptyForm, formOf } from "./job_form.js";
 
 export const routes = [{ pattern: "/submit", view: SubmitPage, section: "jobs" }];
 
-const PRIORITIES = [["", "as its handler says"], "high", "medium", "low"];
-const ON_LOST = [["", "as its handler says"], ["retry", "run it again"], ["dead", "do not run it again"]];
+const PRIORITIES = [["", "handler's default"], "high", "medium", "low"];
+const ON_LOST = [["", "handler's default"], ["retry", "retry: run it again"], ["dead", "dead: end it DEAD"]];
 
 function SubmitPage({ query }) {
   const from = query.get("from");
@@ -30,8 +30,8 @@ function SubmitPage({ query }) {
   }, [from]);
   const title = from ? "Edit and resubmit" : "Submit a job";
   return html`<${Page} title=${title} className="page-narrow">
-    ${from && html`<p class="muted">A new job, with what job
-      <a class="mono" href=${address(["jobs", from])}>${visible(from)}</a> had. That one stays as it is.</p>`}
+    ${from && html`<p class="muted">A new job with the fields of job
+      <a class="mono" href=${address(["jobs", from])}>${visible(from)}</a>. That job is not changed.</p>`}
     ${form && html`<${SubmitForm} form=${form} setForm=${setForm} />`}
     ${!form && (error ? html`<${ErrorState} error=${error} />` : html`<${Loading} />`)}
   <//>`;
@@ -49,7 +49,7 @@ function SubmitForm({ form, setForm }) {
     setError(null);
     try {
       const job = await request("POST", ["jobs"], { bodyText: bodyText(form) });
-      toast("The job is submitted.");
+      toast("Job submitted.");
       navigate(address(["jobs", job.id]));
     } catch (failure) {
       setError(failure);
@@ -66,7 +66,7 @@ function SubmitForm({ form, setForm }) {
     <div class="fields">
       <${SelectField} label="Priority" options=${PRIORITIES} value=${form.priority}
         onChange=${set("priority")} error=${wrong("priority")} />
-      <${TextField} label="Idempotency key" hint="the same key submits once" maxlength="256" value=${form.key}
+      <${TextField} label="Idempotency key" hint="Jobs with the same key are created once" maxlength="256" value=${form.key}
         onChange=${set("key")} error=${wrong("idempotency_key")} />
     </div>
     <${More} form=${form} set=${set} wrong=${wrong} />
@@ -109,18 +109,18 @@ function More({ form, set, wrong }) {
   const line = (name, field, label, more) => html`<${TextField} label=${label} value=${form[name]}
     onChange=${set(name)} error=${wrong(field)} ...${more} />`;
   const number = { type: "number", min: "1" };
-  const time = { type: "datetime-local", step: "1", hint: "if it did not start by then, in your time zone" };
+  const time = { type: "datetime-local", step: "1", hint: "If the job has not started by then, it ends EXPIRED. In your time zone." };
   return html`<details class="fold" open=${BEHIND_MORE.some((name) => form[name])}>
     <summary>More</summary>
     <div class="fields">
       ${line("tenant", "tenant", "Tenant")}
       ${line("timeout", "timeout_seconds", "Time limit in seconds", { ...number, max: "840" })}
-      ${line("attempts", "retry", "Most attempts", { ...number, max: "100" })}
-      <${SelectField} label="If its worker vanishes" options=${ON_LOST} value=${form.onLost}
+      ${line("attempts", "retry", "Maximum attempts", { ...number, max: "100" })}
+      <${SelectField} label="If its worker is lost" options=${ON_LOST} value=${form.onLost}
         onChange=${set("onLost")} error=${wrong("on_lost")} />
       ${line("expiresAt", "expires_at", "Expires at", time)}
-      ${line("retention", "retention_seconds", "Kept after its end, in seconds", { ...number, min: "0" })}
-      <${Field} label="Tags" hint="one a line: key: value" error=${wrong("tags")} isWide>
+      ${line("retention", "retention_seconds", "Retention after its end, in seconds", { ...number, min: "0" })}
+      <${Field} label="Tags" hint="One per line, as key: value" error=${wrong("tags")} isWide>
         ${(ties) => html`<textarea class="input" rows="3" spellcheck=${false} value=${form.tags}
           onInput=${(event) => set("tags")(event.currentTarget.value)} ...${ties}></textarea>`}
       <//>

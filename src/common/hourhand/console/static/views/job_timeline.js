@@ -1,4 +1,4 @@
-// A job's attempts on an axis of time: when it ran, how long, and how long it waited between.
+// A job's attempts on a time axis: when each ran, for how long, and the waits between them.
 import { html } from "../lib/html.js";
 import { statusTone, statusWord } from "../lib/components.js";
 import { duration, local, localClock, localShort } from "../lib/format.js";
@@ -9,7 +9,7 @@ const DAY_MILLISECONDS = 86_400_000;
 const LEAST_PERCENT = 0.4;
 const MOST_ROWS = 40;
 
-/** Show the timeline; nothing where no attempt was made yet. */
+/** Show the timeline; nothing before the first attempt. */
 export function Timeline({ job, events }) {
   const now = useNow();
   const attempts = job.attempts.filter((attempt) => attempt.started_at ?? attempt.finished_at);
@@ -28,7 +28,7 @@ export function Timeline({ job, events }) {
 }
 
 /**
- * Return what the axis spans: from when the job was due (or first heard of, if later) to its end,
+ * Return what the axis spans: from when the job was due (or created, if later) to its end,
  * or to now. A delay of days before it was due would hide the rest.
  */
 function spanOf(job, attempts, events, now) {

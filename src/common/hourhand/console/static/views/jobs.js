@@ -1,4 +1,4 @@
-// The list of jobs: filtered by the address, newest first, live until somebody pauses it.
+// The list of jobs: filtered by the address, newest first, refreshed until it is paused.
 import { html, useState } from "../lib/html.js";
 import { collectPage } from "../lib/api.js";
 import {
@@ -32,7 +32,7 @@ function JobsView({ query }) {
   );
   useKey("r", "refresh", refresh);
   useKey("Escape", "clear the selection", () => select(new Set()));
-  const held = selection.size > 0 ? "It waits while jobs are selected" : null;
+  const held = selection.size > 0 ? "Refreshing waits while jobs are selected" : null;
   const actions = html`<${LiveSwitch} onRefresh=${refresh} heldBecause=${held} />
     <a class="button button-primary changes" href=${address(["submit"], { handler: filters.handler })}>
       <${Icon} name="plus" />Submit job</a>`;
@@ -61,19 +61,19 @@ function Found({ data, isLoading, error, filters, cursor, selection, onSelect })
 
 function NothingFound({ filters, cursor, isMore }) {
   if (isMore) {
-    return html`<${EmptyState} title="Nothing among the newest" icon="search">
-      <p>Many jobs were looked through and none of them matches. Older ones may: look further below.</p>
+    return html`<${EmptyState} title="No match among the newest jobs" icon="search">
+      <p>None of the jobs searched so far matches. Older jobs may match: continue the search below.</p>
     <//>`;
   }
   if (cursor) return html`<${EmptyState} title="No older jobs"><p>This was the last page.</p><//>`;
   if (Object.keys(filters).length > 0) {
     return html`<${EmptyState} title="No job matches" icon="search">
-      <p>There are none: ${visible(inWords(filters))}. <a href=${address(["jobs"])}>Show all jobs</a>.</p>
+      <p>There are no ${visible(inWords(filters))}. <a href=${address(["jobs"])}>Show all jobs</a>.</p>
     <//>`;
   }
   return html`<${EmptyState} title="No jobs yet" icon="jobs">
-    <p>Jobs that are submitted, by the API, a schedule or the command line, appear here.</p>
-    <p class="changes"><a class="button button-primary" href=${address(["submit"])}>Submit the first one</a></p>
+    <p>Jobs appear here when they are submitted through the API, a schedule or the command line.</p>
+    <p class="changes"><a class="button button-primary" href=${address(["submit"])}>Submit a job</a></p>
   <//>`;
 }
 
@@ -86,14 +86,14 @@ const COLUMNS = [
       <span class="job-handler">${visible(job.handler)}</span><span class="job-id mono">${job.id}</span></a>`,
   },
   { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${job.due_at ?? job.run_at} />` },
-  { title: "Started late", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
+  { title: "Lateness", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
   { title: "Took", isNumber: true, cell: took },
   { title: "Attempt", isNumber: true, cell: (job) => `${job.attempt} of ${job.retry.max_attempts}` },
   { title: "Priority", isHiddenOnPhone: true, cell: (job) => html`<${PriorityBadge} priority=${job.priority} />` },
   { title: "Note", className: "cell-note", cell: (job) => html`<${Note} job=${job} />` },
 ];
 
-/** How late a job started, in a colour where it is more than a second. */
+/** How late a job started, coloured above one second. */
 export function Lateness({ milliseconds }) {
   if (milliseconds == null) return html`<span class="muted none">–</span>`;
   const tone = milliseconds > 60_000 ? "text-bad" : milliseconds > 1000 ? "text-warning" : "";
@@ -115,7 +115,7 @@ function Note({ job }) {
     const share = total == null ? count(done) : `${count(done)} of ${count(total)}`;
     return html`<span class="small muted">${share} ${visible(shorten(message ?? "", 80))}</span>`;
   }
-  if (job.cancel_requested_at && job.status === "RUNNING") return html`<span class="small muted">asked to stop</span>`;
+  if (job.cancel_requested_at && job.status === "RUNNING") return html`<span class="small muted">cancel requested</span>`;
   if (job.schedule_id) {
     return html`<a class="small" href=${address(["schedules", job.schedule_id])}>${visible(job.schedule_id)}</a>`;
   }

@@ -1,4 +1,4 @@
-// Cancel or redrive many jobs: those selected, or all that match. Counted first, told to the end.
+// Cancel or redrive many jobs: those selected, or all that match. It counts first and shows its progress.
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { bulk, each, post } from "../lib/api.js";
 import { CheckField, Dialog, ErrorState } from "../lib/components.js";
@@ -9,12 +9,12 @@ import { changesWhich, inWords, REDRIVABLE, WAITING } from "./jobs_query.js";
 const FAILURES_SHOWN = 50;
 const VERBS = {
   cancel: { ask: "Cancel", done: "cancelled or asked to stop", doing: "Cancelling" },
-  redrive: { ask: "Redrive", done: "sent round again", doing: "Redriving" },
+  redrive: { ask: "Redrive", done: "redriven", doing: "Redriving" },
 };
 
 /**
- * What can be done with the jobs below: with those selected, else with all that match. Where `isNone`
- * matches there is no bar, but the dialog stays: what it does may have emptied the list.
+ * The bulk actions on the selected jobs, else on all that match. If none matches there is no bar, but
+ * the dialog stays: its action may have emptied the list.
  */
 export function BulkBar({ filters, jobs, selection, isNone, onSelect, onDone }) {
   const [asked, setAsked] = useState(null);
@@ -34,14 +34,14 @@ export function BulkBar({ filters, jobs, selection, isNone, onSelect, onDone }) 
           <button type="button" class="button button-small" disabled=${ended.length === 0}
             onClick=${() => setAsked({ verb: "redrive", jobs: ended })}>Redrive ${ended.length || ""}</button>
           <button type="button" class="button button-small" onClick=${() => onSelect(new Set())}>Clear selection</button>`
-      : html`<span class="muted small">All that match:</span>
+      : html`<span class="muted small">All matching jobs:</span>
           ${Object.keys(VERBS).map((verb) => html`<button key=${verb} type="button" class="button button-small"
             onClick=${() => setAsked({ verb, filters })}>${VERBS[verb].ask} …</button>`)}`}
   </div>`}
   ${asked && html`<${BulkDialog} ...${asked} onClose=${close} />`}`;
 }
 
-/** Ask and do. Either `jobs` (a list) or `filters` says which; `onClose` gets whether it was done. */
+/** Confirm and run. Either `jobs` (a list) or `filters` selects; `onClose` gets whether it ran. */
 export function BulkDialog({ verb, jobs, filters, onClose }) {
   const [step, setStep] = useState(jobs ? "ask" : "count");
   const [total, setTotal] = useState({ matched: jobs?.length ?? 0, changed: 0, failed: [] });
@@ -109,9 +109,9 @@ function Question({ verb, total, jobs, filters, onRun, onClose }) {
   const none = total.matched === 0;
   const number = counted(total.matched, "job");
   return html`<div class="dialog-words">
-    ${none ? html`<p>None of them can be changed in this way.</p>` : html`<p><strong>${number}</strong> will be ${VERBS[verb].done}.</p>`}
+    ${none ? html`<p>This action applies to none of these jobs.</p>` : html`<p><strong>${number}</strong> will be ${VERBS[verb].done}.</p>`}
     <p class="muted">${changesWhich(verb, jobs ? { status: "chosen" } : filters)}</p>
-    ${isEverything && !none && html`<${CheckField} label="I mean every job there is, without a filter"
+    ${isEverything && !none && html`<${CheckField} label="Apply this to every job, without a filter"
       isChecked=${isSure} onChange=${setSure} />`}
   </div>
   <${Buttons}>
@@ -132,7 +132,7 @@ function Progress({ total, verb }) {
 function Outcome({ total, verb, onClose }) {
   return html`<div class="dialog-words">
     <p role="status"><strong>${counted(total.changed, "job")}</strong> ${VERBS[verb].done}.
-      ${total.isWhole ? "" : " It was stopped before the end."}</p>
+      ${total.isWhole ? "" : " The operation was stopped before it was complete."}</p>
     ${total.failed.length > 0 && html`<${Failures} failed=${total.failed} />`}
   </div>
   <${Buttons}>

@@ -1,16 +1,16 @@
-// What is asked for on the page of jobs: filters as the address and the API have them. Pure.
+// The filters of the list of jobs, as the address and the API have them. Pure.
 
 /** The statuses that a job can have, in the order of its life. */
 export const STATUSES = [
   "PENDING", "ENQUEUED", "RUNNING", "RETRYING", "SUCCEEDED", "DEAD", "CANCELLED", "EXPIRED",
 ];
 
-/** Statuses in which no attempt is under way and another is to come. */
+/** Statuses of jobs that wait for an attempt. */
 export const WAITING = ["PENDING", "ENQUEUED", "RETRYING"];
-/** Statuses from which a job can be sent round again. */
+/** Statuses from which a job can be redriven. */
 export const REDRIVABLE = ["DEAD", "EXPIRED", "CANCELLED"];
 
-/** The filters of `GET /jobs`, with the words that stand beside them. */
+/** The filters of `GET /jobs`, with their words. */
 const FILTERS = {
   status: "status",
   handler: "handler",
@@ -68,10 +68,10 @@ export function inWords(filters) {
 /** Return what a bulk `verb` does to which statuses, as words for the question. */
 export function changesWhich(verb, filters) {
   if (verb === "cancel") {
-    return "Jobs that wait are cancelled at once; running ones are asked to stop. What has ended stays as it is.";
+    return "Waiting jobs are cancelled immediately, and running jobs are asked to stop. Jobs that have ended do not change.";
   }
   if (!filters.status) {
-    return "Only dead jobs are sent round again. To raise cancelled or expired ones, filter by that status first.";
+    return "Only dead jobs are redriven. To redrive cancelled or expired jobs, filter by that status first.";
   }
-  return "Each is sent round again with all its attempts.";
+  return "Each job is redriven with all its attempts.";
 }

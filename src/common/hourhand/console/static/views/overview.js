@@ -1,4 +1,4 @@
-// How it goes: on time or not, what waits and runs, what failed, who leads.
+// The overview: lateness, what waits and runs, what failed, and the scheduler's state.
 import { html, useMemo, useRef } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
 import { get } from "../lib/api.js";
@@ -17,7 +17,7 @@ import { verdictOf } from "./overview_verdict.js";
 export const routes = [{ pattern: "/", view: Overview, section: "overview" }];
 
 const REFRESH_MILLISECONDS = 4000;
-/** Each look reads some hundred jobs, which a deployed API pays for. */
+/** Each refresh reads several hundred jobs, which cost money in a deployment. */
 const DEPLOYED_MILLISECONDS = 15_000;
 const JOBS_A_READ = 200;
 const READS_AT_FIRST = 5;
@@ -41,7 +41,7 @@ function Overview({ query }) {
   <//>`;
 }
 
-/** Read the figures and the newest jobs; at first some pages of them, later what came since. */
+/** Read the figures and the newest jobs: first several pages of them, later only newer ones. */
 async function look(memory, signal) {
   const [stats, jobs] = await Promise.all([get(["stats"], { signal }), newest(memory, signal)]);
   memory.sample = merge(memory.sample, jobs);
@@ -95,7 +95,7 @@ function narrowest(milliseconds) {
 }
 
 function Verdict({ verdict }) {
-  return html`<section class=${`verdict verdict-${verdict.tone}`} aria-label="On time or not">
+  return html`<section class=${`verdict verdict-${verdict.tone}`} aria-label="Verdict">
     <${Badge} tone=${verdict.tone} shape=${verdict.shape}>${verdict.headline}<//>
     <div>
       <p class="verdict-detail">${verdict.detail}</p>
@@ -115,8 +115,8 @@ function Windows({ chosen }) {
 function SampleNote({ sample: { jobs, since, coveredSince } }) {
   if (jobs.length === 0) return null;
   const time = new Date(since).toISOString();
-  const rest = coveredSince === 0 ? ": all that there are." : ". Older ones are not in them.";
-  return html`<p class="muted small">Lateness, attempts and the tables below are from the newest
+  const rest = coveredSince === 0 ? ". These are all jobs." : ". Older jobs are not counted.";
+  return html`<p class="muted small">Lateness, attempts and the tables below cover the newest
     ${" "}${counted(jobs.length, "job")}, created since <${Time} at=${time} form="local" />${rest}</p>`;
 }
 
@@ -127,9 +127,9 @@ function Scheduler({ stats }) {
       <div><dt>Leader</dt><dd class="mono">${stats.leader ?? "none"}</dd></div>
       <div><dt>Epoch</dt><dd>${count(stats.epoch)}</dd></div>
       <div><dt>Last tick</dt><dd><${Time} at=${stats.last_tick_at} form="both" /></dd></div>
-      <div><dt>Watermark: no job is left before</dt><dd><${Time} at=${stats.watermark} form="local" /></dd></div>
-      <div><dt>Open buckets below it</dt><dd>${count(stats.open_buckets)}</dd></div>
-      <div><dt>Clock off by</dt><dd>${duration(stats.skew_ms)}</dd></div>
+      <div><dt>Watermark: no earlier job is left to send</dt><dd><${Time} at=${stats.watermark} form="local" /></dd></div>
+      <div><dt>Open buckets below the watermark</dt><dd>${count(stats.open_buckets)}</dd></div>
+      <div><dt>Clock skew</dt><dd>${duration(stats.skew_ms)}</dd></div>
     </dl>
   </section>`;
 }

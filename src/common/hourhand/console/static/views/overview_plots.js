@@ -6,7 +6,7 @@ import { endsSeries, latenessSeries, spanOf, timesOf } from "./overview_sample.j
 
 const LEAST_MILLISECONDS = 60_000;
 
-/** A part of the overview with its title, and where its figures are from. */
+/** A part of the overview with its title, and the source of its figures. */
 export function Card({ title, note, children }) {
   return html`<section class="card" aria-label=${title}>
     <div class="card-header"><h2>${title}</h2>${note && html`<span class="muted small">${note}</span>`}</div>
@@ -34,16 +34,16 @@ export function EndsChart({ jobs, bins }) {
     const all = good.map((value, index) => (value === null ? null : value + bad[index]));
     return [
       { label: "ended", tone: "--good", values: all, kind: "bars" },
-      { label: "of them failed", tone: "--bad", values: bad, kind: "bars" },
+      { label: "failed", tone: "--bad", values: bad, kind: "bars" },
     ];
   }, [good, bad]);
   return html`<${Card} title="Attempts" note=${`each bar is ${duration(bins.step)}`}>
-    <${Chart} label="Attempts that ended and that failed over time" times=${timesOf(bins)} span=${spanOf(bins)}
+    <${Chart} label="Attempts that ended, and that failed, over time" times=${timesOf(bins)} span=${spanOf(bins)}
       series=${series} format=${count} />
   <//>`;
 }
 
-/** What the page itself saw of the queues; `points` is a list of {at, waiting, running}. */
+/** The queues' counts since the page was opened; `points` is a list of {at, waiting, running}. */
 export function QueuesChart({ points }) {
   const series = useMemo(() => [
     { label: "waiting", tone: "--warning", values: points.map(({ waiting }) => waiting), kind: "line" },
@@ -53,7 +53,7 @@ export function QueuesChart({ points }) {
   // What was seen last is at the right: the axis does not go on into the future.
   const span = [Math.min(times[0], times.at(-1) - LEAST_MILLISECONDS), times.at(-1)];
   return html`<${Card} title="Waiting and running" note="since this page was opened">
-    <${Chart} label="Jobs that wait and run, since this page was opened" times=${times} span=${span}
+    <${Chart} label="Waiting and running jobs since this page was opened" times=${times} span=${span}
       series=${series} format=${count} />
   <//>`;
 }

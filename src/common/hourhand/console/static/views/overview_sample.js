@@ -1,4 +1,4 @@
-// What the newest jobs tell of the time that passed: series for the plots, sums for the tables. Pure.
+// Statistics of the newest jobs: series for the plots, sums for the tables. Pure.
 
 const MOST_JOBS = 3000;
 const BINS = 30;
@@ -6,7 +6,7 @@ const NICE_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7
 const NICE_MILLISECONDS = NICE_SECONDS.map((seconds) => seconds * 1000);
 const FAILURES = ["FAILED", "TIMED_OUT", "LOST"];
 
-/** Return the sample with what was read put in; of too many, the oldest go. */
+/** Return the sample with the jobs that were read; beyond the limit, the oldest are removed. */
 export function merge(sample, jobs) {
   const merged = new Map(sample);
   for (const job of jobs) merged.set(job.id, job);
@@ -17,7 +17,7 @@ export function merge(sample, jobs) {
 
 /**
  * Return the jobs with `since`, the creation of the oldest in milliseconds, and `coveredSince`:
- * before that time the sample tells nothing. It is 0 where the sample is all that there is.
+ * the sample covers no time before that. It is 0 if the sample holds every job.
  */
 export function sampleOf(jobs, isWhole) {
   const oldest = jobs.reduce((first, job) => (job.created_at < first ? job.created_at : first), jobs[0]?.created_at ?? "");
@@ -34,7 +34,7 @@ export function binsOf(now, milliseconds, coveredSince) {
   return { start: (Math.floor(now / step) - count + 1) * step, step, count, coveredSince, now };
 }
 
-/** Return how much of the window the sample tells of. */
+/** Return how much of the window the sample covers. */
 export function coveredMilliseconds({ start, coveredSince, now, step }) {
   return Math.max(now - Math.max(start, coveredSince), step);
 }

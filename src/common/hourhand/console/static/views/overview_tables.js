@@ -1,4 +1,4 @@
-// The tables of the overview: how each handler does, and what failed last.
+// The tables of the overview: queues, handlers, and the newest failures.
 import { html, useMemo } from "../lib/html.js";
 import { PriorityBadge, StatusBadge, Time } from "../lib/components.js";
 import { count, duration, percent, shorten, visible } from "../lib/format.js";
@@ -14,7 +14,7 @@ const MESSAGE_CHARACTERS = 140;
 export function QueuesTable({ queues }) {
   const hasPools = new Set(queues.map(({ pool }) => pool)).size > 1;
   const titles = ["Waiting", "Running", "Sent ahead", "Oldest due"];
-  return html`<${Card} title="Queues" note="the queues' own counts, which are approximate">
+  return html`<${Card} title="Queues" note="approximate counts from SQS">
     <table class="table plain">
       <thead><tr>
         ${hasPools && html`<th scope="col">Pool</th>`}<th scope="col">Priority</th>
@@ -37,7 +37,7 @@ export function HandlersTable({ jobs }) {
   const rows = useMemo(() => byHandler(jobs), [jobs]);
   return html`<section class="card" aria-label="Handlers">
     <div class="card-header"><h2>Handlers</h2>
-      ${rows.length > HANDLERS_SHOWN && html`<span class="muted small">the busiest ${HANDLERS_SHOWN}</span>`}</div>
+      ${rows.length > HANDLERS_SHOWN && html`<span class="muted small">the ${HANDLERS_SHOWN} busiest</span>`}</div>
     <div class="card-body">
       ${rows.length === 0 ? html`<p class="muted">No jobs yet.</p>` : html`<table class="table plain">
         <thead><tr>

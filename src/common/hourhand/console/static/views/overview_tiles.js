@@ -1,4 +1,4 @@
-// The figures of the overview that one looks at first.
+// The main figures of the overview.
 import { html } from "../lib/html.js";
 import { count, duration, percent } from "../lib/format.js";
 import { coveredMilliseconds, endsSeries, sumOf } from "./overview_sample.js";
@@ -14,7 +14,7 @@ export function Tiles({ stats: { queues, lateness }, jobs, bins }) {
   const sample = `p50 ${duration(lateness.p50_ms)}, of the newest ${count(lateness.sample)}`;
   return html`<dl class="tiles">
     <${Tile} term="Waiting" value=${count(sum("waiting"))} note=${`${count(sum("delayed"))} sent ahead of time`} />
-    <${Tile} term="Running" value=${count(sum("running"))} note="at the last look" />
+    <${Tile} term="Running" value=${count(sum("running"))} note="at the last refresh" />
     <${Tile} term="Oldest due" value=${oldest > 0 ? duration(oldest * 1000) : "none"} note="at the last tick" />
     <${Tile} term="Attempts a minute" value=${rate(all, minutes)} note=${`${count(all)} in the window`} />
     <${Tile} term="Failed attempts" value=${all > 0 ? percent(bad / all) : "none"}

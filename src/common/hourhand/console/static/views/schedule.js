@@ -1,4 +1,4 @@
-// The page of one schedule: how it stands, what became of its times, when it fires, what it is.
+// The page of one schedule: its state, its occurrences, its scheduled times and its definition.
 import { html, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import {
@@ -47,8 +47,8 @@ function ScheduleView({ id, query }) {
 }
 
 function Missing({ id }) {
-  return html`<${EmptyState} title="There is no such schedule" icon="search">
-    <p>${visible(id)} was deleted, or never was. <a href=${address(["schedules"])}>Show all schedules</a>.</p>
+  return html`<${EmptyState} title="This schedule does not exist" icon="search">
+    <p>No schedule has the id ${visible(id)}. It may have been deleted. <a href=${address(["schedules"])}>Show all schedules</a>.</p>
   <//>`;
 }
 
@@ -79,7 +79,7 @@ function Actions({ schedule, refresh }) {
 
 function Summary({ schedule }) {
   const { broken_reason: broken, note, timezone } = schedule;
-  return html`<section class="card" aria-label="How it stands"><div class="card-body">
+  return html`<section class="card" aria-label="State"><div class="card-body">
     ${broken && html`<p class="schedule-note"><${Badge} tone="bad">Broken<//>${" "}<bdi>${visible(broken)}</bdi></p>`}
     ${note && html`<p class="schedule-note">
       <${Badge} tone=${schedule.paused ? "warning" : "neutral"}>Note<//>${" "}<bdi>${visible(note)}</bdi></p>`}
@@ -89,7 +89,7 @@ function Summary({ schedule }) {
       <${Fact} title="Last"><${Moment} at=${schedule.last_occurrence} timezone=${timezone} /><//>
       ${schedule.paused_at && html`<${Fact} title="Paused"><${Time} at=${schedule.paused_at} form="both" /><//>`}
       <${Fact} title="Handler"><bdi>${visible(schedule.handler)}</bdi><//>
-      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>${counted(schedule.occurrences_made, "job")} made</a>
+      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>${counted(schedule.occurrences_made, "job")} created</a>
         ${schedule.max_occurrences && html`<span class="muted"> of at most ${count(schedule.max_occurrences)}</span>`}<//>
       <${Fact} title="Overlap"><span title=${overlapWords(schedule.overlap)}>${schedule.overlap}</span>
         ${schedule.max_running && html`<span class="muted"> at most ${count(schedule.max_running)} at once</span>`}<//>

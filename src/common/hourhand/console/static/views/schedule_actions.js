@@ -1,4 +1,4 @@
-// What one can do with a schedule, each asked for before it is done.
+// The actions on a schedule. Each one asks for confirmation.
 import { html, useState } from "../lib/html.js";
 import { post, remove } from "../lib/api.js";
 import { confirmAction, TextField } from "../lib/components.js";
@@ -10,11 +10,11 @@ export function askToPause(schedule) {
   const note = keptNote("");
   return confirmAction({
     title: `Pause ${visible(schedule.id)}?`,
-    body: html`<p>It makes no further jobs until it is resumed. Jobs of it that wait are cancelled; what runs is left.</p>
+    body: html`<p>The schedule creates no more jobs until it is resumed. Its waiting jobs are cancelled. Its running jobs continue.</p>
       <${NoteField} note=${note} />`,
     label: "Pause",
     run: () => post(["schedules", schedule.id, "pause"], bodyOf(note)),
-    told: () => `Paused ${visible(schedule.id)}.`,
+    messageOf: () => `Paused ${visible(schedule.id)}.`,
   });
 }
 
@@ -23,12 +23,12 @@ export function askToResume(schedule) {
   const note = keptNote(schedule.note ?? "");
   return confirmAction({
     title: `Resume ${visible(schedule.id)}?`,
-    body: html`<p>It goes on from now. What it missed while it was paused: ${missedWords(schedule.misfire.policy)}</p>
+    body: html`<p>The schedule continues from now. Of the times that it missed while it was paused, ${missedWords(schedule.misfire.policy)}</p>
       <${NoteField} note=${note} />`,
     label: "Resume",
-    // An empty note takes the one of the pause away.
+    // An empty note removes the note of the pause.
     run: () => post(["schedules", schedule.id, "resume"], { note: note.text.trim() }),
-    told: () => `Resumed ${visible(schedule.id)}.`,
+    messageOf: () => `Resumed ${visible(schedule.id)}.`,
   });
 }
 
@@ -37,13 +37,13 @@ export function askToTrigger(schedule) {
   const note = keptNote("");
   return confirmAction({
     title: `Run ${visible(schedule.id)} now?`,
-    body: html`<p>One job is made at once, beside those that its times make${schedule.paused ? ", though it is paused" : ""}.
-        Its overlap policy (${schedule.overlap}) holds for this one too.</p>
+    body: html`<p>The schedule creates one extra job now${schedule.paused ? ", although it is paused" : ""}.
+        Its overlap policy (${schedule.overlap}) applies to this job, too.</p>
       <${NoteField} note=${note} />`,
     label: "Run now",
     run: () => post(["schedules", schedule.id, "trigger"], bodyOf(note)),
-    told: (job) => `Made a job of ${visible(job.handler)}.`,
-    linkOf: (job) => ({ to: address(["jobs", job.id]), label: "Show it" }),
+    messageOf: (job) => `Created a job for ${visible(job.handler)}.`,
+    linkOf: (job) => ({ to: address(["jobs", job.id]), label: "Show the job" }),
   });
 }
 
@@ -51,16 +51,16 @@ export function askToTrigger(schedule) {
 export function askToDelete(schedule) {
   return confirmAction({
     title: `Delete ${visible(schedule.id)}?`,
-    body: html`<p>It makes no further jobs, and its history can be read no more. Jobs of it that wait are cancelled;
-      what runs is left. To stop it for a while, pause it.</p>`,
+    body: html`<p>The schedule creates no more jobs, and its history can no longer be read. Its waiting jobs are cancelled. Its running
+      jobs continue. To stop the schedule for a while, pause it instead.</p>`,
     label: "Delete schedule",
     isDangerous: true,
     run: () => remove(["schedules", schedule.id]),
-    told: () => `Deleted ${visible(schedule.id)}.`,
+    messageOf: () => `Deleted ${visible(schedule.id)}.`,
   });
 }
 
-/** What a note's field writes into, and the request reads from. */
+/** The text that a note's field writes and the request reads. */
 function keptNote(text) {
   return { text };
 }
@@ -75,14 +75,14 @@ function NoteField({ note }) {
     note.text = changed;
     setText(changed);
   };
-  return html`<${TextField} label="Note" hint="Why, for whoever looks at it later" value=${text} onChange=${change} maxlength="1000" />`;
+  return html`<${TextField} label="Note" hint="The reason, for others who read it later" value=${text} onChange=${change} maxlength="1000" />`;
 }
 
 function missedWords(policy) {
   return {
-    latest: "the newest one runs (policy latest).",
-    all: "each of them runs, in order (policy all).",
-    earliest: "the oldest one runs (policy earliest).",
-    skip: "none of it runs (policy skip).",
-  }[policy] ?? `policy ${policy}.`;
+    latest: "the newest one runs (misfire policy latest).",
+    all: "each one runs, in order (misfire policy all).",
+    earliest: "the oldest one runs (misfire policy earliest).",
+    skip: "none runs (misfire policy skip).",
+  }[policy] ?? `misfire policy ${policy} applies.`;
 }

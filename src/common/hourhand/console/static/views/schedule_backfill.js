@@ -1,4 +1,4 @@
-// Running a schedule's past times on purpose: asked for, counted, and only then begun.
+// The backfill of a schedule: it asks for a range, counts its occurrences, and only then starts.
 import { html, useState } from "../lib/html.js";
 import { post } from "../lib/api.js";
 import { Dialog, ErrorState, SelectField, TextField, Time, toast } from "../lib/components.js";
@@ -12,8 +12,8 @@ const FIRES_SHOWN = 6;
 const ORDERS = [["oldest", "oldest first"], ["newest", "newest first"]];
 const REPROCESS = [
   ["none", "only times without a job"],
-  ["failed", "also those whose job did not succeed"],
-  ["all", "all, also those that succeeded"],
+  ["failed", "also times whose job did not succeed"],
+  ["all", "all times, also those that succeeded"],
 ];
 const OVERLAPS = [
   ["buffer_all", "buffer_all: one after the other"],
@@ -23,7 +23,7 @@ const OVERLAPS = [
   ["cancel_other", "cancel_other"],
 ];
 
-/** Ask for a backfill. `onClose` gets whether one was begun. */
+/** Ask for a backfill. `onClose` gets whether one was started. */
 export function BackfillDialog({ schedule, onClose }) {
   const [asked, setAsked] = useState(firstQuestion);
   const [report, setReport] = useState(null);
@@ -48,7 +48,7 @@ export function BackfillDialog({ schedule, onClose }) {
     setBusy(false);
   };
   const end = ({ total }) => {
-    toast(`Began a backfill of ${counted(total, "time")} of ${visible(schedule.id)}.`);
+    toast(`Started a backfill of ${visible(schedule.id)} with ${counted(total, "occurrence")}.`);
     onClose(true);
   };
   const submit = (event) => {
@@ -57,7 +57,7 @@ export function BackfillDialog({ schedule, onClose }) {
   };
   return html`<${Dialog} title=${`Backfill ${visible(schedule.id)}`} isWide isBusy=${isBusy} onClose=${() => onClose(false)}>
     <form onSubmit=${submit} class="backfill">
-      <p class="muted">Its times in the past are run now. They count against each other, not against its own overlap policy.</p>
+      <p class="muted">A backfill runs past occurrences now. Overlap is judged among the jobs of the backfill, not against other jobs of the schedule.</p>
       <${Questions} asked=${asked} change=${change} error=${error} />
       <${ErrorState} error=${error} isInline />
       ${report && html`<${Count} report=${report} asked=${asked} timezone=${schedule.timezone} />`}
@@ -70,7 +70,7 @@ export function BackfillDialog({ schedule, onClose }) {
 }
 
 function SubmitButton({ report, isBusy }) {
-  const words = report === null ? "Count first" : `Run ${counted(report.total, "time")}`;
+  const words = report === null ? "Count first" : `Run ${counted(report.total, "occurrence")}`;
   return html`<button type="submit" class=${`button ${report === null ? "" : "button-primary"}`}
     disabled=${isBusy || report?.total === 0}>${isBusy ? "Working …" : words}</button>`;
 }
@@ -91,18 +91,18 @@ function Questions({ asked, change, error }) {
       <${SelectField} label="Which" options=${REPROCESS} ...${field("reprocess")} />
       <${SelectField} label="Order" options=${ORDERS} ...${field("order")} />
       <${SelectField} label="Overlap" options=${OVERLAPS} ...${field("overlap")} />
-      <${TextField} label="At once, at most" inputmode="numeric" ...${field("max_active")}
+      <${TextField} label="Maximum at once" inputmode="numeric" ...${field("max_active")}
         placeholder=${asked.overlap === "allow" ? "100" : "1"} />
       <${TextField} label="Note" maxlength="1000" isWide ...${field("note")} />
     </div>`;
 }
 
-/** What a dry run found: how many times, from when to when. */
+/** The result of a dry run: how many occurrences, from when to when. */
 function Count({ report, asked, timezone }) {
-  if (report.total === 0) return html`<p role="status"><strong>None of its times lies in this range.</strong></p>`;
+  if (report.total === 0) return html`<p role="status"><strong>The schedule has no scheduled times in this range.</strong></p>`;
   return html`<div class="backfill-count" role="status">
-    <p><strong>${counted(report.total, "time")}</strong>, from ${timeInZone(report.first, timezone)} to ${timeInZone(report.last, timezone)}.
-      ${asked.reprocess === "none" ? " Those that have a job already are passed over." : ""}</p>
+    <p><strong>${counted(report.total, "occurrence")}</strong>, from ${timeInZone(report.first, timezone)} to ${timeInZone(report.last, timezone)}.
+      ${asked.reprocess === "none" ? " Occurrences that already have a job are skipped." : ""}</p>
     <ol class="fires">
       ${report.fires.slice(0, FIRES_SHOWN).map(({ at }) => html`<li key=${at}>${timeInZone(at, timezone)}</li>`)}
     </ol>
@@ -110,7 +110,7 @@ function Count({ report, asked, timezone }) {
   </div>`;
 }
 
-/** The backfills of a schedule that are under way, and how far they came. */
+/** The backfills of a schedule that are under way, and their progress. */
 export function BackfillsUnderWay({ backfills }) {
   if (backfills.length === 0) return null;
   return html`<section class="card" aria-label="Backfills under way">
@@ -118,9 +118,9 @@ export function BackfillsUnderWay({ backfills }) {
     <div class="card-body backfills">
       ${backfills.map((one) => html`<div key=${one.id}>
         <div class="progress">
-          <progress max=${Math.max(one.total, 1)} value=${one.done} aria-label=${`Backfill begun ${one.created_at}`}></progress>
-          <span>${count(one.done)} of ${counted(one.total, "time")}</span></div>
-        <p class="muted small">begun <${Time} at=${one.created_at} /> · ${counted(one.made, "job")} made · ${count(one.skipped)} passed over
+          <progress max=${Math.max(one.total, 1)} value=${one.done} aria-label=${`Backfill started ${one.created_at}`}></progress>
+          <span>${count(one.done)} of ${counted(one.total, "occurrence")}</span></div>
+        <p class="muted small">started <${Time} at=${one.created_at} /> · ${counted(one.made, "job")} created · ${count(one.skipped)} skipped
           · ${one.order} first · ${one.overlap} · at most ${count(one.max_active)} at once${one.note ? ` · ${visible(one.note)}` : ""}</p>
       </div>`)}
     </div>
@@ -148,7 +148,7 @@ function bodyOf(asked) {
     order: asked.order,
     overlap: asked.overlap,
     reprocess: asked.reprocess,
-    // What is no number is sent as it stands: the server says what is allowed there.
+    // A text that is not a number is sent unchanged: the server's error says what is allowed.
     ...(active.trim() === "" ? {} : { max_active: /^[0-9]+$/.test(active.trim()) ? Number(active) : active }),
     ...(note.trim() === "" ? {} : { note: note.trim() }),
   };

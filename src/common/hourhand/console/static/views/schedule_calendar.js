@@ -1,4 +1,4 @@
-// A month of a schedule's fires, day by day, as its rule names them now.
+// A month of a schedule's scheduled times, day by day, by its present rule.
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { post } from "../lib/api.js";
 import { ErrorState, Icon } from "../lib/components.js";
@@ -20,24 +20,24 @@ export function FireCalendar({ schedule, query }) {
   const rule = ruleOf(schedule);
   const { reading, error, isReading, readOn } = useMonth(rule, month);
   const day = query.get("day");
-  return html`<section class="card" aria-label="Calendar of fires">
+  return html`<section class="card" aria-label="Calendar of scheduled times">
     <div class="card-header calendar-header">
       <h2 id="calendar-month">${monthWords(month)} <span class="muted">${visible(schedule.timezone)}</span></h2>
       <${MonthButtons} month=${month} current=${today.slice(0, 7)} />
     </div>
     <div class="card-body calendar-body" aria-busy=${isReading}>
-      <p class="muted small" role="status">${isReading ? "Reading …" : toldOf(reading, schedule)}</p>
+      <p class="muted small" role="status">${isReading ? "Reading …" : summaryOf(reading, schedule)}</p>
       <${ErrorState} error=${error} isInline onRetry=${readOn} />
       <${Grid} reading=${reading} today=${today} chosen=${day} />
       ${!isReading && !reading.isComplete && !error && html`<p><button type="button" class="button" onClick=${readOn}>Read on</button>
-        <span class="muted small"> It fires very often: only the days read so far are filled in.</span></p>`}
+        <span class="muted small"> The schedule has very many scheduled times. Only the days read so far are filled in.</span></p>`}
       ${reading.warnings.map((warning) => html`<p key=${warning} class="notice">${visible(warning)}</p>`)}
       ${day?.startsWith(month) && html`<${Day} key=${day} day=${day} found=${reading.days.get(day)} />`}
     </div>
   </section>`;
 }
 
-/** Read a month's fires; anew when the rule or the month changes. */
+/** Read a month's scheduled times; again when the rule or the month changes. */
 function useMonth(rule, month) {
   const key = JSON.stringify([rule, month]);
   const [state, setState] = useState({ key: null, reading: emptyMonth(month), error: null, isReading: true });
@@ -64,10 +64,10 @@ function useMonth(rule, month) {
 }
 
 function MonthButtons({ month, current }) {
-  // In place: another month is no other view, and the page must not jump.
+  // Replaced in place: another month is the same view, and the page must not jump.
   const go = (to) => changeQuery({ month: to, day: "" }, { replace: true });
   return html`<div class="calendar-nav" role="group" aria-label="Months">
-    <button type="button" class="button button-small" disabled=${month <= FIRST_MONTH} aria-label="Month before"
+    <button type="button" class="button button-small" disabled=${month <= FIRST_MONTH} aria-label="Previous month"
       onClick=${() => go(shiftMonth(month, -1))}><${Icon} name="back" /></button>
     <button type="button" class="button button-small" disabled=${month === current} onClick=${() => go(current)}>This month</button>
     <button type="button" class="button button-small" disabled=${month >= LAST_MONTH} aria-label="Next month"
@@ -92,7 +92,7 @@ function DayCell({ day, found, isToday, isChosen }) {
   const number = html`<span class="day-number" aria-current=${isToday ? "date" : undefined}>${Number(day.slice(8))}</span>`;
   if (fires.length === 0) return html`<div class="day">${number}</div>`;
   const hasNote = fires.some((fire) => fire.note);
-  const words = `${day}: ${found.isLeast ? "at least " : ""}${counted(fires.length, "fire")}${hasNote ? ", the clocks change" : ""}`;
+  const words = `${day}: ${found.isLeast ? "at least " : ""}${counted(fires.length, "scheduled time")}${hasNote ? ", the clocks change" : ""}`;
   return html`<button type="button" class=${`day day-${densityOf(fires.length)}`} aria-label=${words} aria-pressed=${isChosen}
     onClick=${() => changeQuery({ day: isChosen ? "" : day }, { replace: true })}>
     <span>${number}${hasNote ? html` <span class="day-mark" title="The clocks change">DST</span>` : ""}</span>
@@ -105,25 +105,25 @@ function DayCell({ day, found, isToday, isChosen }) {
 function Day({ day, found }) {
   const [shown, setShown] = useState(FIRES_SHOWN);
   const fires = found?.fires ?? [];
-  return html`<section class="day-list" aria-label=${`Fires of ${day}`}>
-    <h3>${day}: ${found?.isLeast ? "at least " : ""}${counted(fires.length, "fire")}</h3>
+  return html`<section class="day-list" aria-label=${`Scheduled times of ${day}`}>
+    <h3>${day}: ${found?.isLeast ? "at least " : ""}${counted(fires.length, "scheduled time")}</h3>
     <ol class="fires">${fires.slice(0, shown).map((fire) => html`<li key=${fire.at}>
       <span>${localWords(fire.local)}</span> <span class="muted small">${shortUtc(fire.at)}</span>
       ${fire.note && html`<p class="notice">${visible(fire.note)}</p>`}</li>`)}</ol>
     ${fires.length > shown && html`<button type="button" class="button button-small" onClick=${() => setShown(fires.length)}>
       Show all ${count(fires.length)}</button>`}
-    ${found?.isLeast && html`<p class="muted small">A day with so many is read no further.</p>`}
+    ${found?.isLeast && html`<p class="muted small">The calendar does not read more times of a day than these.</p>`}
   </section>`;
 }
 
-function toldOf(reading, schedule) {
+function summaryOf(reading, schedule) {
   const { count: fires, isLeast } = totalOf(reading);
   const bounds = [
-    schedule.paused && "It is paused: none of those to come fires before it is resumed.",
-    schedule.max_occurrences && `It ends after ${counted(schedule.max_occurrences, "occurrence")}: the calendar does not count them.`,
-    schedule.jitter_seconds > 0 && "Jitter is left out.",
+    schedule.paused && "The schedule is paused: none of its future times runs until it is resumed.",
+    schedule.max_occurrences && `The schedule ends after ${counted(schedule.max_occurrences, "occurrence")}. The calendar does not count them.`,
+    schedule.jitter_seconds > 0 && "The calendar leaves out jitter.",
   ].filter(Boolean);
-  return [`${isLeast ? "At least " : ""}${counted(fires, "fire")} by the rule as it is now.`, ...bounds].join(" ");
+  return [`${isLeast ? "At least " : ""}${counted(fires, "scheduled time")} by the present rule.`, ...bounds].join(" ");
 }
 
 function monthOf(text) {

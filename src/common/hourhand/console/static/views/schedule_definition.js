@@ -1,13 +1,13 @@
 // A schedule's definition as texts in a form, and back. Pure: no page, no network.
 //
-// A draft holds one text (or a boolean) for each field by its path, and what no field is there for
-// in `rest`, so that the form never loses what it does not know. Whether a value is allowed is for
-// the server to say; only what is no value at all (broken JSON) is a fault found here.
+// A draft holds one text (or a boolean) for each field by its path. `rest` holds what has no field,
+// so that the form never loses a value that it does not know. The server validates values; only text
+// that is not a value at all (broken JSON) is a fault found here.
 import { parseExact, pretty } from "../lib/exact_json.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { exclusionLines, linesOf, oneLine, parseExclusions } from "./schedule_exclusions.js";
 
-/** What the server tells of a schedule beside its definition. */
+/** The fields of a schedule's answer that are not part of its definition. */
 const STATE_FIELDS = [
   "id",
   "status",
@@ -23,7 +23,7 @@ const STATE_FIELDS = [
   "backfills",
 ];
 
-/** What says when a schedule fires, and all that a preview needs to know. */
+/** The fields that decide the scheduled times, which a preview needs. */
 const RULE_FIELDS = [
   "expression",
   "timezone",
@@ -84,12 +84,12 @@ const WRITERS = {
   tags: writeTags,
 };
 
-/** What stands in the field of a value that is not given, where that is no empty text. */
+/** What a field without a value shows, if that is not an empty text. */
 const EMPTY = { flag: false, json: "null" };
 
 const READERS = {
   text: (text) => text.trim() || undefined,
-  // What is no number is sent as it stands: the server says what is allowed there.
+  // A text that is not a number is sent unchanged: the server's error says what is allowed.
   number: (text) => (NUMBER.test(text.trim()) ? Number(text) : text.trim() || undefined),
   flag: (value) => value || undefined,
   json: (text) => readJson(text) ?? undefined,
@@ -97,13 +97,13 @@ const READERS = {
   tags: readTags,
 };
 
-/** Return what may be put of a schedule that the server told; a new one may leave all out. */
+/** Return the definition within a schedule that the server sent; a new one may leave out all fields. */
 export function definitionOf(schedule) {
   const definition = withoutNulls(schedule);
   for (const field of STATE_FIELDS) {
     delete definition[field];
   }
-  // The server tells the default as 1; under `allow`, a later choice, 1 would mean a bound.
+  // The server sends the default as 1; under `allow`, chosen later, 1 would mean a bound.
   if (definition.max_running === 1 && definition.overlap !== "allow") {
     delete definition.max_running;
   }
@@ -115,7 +115,7 @@ export function definitionOf(schedule) {
   return definition;
 }
 
-/** Return the part of a definition that says when it fires. `max_occurrences` is not in it. */
+/** Return the part of a definition that decides the scheduled times, without `max_occurrences`. */
 export function ruleOf(schedule) {
   const known = RULE_FIELDS.filter((field) => (schedule[field] ?? null) !== null);
   return Object.fromEntries(known.map((field) => [field, schedule[field]]));
@@ -133,7 +133,7 @@ export function draftOf(definition) {
   return { texts, rest, isList: Array.isArray(definition.expression), note: texts.note };
 }
 
-/** Return the definition that a draft means, and the faults that it has for itself. */
+/** Return the definition of a draft, and the faults found in the draft itself. */
 export function readDraft(draft) {
   const definition = { ...draft.rest };
   const faults = [];
@@ -148,7 +148,7 @@ export function readDraft(draft) {
     }
   }
   if (draft.texts.note.trim() === "" && draft.note !== "") {
-    // A note that is left out stays; to be taken away it must be empty.
+    // A note that is left out stays; an empty one removes it.
     definition.note = "";
   }
   if (hasRoundedNumber(definition.payload)) {
@@ -157,7 +157,7 @@ export function readDraft(draft) {
   return { definition, faults };
 }
 
-/** Return the faults that belong to a field, those of its parts told with their names. */
+/** Return the faults that belong to a field; those of its parts name the part. */
 export function faultsOf(faults, path) {
   return faults
     .filter(({ field }) => belongsTo(field, path))
@@ -169,7 +169,7 @@ export function strayFaults(faults, paths = Object.keys(KINDS)) {
   return faults.filter(({ field }) => !paths.some((path) => belongsTo(field, path)));
 }
 
-/** Return faults with the name of the part of a request taken off: those of a preview have it. */
+/** Return faults without the prefix of the request's part, which those of a preview have. */
 export function withoutPrefix(faults, prefix) {
   return faults.map(({ field, message }) => ({
     field: field.startsWith(prefix) ? field.slice(prefix.length) : field,
@@ -178,8 +178,8 @@ export function withoutPrefix(faults, prefix) {
 }
 
 const ROUNDED =
-  "holds a whole number beyond 9,007,199,254,740,991, which a browser rounds:" +
-  " write it as a string, or put this schedule by command or by the API";
+  "contains a whole number beyond 9,007,199,254,740,991, which this browser would round:" +
+  " write it as a string, or save this schedule with the command line or the API";
 
 function readExpressions({ texts, isList }) {
   const lines = linesOf(texts.expression);
@@ -268,7 +268,7 @@ function put(object, path, value) {
 
 function withoutNulls(value) {
   const entries = Object.entries(value).filter(([, one]) => one !== null);
-  // A payload's own nulls mean something; those of the policies mean "not stated".
+  // Nulls within a payload have a meaning; those of the policies mean "not given".
   return Object.fromEntries(
     entries.map(([key, one]) =>
       key !== "payload" && key !== "tags" && isObject(one) ? [key, withoutNulls(one)] : [key, one],

@@ -1,4 +1,4 @@
-// Making and changing a schedule: a form or JSON, with what it would do beside it.
+// Creating and changing a schedule: a form or JSON, with a preview of its scheduled times.
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { get, put } from "../lib/api.js";
 import {
@@ -19,9 +19,9 @@ export const routes = [
   { pattern: "/schedules/:id/edit", view: EditView, section: "schedules" },
 ];
 
-const TAKEN = "is that of another schedule: choose one of its own, or edit that one";
-const CHANGED = "The schedule was changed since you opened it. Saving puts your definition in its place.";
-const DELETED = "The schedule was deleted since you opened it.";
+const TAKEN = "is taken by another schedule: choose another id, or edit that schedule";
+const CHANGED = "The schedule was changed since you opened it. If you save, your definition replaces that change.";
+const DELETED = "The schedule was deleted since you opened it. If you save, it is created again.";
 
 function NewView({ query }) {
   const from = query.get("from");
@@ -45,13 +45,13 @@ function Loaded({ id, title, isNew = false }) {
   return html`<${Page} title=${title}>
     ${isLoading && html`<${Loading} />`}
     ${error?.status === 404
-      ? html`<${EmptyState} title="There is no such schedule" icon="search">
+      ? html`<${EmptyState} title="This schedule does not exist" icon="search">
           <p><a href=${address(["schedules"])}>Show all schedules</a></p><//>`
       : html`<${ErrorState} error=${error} onRetry=${refresh} />`}
   <//>`;
 }
 
-/** `current` is the schedule that is replaced; null makes a new one. */
+/** `current` is the schedule that is replaced; null creates a new one. */
 function Editor({ title, definition, current = null }) {
   const [written, setWritten] = useState(() => ({ id: current?.id ?? "", draft: draftOf(definition), jsonText: null }));
   const [refusal, setRefusal] = useState({ error: null, faults: [], count: 0 });
@@ -83,7 +83,7 @@ function Editor({ title, definition, current = null }) {
     <div class="schedule-editor">
       <form id="schedule-form" class="schedule-form" novalidate onSubmit=${(event) => { event.preventDefault(); save(); }}>
         <${Refused} error=${refusal.error} faults=${faults} isJson=${written.jsonText !== null} />
-        ${!current && html`<${TextField} label="Id" hint="A to Z, a to z, 0 to 9, _ and -; it cannot be changed later"
+        ${!current && html`<${TextField} label="Id" hint="Letters A to Z and a to z, digits, _ and -. The id cannot be changed later."
           value=${written.id} error=${faultsOf(faults, "id")[0]} onChange=${(id) => change({ id })} required />`}
         ${written.jsonText === null
           ? html`<${ScheduleForm} draft=${written.draft} isNew=${!current} faults=${faults}
@@ -95,7 +95,7 @@ function Editor({ title, definition, current = null }) {
   <//>`;
 }
 
-/** Between the form and JSON; what was written goes along. */
+/** The switch between the form and JSON; it converts what was written. */
 function ModeSwitch({ written, read, change }) {
   const isJson = written.jsonText !== null;
   const hasFaults = read.faults.length > 0;
@@ -104,10 +104,10 @@ function ModeSwitch({ written, read, change }) {
     else change({ jsonText: pretty(read.definition) });
   };
   return html`<button type="button" class="button" aria-pressed=${isJson} disabled=${hasFaults} onClick=${turn}
-    title=${hasFaults ? "First mend what is marked" : "The same definition, written in another way"}>${isJson ? "Form" : "JSON"}</button>`;
+    title=${hasFaults ? "Correct the marked fields first" : "Show the same definition in the other form"}>${isJson ? "Form" : "JSON"}</button>`;
 }
 
-/** What the server refused, with the faults that no field shows. */
+/** The server's error, with the faults that no field shows. */
 function Refused({ error, faults, isJson }) {
   const stray = isJson ? faults.filter(({ field }) => field !== "id") : strayFaults(faults).filter(({ field }) => field !== "id");
   if (!error && stray.length === 0) return null;
@@ -116,7 +116,7 @@ function Refused({ error, faults, isJson }) {
   return html`<${ErrorState} error=${{ title, status, type, detail: error.detail ?? error.message, errors: stray }} isInline />`;
 }
 
-/** Return the definition as it is written, and the faults that it has for itself. */
+/** Return the definition as it is written, and the faults found in it here. */
 function readWritten({ draft, jsonText }) {
   if (jsonText === null) return readDraft(draft);
   const fault = jsonFault(jsonText);
@@ -127,14 +127,14 @@ function readWritten({ draft, jsonText }) {
   return { definition: {}, faults: [{ field: "body", message: "must be a JSON object" }] };
 }
 
-/** Put a definition, unless it has faults, or would replace what its author has not seen. */
+/** Put a definition, unless it has faults, or would replace a change that its author has not seen. */
 async function putChecked({ id, read, current, onPut }) {
   const missing = id === "" ? [{ field: "id", message: "is required" }] : [];
   const faults = [...missing, ...read.faults];
-  if (faults.length > 0) throw refusal("It is not sent: see what is marked.", faults);
+  if (faults.length > 0) throw refusal("Not saved: correct the marked fields.", faults);
   const found = await findSchedule(id);
   if (!current && found) {
-    throw refusal("The id is taken.", [{ field: "id", message: TAKEN }]);
+    throw refusal("The id is already taken.", [{ field: "id", message: TAKEN }]);
   }
   const run = async () => {
     const saved = await put(["schedules", id], read.definition);
@@ -148,17 +148,17 @@ async function putChecked({ id, read, current, onPut }) {
     return;
   }
   const saved = await confirmAction({
-    title: found ? "Replace what others changed?" : "Make it anew?",
+    title: found ? "Overwrite the other change?" : "Create the schedule again?",
     body: found ? CHANGED : DELETED,
-    label: "Save mine",
+    label: "Save my definition",
     isDangerous: true,
     run,
-    told: ({ id: savedId }) => `Saved ${visible(savedId)}.`,
+    messageOf: ({ id: savedId }) => `Saved ${visible(savedId)}.`,
   });
   if (saved) navigate(address(["schedules", id]));
 }
 
-/** Whether nobody changed it. A revision tells less: a calendar's change makes a new one, too. */
+/** Whether the definition is unchanged. A revision does not say: a calendar's change creates one, too. */
 function isSame(found, current) {
   return pretty(definitionOf(found)) === pretty(definitionOf(current));
 }
@@ -178,10 +178,10 @@ function refusal(title, errors) {
 
 /** After a refusal, go to the first field that is marked. */
 function useFirstFault(count) {
-  const told = useRef(0);
+  const shown = useRef(0);
   useEffect(() => {
-    if (count > told.current) document.querySelector("#schedule-form [aria-invalid]")?.focus();
-    told.current = count;
+    if (count > shown.current) document.querySelector("#schedule-form [aria-invalid]")?.focus();
+    shown.current = count;
   }, [count]);
 }
 

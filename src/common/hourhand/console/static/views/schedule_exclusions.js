@@ -8,7 +8,7 @@ export function exclusionLines(exclusions) {
     .join("\n");
 }
 
-/** Return what the lines mean. What is wrong with one is the server's to say, by its place. */
+/** Return the exclusions of the lines. The server validates them, and names a faulty one by its place. */
 export function parseExclusions(text) {
   return linesOf(text).map((line) => {
     const range = RANGE.exec(line);

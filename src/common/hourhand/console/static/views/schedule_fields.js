@@ -1,17 +1,17 @@
 // The fields of the schedule editor: what each is called, what it means and what may be chosen.
 // `path` is the field's place in the API's definition; its errors come back under the same name.
-// `standard` is what the server takes where nothing is said.
+// `standard` is the server's default.
 
-const HANDLERS_OWN = "as its handler says";
+const HANDLERS_OWN = "handler's default";
 
-/** What everybody fills in. */
+/** The fields that every schedule needs. */
 export const COMMON_FIELDS = [
   {
     path: "expression",
     label: "Expression",
     input: "lines",
     rows: 2,
-    hint: "Cron of five fields, cron(…) as AWS has it, rate(5 minutes) or at(2027-01-01T09:00); one a line",
+    hint: "Five-field cron, cron(…) in the AWS dialect, rate(5 minutes) or at(2027-01-01T09:00). One per line.",
     isRequired: true,
   },
   { path: "timezone", label: "Time zone", input: "zone", placeholder: "UTC" },
@@ -21,12 +21,12 @@ export const COMMON_FIELDS = [
     label: "Payload",
     input: "code",
     rows: 5,
-    hint: "JSON, the same for each of its jobs",
+    hint: "JSON, the same for every job of the schedule",
   },
-  { path: "note", label: "Note", input: "text", isWide: true, hint: "For the people who come after you" },
+  { path: "note", label: "Note", input: "text", isWide: true, hint: "What the schedule is for, or why it is paused" },
 ];
 
-/** Everything else, by what it is about. */
+/** All other fields, by topic. */
 export const MORE_GROUPS = [
   {
     title: "Bounds and exclusions",
@@ -35,17 +35,16 @@ export const MORE_GROUPS = [
       { path: "end_at", label: "Ends at", input: "time" },
       {
         path: "exclude",
-        label: "Excluded",
+        label: "Excluded times",
         input: "lines",
         rows: 3,
-        hint: "One a line: 2026-12-25, a range 2026-12-28 .. 2026-12-31, an expression, or a calendar's name",
+        hint: "One per line: 2026-12-25, a range 2026-12-28 .. 2026-12-31, an expression, or a calendar's name",
       },
       {
         path: "max_occurrences",
-        label: "At most",
+        label: "Maximum occurrences",
         input: "number",
-        unit: "occurrences",
-        placeholder: "no bound",
+        placeholder: "no limit",
       },
       {
         path: "jitter_seconds",
@@ -53,13 +52,13 @@ export const MORE_GROUPS = [
         input: "number",
         unit: "s",
         standard: "0",
-        hint: "Each starts later by up to this much, always by the same for the same time",
+        hint: "Delays each job by up to this much. The delay of one scheduled time never changes.",
       },
       {
         path: "anchor",
-        label: "Anchor of rates",
+        label: "Rate anchor",
         input: "time",
-        hint: "From when rate(…) counts; empty: from the start, else from when it was first put",
+        hint: "The time from which rate(…) counts. Empty: the start time, or else the time of creation.",
       },
     ],
   },
@@ -68,34 +67,34 @@ export const MORE_GROUPS = [
     fields: [
       {
         path: "dst_gap",
-        label: "A time that a day lacks",
+        label: "If the local time is skipped",
         input: "choice",
         standard: "next_valid",
         choices: [
-          ["next_valid", "next_valid: at the gap's end"],
-          ["shift", "shift: later by the gap's length"],
-          ["skip", "skip: not on this day"],
+          ["next_valid", "next_valid: run at the end of the gap"],
+          ["shift", "shift: run later by the length of the gap"],
+          ["skip", "skip: do not run on this day"],
         ],
       },
       {
         path: "dst_fold",
-        label: "A time that a day has twice",
+        label: "If the local time occurs twice",
         input: "choice",
         standard: "first",
         choices: [
-          ["first", "first: the first time only"],
-          ["second", "second: the second time only"],
-          ["both", "both: twice"],
+          ["first", "first: run the first time only"],
+          ["second", "second: run the second time only"],
+          ["both", "both: run both times"],
         ],
       },
     ],
   },
   {
-    title: "Missed, overlapping, failed",
+    title: "Missed, overlapping and failed runs",
     fields: [
       {
         path: "misfire.policy",
-        label: "Missed in an outage or pause",
+        label: "Runs missed in an outage or pause",
         input: "choice",
         standard: "latest",
         choices: [
@@ -107,41 +106,41 @@ export const MORE_GROUPS = [
       },
       {
         path: "misfire.window_seconds",
-        label: "Missed at most so long ago",
+        label: "Misfire window",
         input: "number",
         unit: "s",
         standard: "86400",
       },
       {
         path: "overlap",
-        label: "While one still runs",
+        label: "If the previous run is still active",
         input: "choice",
         standard: "skip",
         choices: [
-          ["skip", "skip: the new one does not run"],
+          ["skip", "skip: the new run is skipped"],
           ["allow", "allow: both run"],
-          ["buffer_one", "buffer_one: one waits"],
-          ["buffer_all", "buffer_all: they wait in line"],
-          ["cancel_other", "cancel_other: the old one is asked to stop"],
+          ["buffer_one", "buffer_one: one run waits"],
+          ["buffer_all", "buffer_all: all runs wait, in order"],
+          ["cancel_other", "cancel_other: the active run is asked to stop"],
         ],
       },
       {
         path: "max_running",
-        label: "Run at once",
+        label: "Maximum running at once",
         input: "number",
         placeholder: "1",
-        hint: "Under overlap allow, empty means any number",
+        hint: "With overlap allow, empty means no limit",
       },
-      { path: "buffer_limit", label: "Wait in line", input: "number", standard: "100" },
+      { path: "buffer_limit", label: "Maximum waiting", input: "number", standard: "100" },
       {
         path: "pause_on_failure",
-        label: "Pause when a job of it ends DEAD",
+        label: "Pause the schedule when one of its jobs ends DEAD",
         input: "check",
       },
     ],
   },
   {
-    title: "Its jobs",
+    title: "Job policies",
     fields: [
       {
         path: "priority",
@@ -151,7 +150,7 @@ export const MORE_GROUPS = [
       },
       {
         path: "timeout_seconds",
-        label: "Time-out",
+        label: "Time limit",
         input: "number",
         unit: "s",
         placeholder: HANDLERS_OWN,
@@ -161,7 +160,7 @@ export const MORE_GROUPS = [
         label: "Attempts",
         input: "number",
         placeholder: HANDLERS_OWN,
-        hint: "The first try and all retries",
+        hint: "The first attempt and all retries",
       },
       {
         path: "retry.backoff",
@@ -169,9 +168,9 @@ export const MORE_GROUPS = [
         input: "choice",
         choices: [
           ["", HANDLERS_OWN],
-          ["exponential", "exponential: base, twice, four times, …"],
-          ["linear", "linear: base, twice, three times, …"],
-          ["fixed", "fixed: base each time"],
+          ["exponential", "exponential: 1, 2, 4, … times the base"],
+          ["linear", "linear: 1, 2, 3, … times the base"],
+          ["fixed", "fixed: always the base"],
           ["sidekiq", "sidekiq: n⁴ + 15 s"],
         ],
       },
@@ -184,7 +183,7 @@ export const MORE_GROUPS = [
       },
       {
         path: "retry.max_delay_seconds",
-        label: "Longest backoff",
+        label: "Maximum backoff",
         input: "number",
         unit: "s",
         placeholder: HANDLERS_OWN,
@@ -197,12 +196,12 @@ export const MORE_GROUPS = [
           ["", HANDLERS_OWN],
           ["none", "none"],
           ["additive", "additive: up to 0.5 s more"],
-          ["full", "full: anything up to the delay"],
+          ["full", "full: a random part of the delay"],
         ],
       },
       {
         path: "on_lost",
-        label: "When its worker vanishes",
+        label: "If its worker is lost",
         input: "choice",
         choices: [
           ["", HANDLERS_OWN],
@@ -212,7 +211,7 @@ export const MORE_GROUPS = [
       },
       {
         path: "retention_seconds",
-        label: "Kept after the end",
+        label: "Retention after its end",
         input: "number",
         unit: "s",
         placeholder: HANDLERS_OWN,
@@ -223,7 +222,7 @@ export const MORE_GROUPS = [
         label: "Tags",
         input: "lines",
         rows: 2,
-        hint: "One \"key: value\" a line",
+        hint: "One per line, as key: value",
       },
     ],
   },
@@ -232,16 +231,16 @@ export const MORE_GROUPS = [
     fields: [
       {
         path: "keep.succeeded",
-        label: "Succeeded ones told of",
+        label: "Succeeded jobs listed",
         input: "number",
         standard: "100",
       },
-      { path: "keep.failed", label: "Failed ones told of", input: "number", standard: "100" },
+      { path: "keep.failed", label: "Failed jobs listed", input: "number", standard: "100" },
     ],
   },
 ];
 
-/** Expressions to begin with. */
+/** Examples of expressions, offered as buttons. */
 export const EXAMPLE_EXPRESSIONS = [
   ["every 5 minutes", "rate(5 minutes)"],
   ["hourly", "@hourly"],

@@ -1,16 +1,16 @@
-// How often a schedule fires on each day of a month, asked of the server's own rules.
+// The scheduled times of each day of a month, computed by the server.
 //
 // Days are those of the schedule's zone by the server's zone data: the browser's may differ.
 
 export const MAX_FIRES_A_PAGE = 1000;
 
-/** Requests that a month may cost before the reader is asked whether to go on. */
+/** Requests that a month may send before the page offers to read on. */
 export const MAX_PAGES_A_READ = 12;
 
 export const FIRST_MONTH = "1970-02";
 export const LAST_MONTH = "2199-12";
 
-/** From so many fires a day on, a day is one step denser: any, hourly or more, ... */
+/** The numbers of times a day at which a day is drawn one step denser: any, hourly or more, ... */
 const DENSITIES = [1, 4, 25, 289];
 
 const A_DAY_MS = 86_400_000;
@@ -33,7 +33,7 @@ export function weeksOf(month) {
   return weeks;
 }
 
-/** Return a month without any fires read yet. */
+/** Return a month of which nothing is read yet. */
 export function emptyMonth(month) {
   return { month, days: new Map(), warnings: [], isComplete: false, resume: null };
 }
@@ -69,7 +69,7 @@ export async function readMonth(reading, rule, ask) {
   return next;
 }
 
-/** Return how many fires a month has so far; `isLeast`: it has more. */
+/** Return how many scheduled times a month has so far; `isLeast`: it has more. */
 export function totalOf(reading) {
   const days = [...reading.days.values()];
   return {
@@ -78,7 +78,7 @@ export function totalOf(reading) {
   };
 }
 
-/** Return how dense a day is, from 0 (no fire) to 4 (more often than every five minutes). */
+/** Return how dense a day is, from 0 (none) to 4 (more often than every five minutes). */
 export function densityOf(count) {
   return DENSITIES.filter((least) => count >= least).length;
 }

@@ -1,4 +1,4 @@
-// The form of a schedule's definition: what everybody needs first, all the rest below.
+// The form of a schedule's definition: the common fields first, all others in groups below.
 import { html, useEffect, useId, useState } from "../lib/html.js";
 import { CheckField, Field, JsonEditor, SelectField, TextField } from "../lib/components.js";
 import { inputTime, instantOf } from "../lib/format.js";
@@ -24,7 +24,7 @@ export function ScheduleForm({ draft, isNew, faults, onChange }) {
     ${MORE_GROUPS.map((group) => html`<${Group} key=${group.title} group=${group} draft=${draft} faults=${faults} show=${show} />`)}`;
 }
 
-/** Fields that few need: closed, unless something in it is set or wrong. */
+/** A group of less common fields: closed, unless one of them is set or wrong. */
 function Group({ group, draft, faults, show }) {
   const set = group.fields.filter(({ path, standard }) => draft.texts[path] && draft.texts[path] !== standard).length;
   const isWrong = group.fields.some(({ path }) => faultsOf(faults, path).length > 0);
@@ -75,12 +75,12 @@ export function LinesField({ label, hint, error, value, onChange, rows, isRequir
   <//>`;
 }
 
-/** A time: picked in the browser's zone, told in UTC. What is no time stays as it was written. */
+/** A time: picked in the browser's zone, shown in UTC. A text that is not a time stays as it was written. */
 function TimeField({ label, hint, error, value, onChange }) {
   const isTime = value === "" || !Number.isNaN(Date.parse(value));
   if (!isTime) return html`<${TextField} label=${label} hint=${hint} error=${error} value=${value} onChange=${onChange} />`;
-  const told = value === "" ? hint : `is ${value}`;
-  return html`<${TextField} label=${`${label} (your time)`} hint=${told} error=${error} type="datetime-local" step="1"
+  const shownHint = value === "" ? hint : `UTC: ${value}`;
+  return html`<${TextField} label=${`${label} (your time)`} hint=${shownHint} error=${error} type="datetime-local" step="1"
     value=${inputTime(value)} onChange=${(picked) => onChange(instantOf(picked))} />`;
 }
 

@@ -1,10 +1,10 @@
-// Whether one may write here; and what is written and not saved is not lost unasked.
+// Whether this console may change anything, and the question before unsaved changes are lost.
 import { useEffect } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
 import { confirmAction } from "../lib/components.js";
 import { navigate } from "../lib/router.js";
 
-/** Return whether anything may be changed here: a console that is read-only refuses it. */
+/** Return whether this console may change anything: a read-only one may not. */
 export function mayChange() {
   return !aboutStore.get().read_only;
 }
@@ -12,10 +12,10 @@ export function mayChange() {
 /** While there are changes, ask before the page is left: for another site, or by one of its links. */
 export function useLeaveWarning(hasChanges) {
   useEffect(() => {
-    // Where nothing may be changed, nothing is lost.
+    // A read-only console has no changes to lose.
     if (!hasChanges || !mayChange()) return undefined;
     const letTheBrowserAsk = (event) => event.preventDefault();
-    // Before the router hears of it, which leaves alone what is prevented.
+    // Before the router, which ignores events that are prevented.
     window.addEventListener("click", askFirst, { capture: true });
     window.addEventListener("beforeunload", letTheBrowserAsk);
     return () => {
@@ -32,7 +32,7 @@ async function askFirst(event) {
   event.preventDefault();
   const isSure = await confirmAction({
     title: "Leave without saving?",
-    body: "What you wrote here is not saved.",
+    body: "Your changes are not saved.",
     label: "Leave",
     isDangerous: true,
     run: async () => true,

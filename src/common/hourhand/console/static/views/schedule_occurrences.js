@@ -1,4 +1,4 @@
-// What became of a schedule's times, newest first, and which come next.
+// A schedule's past occurrences, newest first, and its next scheduled times.
 import { html, useEffect } from "../lib/html.js";
 import { collectPage, get } from "../lib/api.js";
 import { Badge, EmptyState, ErrorState, Loading, Pager, StatusBadge, Table, Time } from "../lib/components.js";
@@ -13,7 +13,7 @@ const KINDS = { trigger: "by hand", backfill: "backfill" };
 
 /**
  * The page of a schedule's history that `cursor` names, and the next ten times. They are read
- * anew whenever `asked` changes, too.
+ * again whenever `asked` changes, too.
  */
 export function Occurrences({ schedule, cursor, asked }) {
   const path = ["schedules", schedule.id, "occurrences"];
@@ -47,19 +47,19 @@ function Past({ schedule, data, cursor }) {
     return html`<${Table} caption="Past occurrences, newest first" columns=${columnsOf(schedule)} rows=${data.items}
       rowKey=${keyOf} rowHref=${(row) => hrefOf(row) ?? address(["jobs"], { schedule_id: schedule.id })} />`;
   }
-  if (data.nextCursor) return html`<${EmptyState} title="Nothing on this page"><p>Older ones follow.</p><//>`;
+  if (data.nextCursor) return html`<${EmptyState} title="Nothing on this page"><p>The next page has older occurrences.</p><//>`;
   if (cursor) return html`<${EmptyState} title="No older occurrences"><p>This was the last page.</p><//>`;
-  return html`<${EmptyState} title="Nothing has happened yet" icon="clock">
-    <p>Each time that comes appears here: with its job, or with the reason why it has none.</p>
+  return html`<${EmptyState} title="No occurrences yet" icon="clock">
+    <p>Each occurrence appears here with its job, or with the reason why it was skipped.</p>
   <//>`;
 }
 
 function Upcoming({ schedule, fires }) {
   return html`<section class="card upcoming">
-    <div class="card-header"><h2>Next times</h2> <span class="muted small">${visible(schedule.timezone)}</span></div>
+    <div class="card-header"><h2>Next scheduled times</h2> <span class="muted small">${visible(schedule.timezone)}</span></div>
     <div class="card-body">
       ${fires.length === 0
-        ? html`<p class="muted">${schedule.paused ? "None while it is paused." : "None: it fires no more."}</p>`
+        ? html`<p class="muted">${schedule.paused ? "None while the schedule is paused." : "None. The schedule has no further times."}</p>`
         : html`<ol class="fires fires-stacked">${fires.map(({ at }) => html`<li key=${at}>
             <span>${shortTimeInZone(at, schedule.timezone)}</span><span class="muted small"><${Time} at=${at} /></span></li>`)}</ol>`}
     </div>
@@ -71,7 +71,7 @@ function columnsOf({ timezone }) {
     { title: "Time", cell: (row) => html`<${When} row=${row} timezone=${timezone} />` },
     { title: "Outcome", cell: (row) => html`<${Outcome} row=${row} />` },
     { title: "Job", cell: (row) => html`<${JobOf} row=${row} />` },
-    { title: "Started late", isNumber: true, isHiddenOnPhone: true, cell: ({ job }) => lengthOf(job?.lateness_ms) },
+    { title: "Lateness", isNumber: true, isHiddenOnPhone: true, cell: ({ job }) => lengthOf(job?.lateness_ms) },
     { title: "Took", isNumber: true, cell: ({ job }) => lengthOf(tookMilliseconds(job)) },
   ];
 }
@@ -97,7 +97,7 @@ function Outcome({ row }) {
     return html`<span class="occurrence-outcome"><${StatusBadge} status=${row.job.status} />
       ${row.skipped_first && html`<span class="muted small">skipped first: ${visible(row.skipped_first)}</span>`}</span>`;
   }
-  return html`<span class="muted">its job is kept no more</span>`;
+  return html`<span class="muted">its job is no longer kept</span>`;
 }
 
 function JobOf({ row }) {

@@ -1,4 +1,4 @@
-// When a schedule would fire, as the server tells it, while somebody still writes the schedule.
+// The scheduled times of a definition that is not saved yet, computed by the server.
 import { html, useEffect, useState } from "../lib/html.js";
 import { post } from "../lib/api.js";
 import { ErrorState, Time, TextField } from "../lib/components.js";
@@ -13,7 +13,7 @@ const MANY_FIRES = 50;
 const NOTHING = { fires: [], warnings: [], faults: [], error: null, isAsked: false };
 
 /**
- * Ask for the next times of what is written, a moment after the last change of it.
+ * Request the next times of the draft, a moment after its last change.
  *
  * Returns {fires, warnings, faults, error, isAsked, isStale, after, setAfter, count, setCount}:
  * faults of fields are those of the definition; until an answer comes, the last one stays.
@@ -31,8 +31,8 @@ export function usePreview({ definition, faults }) {
     }
     const ending = new AbortController();
     const timer = setTimeout(async () => {
-      const told = await ask(body, ending.signal);
-      if (!ending.signal.aborted) setAnswer((before) => ({ ...(told.error ? before : NOTHING), ...told, isAsked: true, body }));
+      const result = await ask(body, ending.signal);
+      if (!ending.signal.aborted) setAnswer((before) => ({ ...(result.error ? before : NOTHING), ...result, isAsked: true, body }));
     }, PAUSE_MILLISECONDS);
     return () => {
       clearTimeout(timer);
@@ -48,18 +48,18 @@ async function ask(body, signal) {
     return { fires, warnings, faults: [], error: null };
   } catch (error) {
     const faults = withoutPrefix(error.errors ?? [], "schedule.");
-    // What fields show needs no second place.
+    // The fields show these faults already.
     return faults.length > 0 ? { fires: [], warnings: [], faults, error: null } : { faults: [], error };
   }
 }
 
-/** The next times of what is written, with what its author should know. */
+/** The next scheduled times of the draft, with the server's warnings. */
 export function Preview({ preview, timezone }) {
   return html`<section class="card preview" aria-label="Preview" aria-busy=${preview.isStale}>
-    <div class="card-header"><h2>When it would fire</h2></div>
+    <div class="card-header"><h2>Next scheduled times</h2></div>
     <div class="card-body">
       <${TextField} label="After (your time)" type="datetime-local" step="1" value=${inputTime(preview.after)}
-        hint="Empty is now; choose another to see what a change of the clocks does"
+        hint="Empty means now. Choose a later time to see the effect of a clock change."
         onChange=${(picked) => preview.setAfter(instantOf(picked))} />
       <${ErrorState} error=${preview.error} isInline />
       ${preview.warnings.map((warning) => html`<p key=${warning} class="notice">${visible(warning)}</p>`)}
@@ -84,10 +84,10 @@ function Fires({ preview, timezone }) {
 }
 
 function wordsForNone({ isAsked, isStale, faults, error }) {
-  if (isStale) return "Asking …";
-  if (faults.length > 0) return "Mend what is marked to see its next times.";
-  if (isAsked && !error) return "It does not fire.";
-  return "Write an expression to see its next times.";
+  if (isStale) return "Loading …";
+  if (faults.length > 0) return "Correct the marked fields to see the next scheduled times.";
+  if (isAsked && !error) return "This schedule has no scheduled times.";
+  return "Enter an expression to see the next scheduled times.";
 }
 
 function hasExpression({ expression }) {

@@ -11,18 +11,18 @@ const STATES = {
 };
 
 const OVERLAPS = {
-  skip: "While one still runs, a new one is skipped",
-  allow: "They may run side by side",
-  buffer_one: "While one still runs, one waits; further ones are skipped",
-  buffer_all: "While one still runs, the others wait in line",
-  cancel_other: "A new one asks the one that runs to stop",
+  skip: "While a run is active, new runs are skipped",
+  allow: "Runs may overlap",
+  buffer_one: "While a run is active, one run waits, and further runs are skipped",
+  buffer_all: "While a run is active, all other runs wait, in order",
+  cancel_other: "A new run asks the active run to stop",
 };
 
 const MISFIRES = {
-  latest: "Of those missed in an outage or a pause, the newest runs",
-  all: "Each one missed in an outage or a pause runs, in order",
-  earliest: "Of those missed in an outage or a pause, the oldest runs",
-  skip: "Those missed in an outage or a pause do not run",
+  latest: "Of the runs missed in an outage or a pause, only the newest runs",
+  all: "Every run missed in an outage or a pause runs, in order",
+  earliest: "Of the runs missed in an outage or a pause, only the oldest runs",
+  skip: "Runs missed in an outage or a pause are skipped",
 };
 
 const TIME = {
@@ -32,12 +32,12 @@ const TIME = {
 const EXPRESSION_CHARACTERS = 60;
 
 const REASONS = {
-  misfire: "Missed in an outage; its misfire policy ran another one, or none",
-  window: "Missed longer ago than its misfire window",
+  misfire: "Missed in an outage. The misfire policy ran another occurrence, or none",
+  window: "Missed earlier than the misfire window allows",
   paused: "The schedule was paused",
   excluded: "Excluded by a date, a range, an expression or a calendar",
-  overlap: "One before it was still running",
-  "buffer full": "One before it was running, and no more could wait",
+  overlap: "The previous run was still active",
+  "buffer full": "The previous run was still active, and the buffer was full",
   replaced: "The schedule was changed before it started",
   deleted: "The schedule was deleted before it started",
 };
@@ -48,7 +48,7 @@ export function ScheduleBadge({ status }) {
   return html`<${Badge} tone=${tone} shape=${shape}>${word}<//>`;
 }
 
-/** What a schedule does about overlaps and missed times, at a glance; hovering tells it whole. */
+/** The overlap and misfire policies of a schedule; hovering shows their full description. */
 export function Policies({ schedule: { overlap, misfire } }) {
   return html`<span class="muted small nowrap">
     <span title=${overlapWords(overlap)}>overlap: ${overlap}</span>${" · "}
@@ -102,7 +102,7 @@ export function dayInZone(now, timezone) {
   return `${part("year")}-${part("month")}-${part("day")}`;
 }
 
-/** Return a local time as the API tells it ("2026-12-25T06:00:00.000+01:00") for people. */
+/** Return a local time of the API ("2026-12-25T06:00:00.000+01:00") as words. */
 export function localWords(local) {
   const [day, time] = local.split("T");
   const weekday = new Date(`${day}T00:00:00Z`).toLocaleDateString("en-GB", { weekday: "short", timeZone: "UTC" });

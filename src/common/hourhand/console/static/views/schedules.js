@@ -1,4 +1,4 @@
-// The list of schedules: which there are, how they stand, and when they fire.
+// The list of schedules, with their state and their next scheduled times.
 import { html } from "../lib/html.js";
 import { collectPage } from "../lib/api.js";
 import {
@@ -54,7 +54,7 @@ function Found({ data, cursor, query, refresh }) {
         onChange=${(q) => changeQuery({ q }, { replace: true })} />
       <${SelectField} label="State" options=${STATES} value=${state}
         onChange=${(chosen) => changeQuery({ state: chosen }, { replace: true })} />
-      <p class="muted small filter-count" role="status">${told(shown.length, data)}</p>
+      <p class="muted small filter-count" role="status">${summaryOf(shown.length, data)}</p>
     </div>
     ${shown.length > 0
       ? html`<${Table} caption="Schedules by id" columns=${columnsOf(refresh)} rows=${shown}
@@ -68,15 +68,15 @@ function isMatch(schedule, words, state) {
   return (state === "" || schedule.status === state) && texts.some((text) => text.toLowerCase().includes(words));
 }
 
-function told(shown, { items, nextCursor }) {
+function summaryOf(shown, { items, nextCursor }) {
   const all = shown === items.length ? counted(shown, "schedule") : `${count(shown)} of ${counted(items.length, "schedule")}`;
   return nextCursor ? `${all} on this page; there are more` : all;
 }
 
 function NoSchedules() {
   return html`<${EmptyState} title="No schedules yet" icon="schedules">
-    <p>A schedule makes jobs at times that an expression names, such as <code>0 6 * * MON-FRI</code>.</p>
-    <p class="changes"><a class="button button-primary" href=${address(["new-schedule"])}>Make the first one</a></p>
+    <p>A schedule creates jobs at the times of an expression, such as <code>0 6 * * MON-FRI</code>.</p>
+    <p class="changes"><a class="button button-primary" href=${address(["new-schedule"])}>Create a schedule</a></p>
   <//>`;
 }
 

@@ -90,13 +90,13 @@ def _zoned(cron: Cron, zone: str, rule: Rule) -> ZonedTimes:
 def _at(text: str, rule: Rule) -> ZonedTimes:
     if not _AT.fullmatch(text):
         raise BadExpression(
-            "at() takes a local time of the schedule's zone, without an offset or a fraction,"
-            " as at(2027-01-01T09:00) or at(2027-01-01T09:00:30)."
+            "at() takes a local time of the schedule's zone, without an offset or a fraction, "
+            "such as at(2027-01-01T09:00) or at(2027-01-01T09:00:30)."
         )
     try:
         local = datetime.fromisoformat(f"{text}Z")
     except ValueError as error:
-        raise BadExpression(f"There is no such time: {error}.") from None
+        raise BadExpression(f"This time does not exist: {error}.") from None
     if not EARLIEST <= local < LATEST:
         raise BadExpression(f"The year is not within {EARLIEST.year} to {LATEST.year - 1}.")
     return ZonedTimes(
@@ -111,12 +111,12 @@ def _rate(text: str, anchor: datetime | None) -> Rate:
     match = _RATE.fullmatch(text)
     if match is None or int(match["count"]) == 0:
         raise BadExpression(
-            "rate() takes a whole number of at least 1 and second(s), minute(s), hour(s), day(s)"
-            " or week(s), as rate(5 minutes)."
+            "rate() takes a whole number of at least 1 and second(s), minute(s), hour(s), day(s) "
+            "or week(s), such as rate(5 minutes)."
         )
     interval = int(match["count"]) * _UNIT_SECONDS[match["unit"]]
     if interval > to_seconds(LATEST):
-        raise BadExpression("The interval is longer than 231 years: it would never fire twice.")
+        raise BadExpression("The interval is longer than 231 years: it would never run twice.")
     if anchor is None or anchor.tzinfo is None:
         raise BadExpression("rate() needs an anchor: an instant with an offset.")
     return Rate(to_seconds(anchor), interval)

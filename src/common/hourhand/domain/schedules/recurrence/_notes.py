@@ -25,11 +25,11 @@ def note_on(expression: Expression, instant: int) -> str | None:
 def _gap_note(expression: ZonedTimes, span: Span, instant: int) -> str | None:
     low, high = span.gap
     if expression.gap is DstGap.NEXT_VALID and instant == span.start:
-        effect = "fires at {}, the first instant after the gap"
+        effect = "runs at {}, the first instant after the gap"
     elif expression.gap is DstGap.SHIFT:
         asked = instant + span.before
         low, high = max(asked, low), min(asked + 1, high)
-        effect = "fires later by the length of the gap, at {}"
+        effect = "runs later by the length of the gap, at {}"
     else:
         return None
     missing = _missing(expression, span, low, high)
@@ -46,12 +46,12 @@ def _fold_note(expression: ZonedTimes, span: Span, instant: int) -> str | None:
         back += f" {_clock(span.end + span.after, local)}"
     else:
         return None
-    twice = f"{_full(local)} comes twice in {expression.zone} (the clocks go {back})"
+    twice = f"{_full(local)} occurs twice in {expression.zone} (the clocks go {back})"
     if expression.is_wild:
-        return f"{twice}: the expression follows real time; this is the {which} of both."
+        return f"{twice}: the expression follows real time; this is the {which} of the two."
     if expression.fold is DstFold.BOTH:
-        return f"{twice}: fires both times; this is the {which}."
-    return f"{twice}: fires the {which} time only."
+        return f"{twice}: runs both times; this is the {which}."
+    return f"{twice}: runs the {which} time only."
 
 
 def missing_times(expression: Expression, first: int, last: int, at_most: int) -> list[str]:
@@ -67,7 +67,7 @@ def missing_times(expression: Expression, first: int, last: int, at_most: int) -
         span = span_at(expression.zone, instant)
         missing = _missing(expression, span, *span.gap) if first <= span.start else None
         if missing is not None:
-            found.append(f"{missing}: no fire.")
+            found.append(f"{missing}: no run.")
         instant = span.end
     return found
 

@@ -61,7 +61,7 @@ def _unknown(name: str) -> str:
         close += [index[key] for key in get_close_matches(wanted, index, _MAX_SUGGESTIONS, 0.75)]
     names = list(dict.fromkeys(close))[:_MAX_SUGGESTIONS]
     hint = f" Did you mean {' or '.join(names)}?" if names else ""
-    return f"There is no time zone {name!r}: name one of the IANA database, as Europe/Berlin.{hint}"
+    return f"There is no time zone {name!r}: use an IANA name such as Europe/Berlin.{hint}"
 
 
 @dataclass(frozen=True, slots=True)
