@@ -1,6 +1,10 @@
-"""What the OpenAPI document says in words."""
+"""What the OpenAPI document says in words, beside what the answers say of their own fields."""
 
 from __future__ import annotations
+
+from hourhand.answers.jobs import Job
+from hourhand.answers.schedules import Calendar, Schedule
+from hourhand.api.answer_schemas import texts_of
 
 INFO_TEXT = """\
 Hourhand runs jobs at a time, after a delay or on a schedule.
@@ -33,73 +37,20 @@ _FILTERS = {
     "created_after": "Only jobs created after this time.",
     "created_before": "Only jobs created before this time.",
 }
-_RUN_AT = "When to run: RFC 3339 with an offset, at most a day in the past, before 2201."
-
-_HANDLER = "The registered name of the function that does the work."
-_EXCLUDE = (
-    "Dates in the schedule's zone (`2026-12-25`), ranges of dates (`to` is excluded, too) or of"
-    " times with offset (`to` is not), expressions"
-)
-_POLICIES = {
-    "priority": "Which queue it goes to: who is likely to be first. Default medium.",
-    "timeout_seconds": "How long one attempt may take. Default 300.",
-    "retention_seconds": "How long it is kept after its end. Default 7 days.",
-    "on_lost": "Whether it may be run again when the worker that ran it vanished.",
-    "tenant": "Whom it is for: a label for fairness and search.",
-    "tags": "Up to 20 labels to find it by. Keys hold no colon.",
-    "retry": "How often and how late a failed attempt is followed by another.",
-    "pool": "Not supported yet, but for `default`.",
-    "concurrency_key": "Not supported yet.",
-}
+_JOB = texts_of(Job)
+_NOT_YET = "Not supported yet."
+_OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")
 _SCHEDULE = {
-    "expression": (
-        "When it fires: `cron(...)` with AWS's six fields, a Unix cron of five fields (six: with"
-        " the second first), `@daily` and the like, `rate(5 minutes)`, `at(2027-01-01T09:00)`;"
-        " or a list of up to 20 of them."
-    ),
-    "timezone": "The IANA zone that local times are meant in. Default UTC.",
-    "anchor": (
-        "A rate fires at it plus every multiple of its interval. Default `start_at`, else the"
-        " time it was first put."
-    ),
-    "dst_gap": (
-        "Local times that do not exist fire at the first instant after the gap (`next_valid`, the"
-        " default), not at all, or later by the length of the gap (`shift`)."
-    ),
-    "dst_fold": "At which of its two instants a local time fires that comes twice. Default first.",
-    "exclude": f"{_EXCLUDE}, and names of calendars.",
-    "start_at": "It fires at this time at the earliest.",
-    "end_at": "It fires at this time at the latest.",
-    "max_occurrences": "After so many jobs it ends.",
-    "jitter_seconds": (
-        "Each job is due later than its nominal time by up to this, always the same for the same"
-        " time, and never past the next one. Default 0."
-    ),
-    "misfire": "What is done about nominal times that an outage or a pause missed.",
-    "overlap": "What becomes of a job that is due while as many run as may. Default skip.",
-    "max_running": "How many of its jobs may run at once. Default 1; no limit under `allow`.",
-    "buffer_limit": "How many wait at most under `buffer_all`. Default 100.",
-    "pause_on_failure": "Whether it pauses when a job of it ends DEAD. Default false.",
-    "paused": "Whether it is paused. Left out, a schedule that is replaced stays as it is.",
-    "note": "Why, for people.",
-    "keep": "How many ended occurrences the history tells of.",
-    "payload": "Any JSON, up to 256,000 bytes, for the handler.",
-    **_POLICIES,
+    **texts_of(Schedule),
+    **{name: _JOB[name] for name in (*_OF_ITS_JOBS, "retry", "pool")},
+    "concurrency_key": _NOT_YET,
 }
 
 FIELD_TEXTS = {
     "JobSubmission": {
-        "handler": _HANDLER,
-        "payload": "Any JSON, up to 2.5 MB, for the handler.",
-        "run_at": f"{_RUN_AT} Not together with `delay_seconds`; neither means now.",
+        **_JOB,
         "delay_seconds": "When to run, in seconds from now.",
-        "idempotency_key": (
-            "The same key with the same body is the same job, while that is kept and at least"
-            " 24 hours after its end. Not together with `id`."
-        ),
-        "id": "The job's id, chosen by the caller.",
-        "expires_at": "If it has not started by then, it never does.",
-        **_POLICIES,
+        "concurrency_key": _NOT_YET,
     },
     "RetryInput": {
         "max_attempts": "The first try and the retries. Default 6.",
@@ -110,7 +61,7 @@ FIELD_TEXTS = {
     },
     "BatchRequest": {"jobs": "The jobs, each as for `POST /v1/jobs`."},
     "JobPatch": {
-        "run_at": f"{_RUN_AT} Not together with `delay_seconds`.",
+        "run_at": _JOB["run_at"].replace("; neither means now", ""),
         "delay_seconds": "When to run, in seconds from now.",
         "priority": "Which queue it goes to.",
         "payload": "Any JSON, up to 2.5 MB, in place of the old payload.",
@@ -127,8 +78,8 @@ FIELD_TEXTS = {
         "dry_run": "Count only, change nothing.",
         "cursor": "The `next_cursor` of the call before, with the same filters.",
     },
-    "ScheduleInput": {"handler": _HANDLER, **_SCHEDULE},
-    "PreviewedSchedule": {"handler": "May be left out.", **_SCHEDULE},
+    "ScheduleInput": _SCHEDULE,
+    "PreviewedSchedule": {**_SCHEDULE, "handler": "May be left out."},
     "MisfireInput": {
         "policy": (
             "Which of the missed ones run: the latest (the default), all of them in order, the"
@@ -160,10 +111,7 @@ FIELD_TEXTS = {
         "count": "How many fires to tell.",
         "after": "They are all later than this. Default now.",
     },
-    "CalendarInput": {
-        "exclude": f"{_EXCLUDE}.",
-        "note": "What it is for, for people.",
-    },
+    "CalendarInput": texts_of(Calendar),
     "PageRequest": {
         "limit": "How many entries a page holds at most.",
         "cursor": "The `next_cursor` of the page before.",
