@@ -10,6 +10,8 @@ There are two forms:
 | one of several classes | not used | object with one member, named as the class |
 | empty field that has a default | no member | written |
 
+In the tables, the names of such classes and the order of positional fields cannot change.
+
 Both are read alike. What is not known is ignored: a later version wrote it. What is absent is
 ``None`` where that is allowed, else the field's default. Without either, and for a value of
 another type, `Misfit` names the place.
@@ -81,7 +83,8 @@ def to_json(kind: type, source: object, /, **own: Any) -> dict[str, Any]:
     ``own`` are the fields that the source does not have, or has otherwise. A part that is a
     ``dict`` is taken as it is: it was written before.
     """
-    return _plan(kind, "answer").write_beside(source, own)
+    written: dict[str, Any] = _plan(kind, "answer").write_beside(source, own)
+    return written
 
 
 def from_json(kind: type[T], value: Any, place: str = "answer") -> T:
@@ -125,12 +128,13 @@ class _Codec(NamedTuple):
 
     write: Write | None
     read: Read | None
+    may_be_none: bool = False
 
 
 class _Plan:
     """How a class is written and read in one form."""
 
-    def __init__(self, kind: type, form: Form) -> None:
+    def __init__(self, kind: Any, form: Form) -> None:
         hints = get_type_hints(kind, include_extras=True)
         members = fields(kind)
         codecs = {one.name: _codec(hints[one.name], form) for one in members}
@@ -148,7 +152,7 @@ class _Plan:
         self._writers = {name: codec.write for name, codec in codecs.items() if codec.write}
         self._empty = [] if self._is_record else [self._names[n] for n in has_default]
         self._readers = [
-            (name, self._names[name], codec.read, _may_be_none(hints[name]), name in has_default)
+            (name, self._names[name], codec.read, codec.may_be_none, name in has_default)
             for name, codec in codecs.items()
         ]
         self._compiled: dict[tuple[str, ...], Callable[[object, Mapping[str, Any]], Any]] = {}
@@ -186,8 +190,8 @@ class _Plan:
             pairs = zip(self._members, values, strict=True)
             text = f"{{{', '.join(f'{member!r}: {value}' for member, value in pairs)}}}"
         # It consists of the names of fields, which are identifiers.
-        self._compiled[own] = made = eval(f"lambda source, own: {text}", scope)  # noqa: S307
-        return made
+        self._compiled[own] = eval(f"lambda source, own: {text}", scope)  # noqa: S307
+        return self._compiled[own]
 
     def read(self, value: Any) -> Any:
         """Return the instance that a JSON value holds."""
@@ -216,12 +220,13 @@ class _Plan:
 _plan = cache(_Plan)
 
 
-def _read(kind: Any, form: Form, value: Any, place: str) -> Any:
+def _read(kind: type[T], form: Form, value: Any, place: str) -> T:
     read = _codec(kind, form).read
     try:
-        return value if read is None else read(value)
+        found: T = value if read is None else read(value)
     except Misfit as misfit:
         raise misfit.below(place) from None
+    return found
 
 
 def _codec(hint: Any, form: Form) -> _Codec:
@@ -232,7 +237,9 @@ def _codec(hint: Any, form: Form) -> _Codec:
     if origin in _UNIONS:
         kinds = [one for one in arguments if one is not NoneType]
         codec = _codec(kinds[0], form) if len(kinds) == 1 else _one_of(kinds, form)
-        return codec if len(kinds) == len(arguments) else _Codec(codec.write, _or_none(codec.read))
+        if len(kinds) == len(arguments):
+            return codec
+        return _Codec(codec.write, _or_none(codec.read), may_be_none=True)
     if origin is tuple:
         return _many(_codec(arguments[0], form))
     if origin is Mapping:
@@ -265,7 +272,7 @@ def _one_of(kinds: list[Any], form: Form) -> _Codec:
 
 
 def _many(item: _Codec) -> _Codec:
-    write_item, read_item = item
+    write_item, read_item = item.write, item.read
 
     def write(values: Any) -> list[Any]:
         return list(values) if write_item is None else [write_item(one) for one in values]
@@ -287,7 +294,7 @@ def _many(item: _Codec) -> _Codec:
 
 def _mapping(key: type, item: _Codec) -> _Codec:
     """Return the codec of a mapping; ``key`` is the type of its keys, made of their texts."""
-    write_item, read_item = item
+    write_item, read_item = item.write, item.read
 
     def write(values: Mapping[Any, Any]) -> dict[Any, Any]:
         if write_item is None:
@@ -357,12 +364,6 @@ def _read_date(value: Any) -> date:
         raise Misfit("a date", value) from None
 
 
-def _may_be_none(hint: Any) -> bool:
-    if get_origin(hint) is Annotated:
-        return _may_be_none(get_args(hint)[0])
-    return hint is Any or (get_origin(hint) in _UNIONS and NoneType in get_args(hint))
-
-
 def _number(value: float) -> float | int:
     """Return 3 for 3.0, as people write it."""
     return int(value) if float(value).is_integer() else value
@@ -371,7 +372,7 @@ def _number(value: float) -> float | int:
 _read_int = _plain(int, "a whole number")
 _read_float = _plain((int, float), "a number")
 _PLAIN_EVERYWHERE: Mapping[Any, _Codec] = {
-    Any: _Codec(None, None),
+    Any: _Codec(None, None, may_be_none=True),
     str: _Codec(None, _plain(str, "a string")),
     int: _Codec(None, _read_int),
     bool: _Codec(None, _plain(bool, "true or false")),

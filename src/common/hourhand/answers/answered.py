@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields
 from types import MappingProxyType
-from typing import Any, NoReturn, dataclass_transform
+from typing import Any, ClassVar, NoReturn, dataclass_transform
 
 
 class Example(str):
@@ -23,6 +23,7 @@ class Answered:
     """
 
     raw: Mapping[str, Any] = MappingProxyType({})
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls) -> None:
         """Find the fields."""

@@ -111,6 +111,12 @@ def test_a_default_is_stored_so_that_it_may_change_in_the_model() -> None:
     assert len(stored) + len(absent) == len(names) - 1, "but the payload"
 
 
+def test_the_names_of_stored_fields_stay() -> None:
+    names = "buffer_limit dst_fold dst_gap exclude expressions handler is_union jitter_seconds"
+    names += " keep misfire overlap pause_on_failure tags timezone"
+    assert " ".join(sorted(json.loads(definition_to_json(PLAIN)))) == names
+
+
 def test_a_retry_policy_that_states_nothing_is_kept_apart_from_none() -> None:
     stated = ScheduleDefinition(expressions=("@daily",), handler="greet", retry=RetryChanges())
     assert definition_from_json(definition_to_json(stated), "null") == stated
