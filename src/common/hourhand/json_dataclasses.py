@@ -245,7 +245,7 @@ def _codec(hint: Any, form: Form) -> _Codec:
     if origin is Mapping:
         return _mapping(arguments[0], _codec(arguments[1], form))
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return _Codec(None, _enum_reader(hint))
+        return _Codec(None, _parsed(hint, f"one of {', '.join(str(one.value) for one in hint)}"))
     if is_dataclass(hint):
         plan = _plan(hint, form)
         return _Codec(plan.write, plan.read)
@@ -321,12 +321,14 @@ def _or_none(read: Read | None) -> Read | None:
     return None if read is None else lambda value: None if value is None else read(value)
 
 
-def _enum_reader(kind: type[Enum]) -> Read:
-    def read(value: Any) -> Enum:
+def _parsed(parse: Read, wanted: str) -> Read:
+    """Return what reads a value by ``parse``, which raises for what is not ``wanted``."""
+
+    def read(value: Any) -> Any:
         try:
-            return kind(value)
-        except ValueError:
-            raise Misfit(f"one of {', '.join(str(one.value) for one in kind)}", value) from None
+            return parse(value)
+        except (TypeError, ValueError):
+            raise Misfit(wanted, value) from None
 
     return read
 
@@ -347,21 +349,11 @@ def _require(value: Any, accepted: type, wanted: str) -> None:
         raise Misfit(wanted, value)
 
 
-def _read_rfc3339(value: Any) -> datetime:
-    try:
-        instant = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise Misfit("a time", value) from None
+def _aware(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
-        raise Misfit("a time with an offset", value)
+        raise ValueError(text)
     return instant
-
-
-def _read_date(value: Any) -> date:
-    try:
-        return date.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise Misfit("a date", value) from None
 
 
 def _number(value: float) -> float | int:
@@ -376,10 +368,13 @@ _PLAIN_EVERYWHERE: Mapping[Any, _Codec] = {
     str: _Codec(None, _plain(str, "a string")),
     int: _Codec(None, _read_int),
     bool: _Codec(None, _plain(bool, "true or false")),
-    date: _Codec(date.isoformat, _read_date),
+    date: _Codec(date.isoformat, _parsed(date.fromisoformat, "a date")),
 }
 _PLAIN: Mapping[Form, Mapping[Any, _Codec]] = {
-    "answer": {float: _Codec(_number, _read_float), datetime: _Codec(rfc3339, _read_rfc3339)},
+    "answer": {
+        float: _Codec(_number, _read_float),
+        datetime: _Codec(rfc3339, _parsed(_aware, "a time with an offset")),
+    },
     "record": {
         float: _Codec(None, _read_float),
         datetime: _Codec(to_ms, lambda value: from_ms(_read_int(value))),
