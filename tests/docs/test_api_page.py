@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
+from typing import get_type_hints
 
 import pytest
 from pydantic import BaseModel
@@ -11,8 +13,9 @@ import hourhand
 import hourhand.client
 import hourhand.handlers
 import hourhand.testing
+from hourhand.answers import jobs, schedules, system
+from hourhand.answers.answered import Answered
 from hourhand.api import problems
-from hourhand.api.answers import jobs, schedules
 from hourhand.api.app import ROUTES
 from hourhand.api.requests import (
     BackfillInput,
@@ -25,12 +28,16 @@ from hourhand.api.requests.jobs import RetryInput
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.jobs.job import EventKind
 from hourhand.handlers import JobContext
+from hourhand.json_dataclasses import json_name
 from tests.docs.pages import anchors, code, names, read, rows, section
 
 PAGE = read("reference/api.md")
 
 
-def _fields(model: type[BaseModel]) -> set[str]:
+def _fields(model: type[BaseModel | Answered]) -> set[str]:
+    if issubclass(model, Answered):
+        hints = get_type_hints(model, include_extras=True)
+        return {json_name(field.name, hints[field.name]) for field in fields(model)}
     return {field.alias or name for name, field in model.model_fields.items()}
 
 
@@ -90,20 +97,20 @@ def test_a_filter_is_one_of_the_page() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        jobs.Stats,
-        jobs.QueueStats,
-        jobs.LatenessStats,
-        jobs.Resweep,
+        system.Stats,
+        system.QueueStats,
+        system.LatenessStats,
+        system.Resweep,
     ],
 )
-def test_the_page_names_the_figures_of_the_installation(model: type[BaseModel]) -> None:
+def test_the_page_names_the_figures_of_the_installation(model: type[Answered]) -> None:
     assert _fields(model) <= _named(section(PAGE, "Stats and resweep"))
 
 
 def test_the_page_names_what_a_handler_answers_with() -> None:
     (row,) = [row for row in rows(PAGE) if row[0] == "`GET /handlers`"]
 
-    assert _fields(jobs.Handler) == set(re.findall(r'"(\w+)"', row[2])) - {"handlers"}
+    assert _fields(system.Handler) == set(re.findall(r'"(\w+)"', row[2])) - {"handlers"}
 
 
 def test_the_page_has_each_kind_of_event() -> None:

@@ -23,7 +23,7 @@ NOT_BY_NAME = {
     "domain/jobs/states.py",
     "domain/jobs/actions.py",
 }
-NOT_BY_NAME |= {"aws/layout/versions.py", "services/jobs/due.py", "api/answers/render_schedules.py"}
+NOT_BY_NAME |= {"aws/layout/versions.py", "services/jobs/due.py", "api/views/jobs.py"}
 NOT_BY_NAME |= {"proof/explorer/record_scenarios.py", "cli/jobs/commands.py"}
 NOT_BY_NAME |= {"console/static/views/job_history.js", "tests/contract/job_strategies.py"}
 """Files of a recipe that concern the example without its very name."""

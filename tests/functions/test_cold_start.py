@@ -87,6 +87,7 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
             | {
                 "asyncio",
                 "pydantic",
+                "hourhand.answers",
                 "hourhand.domain.schedules.recurrence",
                 "hourhand.api.requests",
             }
@@ -103,6 +104,7 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
             SPARED_BY_ALL
             | {
                 "pydantic",
+                "hourhand.answers",
                 "hourhand.api",
                 "hourhand.domain.schedules.recurrence",
                 "hourhand.api.requests",

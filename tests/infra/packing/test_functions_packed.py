@@ -39,7 +39,7 @@ BY_OTHERS = {
 
 COMPOSITION = {"hourhand.wiring.functions", "hourhand.wiring.services"}
 NEVER_IN_A_FUNCTION = {"flask", "httpx", "moto", "rich", "typer"}
-FOR_HANDLERS = {"api": set(), "scheduler": set(), "worker": {"client"}}
+FOR_HANDLERS = {"api": set(), "scheduler": set(), "worker": {"answers", "client"}}
 """What users' code may import: a handler that submits jobs brings httpx itself."""
 
 

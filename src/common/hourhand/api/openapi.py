@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: routes here, shapes from the models that requests are checked by."""
+"""The OpenAPI 3.1 document: routes here, shapes from the models of requests and the answers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from hourhand.api.answers import jobs as answers_of_jobs
+from hourhand.answers.batches import Problem
+from hourhand.api.answer_schemas import REFERENCE, schemas_of
 from hourhand.api.openapi_routes import DESCRIPTIONS, Description
 from hourhand.api.openapi_texts import FIELD_TEXTS, INFO_TEXT, SHAPE_TEXTS
 from hourhand.api.requests import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
 
 API_VERSION = "1"
-_REFERENCE = "#/components/schemas/"
 
 _REASONS = {
     200: "The request succeeded",
@@ -64,7 +64,7 @@ def _operation(method: str, path: str, description: Description) -> dict[str, An
         },
     }
     if description.body is not None:
-        schema = {"$ref": _REFERENCE + description.body.__name__}
+        schema = {"$ref": REFERENCE + description.body.__name__}
         operation["requestBody"] = {
             "required": description.needs_body,
             "content": {"application/json": {"schema": schema}},
@@ -82,9 +82,7 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
 def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
     if model is None:
         return []
-    schema = _described(
-        model.__name__, model.model_json_schema(ref_template=_REFERENCE + "{model}")
-    )
+    schema = _described(model.__name__, model.model_json_schema(ref_template=REFERENCE + "{model}"))
     return [
         {
             "name": name,
@@ -99,7 +97,7 @@ def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
 def _answer(status: int, description: Description) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": _REASONS[status]}
     if description.answer is not None:
-        schema = {"$ref": _REFERENCE + description.answer.__name__}
+        schema = {"$ref": REFERENCE + description.answer.__name__}
         answer["content"] = {"application/json": {"schema": schema}}
     if description.has_location:
         answer["headers"] = {"Location": {"schema": {"type": "string"}}}
@@ -111,7 +109,7 @@ def _answer(status: int, description: Description) -> dict[str, Any]:
 def _failure(status: int) -> dict[str, Any]:
     failure: dict[str, Any] = {
         "description": _REASONS[status],
-        "content": {"application/problem+json": {"schema": {"$ref": _REFERENCE + "Problem"}}},
+        "content": {"application/problem+json": {"schema": {"$ref": REFERENCE + "Problem"}}},
     }
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         failure["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
@@ -120,24 +118,18 @@ def _failure(status: int) -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     requests = {d.body for d in DESCRIPTIONS.values() if d.body is not None}
-    answers = {d.answer for d in DESCRIPTIONS.values() if d.answer is not None}
-    modes: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
-        *((model, "validation") for model in _by_name({*requests, JobSubmission})),
-        *((model, "serialization") for model in _by_name({*answers, answers_of_jobs.Problem})),
-    ]
-    _, definitions = models_json_schema(modes, ref_template=_REFERENCE + "{model}")
-    schemas = {
-        name: _described(name, schema) for name, schema in sorted(definitions["$defs"].items())
-    }
-    submitted = {"$ref": _REFERENCE + JobSubmission.__name__}
+    answers = [d.answer for d in DESCRIPTIONS.values() if d.answer is not None]
+    _, definitions = models_json_schema(
+        [(model, "validation") for model in {*requests, JobSubmission}],
+        ref_template=REFERENCE + "{model}",
+    )
+    shapes = {**definitions["$defs"], **schemas_of([*answers, Problem])}
+    schemas = {name: _described(name, schema) for name, schema in sorted(shapes.items())}
+    submitted = {"$ref": REFERENCE + JobSubmission.__name__}
     schemas[BatchRequest.__name__]["properties"]["jobs"]["items"] = submitted
     changed = schemas[JobPatch.__name__]["properties"]
     changed.update({name: _without_null(changed[name]) for name in NEVER_NULL})
     return schemas
-
-
-def _by_name(models: set[type[BaseModel]]) -> list[type[BaseModel]]:
-    return sorted(models, key=lambda model: model.__name__)
 
 
 def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:

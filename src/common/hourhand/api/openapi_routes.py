@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hourhand.api.answers import jobs, schedules
+from hourhand.answers import batches, jobs, schedules, system
+from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
     BackfillInput,
     BatchRequest,
@@ -33,7 +34,7 @@ class Description:
 
     summary: str
     tag: str
-    answer: type[BaseModel] | None
+    answer: type[Answered] | None
     body: type[BaseModel] | None = None
     needs_body: bool = True
     query: type[BaseModel] | None = None
@@ -55,7 +56,7 @@ _ON_ONE_JOB: dict[str, Any] = {
 _IN_BULK: dict[str, Any] = {
     "tag": "bulk",
     "body": BulkRequest,
-    "answer": jobs.BulkResult,
+    "answer": batches.BulkResult,
     "fails": (*_BODY_FAILS, 503),
 }
 _ON_ONE_SCHEDULE: dict[str, Any] = {
@@ -79,7 +80,7 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         summary="Submit up to 500 jobs, 2.5 MB in all, each checked on its own",
         tag="jobs",
         body=BatchRequest,
-        answer=jobs.BatchResults,
+        answer=batches.BatchResults,
         fails=(*_BODY_FAILS, 503),
     ),
     ("GET", "/v1/jobs"): Description(
@@ -223,27 +224,27 @@ _SYSTEM: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/stats"): Description(
         summary="Read the queues' counts, the lateness and the scheduler's state",
         tag="system",
-        answer=jobs.Stats,
+        answer=system.Stats,
         fails=(503,),
     ),
     ("POST", "/v1/resweep"): Description(
         summary="Request a resweep: read every bucket again from a time on, after a restore",
         tag="system",
         body=ResweepInput,
-        answer=jobs.Resweep,
+        answer=system.Resweep,
         fails=(*_BODY_FAILS, 503),
     ),
     ("GET", "/v1/resweep"): Description(
         summary="Read the progress of the last resweep",
         tag="system",
-        answer=jobs.Resweep,
+        answer=system.Resweep,
         fails=(503,),
     ),
     ("GET", "/v1/handlers"): Description(
-        summary="List the registered handlers", tag="system", answer=jobs.Handlers
+        summary="List the registered handlers", tag="system", answer=system.Handlers
     ),
     ("GET", "/v1/health"): Description(
-        summary="Check that the API answers", tag="system", answer=jobs.Health
+        summary="Check that the API answers", tag="system", answer=system.Health
     ),
 }
 

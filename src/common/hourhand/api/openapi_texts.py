@@ -1,6 +1,10 @@
-"""The texts of the OpenAPI document: its introduction, its shapes and their fields."""
+"""What the OpenAPI document says in words, beside what the answers say of their own fields."""
 
 from __future__ import annotations
+
+from hourhand.answers.jobs import Job
+from hourhand.answers.schedules import Calendar, Schedule
+from hourhand.api.answer_schemas import texts_of
 
 INFO_TEXT = """\
 Hourhand runs jobs at a time, after a delay or on a schedule.
@@ -33,75 +37,20 @@ _FILTERS = {
     "created_after": "Only jobs created after this time.",
     "created_before": "Only jobs created before this time.",
 }
-_RUN_AT = "When to run: RFC 3339 with an offset, at most a day in the past, before 2201."
-
-_HANDLER = "The registered name of the function that runs the job."
-_EXCLUDE = (
-    "Dates in the schedule's zone (`2026-12-25`), ranges of dates (`to` is excluded, too) or of"
-    " times with offset (`to` is not), expressions"
-)
-_POLICIES = {
-    "priority": "The queue of the job. Default medium.",
-    "timeout_seconds": "How long one attempt may take. Default 300.",
-    "retention_seconds": "How long the job is kept after its end. Default 7 days.",
-    "on_lost": "Whether the job is retried if its worker is lost. Default retry.",
-    "tenant": "The tenant of the job: a label for fairness and search.",
-    "tags": "Up to 20 labels for search. Keys contain no colon.",
-    "retry": "How often a failed attempt is retried, and after which delays.",
-    "pool": "Only `default` is supported so far.",
-    "concurrency_key": "Not supported yet.",
-}
+_JOB = texts_of(Job)
+_NOT_YET = "Not supported yet."
+_OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")
 _SCHEDULE = {
-    "expression": (
-        "When to run: `cron(...)` with AWS's six fields, a Unix cron of five fields (six: with"
-        " the second first), a macro such as `@daily`, `rate(5 minutes)`,"
-        " `at(2027-01-01T09:00)`; or a list of up to 20 of them."
-    ),
-    "timezone": "The IANA time zone of local times. Default UTC.",
-    "anchor": (
-        "The time from which a rate counts: it runs at this time plus every multiple of its"
-        " interval. Default `start_at`, else the time at which the schedule was created."
-    ),
-    "dst_gap": (
-        "What to do when a clock change skips the local time: run at the first instant after the"
-        " gap (`next_valid`, the default), do not run (`skip`), or run later by the length of the"
-        " gap (`shift`)."
-    ),
-    "dst_fold": "When to run if a clock change repeats the local time. Default first.",
-    "exclude": f"{_EXCLUDE}, and names of calendars.",
-    "start_at": "No run before this time.",
-    "end_at": "No run after this time.",
-    "max_occurrences": "The schedule ends after this number of jobs.",
-    "jitter_seconds": (
-        "Delays each job by up to this. The delay of one scheduled time never changes, and never"
-        " passes the next scheduled time. Default 0."
-    ),
-    "misfire": "What to do about scheduled times that an outage or a pause missed.",
-    "overlap": "What to do when a job is due while `max_running` jobs run. Default skip.",
-    "max_running": "How many of its jobs may run at once. Default 1; no limit under `allow`.",
-    "buffer_limit": "How many jobs may wait under `buffer_all`. Default 100.",
-    "pause_on_failure": "Whether the schedule pauses when one of its jobs ends DEAD. Default "
-    "false.",
-    "paused": "Whether the schedule is paused. Default: a replaced schedule stays as it is.",
-    "note": "A note for people, such as the reason of a pause.",
-    "keep": "How many ended occurrences the history lists.",
-    "payload": "Any JSON, up to 256,000 bytes, for the handler.",
-    **_POLICIES,
+    **texts_of(Schedule),
+    **{name: _JOB[name] for name in (*_OF_ITS_JOBS, "retry", "pool")},
+    "concurrency_key": _NOT_YET,
 }
 
 FIELD_TEXTS = {
     "JobSubmission": {
-        "handler": _HANDLER,
-        "payload": "Any JSON, up to 2.5 MB, for the handler.",
-        "run_at": f"{_RUN_AT} Not together with `delay_seconds`; neither means now.",
+        **_JOB,
         "delay_seconds": "When to run, in seconds from now.",
-        "idempotency_key": (
-            "The same key with the same body returns the same job, as long as the job is kept and"
-            " at least 24 hours after its end. Not together with `id`."
-        ),
-        "id": "The job's id, chosen by the caller.",
-        "expires_at": "If the job has not started by then, it ends EXPIRED.",
-        **_POLICIES,
+        "concurrency_key": _NOT_YET,
     },
     "RetryInput": {
         "max_attempts": "The first attempt and all retries. Default 6.",
@@ -112,7 +61,7 @@ FIELD_TEXTS = {
     },
     "BatchRequest": {"jobs": "The jobs, each as for `POST /v1/jobs`."},
     "JobPatch": {
-        "run_at": f"{_RUN_AT} Not together with `delay_seconds`.",
+        "run_at": _JOB["run_at"].replace("; neither means now", ""),
         "delay_seconds": "When to run, in seconds from now.",
         "priority": "The queue of the job.",
         "payload": "Any JSON, up to 2.5 MB, in place of the old payload.",
@@ -130,8 +79,8 @@ FIELD_TEXTS = {
         "dry_run": "Only count the jobs; change nothing.",
         "cursor": "The `next_cursor` of the call before, with the same filters.",
     },
-    "ScheduleInput": {"handler": _HANDLER, **_SCHEDULE},
-    "PreviewedSchedule": {"handler": "May be left out.", **_SCHEDULE},
+    "ScheduleInput": _SCHEDULE,
+    "PreviewedSchedule": {**_SCHEDULE, "handler": "May be left out."},
     "MisfireInput": {
         "policy": (
             "Which missed times run: the latest (the default), all of them in order, the"
@@ -163,10 +112,7 @@ FIELD_TEXTS = {
         "count": "The number of scheduled times to return.",
         "after": "Only times later than this. Default now.",
     },
-    "CalendarInput": {
-        "exclude": f"{_EXCLUDE}.",
-        "note": "A note for people, such as the calendar's purpose.",
-    },
+    "CalendarInput": texts_of(Calendar),
     "PageRequest": {
         "limit": "The maximum number of entries in a page.",
         "cursor": "The `next_cursor` of the page before.",

@@ -30,14 +30,6 @@ from typing import TYPE_CHECKING, Any
 import botocore
 
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
-from hourhand.aws.layout.control_records import (
-    shard_map_from_json,
-    shard_map_to_json,
-    tick_from_json,
-    tick_to_json,
-    watermark_from_json,
-    watermark_to_json,
-)
 from hourhand.aws.layout.values import Item, Value, number, read_text, read_time, text, time
 from hourhand.aws.layout.versions import (
     NOT_NEWER,
@@ -55,6 +47,7 @@ from hourhand.domain.ticks.buckets import ShardMap
 from hourhand.domain.ticks.leases import may_be_taken
 from hourhand.domain.ticks.resweep import ResweepRequest
 from hourhand.domain.ticks.watermark import Watermark, falls
+from hourhand.json_dataclasses import read_record, record_text
 from hourhand.ports.control_store import Lease, LeaseHeld, TickRecord
 
 if TYPE_CHECKING:
@@ -160,7 +153,7 @@ class DynamoControlStore:
         item = self._read(_SWEEP, Kind.SWEEP)
         if item is None or "shard_map" not in item:
             return ShardMap()
-        return shard_map_from_json(read_text(item["shard_map"]))
+        return read_record(ShardMap, read_text(item["shard_map"]))
 
     def write_shard_map(self, shard_map: ShardMap, *, expected_version: int) -> bool:
         """Store a map with one more version, if it was not changed since. Whether it was stored."""
@@ -170,7 +163,7 @@ class DynamoControlStore:
             "shard_map = :map, map_version = :map_version",
             _map_has_version(expected_version),
             {
-                ":map": text(shard_map_to_json(shard_map)),
+                ":map": text(record_text(ShardMap, shard_map)),
                 ":map_version": number(shard_map.version),
                 ":expected": number(expected_version),
             },
@@ -181,11 +174,11 @@ class DynamoControlStore:
         item = self._read(_SWEEP, Kind.SWEEP)
         if item is None or "watermark" not in item:
             return None
-        return watermark_from_json(read_text(item["watermark"]))
+        return read_record(Watermark, read_text(item["watermark"]))
 
     def write_watermark(self, state: Watermark, *, previous: Watermark | None) -> bool:
         """Store it, if the record is still ``previous`` and the shard map has its version."""
-        record = watermark_to_json(state)
+        record = record_text(Watermark, state)
         values = {
             ":record": text(record),
             ":hash": text(content_hash(record)),
@@ -197,7 +190,7 @@ class DynamoControlStore:
             return False
         else:
             is_as_read = "watermark_hash = :previous"
-            values[":previous"] = text(content_hash(watermark_to_json(previous)))
+            values[":previous"] = text(content_hash(record_text(Watermark, previous)))
         return self._update_half(
             "watermark = :record, watermark_hash = :hash",
             f"{is_as_read} AND {_map_has_version(state.shard_map_version)}",
@@ -251,7 +244,7 @@ class DynamoControlStore:
     def read_tick(self) -> TickRecord | None:
         """Read what the last tick found."""
         item = self._read(_TICK, Kind.TICK)
-        return tick_from_json(read_text(item["tick"])) if item is not None else None
+        return read_record(TickRecord, read_text(item["tick"])) if item is not None else None
 
     def write_tick(self, record: TickRecord) -> None:
         """Store what this tick found, unless a newer version recorded a tick of its own.
@@ -262,7 +255,7 @@ class DynamoControlStore:
         item = {
             "p": text(_TICK),
             "v": version_value(Kind.TICK),
-            "tick": text(tick_to_json(replace(record, botocore=botocore.__version__))),
+            "tick": text(record_text(TickRecord, replace(record, botocore=botocore.__version__))),
         }
         ask_conditionally(
             self._call("PutItem"),

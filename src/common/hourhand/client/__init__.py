@@ -20,6 +20,40 @@ except ModuleNotFoundError as error:
         name="httpx",
     ) from None
 
+from hourhand.answers.batches import FieldProblem
+from hourhand.answers.jobs import (
+    Attempt,
+    AttemptSummary,
+    ErrorDetails,
+    ErrorSummary,
+    Event,
+    Job,
+    JobSummary,
+    Lease,
+    Progress,
+    Retry,
+)
+from hourhand.answers.schedules import (
+    Backfill,
+    BackfillReport,
+    Calendar,
+    Fire,
+    Occurrence,
+    Preview,
+    PreviewedFire,
+    Schedule,
+    ScheduleKeep,
+    ScheduleMisfire,
+    ScheduleRetry,
+)
+from hourhand.answers.system import (
+    Handler,
+    Health,
+    LatenessStats,
+    QueueStats,
+    Resweep,
+    Stats,
+)
 from hourhand.client._async_client import (
     AsyncCalendars,
     AsyncClient,
@@ -33,7 +67,6 @@ from hourhand.client._endpoint import Auth, Endpoint, find_authorisation, find_e
 from hourhand.client._errors import (
     ClientError,
     Conflict,
-    FieldProblem,
     Invalid,
     NotConfigured,
     NotFound,
@@ -50,34 +83,6 @@ from hourhand.client._making import stand_in
 from hourhand.client._operations._bulk import BulkFailure, BulkReport
 from hourhand.client._operations._jobs import KEEP
 from hourhand.client._operations._many import submitted_before
-from hourhand.client._results import (
-    Attempt,
-    Event,
-    Health,
-    Job,
-    JobFailure,
-    JobSummary,
-    LatenessStats,
-    Lease,
-    Progress,
-    QueueStats,
-    RegisteredHandler,
-    Resweep,
-    RetryPolicy,
-    Stats,
-)
-from hourhand.client._schedule_results import (
-    Backfill,
-    BackfillReport,
-    Calendar,
-    Fire,
-    Keep,
-    Misfire,
-    Occurrence,
-    Preview,
-    PreviewedFire,
-    Schedule,
-)
 from hourhand.client._submissions import Fate, Submission, SubmitProgress, Submitted
 
 __all__ = [
@@ -87,6 +92,7 @@ __all__ = [
     "AsyncSchedules",
     "AsyncSubmitStream",
     "Attempt",
+    "AttemptSummary",
     "Auth",
     "Authorise",
     "Backfill",
@@ -100,19 +106,19 @@ __all__ = [
     "ClientError",
     "Conflict",
     "Endpoint",
+    "ErrorDetails",
+    "ErrorSummary",
     "Event",
     "Fate",
     "FieldProblem",
     "Fire",
+    "Handler",
     "Health",
     "Invalid",
     "Job",
-    "JobFailure",
     "JobSummary",
-    "Keep",
     "LatenessStats",
     "Lease",
-    "Misfire",
     "NoAuth",
     "NotConfigured",
     "NotFound",
@@ -122,10 +128,12 @@ __all__ = [
     "PreviewedFire",
     "Progress",
     "QueueStats",
-    "RegisteredHandler",
     "Resweep",
-    "RetryPolicy",
+    "Retry",
     "Schedule",
+    "ScheduleKeep",
+    "ScheduleMisfire",
+    "ScheduleRetry",
     "Schedules",
     "ServerFailed",
     "Signature",

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hourhand.client._results import Job
+    from hourhand.answers.batches import FieldProblem
+    from hourhand.answers.jobs import Job
     from hourhand.client._submissions import Submission
-
-
-@dataclass(frozen=True, slots=True)
-class FieldProblem:
-    """What is wrong with one field; nested fields have dotted names such as ``retry.backoff``."""
-
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.field} {self.message}"
 
 
 class ClientError(Exception):

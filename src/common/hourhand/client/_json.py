@@ -9,11 +9,16 @@ import reprlib
 import sys
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 from uuid import UUID
 
-from hourhand.client._errors import FieldProblem, Invalid, UnexpectedAnswer
+from hourhand.answers.answered import Answered
+from hourhand.answers.batches import FieldProblem
+from hourhand.client._errors import Invalid, UnexpectedAnswer
 from hourhand.domain.times import rfc3339
+from hourhand.json_dataclasses import Misfit, from_json
+
+A = TypeVar("A", bound=Answered)
 
 
 def encoded(value: Any, field: str) -> bytes:
@@ -43,6 +48,17 @@ def decoded(body: bytes) -> Any:
         raise UnexpectedAnswer(
             "The answer is not JSON. Check that the endpoint is Hourhand's API."
         ) from error
+
+
+def read(kind: type[A], value: Any, place: str = "answer") -> A:
+    """Return JSON as a ``kind``; raise `UnexpectedAnswer` naming the field that does not fit."""
+    try:
+        return from_json(kind, value, place)
+    except Misfit as misfit:
+        raise UnexpectedAnswer(
+            f"The answer of the API is not as expected: {misfit}. Is the endpoint that of "
+            "Hourhand, and is this client as new?"
+        ) from None
 
 
 def instant_text(field: str, instant: object) -> str:
@@ -92,7 +108,7 @@ def shortened(value: object) -> str:
 
 def invalid(field: str, message: str) -> Invalid:
     """Return the error for one wrong argument."""
-    return Invalid(f"{field} {message}.", errors=[FieldProblem(field, message)])
+    return Invalid(f"{field} {message}.", errors=[FieldProblem(field=field, message=message)])
 
 
 def _is_number(value: object) -> TypeGuard[float]:

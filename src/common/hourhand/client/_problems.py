@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from hourhand.answers.batches import FieldProblem
 from hourhand.client._errors import (
     ClientError,
     Conflict,
-    FieldProblem,
     Invalid,
     NotFound,
     ServerFailed,
@@ -119,7 +119,7 @@ def _field_problems(errors: Any) -> list[FieldProblem]:
     if not isinstance(errors, list):
         return []
     return [
-        FieldProblem(str(one.get("field", "")), str(one.get("message", "")))
+        FieldProblem(field=str(one.get("field", "")), message=str(one.get("message", "")))
         for one in errors[:MAX_FIELD_PROBLEMS]
         if isinstance(one, dict)
     ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from hourhand.answers.jobs import Job
 from hourhand.client._errors import ClientError
 from hourhand.client._json import encoded, invalid, seconds, time_text
-from hourhand.client._results import Job
 from hourhand.domain.jobs.job import RetryPolicy
 
 Fate = Literal["submitted", "not submitted", "unknown"]

@@ -35,4 +35,4 @@ def floor_seconds(duration: timedelta) -> int:
 
 def rfc3339(instant: datetime) -> str:
     """Return ``instant`` as RFC 3339 in UTC with ``Z`` and milliseconds."""
-    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return instant.astimezone(UTC).isoformat("T", "milliseconds")[: -len("+00:00")] + "Z"

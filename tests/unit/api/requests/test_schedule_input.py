@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.requests import ScheduleInput
-from hourhand.aws.layout.definitions import definition_to_json
+from hourhand.aws.layout.schedules import definition_to_json
 from hourhand.domain.errors import HourhandError, InvalidInput, NotSupportedYet, TooLarge
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import Backoff, OnLost, Priority

@@ -6,8 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from hourhand.aws.layout.definitions import definition_from_json, definition_to_json
-from hourhand.aws.layout.exclusions import exclusion_record, read_exclusions
+from hourhand.aws.layout.schedules import definition_from_json, definition_to_json
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
 from hourhand.domain.schedules.recurrence import (
@@ -27,7 +26,10 @@ from hourhand.domain.schedules.schedule import (
     RetryChanges,
     ScheduleDefinition,
 )
+from hourhand.json_dataclasses import Misfit, from_record, to_record
 from hourhand.memory import START
+
+Exclusions = tuple[Exclusion, ...]
 
 PLAIN = ScheduleDefinition(expressions=("0 3 * * *",), handler="greet")
 FULL = ScheduleDefinition(
@@ -103,11 +105,16 @@ def test_policies_are_read_as_such_and_not_as_plain_texts() -> None:
 
 def test_a_default_is_stored_so_that_it_may_change_in_the_model() -> None:
     stored = json.loads(definition_to_json(PLAIN))
-    in_ms = {"anchor": "anchor_ms", "start_at": "start_ms", "end_at": "end_ms"}
     names = [field.name for field in fields(ScheduleDefinition)]
-    absent = {in_ms.get(name, name) for name in names if getattr(PLAIN, name) is None}
+    absent = {name for name in names if getattr(PLAIN, name) is None}
     assert absent & set(stored) == set()
     assert len(stored) + len(absent) == len(names) - 1, "but the payload"
+
+
+def test_the_names_of_stored_fields_stay() -> None:
+    names = "buffer_limit dst_fold dst_gap exclude expressions handler is_union jitter_seconds"
+    names += " keep misfire overlap pause_on_failure tags timezone"
+    assert " ".join(sorted(json.loads(definition_to_json(PLAIN)))) == names
 
 
 def test_a_retry_policy_that_states_nothing_is_kept_apart_from_none() -> None:
@@ -122,21 +129,30 @@ def test_the_payload_is_not_in_the_json() -> None:
 @pytest.mark.parametrize(
     ("exclusion", "record"),
     [
-        (ExcludedDate(date(2026, 12, 25)), {"date": "2026-12-25"}),
+        (ExcludedDate(date(2026, 12, 25)), {"ExcludedDate": ["2026-12-25"]}),
         (
             ExcludedDates(date(2026, 7, 1), date(2026, 8, 31)),
-            {"dates": ["2026-07-01", "2026-08-31"]},
+            {"ExcludedDates": ["2026-07-01", "2026-08-31"]},
         ),
-        (ExcludedExpression("@daily"), {"expression": "@daily"}),
+        (
+            ExcludedTimes(START, START + timedelta(milliseconds=1)),
+            {"ExcludedTimes": [1767603600000, 1767603600001]},
+        ),
+        (ExcludedExpression("@daily"), {"ExcludedExpression": ["@daily"]}),
     ],
 )
 def test_each_kind_of_exclusion_has_a_key_of_its_own(
     exclusion: Exclusion, record: dict[str, object]
 ) -> None:
-    assert exclusion_record(exclusion) == record
-    assert read_exclusions([record]) == (exclusion,)
+    assert to_record(Exclusions, (exclusion,)) == [record]
+    assert from_record(Exclusions, [record]) == (exclusion,)
 
 
-def test_an_exclusion_of_an_unknown_kind_is_not_passed_over() -> None:
-    with pytest.raises(ValueError, match="'weather' is no kind of exclusion"):
-        read_exclusions([{"weather": "rain"}])
+@pytest.mark.parametrize(
+    "record", [{"Weather": ["rain"]}, {"CalendarName": ["holidays"]}, {}, []], ids=json.dumps
+)
+def test_an_exclusion_of_an_unknown_kind_is_not_passed_over(record: object) -> None:
+    with pytest.raises(
+        Misfit, match=r"record\[0\] should be an object with one member of Excluded"
+    ):
+        from_record(Exclusions, [record])

@@ -10,7 +10,6 @@ from botocore.exceptions import NoCredentialsError
 
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.control_store import DynamoControlStore
-from hourhand.aws.layout.control_records import tick_to_json
 from hourhand.cli.doctor.asking import LOOKING_SECONDS
 from hourhand.cli.doctor.findings import Finding, Status, run_look
 from hourhand.cli.doctor.run import (
@@ -22,6 +21,7 @@ from hourhand.cli.doctor.run import (
     looks_of,
     run_doctor,
 )
+from hourhand.json_dataclasses import record_text
 from hourhand.memory import START, MemoryClock
 from hourhand.ports.control_store import TickRecord
 from tests.unit.cli.doctor.conftest import PREFIX, Made
@@ -128,7 +128,7 @@ def test_without_credentials_nothing_else_is_tried() -> None:
 def test_ages_are_by_the_time_of_aws_and_not_of_this_machine() -> None:
     # AWS's Date says 09:00:00; the machine is 20 minutes ahead, and the tick was just now.
     clock = MemoryClock(skew=timedelta(minutes=20))
-    record = tick_to_json(TickRecord(at=START, holder="h-1", epoch=1))
+    record = record_text(TickRecord, TickRecord(at=START, holder="h-1", epoch=1))
     outputs = [{"OutputKey": "ControlTable", "OutputValue": "control"}]
     stack = {"StackId": STACK_ID, "StackName": PREFIX, "StackStatus": "CREATE_COMPLETE"}
     dated = {"ResponseMetadata": {"HTTPHeaders": {"date": "Mon, 05 Jan 2026 09:00:00 GMT"}}}

@@ -1,8 +1,4 @@
-"""The requests of callers, checked field by field.
-
-The shapes of answers are in `hourhand.api.answers.jobs`: only the OpenAPI document needs them,
-so importing this package does not.
-"""
+"""The requests of callers, checked field by field."""
 
 from hourhand.api.requests._errors import quoted, require_empty
 from hourhand.api.requests._exclusions import is_calendar_name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hourhand.api.answers.render_jobs import bulk_result
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.problems import log_if_unforeseen
 from hourhand.api.requests import BulkRequest
 from hourhand.api.routing import Route, Services
+from hourhand.api.views.jobs import bulk_result
 from hourhand.services.jobs.bulk import BulkResult
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hourhand.api.answers.render_schedules import calendar_response
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.named_pages import answer_page
 from hourhand.api.requests import CalendarInput, PageRequest, is_calendar_name, quoted
 from hourhand.api.routing import Route, Services
+from hourhand.api.views.schedules import calendar_response
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hourhand.api.answers.render_jobs import (
-    contents_bytes,
-    job_events,
-    job_page,
-    job_response,
-)
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.problems import log_if_unforeseen, problem
@@ -23,6 +17,12 @@ from hourhand.api.requests import (
     quoted,
 )
 from hourhand.api.routing import Route, Services
+from hourhand.api.views.jobs import (
+    contents_bytes,
+    job_events,
+    job_page,
+    job_response,
+)
 from hourhand.domain.errors import FieldError, HourhandError, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID
 from hourhand.domain.jobs.job import Job

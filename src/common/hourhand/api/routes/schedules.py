@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from hourhand.api.answers.render_jobs import job_response
-from hourhand.api.answers.render_schedules import (
-    backfill_report,
-    occurrence_page,
-    preview_response,
-    schedule_response,
-)
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.named_pages import answer_page
@@ -21,6 +14,13 @@ from hourhand.api.requests import (
     quoted,
 )
 from hourhand.api.routing import Route, Services
+from hourhand.api.views.jobs import job_response
+from hourhand.api.views.schedules import (
+    backfill_report,
+    occurrence_page,
+    preview_response,
+    schedule_response,
+)
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 from hourhand.domain.ids import OWN_ID
 from hourhand.services.schedules.operations import ScheduleView

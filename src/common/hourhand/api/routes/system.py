@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from hourhand.api.answers.render_jobs import handler_response, resweep_response, stats_response
+from hourhand.answers.system import Handler, Resweep, Stats
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests import ResweepInput
 from hourhand.api.routing import Route, Services
+from hourhand.json_dataclasses import to_json
 
 
 def get_stats(services: Services, _: Request, __: str) -> Answer:
     """``GET /stats``."""
-    return Answer.of(stats_response(services.queries.stats()))
+    return Answer.of(to_json(Stats, services.queries.stats()))
 
 
 def post_resweep(services: Services, request: Request, _: str) -> Answer:
     """``POST /resweep``: read every bucket again from a time on."""
     wanted = ResweepInput.parse(request.json())
-    return Answer.of(resweep_response(services.resweeps.request(wanted.since)))
+    return Answer.of(to_json(Resweep, services.resweeps.request(wanted.since)))
 
 
 def get_resweep(services: Services, _: Request, __: str) -> Answer:
     """``GET /resweep``: how far the last one is."""
-    return Answer.of(resweep_response(services.resweeps.progress()))
+    return Answer.of(to_json(Resweep, services.resweeps.progress()))
 
 
 def get_handlers(services: Services, _: Request, __: str) -> Answer:
     """``GET /handlers``."""
-    return Answer.of({"handlers": [handler_response(info) for info in services.handlers.all()]})
+    return Answer.of({"handlers": [to_json(Handler, info) for info in services.handlers.all()]})
 
 
 def get_health(_: Services, __: Request, ___: str) -> Answer:
@@ -37,7 +38,7 @@ def get_health(_: Services, __: Request, ___: str) -> Answer:
 
 def get_openapi(_: Services, request: Request, __: str) -> Answer:
     """``GET /openapi.json``."""
-    # The models of answers are imported only for this request, not at a cold start.
+    # Imported only for this request, not at a cold start.
     from hourhand.api.openapi import openapi_document  # noqa: PLC0415
 
     return Answer.of(openapi_document(request.stage_prefix))

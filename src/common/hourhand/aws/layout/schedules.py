@@ -21,8 +21,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.aws.layout.definitions import definition_from_json, definition_to_json
-from hourhand.aws.layout.exclusions import exclusion_record, read_exclusions
 from hourhand.aws.layout.journal_text import journal_text, read_journal
 from hourhand.aws.layout.values import (
     Codec,
@@ -58,6 +56,7 @@ from hourhand.domain.schedules.schedule import (
 )
 from hourhand.domain.ticks.buckets import shard_of
 from hourhand.domain.times import to_ms
+from hourhand.json_dataclasses import from_record, read_record, record_text, to_record
 from hourhand.ports.schedule_store import DUE_SHARDS, JournalPage
 
 SCHEDULES = "schedules"
@@ -70,6 +69,8 @@ _BACKFILL_PREFIX = "b."
 _DEFINITION_PREFIX = "d."
 _PAGE_PREFIX = "j."
 _AFTER_ANY_TAG = ".~"
+_PAYLOAD = "payload_text"
+_Exclusions = tuple[Exclusion, ...]
 
 
 def _journal_value(journal: tuple[Any, ...]) -> Value:
@@ -85,7 +86,7 @@ def _read_words(value: Value) -> tuple[str, ...]:
 
 
 def _exclusions_value(exclude: tuple[Exclusion, ...]) -> Value:
-    return text(canonical_json([exclusion_record(exclusion) for exclusion in exclude]))
+    return text(record_text(_Exclusions, exclude))
 
 
 SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
@@ -134,7 +135,7 @@ BACKFILL_CODECS: Mapping[str, Codec] = by_field(
 
 CALENDAR_CODECS: Mapping[str, Codec] = by_field(
     always("revision", "q", number, read_int),
-    always("exclude", "ex", _exclusions_value, lambda v: read_exclusions(json.loads(v["S"]))),
+    always("exclude", "ex", _exclusions_value, lambda v: read_record(_Exclusions, v["S"])),
     always("updated_at", "m", time, read_time),
     Codec("note", "t", text, read_text, default=""),
 )
@@ -259,6 +260,21 @@ def definition_to_item(
         "f": text(definition_to_json(definition)),
         "i": text(definition.payload_text),
     }
+
+
+def definition_to_json(definition: ScheduleDefinition) -> str:
+    """Return all of a definition but its payload, which is JSON itself: escaped it may be longer.
+
+    Defaults are written, too: those of the model may change without changing what is stored.
+    """
+    record = to_record(ScheduleDefinition, definition)
+    del record[_PAYLOAD]
+    return canonical_json(record)
+
+
+def definition_from_json(record: str, payload_text: str) -> ScheduleDefinition:
+    """Read what `definition_to_json` wrote, with the payload that was kept beside it."""
+    return from_record(ScheduleDefinition, {**json.loads(record), _PAYLOAD: payload_text})
 
 
 def definition_name_of(item: Item) -> str:

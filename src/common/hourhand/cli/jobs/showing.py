@@ -16,7 +16,7 @@ from hourhand.cli.output.times import Times, duration
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
-    from hourhand.client import Attempt, Job, JobFailure
+    from hourhand.client import Attempt, ErrorDetails, Job
 
 ATTEMPT_COLUMNS = (
     Column("TRY", is_number=True),
@@ -143,8 +143,6 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
 
 def _retry(job: Job) -> str:
     retry = job.retry
-    if retry.base_seconds is None or retry.max_delay_seconds is None:
-        return ""
     base, longest = duration(retry.base_seconds), duration(retry.max_delay_seconds)
     # A fixed delay does not grow, so it has no range.
     delays = f"of {base}" if retry.backoff == "fixed" else f"from {base} to {longest}"
@@ -178,7 +176,7 @@ def _print_content(session: Session, job: Job, name: str, value: Any) -> None:
     session.print_text(_indented(json.dumps(value, indent=2, ensure_ascii=False, default=dict)))
 
 
-def _print_error(session: Session, error: JobFailure) -> None:
+def _print_error(session: Session, error: ErrorDetails) -> None:
     ahead = "" if error.retryable else "  not retryable"
     session.print("", Text.assemble(("error", "bold"), (ahead, "dim")))
     session.print_text(_indented(f"{error.type}: {error.message}"), "red")

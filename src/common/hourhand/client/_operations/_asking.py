@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._exchange import exchange
-from hourhand.client._json import decoded, invalid, shortened, time_text
-from hourhand.client._reading import Answered, read
+from hourhand.client._json import A, decoded, invalid, read, shortened, time_text
 from hourhand.client._steps import Emit, Operation, Request, Session, Stream
 
 MAX_PAGE_SIZE = 200
@@ -31,7 +30,6 @@ class JobFilters(TypedDict, total=False):
 
 
 _TIMES = frozenset({"created_after", "created_before"})
-A = TypeVar("A", bound=Answered)
 
 
 def target(*parts: str, query: Mapping[str, Any] | None = None) -> str:

@@ -10,13 +10,13 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand.client._errors import ClientError, FieldProblem, TooLarge, UnexpectedAnswer
+from hourhand.answers.batches import FieldProblem
+from hourhand.answers.jobs import Job
+from hourhand.client._errors import ClientError, TooLarge, UnexpectedAnswer
 from hourhand.client._exchange import pause_before_retry, try_once
-from hourhand.client._json import decoded
+from hourhand.client._json import decoded, read
 from hourhand.client._operations._asking import members, target
 from hourhand.client._problems import problem_failure
-from hourhand.client._reading import read
-from hourhand.client._results import Job
 from hourhand.client._steps import Answer, Operation, Request, Session
 from hourhand.client._submissions import Submission, Submitted
 
@@ -69,7 +69,7 @@ def refuse_too_large(sending: Sending) -> None:
             f"is {size_bytes:,} bytes of JSON with its fields; at most "
             f"{MAX_BATCH_BYTES:,} are allowed"
         )
-        problem = FieldProblem("job", message)
+        problem = FieldProblem(field="job", message=message)
         sending.fail(TooLarge("The job is too large for a batch.", errors=[problem]))
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from hourhand.answers.batches import BulkResult
 from hourhand.client._errors import ClientError, UnexpectedAnswer
 from hourhand.client._exchange import exchange
-from hourhand.client._json import decoded, encoded
-from hourhand.client._operations._asking import JobFilters, filters_of, next_cursor_of, target
+from hourhand.client._json import decoded, encoded, read
+from hourhand.client._operations._asking import JobFilters, filters_of, target
 from hourhand.client._problems import problem_failure
-from hourhand.client._reading import Answered, read
 from hourhand.client._steps import Operation, Request, Session
 
 MAX_KEPT_FAILURES = 10_000
@@ -41,21 +41,6 @@ class BulkReport:
 
 BulkProgress = Callable[[BulkReport], object]
 """Called with the report so far, after each call of the API."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Part(Answered):
-    """What one call did."""
-
-    matched: int
-    changed: int
-    failed: tuple[_Failed, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Failed(Answered):
-    id: str
-    error: Any
 
 
 def cancel_many(
@@ -105,11 +90,11 @@ def _change_many(
             method="POST", target=target("jobs", verb), body=encoded(asked, "filters")
         )
         exchanged = yield from exchange(session, request)
-        value = decoded(exchanged.answer.body)
-        report = _together(report, read(_Part, value), exchanged.lost_before)
+        part = read(BulkResult, decoded(exchanged.answer.body))
+        report = _together(report, part, exchanged.lost_before)
         if on_progress is not None:
             on_progress(report)
-        before, cursor = cursor, next_cursor_of(value)
+        before, cursor = cursor, part.next_cursor
         if cursor is None:
             return report
         if cursor == before:
@@ -118,7 +103,7 @@ def _change_many(
             )
 
 
-def _together(report: BulkReport, part: _Part, lost_before: bool) -> BulkReport:
+def _together(report: BulkReport, part: BulkResult, lost_before: bool) -> BulkReport:
     room = MAX_KEPT_FAILURES - len(report.failed)
     failed = [BulkFailure(id=one.id, error=_error_of(one.error)) for one in part.failed[:room]]
     return BulkReport(

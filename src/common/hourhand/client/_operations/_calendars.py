@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from hourhand.answers.schedules import Calendar
 from hourhand.client._operations._asking import ask_for, named, pages, target
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import encoded_schedule
-from hourhand.client._schedule_results import Calendar
 from hourhand.client._steps import Operation, Request, Session, Stream
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final, Unpack
 
+from hourhand.answers.jobs import Event, Job, JobSummary
 from hourhand.client._errors import ClientError, WaitTimedOut
-from hourhand.client._json import bare_seconds
+from hourhand.client._json import bare_seconds, read
 from hourhand.client._operations._asking import (
     JobFilters,
     ask,
@@ -17,8 +18,6 @@ from hourhand.client._operations._asking import (
     pages,
     target,
 )
-from hourhand.client._reading import read
-from hourhand.client._results import Event, Job, JobSummary
 from hourhand.client._steps import Operation, Request, Session, Stream, pause
 from hourhand.client._submissions import Submission, encoded_fields
 from hourhand.domain.jobs.job import NOT_STARTED

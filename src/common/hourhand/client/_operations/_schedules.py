@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
-from hourhand.client._json import encoded, time_text
+from hourhand.answers.jobs import Job
+from hourhand.answers.schedules import BackfillReport, Fire, Occurrence, Preview, Schedule
+from hourhand.client._json import encoded, read, time_text
 from hourhand.client._operations._asking import ask, ask_for, members, named, pages, target
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
-from hourhand.client._reading import read
-from hourhand.client._results import Job
-from hourhand.client._schedule_results import BackfillReport, Fire, Occurrence, Preview, Schedule
 from hourhand.client._steps import Operation, Request, Session, Stream
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hourhand.client._json import encoded, time_text
+from hourhand.answers.system import Handler, Health, Resweep, Stats
+from hourhand.client._json import encoded, read, time_text
 from hourhand.client._operations._asking import ask, ask_for, members, target
-from hourhand.client._reading import read
-from hourhand.client._results import Health, RegisteredHandler, Resweep, Stats
 from hourhand.client._steps import Operation, Request, Session
 
 
@@ -31,10 +30,10 @@ def resweep_progress(session: Session) -> Operation[Resweep]:
     return (yield from ask_for(Resweep, session, Request(method="GET", target=target("resweep"))))
 
 
-def handlers(session: Session) -> Operation[tuple[RegisteredHandler, ...]]:
+def handlers(session: Session) -> Operation[tuple[Handler, ...]]:
     """Return every registered handler, by name."""
     value = yield from ask(session, Request(method="GET", target=target("handlers")))
-    return tuple([read(RegisteredHandler, one) for one in members(value, "handlers")])
+    return tuple([read(Handler, one) for one in members(value, "handlers")])
 
 
 def health(session: Session) -> Operation[Health]:

@@ -63,7 +63,7 @@ class Resweep:
     until: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Watermark:
     """The durable state of the sweep.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from hourhand.api.answers.render_jobs import job_response, job_summary
+from hourhand.api.views.jobs import job_response, job_summary
 from hourhand.domain.jobs.job import (
     Attempt,
     Content,

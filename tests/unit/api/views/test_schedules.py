@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.answers.render_schedules import calendar_response, occurrence_page
 from hourhand.api.requests import CalendarInput
+from hourhand.api.views.schedules import calendar_response, occurrence_page
 from hourhand.domain.jobs.job import EventKind, JobStatus
 from hourhand.domain.schedules.recurrence import (
     ExcludedDate,

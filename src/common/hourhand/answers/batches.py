@@ -1,0 +1,65 @@
+"""Why a request failed, and what became of each job of a batch or of a bulk operation."""
+
+from typing import Annotated, Any
+
+from hourhand.answers.answered import Answered, Example
+from hourhand.answers.jobs import Job
+
+
+class FieldProblem(Answered):
+    """What is wrong with one field; nested fields have dotted names such as `retry.backoff`."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return both as one phrase."""
+        return f"{self.field} {self.message}"
+
+
+class Problem(Answered):
+    """Why a request failed (RFC 9457). Programs go by `type`, people by `detail`."""
+
+    type: Annotated[str, Example("urn:hourhand:invalid")]
+    title: str
+    status: int
+    detail: str
+    errors: tuple[FieldProblem, ...] = ()
+
+
+ReportedProblem = Annotated[Any, Problem]
+"""A problem as it came: what it lacks must not hide what became of the other jobs."""
+
+
+class AcceptedJob(Answered):
+    """The result of a job of a batch that was accepted."""
+
+    job: Job
+
+
+class RefusedJob(Answered):
+    """The result of a job of a batch that was refused."""
+
+    error: ReportedProblem
+
+
+class BatchResults(Answered):
+    """What became of each job of a batch, in the order sent."""
+
+    results: tuple[AcceptedJob | RefusedJob, ...]
+
+
+class BulkFailure(Answered):
+    """A job that matched and could not be changed."""
+
+    id: str
+    error: ReportedProblem
+
+
+class BulkResult(Answered):
+    """What a bulk operation did. A call with `next_cursor` goes on where this one ended."""
+
+    matched: int
+    changed: int
+    failed: tuple[BulkFailure, ...]
+    next_cursor: str | None

@@ -1,0 +1,173 @@
+"""Jobs, their attempts and their history."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from hourhand.answers.answered import Answered
+from hourhand.domain.jobs.job import (
+    FINAL,
+    Backoff,
+    EventKind,
+    Jitter,
+    JobStatus,
+    OnLost,
+    Outcome,
+    Priority,
+)
+
+PriorityName = Annotated[str, Priority]
+OnLostName = Annotated[str, OnLost]
+BackoffName = Annotated[str, Backoff]
+JitterName = Annotated[str, Jitter]
+StatusName = Annotated[str, JobStatus]
+ContentName = Annotated[str, ("payload", "result")]
+
+EVENT_KINDS = tuple(kind.name for kind in EventKind)
+
+
+class Retry(Answered):
+    """How often a failed attempt is retried, and after which delays."""
+
+    max_attempts: int
+    backoff: BackoffName
+    base_seconds: float
+    max_delay_seconds: float
+    jitter: JitterName
+
+
+class ErrorSummary(Answered):
+    """Why an attempt failed."""
+
+    type: str
+    message: str
+    retryable: bool
+
+
+class ErrorDetails(ErrorSummary):
+    """Why an attempt failed, with where."""
+
+    traceback: str | None
+
+
+class AttemptSummary(Answered):
+    """One try of a job; `outcome` is null while it runs."""
+
+    number: int
+    outcome: Annotated[str, Outcome] | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    worker: str
+    error: ErrorSummary | None
+
+
+class Attempt(AttemptSummary):
+    """One try of a job, with the traceback of its error."""
+
+    error: ErrorDetails | None
+
+
+class Lease(Answered):
+    """Who runs the job now, and until when nobody else may."""
+
+    owner: str
+    expires_at: datetime
+
+
+class Progress(Answered):
+    """How far the running handler says it is."""
+
+    done: float
+    total: float | None
+    message: str | None
+
+
+class JobSummary(Answered):
+    """A job as listings show it: without payload, result and tracebacks."""
+
+    id: Annotated[str, "The job's id, chosen by the caller."]
+    handler: Annotated[str, "The registered name of the function that runs the job."]
+    run_at: Annotated[
+        datetime,
+        "When to run: RFC 3339 with an offset, at most a day in the past, before 2201."
+        " Not together with `delay_seconds`; neither means now.",
+    ]
+    priority: Annotated[PriorityName, "The queue of the job. Default medium."]
+    idempotency_key: Annotated[
+        str | None,
+        (
+            "The same key with the same body returns the same job, as long as the job is kept and "
+            "at least 24 hours after its end. Not together with `id`."
+        ),
+    ]
+    timeout_seconds: Annotated[int, "How long one attempt may take. Default 300."]
+    expires_at: Annotated[datetime | None, ("If the job has not started by then, it ends EXPIRED.")]
+    retention_seconds: Annotated[int, "How long the job is kept after its end. Default 7 days."]
+    on_lost: Annotated[
+        OnLostName, "Whether the job is retried if its worker is lost. Default retry."
+    ]
+    tenant: Annotated[str | None, "The tenant of the job: a label for fairness and search."]
+    tags: Annotated[Mapping[str, str], "Up to 20 labels for search. Keys contain no colon."]
+    retry: Annotated[Retry, "How often a failed attempt is retried, and after which delays."]
+    pool: Annotated[str, "Only `default` is supported so far."]
+    status: StatusName
+    attempt: int
+    attempts: tuple[AttemptSummary, ...]
+    due_at: datetime | None
+    created_at: datetime
+    enqueued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    lateness_ms: int | None
+    cancel_requested_at: datetime | None
+    progress: Progress | None
+    error: ErrorSummary | None
+    schedule_id: str | None
+    occurrence: datetime | None
+    lease: Lease | None
+    trace_id: str | None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job is done with, unless it is redriven."""
+        return self.status in FINAL
+
+
+class Job(JobSummary):
+    """A job, whole. `omitted` names what exists and is not told here.
+
+    That is the larger of payload and result where both are too large for one answer, and what
+    is kept no more. `damaged` names what is kept and is not JSON any more; it is omitted, too.
+    """
+
+    attempts: tuple[Attempt, ...]
+    error: ErrorDetails | None
+    payload: Annotated[Any, "Any JSON, up to 2.5 MB, for the handler."]
+    result: Any
+    omitted: tuple[ContentName, ...] = ()
+    damaged: tuple[ContentName, ...] = ()
+
+
+class JobPage(Answered):
+    """A page of jobs, newest first. It may be short; only a null `next_cursor` ends."""
+
+    jobs: tuple[JobSummary, ...]
+    next_cursor: str | None
+
+
+class Event(Answered):
+    """One thing that happened to a job: when, by whom, to which state, and why."""
+
+    at: datetime
+    kind: Annotated[str, EVENT_KINDS]
+    status: StatusName
+    attempt: int
+    actor: str
+    reason: str | None
+
+
+class Events(Answered):
+    """A job's history, oldest first; `dropped` events had to go from its middle."""
+
+    events: tuple[Event, ...]
+    dropped: int

@@ -1,0 +1,261 @@
+"""Schedules, their occurrences and backfills, and calendars."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from hourhand.answers.answered import Answered
+from hourhand.answers.jobs import (
+    BackoffName,
+    JitterName,
+    JobSummary,
+    OnLostName,
+    PriorityName,
+)
+from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.schedules.rule import DstFold, DstGap
+from hourhand.domain.schedules.schedule import BackfillOrder, MisfirePolicy, Reprocess
+from hourhand.json_dataclasses import JsonName
+
+SCHEDULE_STATUSES = ("active", "paused", "broken", "ended")
+
+EXCLUDED = (
+    "Dates in the schedule's zone (`2026-12-25`), ranges of dates (`to` is excluded, too) or of"
+    " times with offset (`to` is not), expressions"
+)
+
+OverlapName = Annotated[str, OverlapPolicy]
+
+
+class Fire(Answered):
+    """A nominal time."""
+
+    at: datetime
+
+
+class PreviewedFire(Fire):
+    """A nominal time, in the schedule's zone too; `note` tells what a change of clocks did."""
+
+    local: datetime
+    note: str | None
+
+
+class Preview(Answered):
+    """When a schedule would fire; `warnings` tell of local times that do not exist."""
+
+    fires: tuple[PreviewedFire, ...]
+    warnings: tuple[str, ...]
+
+
+class Range(Answered):
+    """Two dates, both excluded too; or two times, of which the second is not excluded."""
+
+    start: Annotated[str, JsonName("from")]
+    end: Annotated[str, JsonName("to")]
+
+
+Exclusion = Annotated[Any, str | Range]
+"""As it was put: a text, or an object of ``from`` and ``to``."""
+
+
+class ScheduleMisfire(Answered):
+    """What is done about missed nominal times, and how old they may be."""
+
+    policy: Annotated[str, MisfirePolicy]
+    window_seconds: int
+
+
+class ScheduleKeep(Answered):
+    """How many ended occurrences the history lists."""
+
+    succeeded: int
+    failed: int
+
+
+class ScheduleRetry(Answered):
+    """The parts of a retry policy that the schedule states; the handler's hold for the others."""
+
+    max_attempts: int | None
+    backoff: BackoffName | None
+    base_seconds: float | None
+    max_delay_seconds: float | None
+    jitter: JitterName | None
+
+
+class Backfill(Answered):
+    """Past occurrences run on purpose: of `total` nominal times, `done` were dealt with."""
+
+    id: str
+    start: Annotated[datetime, JsonName("from")]
+    end: Annotated[datetime, JsonName("to")]
+    overlap: OverlapName
+    order: Annotated[str, BackfillOrder]
+    max_active: int
+    reprocess: Annotated[str, Reprocess]
+    note: str | None
+    created_at: datetime
+    total: int
+    done: int
+    made: int
+    skipped: int
+
+
+class Schedule(Answered):
+    """A schedule: what was put, its defaults filled in, and how it stands.
+
+    A policy of its jobs that is null is the handler's. `next_at` is the next nominal time,
+    `last_occurrence` the one before it that became a job. `occurrences_made` counts jobs made,
+    those ahead of their time among them. `broken_reason`: why its nominal times cannot be computed;
+    it makes no jobs until it, or a calendar of it, is changed.
+    """
+
+    id: str
+    expression: Annotated[
+        Any,
+        str | tuple[str, ...],
+        (
+            "When to run: `cron(...)` with AWS's six fields, a Unix cron of five fields (six: with "
+            "the second first), a macro such as `@daily`, `rate(5 minutes)`, "
+            "`at(2027-01-01T09:00)`; or a list of up to 20 of them."
+        ),
+    ]
+    timezone: Annotated[str, "The IANA time zone of local times. Default UTC."]
+    anchor: Annotated[
+        datetime | None,
+        (
+            "The time from which a rate counts: it runs at this time plus every multiple of its "
+            "interval. Default `start_at`, else the time at which the schedule was created."
+        ),
+    ]
+    dst_gap: Annotated[
+        str,
+        DstGap,
+        (
+            "What to do when a clock change skips the local time: run at the first instant after "
+            "the gap (`next_valid`, the default), do not run (`skip`), or run later by the length "
+            "of the gap (`shift`)."
+        ),
+    ]
+    dst_fold: Annotated[
+        str,
+        DstFold,
+        "When to run if a clock change repeats the local time. Default first.",
+    ]
+    exclude: Annotated[tuple[Exclusion, ...], f"{EXCLUDED}, and names of calendars."]
+    start_at: Annotated[datetime | None, "No run before this time."]
+    end_at: Annotated[datetime | None, "No run after this time."]
+    max_occurrences: Annotated[int | None, "The schedule ends after this number of jobs."]
+    jitter_seconds: Annotated[
+        float,
+        (
+            "Delays each job by up to this. The delay of one scheduled time never changes, and "
+            "never passes the next scheduled time. Default 0."
+        ),
+    ]
+    misfire: Annotated[
+        ScheduleMisfire, "What to do about scheduled times that an outage or a pause missed."
+    ]
+    overlap: Annotated[
+        OverlapName,
+        "What to do when a job is due while `max_running` jobs run. Default skip.",
+    ]
+    max_running: Annotated[
+        int | None,
+        "How many of its jobs may run at once. Default 1; no limit under `allow`.",
+    ]
+    buffer_limit: Annotated[int, "How many jobs may wait under `buffer_all`. Default 100."]
+    pause_on_failure: Annotated[
+        bool, "Whether the schedule pauses when one of its jobs ends DEAD. Default false."
+    ]
+    keep: Annotated[ScheduleKeep, "How many ended occurrences the history lists."]
+    handler: Annotated[str, "The registered name of the function that runs the job."]
+    payload: Annotated[Any, "Any JSON, up to 256,000 bytes, for the handler."]
+    priority: PriorityName | None
+    timeout_seconds: int | None
+    retention_seconds: int | None
+    on_lost: OnLostName | None
+    retry: ScheduleRetry | None
+    tenant: str | None
+    tags: Mapping[str, str]
+    paused: Annotated[
+        bool, "Whether the schedule is paused. Default: a replaced schedule stays as it is."
+    ]
+    note: Annotated[str | None, "A note for people, such as the reason."]
+    status: Annotated[str, SCHEDULE_STATUSES]
+    broken_reason: str | None
+    revision: int
+    created_at: datetime
+    updated_at: datetime
+    paused_at: datetime | None
+    next_at: datetime | None
+    last_occurrence: datetime | None
+    occurrences_made: int
+    backfills: tuple[Backfill, ...]
+
+
+class SchedulePage(Answered):
+    """A page of schedules by id. It may be short; only a null `next_cursor` ends."""
+
+    schedules: tuple[Schedule, ...]
+    next_cursor: str | None
+
+
+class Occurrence(Answered):
+    """What became of a nominal time, or of a run of `count` of them up to `until`.
+
+    `reason`: why it has no job, or why its job was cancelled by its schedule. `skipped_first`: why
+    it was skipped before a backfill made its job. `is_least`: there were more than `count`. `job`
+    is null, too, where it is kept no more.
+    """
+
+    at: datetime
+    until: datetime | None
+    count: int
+    is_least: bool
+    kind: Annotated[str, ("schedule", "trigger", "backfill")]
+    reason: str | None
+    skipped_first: str | None
+    job_id: str | None
+    job: JobSummary | None
+
+
+class OccurrencePage(Answered):
+    """What became of past nominal times, newest first, and the next ten.
+
+    It may be short; only a null `next_cursor` ends.
+    """
+
+    occurrences: tuple[Occurrence, ...]
+    upcoming: tuple[Fire, ...]
+    next_cursor: str | None
+
+
+class BackfillReport(Answered):
+    """What a backfill will run, or would: `fires` are the first 100 of `total` nominal times.
+
+    `backfill` is null where nothing was started.
+    """
+
+    backfill: Backfill | None
+    first: datetime | None
+    last: datetime | None
+    total: int
+    fires: tuple[Fire, ...]
+    dry_run: bool
+
+
+class Calendar(Answered):
+    """Exclusions under a name that schedules share."""
+
+    name: str
+    exclude: Annotated[tuple[Exclusion, ...], f"{EXCLUDED}."]
+    note: Annotated[str | None, "A note for people, such as the calendar's purpose."]
+    revision: int
+    updated_at: datetime
+
+
+class CalendarPage(Answered):
+    """A page of calendars by name. It may be short; only a null `next_cursor` ends."""
+
+    calendars: tuple[Calendar, ...]
+    next_cursor: str | None

@@ -1,0 +1,1 @@
+"""What the services return, as the answers of the API."""

@@ -1,0 +1,101 @@
+"""Jobs as JSON; docs/reference/api.md describes it for callers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hourhand.answers import batches, jobs
+from hourhand.api.http_response import MAX_ANSWER_BYTES
+from hourhand.api.problems import problem
+from hourhand.domain.ids import is_json
+from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job
+from hourhand.json_dataclasses import to_json
+from hourhand.services.jobs.bulk import BulkResult
+from hourhand.services.jobs.queries import JobEvents, JobPage, JobReport
+
+ALL_BUT_CONTENTS_BYTES = 500_000
+"""Room for what is in an answer beside payloads and results: tags, attempts, tracebacks."""
+
+MAX_CONTENTS_BYTES = MAX_ANSWER_BYTES - ALL_BUT_CONTENTS_BYTES
+
+
+def job_response(report: JobReport) -> dict[str, Any]:
+    """Return a job, whole.
+
+    ``omitted`` names what is not told though it exists: the larger of payload and result where
+    both together are more than an answer holds, and what was not read or is kept no more.
+    ``damaged`` names what is kept and is not JSON: it is omitted, too.
+    """
+    job = report.job
+    texts: dict[str, str | None] = {
+        "payload": report.payload_text,
+        "result": report.result_text,
+    }
+    contents = {"payload": job.payload, "result": job.result}
+    damaged = [name for name, text in texts.items() if text is not None and not is_json(text)]
+    texts.update(dict.fromkeys(damaged))
+    largest = max(texts, key=lambda name: _size_bytes(texts[name]))
+    if sum(_size_bytes(text) for text in texts.values()) > MAX_CONTENTS_BYTES:
+        texts[largest] = None
+    return to_json(
+        jobs.Job,
+        job,
+        attempts=report.attempts,
+        error=report.error,
+        lease=_lease(job),
+        payload=_value(texts["payload"]),
+        result=_value(texts["result"]),
+        omitted=[n for n in texts if contents[n] is not None and texts[n] is None],
+        damaged=damaged,
+    )
+
+
+def job_summary(report: JobReport) -> dict[str, Any]:
+    """Return a job as listings show it: without payload, result and tracebacks."""
+    job = report.job
+    return to_json(
+        jobs.JobSummary, job, attempts=report.attempts, error=report.error, lease=_lease(job)
+    )
+
+
+def job_page(page: JobPage) -> dict[str, Any]:
+    """Return a page of a listing."""
+    return to_json(jobs.JobPage, page, jobs=[job_summary(report) for report in page.jobs])
+
+
+def job_events(events: JobEvents) -> dict[str, Any]:
+    """Return a job's history; ``dropped`` events had to go from its middle."""
+    return to_json(jobs.Events, events, events=[_event(event) for event in events.events])
+
+
+def bulk_result(result: BulkResult) -> dict[str, Any]:
+    """Return what a bulk operation did."""
+    failed = [{"id": failure.id, "error": problem(failure.error)} for failure in result.failed]
+    return to_json(batches.BulkResult, result, failed=failed)
+
+
+def contents_bytes(job: Job) -> int:
+    """Return how much a whole job's payload and result add to an answer, before reading them."""
+    contents: tuple[Content | None, ...] = (job.payload, job.result)
+    return sum(content.size_bytes for content in contents if content is not None)
+
+
+def _event(event: HistoryEvent) -> dict[str, Any]:
+    # A submission's reason is only the mark that tells it from others under the same key.
+    reason = None if event.kind is EventKind.SUBMITTED else event.reason or None
+    return to_json(jobs.Event, event, kind=event.kind.name, reason=reason)
+
+
+def _lease(job: Job) -> jobs.Lease | None:
+    if job.lease_owner is None or job.lease_until is None:
+        return None
+    return jobs.Lease(owner=job.lease_owner, expires_at=job.lease_until)
+
+
+def _size_bytes(text: str | None) -> int:
+    return 0 if text is None else len(text.encode())
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
