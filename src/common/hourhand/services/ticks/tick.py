@@ -134,16 +134,16 @@ class SchedulingService:
 
         Where a newer version keeps a record that is needed, that version acts.
         """
-        idle = TickReport(led=False, epoch=0, holder=invocation_id)
+        report = TickReport(led=False, epoch=0, holder=invocation_id)
         if self.is_standby:
             self.telemetry.info("This scheduler is on standby: it neither leads nor helps.")
-            return replace(idle, standby=True)
+            return replace(report, standby=True)
         audit = self.clock_audit.run()
         if audit.verdict is SkewVerdict.REFUSE:
-            return replace(idle, verdict=audit.verdict)
+            return replace(report, verdict=audit.verdict)
         with leaving_newer(self.telemetry):
-            return act(audit)
-        return idle
+            report = act(audit)
+        return report
 
     def _sweep_free(
         self,
