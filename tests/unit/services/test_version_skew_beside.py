@@ -264,7 +264,7 @@ def test_nothing_is_decided_without_a_calendar_that_is_newer(
     world: World, turn_newer: TurnNewer
 ) -> None:
     world.put_calendar("holidays", ["2030-01-01"])
-    body = {"expression": "rate(1 hour)", "exclude": ["holidays"]}
+    body: dict[str, Any] = {"expression": "rate(1 hour)", "exclude": ["holidays"]}
     world.put_schedule("s", **body)
     before = stored(world)
     turn_newer(world.schedules, "holidays", methods=("get_calendars",))

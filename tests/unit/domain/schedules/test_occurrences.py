@@ -10,7 +10,7 @@ import pytest
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.schedules import nominal_times, occurrences, rule
 from hourhand.domain.schedules.changes import delete, pause, resume
-from hourhand.domain.schedules.jitter import jitter_of
+from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK, jitter_of
 from hourhand.domain.schedules.nominal_times import (
     is_used_up,
     last_nominal,
@@ -565,7 +565,7 @@ def test_a_search_that_takes_long_is_made_apart_from_the_visit() -> None:
     work = Work(rule.MAX_WORK)
     recurrence = recurrence_of(definition)
     assert search_on(decision.schedule, definition, recurrence, work) is None
-    nearly = Work(occurrences.MAX_WORK_A_LOOK)
+    nearly = Work(MAX_WORK_A_LOOK)
     further = search_on(decision.schedule, definition, recurrence, nearly)
     assert further is not None
     assert further > reached

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.schedules import backfills, occurrences
+from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK
 from hourhand.domain.schedules.recurrence import ExcludedDate, ExcludedExpression
 from hourhand.domain.schedules.rule import MAX_EXCLUSIONS, BadExpression
 from hourhand.domain.schedules.schedule import (
@@ -36,7 +37,7 @@ def seldom(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     By days, and not by minutes, so that a search of eleven months is quick.
     """
-    monkeypatch.setattr(occurrences, "MAX_WORK_A_LOOK", occurrences.MAX_WORK_A_LOOK // 1440)
+    monkeypatch.setattr(occurrences, "MAX_WORK_A_LOOK", MAX_WORK_A_LOOK // 1440)
     return {"expression": "0 0 * * *", "exclude": ["* * * 1-11 *"]}
 
 
@@ -319,4 +320,4 @@ def test_the_work_of_a_visit_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     assert (one.is_over, other.is_over) == (True, False)
     bench.clock.advance(60)
     assert not other.look_at_time()
-    assert one.most > occurrences.MAX_WORK_A_LOOK
+    assert one.most > MAX_WORK_A_LOOK

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.actions import SweepContext
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.buckets import ShardMap, bucket_of
@@ -27,7 +28,7 @@ from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.optional import ask_optionally, leaving_newer
+from hourhand.services.optional import ask_optionally, log_newer
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
 from hourhand.services.ticks.clock_audit import ClockAudit, SkewReport
 from hourhand.services.ticks.dispatch import Dispatcher
@@ -141,9 +142,11 @@ class SchedulingService:
         audit = self.clock_audit.run()
         if audit.verdict is SkewVerdict.REFUSE:
             return replace(idle, verdict=audit.verdict)
-        with leaving_newer(self.telemetry):
+        try:
             return act(audit)
-        return idle
+        except WrittenByNewer as newer:
+            log_newer(self.telemetry, newer)
+            return idle
 
     def _sweep_free(
         self,
