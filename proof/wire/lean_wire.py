@@ -75,13 +75,13 @@ class _WatchedLean(LeanClient):
         flight: Flight,
         operation: str,
         arguments: Mapping[str, Any],
-        told: Callable[[Any | Failure], None],
+        on_answer: Callable[[Any | Failure], None],
         *,
         wait_seconds: float = 0.0,
     ) -> None:
         def call() -> None:
             (answer,) = self.many(operation, [arguments])
-            told(answer)
+            on_answer(answer)
 
         cast("Any", flight).call(call, wait_seconds)
 

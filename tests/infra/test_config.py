@@ -128,7 +128,7 @@ def test_the_cdks_own_context_is_left_alone() -> None:
         ({"handlers_environment": "[1]"}, "handlers_environment: must be a JSON object"),
         (
             {"handlers_environment": {"LEVEL": 3}},
-            "handlers_environment.LEVEL: must be a text: put it in quotes",
+            "handlers_environment.LEVEL: must be a string: put it in quotes",
         ),
         ({"handlers_environment": {"IS_ON": True}}, "handlers_environment.IS_ON: must be a text"),
         (

@@ -91,8 +91,8 @@ def test_a_job_in_flight_of_a_removed_handler_ends_dead_with_a_clear_error(
     (letter,) = [json.loads(letter.body) for letter in world.queues.dead_letters]
     assert letter["error"]["type"] == "UnknownHandler"
     assert letter["error"]["message"] == (
-        "No handler is named greet. There are kept. A deploy removed it, or did not bring it yet: "
-        "deploy it (again), then redrive the job."
+        "No handler is named greet. The handlers are kept. A deployment removed it, or has not "
+        "added it yet: deploy the handler, then redrive the job."
     )
     assert world.job(job).history[-1].reason.startswith("UnknownHandler: No handler is")
 

@@ -77,11 +77,11 @@ def test_a_name_belongs_to_one_function_and_the_error_names_both(registry: Regis
 
 
 def test_an_unknown_name_is_told_with_the_names_that_exist(registry: Registry) -> None:
-    with pytest.raises(UnknownHandler, match="There are none"):
+    with pytest.raises(UnknownHandler, match="There are no handlers"):
         registry.get("x")
     for name in ("b", "a"):
         registry.add(name, lambda ctx: None)
-    with pytest.raises(UnknownHandler, match="There are a, b"):
+    with pytest.raises(UnknownHandler, match="The handlers are a, b"):
         registry.get("x")
 
 

@@ -249,8 +249,8 @@ def test_a_job_whose_handler_never_came_fails_with_what_to_do() -> None:
     assert finished.outcome is Outcome.FAILED
     assert (told.type, told.retryable) == ("UnknownHandler", True)
     assert told.message == (
-        "No handler is named renamed. There are greet. A deploy removed it, or did not bring it "
-        "yet: deploy it (again), then redrive the job."
+        "No handler is named renamed. The handlers are greet. A deployment removed it, or has "
+        "not added it yet: deploy the handler, then redrive the job."
     )
     assert told.traceback is None
 

@@ -112,7 +112,7 @@ class Registry:
         """Return the handler of that name; raise `UnknownHandler` naming those that exist."""
         handler = self._handlers.get(name)
         if handler is None:
-            raise UnknownHandler(f"No handler is named {name}. There {self._names()}.")
+            raise UnknownHandler(f"No handler is named {name}. {self._names()}")
         return handler
 
     def forget_failed_modules(self) -> None:
@@ -132,8 +132,12 @@ class Registry:
         shown = ", ".join(names[:MAX_NAMES_IN_MESSAGE])
         more = len(names) - MAX_NAMES_IN_MESSAGE
         if not names:
-            return "are none"
-        return f"are {shown} and {more} more" if more > 0 else f"are {shown}"
+            return "There are no handlers."
+        return (
+            f"The handlers are {shown} and {more} more."
+            if more > 0
+            else f"The handlers are {shown}."
+        )
 
 
 default_registry = Registry()

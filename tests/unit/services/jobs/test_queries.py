@@ -1,4 +1,4 @@
-"""What is read: one job, its events, pages of jobs, and how the system does."""
+"""The reads of the API: one job, its events, pages of jobs, and the statistics."""
 
 from __future__ import annotations
 

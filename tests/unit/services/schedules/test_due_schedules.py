@@ -123,7 +123,7 @@ def test_a_bad_schedule_stops_no_other_and_is_told_of_each_time(world: World) ->
     assert run(world).failed == 1
     (first, _) = [w for w in world.telemetry.warnings if "visited" in w.sentence]
     assert first.fields["schedule_id"] == names[4]
-    assert first.fields["reason"] == "Its definition is gone."
+    assert first.fields["reason"] == "Its definition is missing."
     assert world.telemetry.total("schedule_visits_failed") == 2
 
 
