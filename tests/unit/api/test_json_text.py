@@ -34,10 +34,10 @@ JSON_VALUES = st.recursive(
         ('{"a": 1,}', "not valid JSON"),
         ("\ufeff{}", "not valid JSON"),
         ('"a\x00b"', "not valid JSON"),
-        ("NaN", "NaN is no JSON number"),
-        ('{"a": Infinity}', "Infinity is no JSON number"),
-        ("[-Infinity]", "-Infinity is no JSON number"),
-        ('{"a": 1, "b": {"c": 1, "c": 2}}', "'c' is given twice"),
+        ("NaN", "NaN is not a JSON number"),
+        ('{"a": Infinity}', "Infinity is not a JSON number"),
+        ("[-Infinity]", "-Infinity is not a JSON number"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "'c' occurs twice"),
         ("[" * 100_000, "too deep"),
         ('{"a":' * 100_000, "too deep"),
         ("9" * 4301, "too many digits"),
@@ -71,7 +71,7 @@ def test_a_repeated_name_is_found_by_work_in_proportion_to_the_names() -> None:
     names = [f"k{number}" for number in range(3_000)]
     pairs = [(CountedName(name), 0) for name in [*names, "twice", "twice"]]
     CountedName.compared = 0
-    with pytest.raises(BadRequest, match="'twice' is given twice"):
+    with pytest.raises(BadRequest, match="'twice' occurs twice"):
         json_text._unique_names(list(pairs))
     assert CountedName.compared < 3 * len(pairs)
 

@@ -102,7 +102,7 @@ def test_a_job_that_lacks_what_every_job_has_is_refused(calling: Calling) -> Non
     del value["status"]
     caller = calling(Script(httpx.Response(200, json=value)))
 
-    with pytest.raises(UnexpectedAnswer, match=r"has no answer\.status"):
+    with pytest.raises(UnexpectedAnswer, match=r"lacks answer\.status"):
         caller("get", "j1")
 
 

@@ -234,10 +234,10 @@ def test_what_is_unknown_can_be_submitted_again_under_its_id(calling: Calling) -
     [
         (httpx.Response(200, text="<html>"), "is not JSON"),
         (httpx.Response(200, json={}), "has no array results"),
-        (results({"job": job_value()}), "told of 1 jobs, but 2 were sent"),
+        (results({"job": job_value()}), "has 1 results for 2 jobs"),
         (results({}, {}), "job should be an object"),
         (results(5, 5), "job should be an object"),
-        (results({"job": {}}, {"error": {}}), "has no job.id"),
+        (results({"job": {}}, {"error": {}}), "lacks job.id"),
         (results({"error": {"status": "503"}}, {}), "job should be an object"),
     ],
 )

@@ -417,7 +417,9 @@ def test_a_heartbeat_that_fails_is_told_and_beaten_again() -> None:
     finished = one.run(lambda ctx: ctx.cancelled.wait(20), pulse=pulse)
 
     assert finished.result_text == "true"
-    assert [line.sentence for line in one.telemetry.warnings] == ["A heartbeat failed."]
+    assert [line.sentence for line in one.telemetry.warnings] == [
+        "A heartbeat failed. The worker sends the next one after its interval."
+    ]
 
 
 # --- the time limit ------------------------------------------------------------------------------

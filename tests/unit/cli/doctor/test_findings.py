@@ -67,4 +67,4 @@ def test_an_answer_that_lacks_what_it_should_have_is_told_and_not_raised() -> No
     answer: dict[str, str] = {}
     (finding,) = run_look(Look("a", lambda: [ok("a", answer["Table"])]))
     assert finding.status is Status.FAILED
-    assert finding.seen == "AWS's answer was not understood: KeyError('Table')"
+    assert finding.seen == "AWS's answer could not be read: KeyError('Table')"

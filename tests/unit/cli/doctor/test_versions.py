@@ -56,7 +56,7 @@ def test_a_gradual_shift_is_told() -> None:
     cloud.aliases["api"]["RoutingConfig"] = {"AdditionalVersionWeights": {"1": 0.5}}
     findings = look(cloud)
     assert statuses(findings) == [Status.OK, Status.WARNING]
-    assert "some calls of api" in findings[1].seen
+    assert "some invocations of api" in findings[1].seen
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_an_id_that_is_freed_while_it_is_taken_is_to_be_tried_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(world.store, "put", lambda _job: Refused(None))
-    with pytest.raises(Unavailable, match="freed"):
+    with pytest.raises(Unavailable, match="was deleted during the request"):
         _submit(world, id="own")
 
 

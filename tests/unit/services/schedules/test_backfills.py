@@ -174,7 +174,7 @@ def test_a_range_of_too_many_nominal_times_is_refused_naming_their_number(
         _start(bench, START - most, dry_run=dry_run)
     [error] = refused.value.errors
     assert error.field == "from"
-    assert "holds 10,001 nominal times" in error.message
+    assert "has 10,001 scheduled times" in error.message
 
 
 def test_a_range_of_more_than_can_be_counted_is_refused(
@@ -185,7 +185,7 @@ def test_a_range_of_more_than_can_be_counted_is_refused(
     bench.put(define())
     with pytest.raises(InvalidInput) as refused:
         _start(bench)
-    assert "more than 3 nominal times" in refused.value.errors[0].message
+    assert "more than 3 scheduled times" in refused.value.errors[0].message
 
 
 def test_a_schedule_that_does_not_exist_or_is_deleted_is_not_found(bench: Bench) -> None:

@@ -232,7 +232,7 @@ def test_a_put_that_cannot_be_is_refused_and_nothing_is_stored(world: World) -> 
 def test_a_definition_that_is_gone_does_not_stop_its_replacement(world: World) -> None:
     put(world)
     touch(world, definition="gone")
-    with pytest.raises(Unavailable, match="not there"):
+    with pytest.raises(Unavailable, match="is missing"):
         world.api.schedules.get("s")
     put(world, payload=1)
     assert job_at(world, 1).payload.text == "1"

@@ -399,7 +399,7 @@ def test_calendars_are_looked_up_and_those_that_are_missing_warned_of(bench: His
     names = tuple(CalendarName(name) for name in ("holidays", "gone"))
     preview = _preview(bench, define("0 0 * * *", exclude=names), 1)
     assert preview.fires[0].at == datetime(2026, 1, 7, tzinfo=UTC)
-    assert preview.warnings == ("There is no calendar gone: it excludes nothing.",)
+    assert preview.warnings == ("There is no calendar gone, so it excludes nothing.",)
 
 
 def test_a_rule_that_is_wrong_is_refused(bench: HistoryBench) -> None:
@@ -433,4 +433,4 @@ def test_a_preview_stops_when_its_time_is_over(
     monkeypatch.setattr(rule, "UNITS_BETWEEN_QUESTIONS", 1)
     preview = _preview(bench, define())
     assert [fire.at for fire in preview.fires] == [START + HOUR]
-    assert preview.warnings[0].startswith("The search for further times took too long")
+    assert preview.warnings[0].startswith("The search for more scheduled times took too long")
