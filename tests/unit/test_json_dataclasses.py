@@ -195,7 +195,6 @@ def test_a_time_is_read_with_its_own_offset() -> None:
         ({"words": ["x", 5]}, "answer.words[1] should be a string, and is of type int"),
         ({"tags": {"a": 5}}, "answer.tags.a should be a string, and is of type int"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_does_not_fit_an_answer_is_named_with_its_place(change: Any, said: str) -> None:
     with pytest.raises(Misfit) as raised:
@@ -241,7 +240,6 @@ def test_what_an_older_record_lacks_is_the_default_and_what_a_newer_one_adds_is_
             "record.shares should be an object whose names",
         ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_does_not_fit_a_record_is_named_with_its_place(change: Any, said: str) -> None:
     with pytest.raises(Misfit) as raised:
