@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -12,6 +13,9 @@ from typing import Any
 
 from bench.catalogue import NAMES
 from proof.setting import commit
+
+# Once: a run of all benchmarks is of one commit, and git takes a moment.
+_commit = functools.cache(commit)
 
 RESULTS = Path(__file__).resolve().parent / "results"
 INDENT = "  "
@@ -34,7 +38,7 @@ def keep(name: str, result: Mapping[str, Any], *, seconds: float, folder: Path =
         "command": command(name),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
-        "commit": commit(),
+        "commit": _commit(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -31,8 +31,9 @@ def test_a_version_below_the_oldest_is_too_old(version: str, too_old: bool) -> N
 
 
 def test_the_oldest_is_the_one_that_the_package_asks_for() -> None:
-    dependencies = tomllib.loads(PROJECT.read_text())["project"]["dependencies"]
-    assert f"boto3>={OLDEST_TEXT}" in dependencies
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    for extra in ("cli", "functions"):
+        assert f"boto3>={OLDEST_TEXT}" in extras[extra]
 
 
 def test_the_oldest_is_what_the_proof_runs_with() -> None:

@@ -110,7 +110,7 @@ def test_a_resweep_explains_a_watermark_that_is_far_behind() -> None:
     running = Watermark(low=low, resweep=Resweep("r", low - 60, low + 2000))
     finding = judge_watermark(running, START)
     assert finding.status is Status.WARNING
-    assert finding.seen.startswith("a resweep is under way, 2,000 minutes are left of it; ")
+    assert finding.seen.startswith("a resweep is under way, with 2,000 minutes left to read; ")
     over = Watermark(low=bucket_of(START), resweep=Resweep("r", low, bucket_of(START) - 5))
     assert judge_watermark(over, START).status is Status.OK
 

@@ -116,7 +116,10 @@ def test_a_heartbeat_whose_message_could_not_be_hidden_is_alive(world: World) ->
 
     world.deliver(behave, world.process(faults).worker)
     assert answers == ["alive"]
-    assert "A heartbeat failed. The worker sends the next one after its interval." in world.telemetry.sentences
+    assert (
+        "A heartbeat failed. The worker sends the next one after its interval."
+        in world.telemetry.sentences
+    )
 
 
 def test_a_heartbeat_tells_that_the_job_was_asked_to_stop(world: World) -> None:

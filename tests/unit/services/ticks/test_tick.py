@@ -386,7 +386,10 @@ def test_a_tick_without_metrics_does_not_read_the_index_of_the_dead(world: World
     scheduling = replace(scheduler.scheduling, counts_dead=False)
     world.tick(replace(scheduler, scheduling=scheduling))
     assert world.telemetry.values("dead_jobs") == []
-    assert "The dead jobs could not be counted. The next tick counts again." not in world.telemetry.sentences
+    assert (
+        "The dead jobs could not be counted. The next tick counts again."
+        not in world.telemetry.sentences
+    )
     assert world.telemetry.total("ticks") == 1
 
 
@@ -400,7 +403,10 @@ def test_a_tick_whose_dead_jobs_cannot_be_counted_is_a_tick_all_the_same(
     report = world.tick(world.process(faults).scheduler)
     assert (report.dispatched, report.completed) == (1, True)
     assert world.telemetry.values("dead_jobs") == []
-    assert world.telemetry.sentences[-1] == "The dead jobs could not be counted. The next tick counts again."
+    assert (
+        world.telemetry.sentences[-1]
+        == "The dead jobs could not be counted. The next tick counts again."
+    )
     assert world.telemetry.total("optional_requests_failed") == 1
     assert world.telemetry.total("ticks") == 1
 
