@@ -171,7 +171,8 @@ def test_many_moves_are_each_judged_alone_and_answered_in_order(
 
 def test_nothing_asked_is_nothing_answered(job_store: JobStore) -> None:
     assert job_store.get_many([]) == {}
-    assert job_store.put_many([]) == job_store.transition_many([]) == []
+    assert job_store.put_many([]) == []
+    assert job_store.transition_many([]) == []
 
 
 # --- beside the job -----------------------------------------------------------------------------

@@ -246,7 +246,7 @@ def _codec(hint: Any, form: Form) -> _Codec:
         return _mapping(arguments[0], _codec(arguments[1], form))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _Codec(None, _parsed(hint, f"one of {', '.join(str(one.value) for one in hint)}"))
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         plan = _plan(hint, form)
         return _Codec(plan.write, plan.read)
     return _PLAIN[form].get(hint) or _PLAIN_EVERYWHERE[hint]

@@ -117,10 +117,11 @@ def _failure(status: int) -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    requests = {d.body for d in DESCRIPTIONS.values() if d.body is not None}
+    requests: set[type[BaseModel]] = {JobSubmission}
+    requests |= {d.body for d in DESCRIPTIONS.values() if d.body is not None}
     answers = [d.answer for d in DESCRIPTIONS.values() if d.answer is not None]
     _, definitions = models_json_schema(
-        [(model, "validation") for model in {*requests, JobSubmission}],
+        [(model, "validation") for model in requests],
         ref_template=REFERENCE + "{model}",
     )
     shapes = {**definitions["$defs"], **schemas_of([*answers, Problem])}
