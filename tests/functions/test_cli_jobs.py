@@ -90,7 +90,7 @@ def test_a_lost_answer_does_not_submit_twice(shell: Shell) -> None:
         ),
         (["submit", "greet", "--delay", "soon"], "must be a duration such as"),
         (["submit", "greet", "--timeout", "1.5s"], "must be whole seconds"),
-        (["submit", "nobody"], "the handlers are: greet, report"),
+        (["submit", "nobody"], "Registered: greet, report"),
         (["submit", "greet", "--delay", "1m", "--run-at", "2027-01-01T00:00Z"], "run_at"),
         (["reschedule", "mine"], "give a change"),
         (["frobnicate"], "No such command"),

@@ -195,7 +195,7 @@ def test_lines_that_are_refused_stop_no_other_and_are_kept_with_their_reason(
     failures = sorted(failures_of(jobs_file), key=lambda failure: failure["line"])
     assert [failure["line"] for failure in failures] == [2, 3, 4]
     assert failures[0]["job"]["handler"] == "nobody"
-    assert "the handlers are: greet, report" in failures[0]["reason"]
+    assert "Registered: greet, report" in failures[0]["reason"]
     assert (failures[1]["text"], failures[1].get("job")) == ("no json \x1b[2J", None)
     assert "prio" in failures[2]["reason"]
     assert not record_of(jobs_file).exists()

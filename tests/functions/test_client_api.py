@@ -149,7 +149,7 @@ def test_what_the_api_refuses_names_the_fields(caller: Caller) -> None:
 
     assert {error.field for error in raised.value.errors} == {"run_at", "priority", "tags.a"}
     assert raised.value.code == "invalid"
-    with pytest.raises(Invalid, match="the handlers are: greet, report"):
+    with pytest.raises(Invalid, match="Registered: greet, report"):
         caller("submit", "nope")
     with pytest.raises(Invalid, match="stauts"):
         caller("list", stauts="DEAD")
