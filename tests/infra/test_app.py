@@ -37,14 +37,14 @@ def test_a_deployment_is_synthesised(run: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        ({"handlers_environment": {"AWS_REGION": "here"}}, "AWS_REGION is refused: Lambda itself"),
+        ({"handlers_environment": {"AWS_REGION": "here"}}, "AWS_REGION is refused: Lambda sets"),
         (
             {
                 "tracing": "opentelemetry",
                 "opentelemetry_layer": LAYER,
                 "handlers_environment": {"AWS_LAMBDA_EXEC_WRAPPER": "/opt/mine"},
             },
-            "The worker's environment already has AWS_LAMBDA_EXEC_WRAPPER from us.",
+            "The worker's environment already has AWS_LAMBDA_EXEC_WRAPPER from Hourhand.",
         ),
     ],
 )

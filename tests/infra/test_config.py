@@ -130,7 +130,7 @@ def test_the_cdks_own_context_is_left_alone() -> None:
             {"handlers_environment": {"LEVEL": 3}},
             "handlers_environment.LEVEL: must be a string: put it in quotes",
         ),
-        ({"handlers_environment": {"IS_ON": True}}, "handlers_environment.IS_ON: must be a text"),
+        ({"handlers_environment": {"IS_ON": True}}, "handlers_environment.IS_ON: must be a string"),
         (
             {"handlers_environment": {"my-name": "a"}},
             "handlers_environment: 'my-name' is not a name",
@@ -139,7 +139,10 @@ def test_the_cdks_own_context_is_left_alone() -> None:
             {"handlers_environment": {"A": "a"}},
             "handlers_environment: 'A' is not a name that Lambda accepts",
         ),
-        ({"handlers_environment": {"_HANDLER": "a"}}, "handlers_environment: '_HANDLER' is no "),
+        (
+            {"handlers_environment": {"_HANDLER": "a"}},
+            "handlers_environment: '_HANDLER' is not a name",
+        ),
         (
             {"handlers_environment": {"HOURHAND_LEADER": "a"}},
             "handlers_environment: HOURHAND_LEADER is refused: names that begin with HOURHAND_",

@@ -231,7 +231,7 @@ def test_an_environment_of_the_users_that_clashes_with_ours_is_refused(
 
     layer = "arn:aws:lambda:eu-central-1:901920570463:layer:aws-otel-python-arm64:1"
     traced = {"tracing": "opentelemetry", "opentelemetry_layer": layer}
-    with pytest.raises(ValueError, match="already has AWS_LAMBDA_EXEC_WRAPPER from us"):
+    with pytest.raises(ValueError, match="already has AWS_LAMBDA_EXEC_WRAPPER from Hourhand"):
         deployments.with_worker(options, **traced)
     # What starts Python is the user's to say where we have nothing to start it with.
     worker = deployments.with_worker(options).function("worker")
