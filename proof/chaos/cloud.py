@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from hourhand.local.backend import MOTO
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
-from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
+from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.events import (
     BatchBegun,
     BatchEnded,

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from hourhand.client import Client
-from hourhand.local.cloud import MOTO, CloudOptions
+from hourhand.local.backend import MOTO
+from hourhand.local.cloud import CloudOptions
 from hourhand.ports.job_store import JobStore
 from proof.chaos.cloud import ChaosCloud, Ear
 from proof.chaos.evidence import Cancel, Demand, Ending, Evidence, Kind, Promise

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.ticks.timings import Timings
+from hourhand.local.backend import MOTO
 from hourhand.local.child_process import ChildProcess
-from hourhand.local.cloud import MOTO, CloudOptions, LocalCloud
+from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.events import Logged, Measured, News, Ticked
 from proof.rehearsals.on_start.sitecustomize import CLOCK_FILE
 from proof.rehearsals.signs import DRIFT, FOLDER, HANDLERS
