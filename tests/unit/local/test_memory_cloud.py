@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.ticks.timings import Timings
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.events import ChildDied, Logged, News
 from hourhand.local.handler_watch import HandlersBroken
@@ -75,14 +76,19 @@ class Running:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Callable[[float], Running]]:
+def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     (tmp_path / "memory_cloud_jobs.py").write_text(JOBS)
     running: list[Running] = []
 
-    def start(speed: float) -> Running:
+    def start(speed: float, timings: Timings = Timings()) -> Running:  # noqa: B008 - frozen
         heard: list[News] = []
         options = CloudOptions(
-            handlers="memory_cloud_jobs", port=0, speed=speed, workers=2, path=str(tmp_path)
+            handlers="memory_cloud_jobs",
+            port=0,
+            speed=speed,
+            workers=2,
+            timings=timings,
+            path=str(tmp_path),
         )
         cloud = LocalCloud(options, heard.append)
         cloud.start()
@@ -129,8 +135,8 @@ def test_a_retry_and_a_handlers_line_work_as_everywhere(run: Callable[[float], R
     assert [one.fields["handler"] for one in said] == ["hourly-note"]
 
 
-def test_a_handler_that_ends_its_process_leaves_the_server(run: Callable[[float], Running]) -> None:
-    running = run(10.0)
+def test_a_handler_that_ends_its_process_leaves_the_server(run: Callable[..., Running]) -> None:
+    running = run(1.0, Timings().scaled(0.1))
     job = running.final(running.submit(handler="exits", on_lost="dead"))
     assert [attempt["outcome"] for attempt in job["attempts"]] == ["LOST"]
     assert [one.exit_code for one in running.heard if isinstance(one, ChildDied)] == [9]

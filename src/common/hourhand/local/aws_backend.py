@@ -45,7 +45,7 @@ class AwsBackend:
         assert self._sqs is not None
         return self._sqs
 
-    def start(self, settings: Settings, on_send: Callable[[], None]) -> None:  # noqa: ARG002
+    def start(self, on_send: Callable[[], None]) -> None:
         """Start moto. An endpoint runs already, and nothing says when a message is sent there."""
         if self._is_moto:
             self._moto = MotoServer(on_send)

@@ -30,7 +30,7 @@ class Backend(Protocol):
     def speed(self) -> float:
         """The seconds that pass there in each real one."""
 
-    def start(self, settings: Settings, on_send: Callable[[], None]) -> None:
+    def start(self, on_send: Callable[[], None]) -> None:
         """Begin. ``on_send`` is called, from any thread, when a message may have been sent."""
 
     def stop(self) -> None:

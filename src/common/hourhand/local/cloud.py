@@ -127,7 +127,7 @@ class LocalCloud:
         source = EventSource(
             self.backend, self.idle, self._tell, batch_size=self.options.batch_size
         )
-        self.backend.start(self.settings, source.wake)
+        self.backend.start(source.wake)
         self._stack.callback(self.backend.stop)
         cloud = self.backend.environment({**os.environ, **self.options.environment})
         environment = function_environment(cloud, self.settings, path=self.options.path)
@@ -215,7 +215,7 @@ class LocalCloud:
 
 def _backend(options: CloudOptions) -> Backend:
     if options.backend == MEMORY:
-        return MemoryBackend(options.speed)
+        return MemoryBackend(options.timings.precise, options.speed)
     # botocore takes a moment to import.
     from hourhand.local.aws_backend import AwsBackend
 

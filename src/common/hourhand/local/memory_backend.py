@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from hourhand.aws.layout.messages import message_body, read_delivery
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import to_ms
 from hourhand.local.backend import Message
 from hourhand.local.entry_points import MEMORY_VARIABLE, Handler, load_entry_point
@@ -63,8 +64,8 @@ class MemoryBackend:
     machine's clock, and what they take shows ``speed`` times as long.
     """
 
-    def __init__(self, speed: float = 1.0) -> None:
-        """Hold nothing yet, and let no one in."""
+    def __init__(self, timings: Timings, speed: float = 1.0) -> None:
+        """Create the stores and the queues. No other process reaches them yet."""
         self.speed = speed
         self._access = Access(
             address="",
@@ -74,18 +75,12 @@ class MemoryBackend:
             speed=speed,
         )
         self.clock = self._access.clock()
-        self._server: PortServer | None = None
-        self._letters_read = 0
-
-    def start(self, settings: Settings, on_send: Callable[[], None]) -> None:
-        """Create the stores and the queues, and let the other processes call them."""
-        timings = stretched(settings.timings, self.speed)
-        self._queues = _WakingQueues(self.clock, visibility=timings.visibility)
-        self._queues.on_send = on_send
+        self._control = MemoryControlStore()
+        self._queues = _WakingQueues(self.clock, visibility=stretched(timings, speed).visibility)
         schedules = MemoryScheduleStore()
         self._ports = {
             "jobs": MemoryJobStore(),
-            "control": MemoryControlStore(),
+            "control": self._control,
             "schedules": schedules,
             "calendars": schedules,
             "slots": MemorySlotStore(),
@@ -93,6 +88,12 @@ class MemoryBackend:
             "queues": self._queues,
             "idempotency": MemoryIdempotencyStore(),
         }
+        self._server: PortServer | None = None
+        self._letters_read = 0
+
+    def start(self, on_send: Callable[[], None]) -> None:
+        """Let the other processes of the cloud call the stores and the queues."""
+        self._queues.on_send = on_send
         self._server = PortServer(self._ports, bytes.fromhex(self._access.key))
         self._access = replace(self._access, address=self._server.address)
 
@@ -116,7 +117,7 @@ class MemoryBackend:
 
     def control_store(self) -> ControlStore:
         """Return the store itself."""
-        return cast("ControlStore", self._ports["control"])
+        return self._control
 
     def read_dead_letters(self) -> list[str]:
         """Return those that were sent since the last call."""
