@@ -23,6 +23,7 @@ from hourhand.client import Client
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
+from hourhand.local.backend import MOTO
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.events import News, QueueFailed
 
@@ -138,6 +139,7 @@ def _options() -> CloudOptions:
     """Return a local cloud without schedulers: those are the bench's own."""
     return CloudOptions(
         handlers="bench.lateness.handlers",
+        backend=MOTO,
         port=0,
         tick_seconds=TIMINGS.tick.total_seconds(),
         workers=WORKERS,

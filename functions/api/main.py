@@ -17,15 +17,15 @@ from hourhand.wiring.functions import wire_api
 
 
 def wire() -> tuple[App, Telemetry]:
-    services = wire_api(read_settings(os.environ, API_NEEDS))
-    return create_app(services), services.telemetry
+    wired = wire_api(read_settings(os.environ, API_NEEDS))
+    return create_app(wired), wired.telemetry
 
 
-wired = LambdaInit(wire, os.environ)
+services = LambdaInit(wire, os.environ)
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    app, telemetry = wired()
+    app, telemetry = services()
     try:
         return app(event, context)
     finally:

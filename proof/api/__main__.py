@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 from hourhand.api.app import ROUTES
+from hourhand.local.backend import MEMORY, MOTO
 from proof.api.assault import KINDS, Assault
 from proof.api.conformance import check_conformance
 from proof.api.hostile_texts import ALL_WORDS, INJECTIONS
-from proof.api.served import MEMORY, MOTO, Answered, served
+from proof.api.served import Answered, served
 from proof.api.texts_that_run import TRAPS
 from proof.api.wire import Target
 from proof.ending import unwind_on_sigterm

@@ -10,11 +10,8 @@ from threading import Lock
 from hourhand.api.app import ROUTES
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.events import ApiAnswered, News
-from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
 
 HANDLERS = "proof.api.handlers"
-MEMORY = "memory"
-MOTO = "moto"
 
 
 class Answered:
@@ -47,12 +44,8 @@ def served(backend: str, answered: Answered, handlers: str = HANDLERS) -> Iterat
 
     ``handlers``: the module of its handlers.
     """
-    cloud: LocalCloud | MemoryCloud
-    if backend == MEMORY:
-        cloud = MemoryCloud(MemoryOptions(handlers=handlers, port=0, workers=2), answered)
-    else:
-        options = CloudOptions(handlers=handlers, port=0, backend=backend, workers=1)
-        cloud = LocalCloud(options, answered)
+    options = CloudOptions(handlers=handlers, port=0, backend=backend, workers=2)
+    cloud = LocalCloud(options, answered)
     cloud.start()
     try:
         yield cloud.url

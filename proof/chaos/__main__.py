@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.emulator import PROGRAM, emulator
-from hourhand.local.cloud import MOTO
+from hourhand.local.backend import MOTO
 from proof.chaos.course import Course, Outcome, run
 from proof.chaos.evidence import Demand, Violation
 from proof.chaos.plan import Size, demand_of, plan_faults, plan_jobs

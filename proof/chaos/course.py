@@ -14,7 +14,8 @@ from typing import Any
 
 from hourhand.client import Client
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.local.cloud import MOTO, CloudOptions
+from hourhand.local.backend import MOTO
+from hourhand.local.cloud import CloudOptions
 from hourhand.settings import DispatchMode
 from proof.chaos.board import Board
 from proof.chaos.child import BOARD_VARIABLE, HOOK

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.ticks.timings import Timings
+from hourhand.local.backend import MOTO
 from hourhand.local.child_process import ChildProcess
-from hourhand.local.cloud import MOTO, CloudOptions
+from hourhand.local.cloud import CloudOptions
 from hourhand.local.events import Logged, Measured, Ticked
 from proof.rehearsals.clocks import HOOK
 from proof.rehearsals.signs import FOLDER, HANDLERS

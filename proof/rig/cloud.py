@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from hourhand.local.aws_backend import AwsBackend
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.worker_slot import WorkerSlot
@@ -49,7 +50,9 @@ class RigCloud(LocalCloud):
         self.news = news
         self.children: dict[str, ChildProcess] = {}
         self.names: dict[int, str] = {}
-        self._dispatch = dispatch
+        assert isinstance(self.backend, AwsBackend)
+        self.aws = self.backend
+        self.aws.dispatch = dispatch
 
     @property
     def worker_names(self) -> list[str]:
@@ -86,19 +89,19 @@ class RigCloud(LocalCloud):
     def purge(self) -> None:
         """Lose every message of the priority queues."""
         for url in self.settings.queues.values():
-            self.sqs.purge_queue(QueueUrl=url)
+            self.aws.sqs.purge_queue(QueueUrl=url)
 
     def take_dead_letters(self) -> Counter[str]:
         """Return how many dead letters there are of each job; they are deleted."""
         found: Counter[str] = Counter()
         url = self.settings.dead_letter_queue
         for _ in range(MOST_LETTERS):
-            answer = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=LETTERS_A_CALL)
+            answer = self.aws.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=LETTERS_A_CALL)
             messages = answer.get("Messages", [])
             if not messages:
                 break
             found.update(json.loads(message["Body"])["job"]["id"] for message in messages)
-            self.sqs.delete_message_batch(
+            self.aws.sqs.delete_message_batch(
                 QueueUrl=url,
                 Entries=[
                     {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
@@ -118,10 +121,6 @@ class RigCloud(LocalCloud):
             )
             slot = WorkerSlot(command.name, self._spawner(command), self.idle, self._tell)
             self.workers.append(slot)
-
-    def _provision(self, manifest: Path) -> None:
-        super()._provision(manifest)
-        self.settings = replace(self.settings, dispatch=self._dispatch)
 
     def _spawner(self, command: ChildCommand) -> Spawn:
         environment = {**command.environment, PLACE: command.name}

@@ -9,7 +9,7 @@ import sys
 from datetime import timedelta
 
 from hourhand.domain.ticks.timings import Timings
-from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
+from hourhand.local.cloud import CloudOptions, LocalCloud
 
 HANDLERS = "tests.browser.handlers"
 WORKERS = 4
@@ -20,10 +20,10 @@ TIMINGS = Timings(heartbeat=timedelta(seconds=1))
 
 def main() -> None:
     """Print the cloud's address as a line; end with whoever started this."""
-    options = MemoryOptions(
+    options = CloudOptions(
         handlers=HANDLERS, port=0, tick_seconds=TICK_SECONDS, workers=WORKERS, timings=TIMINGS
     )
-    cloud = MemoryCloud(options, tell=lambda news: None)
+    cloud = LocalCloud(options, tell=lambda news: None)
     cloud.start()
     sys.stdout.write(f"{cloud.url}\n")
     sys.stdout.flush()

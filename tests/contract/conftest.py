@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import datetime
+from typing import Protocol, TypeVar, cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
+from hourhand.local.remote_ports import PortServer, RemotePorts
 from hourhand.memory import (
     MemoryControlStore,
     MemoryIdempotencyStore,
@@ -97,6 +99,33 @@ def own_services(services: Services) -> Iterator[Services]:
         yield made
 
 
+A = TypeVar("A")
+
+
+class Remote(Protocol):
+    """Returns a memory adapter as another process of the local cloud uses it."""
+
+    def __call__(self, adapter: A) -> A:
+        """Return what calls it over a socket."""
+
+
+@pytest.fixture(scope="session")
+def remote() -> Iterator[Remote]:
+    """Let every call of a memory adapter travel: what passes so, passes at home, too."""
+    key = b"of these tests"
+    adapters: dict[str, object] = {}
+    server = PortServer(adapters, key)
+    ports = RemotePorts(server.address, key)
+
+    def reached(adapter: A) -> A:
+        name = f"adapter-{len(adapters)}"
+        adapters[name] = adapter
+        return cast("A", getattr(ports, name))
+
+    yield reached
+    server.close()
+
+
 @pytest.fixture(params=STORES)
 def kind(request: pytest.FixtureRequest) -> str:
     """Name a kind of store: tests of several ports have all of them of one kind."""
@@ -104,57 +133,57 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def memory_schedules() -> MemoryScheduleStore:
+def memory_schedules(remote: Remote) -> MemoryScheduleStore:
     """Return the one store in memory that holds schedules and calendars."""
-    return MemoryScheduleStore()
+    return remote(MemoryScheduleStore())
 
 
 @pytest.fixture
-def job_store(kind: str, services: Services) -> JobStore:
+def job_store(kind: str, services: Services, remote: Remote) -> JobStore:
     if kind == "memory":
-        return MemoryJobStore()
+        return remote(MemoryJobStore())
     aws = services(kind, "dynamodb")
     batch_marks = kind == "endpoint" and os.environ.get(DISPATCH) == DispatchMode.BATCH
     return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table, batch_marks=batch_marks)
 
 
 @pytest.fixture
-def own_job_store(kind: str, own_services: Services) -> JobStore:
+def own_job_store(kind: str, own_services: Services, remote: Remote) -> JobStore:
     """Return a store that no other test uses."""
     if kind == "memory":
-        return MemoryJobStore()
+        return remote(MemoryJobStore())
     aws = own_services(kind, "dynamodb")
     return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table)
 
 
 @pytest.fixture
-def control_store(kind: str, own_services: Services) -> ControlStore:
+def control_store(kind: str, own_services: Services, remote: Remote) -> ControlStore:
     if kind == "memory":
-        return MemoryControlStore()
+        return remote(MemoryControlStore())
     aws = own_services(kind, "dynamodb")
     return DynamoControlStore(aws.dynamodb, aws.settings.control_table)
 
 
 @pytest.fixture
-def idempotency_store(kind: str, services: Services) -> IdempotencyStore:
+def idempotency_store(kind: str, services: Services, remote: Remote) -> IdempotencyStore:
     if kind == "memory":
-        return MemoryIdempotencyStore()
+        return remote(MemoryIdempotencyStore())
     aws = services(kind, "dynamodb")
     return DynamoIdempotencyStore(aws.dynamodb, aws.settings.idempotency_table)
 
 
 @pytest.fixture
-def object_store(kind: str, services: Services) -> ObjectStore:
+def object_store(kind: str, services: Services, remote: Remote) -> ObjectStore:
     if kind == "memory":
-        return MemoryObjectStore()
+        return remote(MemoryObjectStore())
     aws = services(kind, "s3")
     return S3ObjectStore(aws.s3, aws.settings.bucket)
 
 
 @pytest.fixture
-def queue_rig(kind: str, own_services: Services) -> QueueRig:
+def queue_rig(kind: str, own_services: Services, remote: Remote) -> QueueRig:
     if kind == "memory":
-        return MemoryQueueRig()
+        return MemoryQueueRig(remote)
     aws = own_services(kind, "sqs")
     return SqsQueueRig(aws, is_emulator=kind == "endpoint")
 
@@ -170,10 +199,10 @@ def schedule_store(
 
 
 @pytest.fixture
-def own_schedule_store(kind: str, own_services: Services) -> ScheduleStore:
+def own_schedule_store(kind: str, own_services: Services, remote: Remote) -> ScheduleStore:
     """Return a store that no other test uses."""
     if kind == "memory":
-        return MemoryScheduleStore()
+        return remote(MemoryScheduleStore())
     aws = own_services(kind, "dynamodb")
     return DynamoScheduleStore(aws.dynamodb, aws.settings.schedules_table)
 
@@ -189,8 +218,8 @@ def calendar_store(
 
 
 @pytest.fixture
-def slot_store(kind: str, services: Services) -> SlotStore:
+def slot_store(kind: str, services: Services, remote: Remote) -> SlotStore:
     if kind == "memory":
-        return MemorySlotStore()
+        return remote(MemorySlotStore())
     aws = services(kind, "dynamodb")
     return DynamoSlotStore(aws.dynamodb, aws.settings.jobs_table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import pytest
@@ -38,11 +39,11 @@ class QueueRig(Protocol):
 
 
 class MemoryQueueRig:
-    """The queues in memory."""
+    """The queues in memory; ``remote`` returns them as another process uses them."""
 
-    def __init__(self) -> None:
+    def __init__(self, remote: Callable[[Any], Any]) -> None:
         self._memory = MemoryQueues(MemoryClock())
-        self.queues: Queues = self._memory
+        self.queues: Queues = remote(self._memory)
 
     def receive(self, queue: Priority) -> list[Delivery]:
         received: list[Delivery] = []

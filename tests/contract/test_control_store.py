@@ -9,6 +9,7 @@ from typing import Any
 import botocore
 import pytest
 
+from hourhand.aws.control_store import DynamoControlStore
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.ticks.resweep import ResweepRequest, take_up
@@ -21,7 +22,6 @@ from hourhand.domain.ticks.watermark import (
     Watermark,
     first_watermark,
 )
-from hourhand.memory import MemoryControlStore
 from hourhand.ports.control_store import ControlStore, Lease, LeaseHeld, TickRecord
 
 SECOND = timedelta(seconds=1)
@@ -415,8 +415,8 @@ def test_the_record_of_a_tick_says_on_which_botocore_the_scheduler_ran(
     record = control_store.read_tick()
     assert record is not None
     # The store in memory calls AWS by no botocore.
-    in_memory = isinstance(control_store, MemoryControlStore)
-    assert record.botocore == ("" if in_memory else botocore.__version__)
+    on_aws = isinstance(control_store, DynamoControlStore)
+    assert record.botocore == (botocore.__version__ if on_aws else "")
 
 
 def test_the_secret_of_an_installation_is_created_once(control_store: ControlStore) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, Phase, given
@@ -270,9 +271,8 @@ def test_a_text_that_is_kept_longer_stays_as_it_is(job_store: JobStore, now: dat
 
 def _end_of_text(store: JobStore, job_id: str, item: str) -> datetime:
     """Return until when a text is kept."""
-    if isinstance(store, MemoryJobStore):
-        return store.kept_texts(job_id)[item].keep_until
-    assert isinstance(store, DynamoJobStore)
+    if not isinstance(store, DynamoJobStore):
+        return cast("MemoryJobStore", store).kept_texts(job_id)[item].keep_until
     kept = store._client.get_item(TableName=store.table, Key=text_key(job_id, item))["Item"]
     return datetime.fromtimestamp(int(kept["x"]["N"]), UTC)
 

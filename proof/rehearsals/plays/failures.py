@@ -175,11 +175,11 @@ def _died(stage: Stage) -> ChildDied | None:
 def _waiting_letters(stage: Stage) -> int:
     name = "ApproximateNumberOfMessages"
     url = stage.cloud.settings.dead_letter_queue
-    answer = stage.cloud.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])  # type: ignore[list-item]
+    answer = stage.cloud.aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])  # type: ignore[list-item]
     return int(answer["Attributes"][name])  # type: ignore[index]
 
 
 def _read_letter(stage: Stage) -> Any:
     url = stage.cloud.settings.dead_letter_queue
-    answer = stage.cloud.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1)
+    answer = stage.cloud.aws.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1)
     return json.loads(answer["Messages"][0]["Body"])

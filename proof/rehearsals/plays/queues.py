@@ -78,7 +78,7 @@ def lost_queue(stage: Stage) -> None:
     stage.submit(20, "work", 0.05, delay_seconds=6)
     stage.submit(10, "work", 0.05, delay_seconds=12)
     urls = stage.cloud.settings.queues
-    stage.cloud.sqs.delete_queue(QueueUrl=urls[Priority.MEDIUM])
+    stage.cloud.aws.sqs.delete_queue(QueueUrl=urls[Priority.MEDIUM])
     stage.tell("breaks", "deletes the queue medium; the messages of 30 jobs are gone with it")
     failed = stage.wait("the event source fails", lambda: _failed(stage))
     stage.tell("seen", f"the event source: {failed[:90]}")

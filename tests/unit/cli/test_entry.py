@@ -75,7 +75,7 @@ def test_an_interrupt_while_modules_load_ends_it_without_a_word(begun: str, modu
         (["jobs", "list"], "httpx", "hourhand: Interrupted.\n"),
         (["jobs", "list"], "hourhand.client", "hourhand: Interrupted.\n"),
         (["dev", "--handlers", "x"], "hourhand.cli.dev", ""),
-        (["dev", "--handlers", "x", "--backend", "memory"], "hourhand.local.memory_cloud", ""),
+        (["dev", "--handlers", "x", "--backend", "memory"], "hourhand.local.cloud", ""),
     ],
 )
 def test_an_interrupt_while_a_verb_loads_what_it_needs_ends_it_cleanly(

@@ -32,7 +32,7 @@ def test_flags_have_defaults_that_suit_a_first_run(dev: list[DevOptions]) -> Non
         DevOptions(
             handlers="my.jobs",
             port=8787,
-            backend="moto",
+            backend="memory",
             tick_seconds=60.0,
             workers=4,
             batch_size=1,
@@ -81,7 +81,7 @@ def test_one_may_ask_for_less_or_more(dev: list[DevOptions], flag: str, detail: 
         (["dev", "--handlers", "m", "--batch-size", "11"], "--batch-size"),
         (["dev", "--handlers", "m", "--workers", "0"], "--workers"),
         (["dev", "--handlers", "m", "--backend", "oracle"], "--backend"),
-        (["dev", "--handlers", "m", "--speed", "60"], "--speed"),
+        (["dev", "--handlers", "m", "--backend", "moto", "--speed", "60"], "--speed"),
         (["demo", "--port", "70000"], "--port"),
         (["fly"], "fly"),
     ],

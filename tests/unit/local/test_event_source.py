@@ -11,9 +11,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from hourhand.domain.jobs.job import Priority
+from hourhand.local.aws_backend import AwsBackend
 from hourhand.local.event_source import EventSource
 from hourhand.local.events import BatchBegun, BatchEnded, News, QueueFailed
 from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
+from hourhand.settings import Settings
 
 WAIT_SECONDS = 10
 URLS = {priority: f"https://queues/{priority}" for priority in Priority}
@@ -72,9 +74,15 @@ class Stage:
         self.sqs = FakeSqs()
         self.idle: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
         self.news: queue.Queue[News] = queue.Queue()
-        self.source = EventSource(
-            cast("Any", self.sqs), URLS, ARNS, self.idle, self.news.put, batch_size=batch_size
+        backend = AwsBackend("http://127.0.0.1:9")
+        backend.settings = Settings(
+            queue_high=URLS[Priority.HIGH],
+            queue_medium=URLS[Priority.MEDIUM],
+            queue_low=URLS[Priority.LOW],
         )
+        backend._sqs = cast("Any", self.sqs)
+        backend._arns = ARNS
+        self.source = EventSource(backend, self.idle, self.news.put, batch_size=batch_size)
 
     def free(self, number: int = 1) -> FakeSlot:
         slot = FakeSlot(number)

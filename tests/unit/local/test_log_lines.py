@@ -7,8 +7,8 @@ import io
 import pytest
 
 from hourhand.aws.telemetry import PowertoolsTelemetry
-from hourhand.local.event_telemetry import read_line
 from hourhand.local.events import Logged, Measured, Printed
+from hourhand.local.log_lines import read_line
 
 
 def lines_of() -> list[str]:

@@ -1,8 +1,7 @@
-"""The cloud in one process on a fast clock: a day of jobs in a moment."""
+"""The local cloud over its own memory, also on a fast clock: a day of jobs in a moment."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -11,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from hourhand.handlers import HandlersNotLoaded, default_registry
-from hourhand.local.events import Logged, News
-from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
+from hourhand.domain.ticks.timings import Timings
+from hourhand.local.cloud import CloudOptions, LocalCloud
+from hourhand.local.events import ChildDied, Logged, News
+from hourhand.local.handler_watch import HandlersBroken
 from tests.acceptance.http_api import local_api
 
 WAIT_SECONDS = 30.0
 HOURS = 3600.0
 
 JOBS = """
+import os
 import time
 from hourhand import JobContext, Retry, job
 
@@ -33,6 +34,10 @@ def fails_once(ctx: JobContext, payload):
     if ctx.attempt == 1:
         raise ConnectionError("once")
 
+@job("exits", retry=Retry(max_attempts=1))
+def exits(ctx: JobContext, payload):
+    os._exit(9)
+
 @job("deaf", timeout=1, retry=Retry(max_attempts=1))
 def deaf(ctx: JobContext, payload):
     time.sleep(6)
@@ -40,7 +45,7 @@ def deaf(ctx: JobContext, payload):
 
 
 class Running:
-    def __init__(self, cloud: MemoryCloud, heard: list[News]) -> None:
+    def __init__(self, cloud: LocalCloud, heard: list[News]) -> None:
         self.cloud, self.heard = cloud, heard
         self.client = local_api(cloud.url)
 
@@ -71,16 +76,21 @@ class Running:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], Running]]:
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    monkeypatch.setattr(default_registry, "_handlers", {})
+def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     (tmp_path / "memory_cloud_jobs.py").write_text(JOBS)
     running: list[Running] = []
 
-    def start(speed: float) -> Running:
+    def start(speed: float, timings: Timings = Timings()) -> Running:  # noqa: B008 - frozen
         heard: list[News] = []
-        options = MemoryOptions(handlers="memory_cloud_jobs", port=0, speed=speed, workers=2)
-        cloud = MemoryCloud(options, heard.append)
+        options = CloudOptions(
+            handlers="memory_cloud_jobs",
+            port=0,
+            speed=speed,
+            workers=2,
+            timings=timings,
+            path=str(tmp_path),
+        )
+        cloud = LocalCloud(options, heard.append)
         cloud.start()
         running.append(Running(cloud, heard))
         return running[-1]
@@ -88,7 +98,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[f
     yield start
     for one in running:
         one.cloud.stop()
-    sys.modules.pop("memory_cloud_jobs", None)
 
 
 def test_a_day_passes_in_moments(run: Callable[[float], Running]) -> None:
@@ -126,19 +135,27 @@ def test_a_retry_and_a_handlers_line_work_as_everywhere(run: Callable[[float], R
     assert [one.fields["handler"] for one in said] == ["hourly-note"]
 
 
-def test_a_handler_that_ignores_its_limit_costs_its_thread_alone(
+def test_a_handler_that_ends_its_process_leaves_the_server(run: Callable[..., Running]) -> None:
+    running = run(1.0, Timings().scaled(0.1))
+    job = running.final(running.submit(handler="exits", on_lost="dead"))
+    assert [attempt["outcome"] for attempt in job["attempts"]] == ["LOST"]
+    assert [one.exit_code for one in running.heard if isinstance(one, ChildDied)] == [9]
+    assert running.final(running.submit(handler="hourly-note"))["status"] == "SUCCEEDED"
+
+
+def test_a_handler_that_ignores_its_limit_costs_its_process_alone(
     run: Callable[[float], Running],
 ) -> None:
     running = run(1.0)
     job = running.final(running.submit(handler="deaf"))
     assert job["status"] == "DEAD"
     assert [attempt["outcome"] for attempt in job["attempts"]] == ["TIMED_OUT"]
-    # Each of the two workers still works, the one whose runtime was condemned too.
+    # Each of the two workers still works, the one whose process ended too.
     ended = [running.final(running.submit(handler="hourly-note")) for _ in range(4)]
     assert [job["status"] for job in ended] == ["SUCCEEDED"] * 4
 
 
-def test_handlers_that_cannot_be_loaded_leave_nothing_running(tmp_path: Path) -> None:
-    cloud = MemoryCloud(MemoryOptions(handlers="no_such_module_here", port=0), lambda _: None)
-    with pytest.raises(HandlersNotLoaded):
+def test_handlers_that_cannot_be_loaded_leave_nothing_running() -> None:
+    cloud = LocalCloud(CloudOptions(handlers="no_such_module_here", port=0), lambda _: None)
+    with pytest.raises(HandlersBroken):
         cloud.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from datetime import UTC, datetime, timedelta
@@ -24,8 +23,6 @@ from hourhand.local.environment import (
     function_environment,
     replaced_environment,
 )
-from hourhand.local.event_telemetry import TellingTelemetry, telling_logger
-from hourhand.local.events import Logged, Measured, News
 from hourhand.local.pause import Pause
 from hourhand.local.scaled_clock import ScaledClock, stretched
 from hourhand.settings import Settings, read_settings
@@ -197,40 +194,3 @@ def test_a_function_that_does_not_exist_is_told() -> None:
 @pytest.mark.parametrize("function", ["api", "scheduler", "worker"])
 def test_every_function_is_loaded_without_an_environment(function: str) -> None:
     assert callable(load_entry_point(function))
-
-
-# --- telling ---
-
-
-def test_telemetry_and_handlers_lines_become_news() -> None:
-    heard: list[News] = []
-    telemetry = TellingTelemetry("worker-1", heard.append)
-    telemetry.info("Well.", job_id="j")
-    telemetry.warning("Not well.")
-    telemetry.count("ticks", 2)
-    telemetry.observe("lateness_ms", 3.5)
-    telemetry.gauge("dead_jobs", 0, "Count")
-    telemetry.gauge("dead_jobs", 2, "Count")
-    telemetry.flush()
-    logger = telling_logger("worker-1", heard.append)
-    logger.warning("From a handler.", extra={"job_id": "j"})
-    logger.debug("Nobody asked.")
-    assert heard == [
-        Logged(name="worker-1", sentence="Well.", is_warning=False, fields={"job_id": "j"}),
-        Logged(name="worker-1", sentence="Not well.", is_warning=True),
-        Measured(name="worker-1", values={"ticks": (2,)}),
-        Measured(name="worker-1", values={"lateness_ms": (3.5,)}),
-        Measured(name="worker-1", values={"dead_jobs": (2,)}),
-        Logged(
-            name="worker-1", sentence="From a handler.", is_warning=True, fields={"job_id": "j"}
-        ),
-    ]
-
-
-def test_a_handlers_logger_keeps_one_ear_only() -> None:
-    heard: list[News] = []
-    telling_logger("worker-9", heard.append)
-    logger = telling_logger("worker-9", heard.append)
-    logger.info("Once.")
-    assert len(heard) == 1
-    assert logging.getLogger("hourhand.local.worker-9") is logger

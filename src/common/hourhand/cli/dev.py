@@ -11,19 +11,18 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from hourhand.cli.lines import NORMAL, line_of
-from hourhand.cli.options import MEMORY
 from hourhand.domain.ticks.timings import Timings
+from hourhand.local.backend import MEMORY, MOTO
 from hourhand.local.child_process import kill_children
 from hourhand.local.cloud import CloudOptions, LocalCloud
-from hourhand.local.events import Listener, News
+from hourhand.local.events import News
 from hourhand.settings import read_settings
 
 NAME = "hourhand"
@@ -44,27 +43,6 @@ class DevOptions:
     detail: int = NORMAL
 
 
-class Cloud(Protocol):
-    """The local cloud, or its stand-in on a virtual clock."""
-
-    @property
-    def url(self) -> str:
-        """Where the API is."""
-
-    @property
-    def handler_names(self) -> tuple[str, ...]:
-        """The names of the handlers."""
-
-    def now(self) -> datetime:
-        """Return the time in the cloud."""
-
-    def start(self) -> None:
-        """Start it."""
-
-    def stop(self) -> None:
-        """End it."""
-
-
 def run_dev(options: DevOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises `HourhandError` if the cloud cannot start."""
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
@@ -75,7 +53,19 @@ def run_dev(options: DevOptions) -> None:
             console.print(line)
 
     timings = read_settings(os.environ, ()).timings
-    cloud = _cloud(options, timings, tell)
+    cloud = LocalCloud(
+        CloudOptions(
+            handlers=options.handlers,
+            port=options.port,
+            backend=options.backend,
+            speed=options.speed,
+            tick_seconds=options.tick_seconds,
+            workers=options.workers,
+            batch_size=options.batch_size,
+            timings=timings,
+        ),
+        tell,
+    )
     with ending_signals() as asked_to_end:
         console.print("[dim]Starting the local cloud ...[/]")
         cloud.start()
@@ -112,37 +102,7 @@ def ending_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _cloud(options: DevOptions, timings: Timings, tell: Listener) -> Cloud:
-    if options.backend == MEMORY:
-        from hourhand.local.memory_cloud import MemoryCloud, MemoryOptions
-
-        return MemoryCloud(
-            MemoryOptions(
-                handlers=options.handlers,
-                port=options.port,
-                tick_seconds=options.tick_seconds,
-                workers=options.workers,
-                batch_size=options.batch_size,
-                speed=options.speed,
-                timings=timings,
-            ),
-            tell,
-        )
-    return LocalCloud(
-        CloudOptions(
-            handlers=options.handlers,
-            port=options.port,
-            backend=options.backend,
-            tick_seconds=options.tick_seconds,
-            workers=options.workers,
-            batch_size=options.batch_size,
-            timings=timings,
-        ),
-        tell,
-    )
-
-
-def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Cloud) -> None:
+def _greet(console: Console, options: DevOptions, timings: Timings, cloud: LocalCloud) -> None:
     url = cloud.url
     rows = {
         "console": f"{url}/console/",
@@ -179,12 +139,11 @@ def _changes(timings: Timings) -> str:
 def _described(options: DevOptions) -> str:
     tick = f"a tick every {options.tick_seconds:g} s"
     batch = "" if options.batch_size == 1 else f", batches of up to {options.batch_size}"
-    if options.backend == MEMORY:
-        threads = f"{options.workers} worker threads{batch}"
-        return f"memory, one process, {threads}, {tick}, time at {options.speed:g} x"
-    place = "moto, in memory" if options.backend == "moto" else options.backend
+    place = {MEMORY: "Hourhand's own memory", MOTO: "moto, in memory"}
     plural = "" if options.workers == 1 else "es"
-    return f"{place}; {options.workers} worker process{plural}{batch}, {tick}"
+    speed = "" if options.speed == 1 else f", time at {options.speed:g} x"
+    at = place.get(options.backend, options.backend)
+    return f"{at}; {options.workers} worker process{plural}{batch}, {tick}{speed}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -88,7 +88,7 @@ def _hourhand(
 def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     handlers: HandlersOption,
     port: PortOption = 8787,
-    backend: BackendOption = "moto",
+    backend: BackendOption = MEMORY,
     tick_seconds: TickSecondsOption = 60.0,
     workers: WorkersOption = 4,
     batch_size: BatchSizeOption = 1,
@@ -98,9 +98,9 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 ) -> None:
     """Run the local cloud until Ctrl-C: the HTTP API, the console, a scheduler and workers.
 
-    It needs no AWS account and sends nothing to the network. It simulates DynamoDB, SQS and S3 in
-    memory, so all jobs are lost when it ends. It reloads handlers when their files change. Handlers
-    see the environment of this command, except that the variables of AWS point to the simulation.
+    It needs no AWS account and sends nothing to the network. It keeps all jobs in memory, so they
+    are lost when it ends. It reloads handlers when their files change. Handlers see the environment
+    of this command, except that the variables of AWS point to nothing, or to the backend.
 
     Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 could not start, 2 wrong usage, 130 interrupted
     during start-up.

@@ -8,7 +8,7 @@ import typer
 
 from hourhand.cli.completing import job_ids
 
-MEMORY = "memory"
+MEMORY, MOTO = "memory", "moto"
 CONNECTION, OUTPUT = "Connection", "Output"
 DEFAULT_LIMIT = 50
 DEFAULT_EVERY_SECONDS = 2.0
@@ -29,9 +29,9 @@ def listed(
 
 
 def _backend(value: str) -> str:
-    if value in {"moto", MEMORY} or value.startswith(("http://", "https://")):
+    if value in {MEMORY, MOTO} or value.startswith(("http://", "https://")):
         return value
-    raise typer.BadParameter(f"must be moto, memory or the URL of an endpoint, not {value!r}")
+    raise typer.BadParameter(f"must be memory, moto or the URL of an endpoint, not {value!r}")
 
 
 HandlersOption = Annotated[
@@ -59,11 +59,12 @@ BackendOption = Annotated[
     str,
     typer.Option(
         envvar="HOURHAND_BACKEND",
-        metavar="moto|memory|URL",
+        metavar="memory|moto|URL",
         callback=_backend,
-        help="What simulates AWS. moto: a simulation in memory, for up to a few thousand jobs. "
-        "memory: everything in one process, on a virtual clock, also for load. URL: the endpoint "
-        "of an emulator; the command creates missing tables and queues there.",
+        help="What stands in for AWS. memory: Hourhand's own stores and queues. Handlers cannot "
+        "call AWS. moto: a simulation of AWS, for handlers that call DynamoDB, S3 or SQS, and for "
+        "up to a few thousand jobs. URL: an emulator's endpoint; missing tables and queues are "
+        "created there.",
     ),
 ]
 TickSecondsOption = Annotated[

@@ -1,4 +1,4 @@
-"""The local cloud: AWS in memory (or at an endpoint), the functions around it, and their triggers.
+"""The local cloud: a backend in the place of AWS, the functions around it, and their triggers.
 
 What Lambda would run in environments of its own runs in child processes: each can be killed, and
 is started again. The API function runs here, behind the HTTP server.
@@ -11,36 +11,28 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hourhand.domain.ticks.timings import Timings
+from hourhand.local.backend import MEMORY, Backend
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
-from hourhand.local.entry_points import load_entry_point
-from hourhand.local.environment import (
-    cloud_environment,
-    function_environment,
-    replaced_environment,
-)
+from hourhand.local.environment import function_environment, replaced_environment
 from hourhand.local.event_source import EventSource
 from hourhand.local.events import Listener
 from hourhand.local.handler_watch import Handlers, HandlerWatch, read_handlers
 from hourhand.local.http_server import ApiFunction, serve
-from hourhand.local.moto_server import MotoServer
+from hourhand.local.memory_backend import MemoryBackend
 from hourhand.local.scheduler_slot import SchedulerSlot
 from hourhand.local.worker_slot import WorkerSlot
 from hourhand.loopback import RunningServer
-from hourhand.settings import DispatchMode, Settings
+from hourhand.settings import Settings
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
-MOTO = "moto"
 READY_SECONDS = 30.0
 READY_LOOK_SECONDS = 0.05
 GRACE_SECONDS = 5.0
@@ -49,15 +41,17 @@ GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CloudOptions:
-    """The options of `hourhand dev`. ``backend``: ``moto``, or the URL of an endpoint.
+    """The options of `hourhand dev`. ``backend``: ``memory``, ``moto``, or an endpoint's URL.
 
-    ``port`` 0 takes a free one. ``path`` is put on the module search path before anything else;
-    ``environment`` is for the functions, over that of this process.
+    ``speed``, of the memory alone: the seconds that pass in each real one; ``tick_seconds`` are
+    of the cloud's own time. ``port`` 0 takes a free one. ``path`` is put on the module search path
+    before anything else; ``environment`` is for the functions, over that of this process.
     """
 
     handlers: str
     port: int = 8787
-    backend: str = MOTO
+    backend: str = MEMORY
+    speed: float = 1.0
     tick_seconds: float = 60.0
     workers: int = 4
     schedulers: int = 1
@@ -74,7 +68,7 @@ class LocalCloud:
         """Start nothing yet."""
         self.options = options
         self.settings = Settings(timings=options.timings.precise, handlers=options.handlers)
-        self.endpoint = options.backend
+        self.backend = _backend(options)
         self.workers: list[WorkerSlot] = []
         self.schedulers: list[SchedulerSlot] = []
         self.idle: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
@@ -83,7 +77,6 @@ class LocalCloud:
         self._server: RunningServer | None = None
         self._api: ApiFunction | None = None
         self._has_api = threading.Event()
-        self._sqs: SQSClient | None = None
         self._handlers = Handlers((), {})
 
     @property
@@ -97,15 +90,9 @@ class LocalCloud:
         """The handlers that were there at the start."""
         return self._handlers.names
 
-    @property
-    def sqs(self) -> SQSClient:
-        """A client of the cloud's own queues."""
-        assert self._sqs is not None
-        return self._sqs
-
     def now(self) -> datetime:
-        """Return the time that passes in this cloud: the real one."""
-        return datetime.now(UTC)
+        """Return the time that passes in this cloud."""
+        return self.backend.clock.now()
 
     def listen(self) -> str:
         """Open the port and return the URL. Requests wait until `start` has the API ready.
@@ -133,28 +120,29 @@ class LocalCloud:
         self._stack.close()
 
     def _start(self) -> None:
-        wake: list[Callable[[], None]] = []
         if self._server is None:
             self.listen()
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="hourhand-")))
         manifest = folder / "handlers.json"
-        self._start_backend(wake)
-        is_moto = self.options.backend == MOTO
-        own = {**os.environ, **self.options.environment}
-        cloud = cloud_environment(own, self.endpoint, keeps_credentials=not is_moto)
+        source = EventSource(
+            self.backend, self.idle, self._tell, batch_size=self.options.batch_size
+        )
+        self.backend.start(source.wake)
+        self._stack.callback(self.backend.stop)
+        cloud = self.backend.environment({**os.environ, **self.options.environment})
         environment = function_environment(cloud, self.settings, path=self.options.path)
         self._handlers = read_handlers(self.options.handlers, manifest, environment)
         self._stack.enter_context(replaced_environment(cloud))
-        self._provision(manifest)
+        self.settings = self.backend.provision(self.settings, manifest)
         environment = function_environment(cloud, self.settings, path=self.options.path)
         os.environ.update(environment)
-        self._api = api = ApiFunction(lambda: load_entry_point("api"), self._tell)
+        self._api = api = ApiFunction(self.backend.load_api, self._tell)
         self._has_api.set()
         # Before the backend ends, so that no late request fails for lack of one.
         self._stack.callback(self._close_server)
         self._start_children(environment)
-        source = self._start_event_source()
-        wake.append(source.wake)
+        source.start()
+        self._stack.callback(source.stop)
         self._watch(api, manifest, environment)
         self._wait_until_ready()
 
@@ -168,37 +156,8 @@ class LocalCloud:
         assert self._server is not None
         self._server.close()
 
-    def _start_backend(self, wake: list[Callable[[], None]]) -> None:
-        if self.options.backend != MOTO:
-            return
-
-        def on_send() -> None:
-            for wake_up in wake:
-                wake_up()
-
-        moto = MotoServer(on_send)
-        moto.start()
-        self._stack.callback(moto.stop)
-        self.endpoint = moto.endpoint
-
-    def _provision(self, manifest: Path) -> None:
-        from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
-        from hourhand.aws.provision import provision
-
-        self._sqs = sqs_client()
-        made = provision(dynamodb_client(), self._sqs, s3_client())
-        self.settings = replace(
-            made,
-            # moto answers a PartiQL statement as done where its condition fails, and an endpoint
-            # may, too.
-            dispatch=DispatchMode.SINGLE,
-            timings=self.options.timings,
-            handlers=self.options.handlers,
-            manifest=str(manifest),
-        )
-
     def _start_children(self, environment: Mapping[str, str]) -> None:
-        tick = f"{self.options.tick_seconds:g}"
+        tick = f"{self.options.tick_seconds / self.backend.speed:g}"
         for number in range(1, self.options.schedulers + 1):
             name = f"scheduler-{number}"
             command = ChildCommand(
@@ -225,23 +184,6 @@ class LocalCloud:
             return ChildProcess(command, listener)
 
         return spawn
-
-    def _start_event_source(self) -> EventSource:
-        source = EventSource(
-            self.sqs,
-            self.settings.queues,
-            {priority: self._arn(url) for priority, url in self.settings.queues.items()},
-            self.idle,
-            self._tell,
-            batch_size=self.options.batch_size,
-        )
-        source.start()
-        self._stack.callback(source.stop)
-        return source
-
-    def _arn(self, url: str) -> str:
-        answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-        return answer["Attributes"]["QueueArn"]
 
     def _watch(self, api: ApiFunction, manifest: Path, environment: Mapping[str, str]) -> None:
         def replace_all() -> None:
@@ -276,3 +218,12 @@ class LocalCloud:
             ender.start()
         for ender in enders:
             ender.join()
+
+
+def _backend(options: CloudOptions) -> Backend:
+    if options.backend == MEMORY:
+        return MemoryBackend(options.timings.precise, options.speed)
+    # botocore takes a moment to import.
+    from hourhand.local.aws_backend import AwsBackend
+
+    return AwsBackend(options.backend)

@@ -6,7 +6,9 @@ An editable checkout has them in ``functions/`` at its root, an installed wheel 
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +17,9 @@ from typing import Any
 
 import hourhand
 from hourhand.domain.errors import NotFound
+
+MEMORY_VARIABLE = "HOURHAND_LOCAL_MEMORY"
+"""Set where the memory of the local cloud stands in for AWS: how a process reaches it."""
 
 Handler = Callable[[Any, Any], Any]
 """A Lambda function's entry point: ``handler(event, context)``."""
@@ -39,16 +44,31 @@ def examples_path(package: Path = _PACKAGE) -> Path:
     return _existing(inside, package.parents[2] / "examples").parent
 
 
-def load_entry_point(function: str) -> Handler:
-    """Import ``functions/<function>/main.py`` and return its ``handler``."""
+def load_entry_point(function: str, services: Callable[[], Any] | None = None) -> Handler:
+    """Import ``functions/<function>/main.py`` and return its ``handler``.
+
+    ``services`` replaces those of AWS. It is called once, by the first event.
+    """
     path = functions_folder() / function / "main.py"
     spec = importlib.util.spec_from_file_location(f"hourhand_functions_{function}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise NotFound(f"There is no function at {path}.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if services is not None:
+        vars(module)["services"] = functools.cache(services)
     handler: Handler = module.handler
     return handler
+
+
+def load_function(function: str) -> Handler:
+    """Load a function over what the environment names: the cloud's memory, or an endpoint."""
+    access = os.environ.get(MEMORY_VARIABLE)
+    if not access:
+        return load_entry_point(function)
+    from hourhand.local.memory_functions import load_memory_function
+
+    return load_memory_function(function, access)
 
 
 def _existing(*places: Path) -> Path:

@@ -11,21 +11,15 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from hourhand.domain.jobs.job import Priority
+from hourhand.local.backend import Backend, Message, QueueError
 from hourhand.local.events import BatchBegun, BatchEnded, Listener, QueueFailed
 from hourhand.local.lambda_events import done_messages, sqs_event
 from hourhand.local.pause import Pause
 from hourhand.local.slot_sharing import SharedAccounts
 from hourhand.local.worker_slot import Answered, Crashed, Invocation, WorkerSlot
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 ERROR_PAUSE_SECONDS = 1.0
 STOP_CHECK_SECONDS = 0.5
@@ -36,7 +30,7 @@ class Batch:
     """Messages of one queue on their way to one worker process."""
 
     queue: Priority
-    messages: tuple[Mapping[str, Any], ...]
+    messages: tuple[Message, ...]
     worker: str
     pid: int
 
@@ -47,20 +41,18 @@ class Batch:
 
 
 class EventSource:
-    """Feeds ``idle`` worker slots from the queues. ``arns`` and ``urls`` are by priority."""
+    """Feeds ``idle`` worker slots from the queues of the backend."""
 
     def __init__(
         self,
-        sqs: SQSClient,
-        urls: Mapping[Priority, str],
-        arns: Mapping[Priority, str],
+        backend: Backend,
         idle: queue.SimpleQueue[WorkerSlot],
         tell: Listener,
         *,
         batch_size: int,
     ) -> None:
         """Take the queues; `start` begins. ``batch_size`` is 1 to 10 messages."""
-        self._sqs, self._urls, self._arns = sqs, urls, arns
+        self._backend = backend
         self._idle = idle
         self._tell = tell
         self._batch_size = batch_size
@@ -93,7 +85,7 @@ class EventSource:
             self._wake.clear()
             try:
                 batch = self._receive(slot)
-            except (BotoCoreError, ClientError) as error:
+            except QueueError as error:
                 self._tell(QueueFailed(operation="receive", reason=str(error)))
                 self._stopping.wait(ERROR_PAUSE_SECONDS)
                 continue
@@ -113,13 +105,7 @@ class EventSource:
     def _receive(self, slot: WorkerSlot) -> Batch | None:
         empty: list[Priority] = []
         for priority in self._accounts.order(time.monotonic()):
-            answer = self._sqs.receive_message(
-                QueueUrl=self._urls[priority],
-                MaxNumberOfMessages=self._batch_size,
-                WaitTimeSeconds=0,
-                MessageSystemAttributeNames=["All"],
-            )
-            messages = answer.get("Messages", [])
+            messages = self._backend.receive(priority, self._batch_size)
             if messages:
                 self._accounts.begin(slot.name, priority, empty, time.monotonic())
                 return Batch(
@@ -134,7 +120,7 @@ class EventSource:
         )
         slot.invoke(
             Invocation(
-                event=sqs_event(batch.messages, self._arns[batch.queue]),
+                event=sqs_event(batch.messages, self._backend.arn(batch.queue)),
                 on_end=lambda how: self._finish(batch, how),
             )
         )
@@ -153,20 +139,13 @@ class EventSource:
             )
         )
 
-    def _delete(self, batch: Batch, messages: list[Mapping[str, Any]]) -> None:
+    def _delete(self, batch: Batch, messages: list[Message]) -> None:
         if not messages:
             return
         try:
-            answer = self._sqs.delete_message_batch(
-                QueueUrl=self._urls[batch.queue],
-                Entries=[
-                    {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
-                    for index, message in enumerate(messages)
-                ],
-            )
-        except (BotoCoreError, ClientError) as error:
+            refused = self._backend.delete(batch.queue, messages)
+        except QueueError as error:
             # They are redelivered after their visibility timeout, and the claim drops them.
-            self._tell(QueueFailed(operation="delete", reason=str(error)))
-            return
-        for failed in answer.get("Failed", []):
-            self._tell(QueueFailed(operation="delete", reason=failed["Code"]))
+            refused = [str(error)]
+        for reason in refused:
+            self._tell(QueueFailed(operation="delete", reason=reason))

@@ -19,9 +19,9 @@ from typing import Any
 
 from hourhand.console.pages import About, Pages
 from hourhand.local.entry_points import Handler, LocalContext
-from hourhand.local.event_telemetry import read_line
 from hourhand.local.events import ApiAnswered, Listener
 from hourhand.local.lambda_events import answer_body, gateway_event
+from hourhand.local.log_lines import read_line
 from hourhand.loopback import Reply, Request, RunningServer, serve_loopback
 
 API_SECONDS = 29.0

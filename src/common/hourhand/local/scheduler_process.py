@@ -19,7 +19,7 @@ from typing import Any
 
 from hourhand.domain.times import rfc3339
 from hourhand.local.child_lines import take_over_streams, write_line
-from hourhand.local.entry_points import LocalContext, load_entry_point
+from hourhand.local.entry_points import LocalContext, load_function
 
 FUNCTION = "scheduler"
 
@@ -47,7 +47,7 @@ def main() -> None:
     options = _parse(sys.argv[1:])
     requests, replies = take_over_streams()
     threading.Thread(target=_end_with, args=(requests,), daemon=True).start()
-    handler = load_entry_point(FUNCTION)
+    handler = load_function(FUNCTION)
     write_line(replies, {"ready": os.getpid()})
     next_tick = time.monotonic()
     while True:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.local.child_process import ChildProcess, Spawn
-from hourhand.local.event_telemetry import read_line
 from hourhand.local.events import ChildDied, ChildStarted, Listener, Ticked
+from hourhand.local.log_lines import read_line
 from hourhand.local.pause import RestartDelay
 
 USEFUL_SECONDS = 10.0

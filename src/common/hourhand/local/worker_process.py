@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from hourhand.local.child_lines import read_lines, take_over_streams, write_line
-from hourhand.local.entry_points import LocalContext, load_entry_point
+from hourhand.local.entry_points import LocalContext, load_function
 from hourhand.local.environment import allow_current_folder
 
 FUNCTION = "worker"
@@ -25,7 +25,7 @@ def main() -> None:
     """Serve invocations until the input ends."""
     requests, replies = take_over_streams()
     allow_current_folder()
-    handler = load_entry_point(FUNCTION)
+    handler = load_function(FUNCTION)
     invocations: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, invocations), daemon=True).start()
     # An empty batch wires the function and imports the handlers, before there is work.

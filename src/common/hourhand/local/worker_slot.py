@@ -18,8 +18,8 @@ from typing import Any
 
 from hourhand.local.child_process import ChildProcess, Spawn
 from hourhand.local.entry_points import FUNCTION_SECONDS
-from hourhand.local.event_telemetry import read_line
 from hourhand.local.events import ChildDied, ChildStarted, Listener
+from hourhand.local.log_lines import read_line
 from hourhand.local.pause import RestartDelay
 
 USEFUL_SECONDS = 10.0

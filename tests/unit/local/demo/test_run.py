@@ -13,6 +13,7 @@ import pytest
 from hourhand.client import ServerFailed
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ticks.leases import LEADER
+from hourhand.local.aws_backend import AwsBackend
 from hourhand.local.cloud import LocalCloud
 from hourhand.local.demo.plan import QUICK
 from hourhand.local.demo.run import Demo, kill_leader, read_dead_letters
@@ -86,10 +87,9 @@ def test_dead_letters_are_read_to_the_last_one_with_their_errors() -> None:
         *({"Messages": [{"Body": json.dumps(one)} for one in batch]} for batch in letters),
         {},
     ]
-    cloud = SimpleNamespace(
-        settings=SimpleNamespace(dead_letter_queue="url"),
-        sqs=SimpleNamespace(receive_message=lambda **_: batches.pop(0)),
-    )
+    backend = AwsBackend("http://127.0.0.1:9")
+    backend._sqs = cast("Any", SimpleNamespace(receive_message=lambda **_: batches.pop(0)))
+    cloud = SimpleNamespace(backend=backend)
     assert read_dead_letters(cast("LocalCloud", cloud)) == {"a": "Lost", "b": None}
 
 
@@ -152,7 +152,6 @@ def test_the_address_is_printed_before_anything_runs_and_a_failing_api_is_an_err
     monkeypatch.setattr(LocalCloud, "url", "http://127.0.0.1:9")
     monkeypatch.setattr(LocalCloud, "start", lambda _: done.append("started"))
     monkeypatch.setattr(LocalCloud, "stop", lambda _: done.append("stopped"))
-    monkeypatch.setattr("hourhand.local.demo.run.control_store", lambda _: None)
     monkeypatch.setattr(Demo, "_submit", fail)
     with pytest.raises(Unavailable, match="503"):
         Demo(QUICK, done.append, lambda *_: None).run()

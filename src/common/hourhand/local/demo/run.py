@@ -33,7 +33,6 @@ SHOW_SECONDS, GATHER_SECONDS = 0.2, 1.0
 QUIET_SECONDS = 30.0
 """If nothing changes for this long, nothing will: each duration of the protocol is shorter."""
 
-HIDDEN_SECONDS = 3600
 PAGE = 200
 
 
@@ -68,7 +67,7 @@ class Demo:
             self.say("Starting real worker and scheduler processes. AWS is simulated in memory.")
             plan = make_plan(self.course)
             cloud.start()
-            self._control = control_store(cloud)
+            self._control = cloud.backend.control_store()
             client = stack.enter_context(Client(cloud.url, auth="none"))
             try:
                 self._submit(plan, cloud, client)
@@ -173,14 +172,6 @@ class Demo:
         evidence.runs = read_runs((folder / "ledger").read_text().splitlines(), self._deaths)
 
 
-def control_store(cloud: LocalCloud) -> ControlStore:
-    """Return the store of the leader's lease."""
-    from hourhand.aws.clients import dynamodb_client
-    from hourhand.aws.control_store import DynamoControlStore
-
-    return DynamoControlStore(dynamodb_client(), cloud.settings.control_table)
-
-
 def kill_leader(cloud: LocalCloud, control: ControlStore) -> tuple[int, datetime] | None:
     """Kill the scheduler that leads, if one does. Return its epoch and when it died.
 
@@ -201,12 +192,6 @@ def kill_leader(cloud: LocalCloud, control: ControlStore) -> tuple[int, datetime
 
 
 def read_dead_letters(cloud: LocalCloud) -> dict[str, str | None]:
-    """Return the type of error in each new dead letter, by job, and hide the letters."""
-    found: dict[str, str | None] = {}
-    url = cloud.settings.dead_letter_queue
-    while messages := cloud.sqs.receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=HIDDEN_SECONDS
-    ).get("Messages"):
-        letters = [json.loads(message["Body"]) for message in messages]
-        found |= {one["job"]["id"]: (one["error"] or {}).get("type") for one in letters}
-    return found
+    """Return the type of error in each new dead letter, by job."""
+    letters = [json.loads(body) for body in cloud.backend.read_dead_letters()]
+    return {one["job"]["id"]: (one["error"] or {}).get("type") for one in letters}
