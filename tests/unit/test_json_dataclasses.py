@@ -97,7 +97,7 @@ WHOLE = Whole(
     words=("x", "y"),
     value={"any": [1, None]},
 )
-TOLD = {
+TOLD: dict[str, Any] = {
     "name": "n",
     "colour": "red",
     "count": 2,
@@ -135,7 +135,7 @@ def test_an_answer_is_written_with_all_its_fields_in_their_order() -> None:
 def test_an_answer_is_read_as_it_was_written() -> None:
     read = from_json(Whole, TOLD)
     assert read == WHOLE
-    assert (read.raw, read.parts[0].raw) == (TOLD, TOLD["parts"][0])  # type: ignore[index]
+    assert (read.raw, read.parts[0].raw) == (TOLD, TOLD["parts"][0])
 
 
 def test_another_class_is_the_source_of_fields_of_the_same_name_and_the_caller_of_others() -> None:
