@@ -16,7 +16,7 @@ class Example(str):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Answered:
-    """Something that the API told. ``raw`` is its JSON as received, fields unknown here too.
+    """An answer of the API. ``raw`` is its JSON as received, fields unknown here too.
 
     Subclasses are frozen dataclasses. What `dataclasses` would compile for each of them is here
     once: for all together it would be a tenth of the API's cold start.

@@ -1,4 +1,4 @@
-"""Why a request failed, and what became of each job of a batch or of a bulk operation."""
+"""The problem of a failed request, and the results of batches and bulk operations."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from hourhand.answers.jobs import Job
 
 
 class FieldProblem(Answered):
-    """What is wrong with one field; nested fields have dotted names such as `retry.backoff`."""
+    """The error of one field; nested fields have dotted names such as `retry.backoff`."""
 
     field: str
     message: str
@@ -18,7 +18,7 @@ class FieldProblem(Answered):
 
 
 class Problem(Answered):
-    """Why a request failed (RFC 9457). Programs go by `type`, people by `detail`."""
+    """Why a request failed (RFC 9457). `type` is for programs, `detail` for people."""
 
     type: Annotated[str, Example("urn:hourhand:invalid")]
     title: str
@@ -28,7 +28,7 @@ class Problem(Answered):
 
 
 ReportedProblem = Annotated[Any, Problem]
-"""A problem as it came: what it lacks must not hide what became of the other jobs."""
+"""A problem as it was received: a missing field of it must not hide the other jobs' results."""
 
 
 class AcceptedJob(Answered):
@@ -44,7 +44,7 @@ class RefusedJob(Answered):
 
 
 class BatchResults(Answered):
-    """What became of each job of a batch, in the order sent."""
+    """The result of each job of a batch, in the order sent."""
 
     results: tuple[AcceptedJob | RefusedJob, ...]
 
@@ -57,7 +57,7 @@ class BulkFailure(Answered):
 
 
 class BulkResult(Answered):
-    """What a bulk operation did. A call with `next_cursor` goes on where this one ended."""
+    """What a bulk operation did. A call with `next_cursor` continues where this one ended."""
 
     matched: int
     changed: int

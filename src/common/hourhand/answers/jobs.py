@@ -45,13 +45,13 @@ class ErrorSummary(Answered):
 
 
 class ErrorDetails(ErrorSummary):
-    """Why an attempt failed, with where."""
+    """Why an attempt failed, with its traceback."""
 
     traceback: str | None
 
 
 class AttemptSummary(Answered):
-    """One try of a job; `outcome` is null while it runs."""
+    """One attempt of a job; `outcome` is null while it runs."""
 
     number: int
     outcome: Annotated[str, Outcome] | None
@@ -62,20 +62,20 @@ class AttemptSummary(Answered):
 
 
 class Attempt(AttemptSummary):
-    """One try of a job, with the traceback of its error."""
+    """One attempt of a job, with the traceback of its error."""
 
     error: ErrorDetails | None
 
 
 class Lease(Answered):
-    """Who runs the job now, and until when nobody else may."""
+    """The worker that runs the job now, and until when no other worker may."""
 
     owner: str
     expires_at: datetime
 
 
 class Progress(Answered):
-    """How far the running handler says it is."""
+    """The progress that the running handler reported."""
 
     done: float
     total: float | None
@@ -129,15 +129,15 @@ class JobSummary(Answered):
 
     @property
     def is_final(self) -> bool:
-        """Whether the job is done with, unless it is redriven."""
+        """Whether the job is final: only a redrive runs it again."""
         return self.status in FINAL
 
 
 class Job(JobSummary):
-    """A job, whole. `omitted` names what exists and is not told here.
+    """A job with all its fields. `omitted` names what exists but is left out here.
 
-    That is the larger of payload and result where both are too large for one answer, and what
-    is kept no more. `damaged` names what is kept and is not JSON any more; it is omitted, too.
+    That is the larger of payload and result if both are too large for one answer, and what is
+    no longer kept. `damaged` names what is kept but is not JSON any more; it is omitted, too.
     """
 
     attempts: tuple[Attempt, ...]
@@ -156,7 +156,7 @@ class JobPage(Answered):
 
 
 class Event(Answered):
-    """One thing that happened to a job: when, by whom, to which state, and why."""
+    """One event in a job's history: its time, actor, new state and reason."""
 
     at: datetime
     kind: Annotated[str, EVENT_KINDS]
@@ -167,7 +167,7 @@ class Event(Answered):
 
 
 class Events(Answered):
-    """A job's history, oldest first; `dropped` events had to go from its middle."""
+    """A job's history, oldest first; `dropped` events were removed from its middle."""
 
     events: tuple[Event, ...]
     dropped: int

@@ -28,20 +28,20 @@ OverlapName = Annotated[str, OverlapPolicy]
 
 
 class Fire(Answered):
-    """A nominal time."""
+    """A scheduled time."""
 
     at: datetime
 
 
 class PreviewedFire(Fire):
-    """A nominal time, in the schedule's zone too; `note` tells what a change of clocks did."""
+    """A scheduled time, also in the schedule's zone; `note` is the effect of a clock change."""
 
     local: datetime
     note: str | None
 
 
 class Preview(Answered):
-    """When a schedule would fire; `warnings` tell of local times that do not exist."""
+    """The next scheduled times of a schedule; `warnings` name local times that do not exist."""
 
     fires: tuple[PreviewedFire, ...]
     warnings: tuple[str, ...]
@@ -59,7 +59,7 @@ Exclusion = Annotated[Any, str | Range]
 
 
 class ScheduleMisfire(Answered):
-    """What is done about missed nominal times, and how old they may be."""
+    """What to do about missed scheduled times, and how old they may be."""
 
     policy: Annotated[str, MisfirePolicy]
     window_seconds: int
@@ -83,7 +83,7 @@ class ScheduleRetry(Answered):
 
 
 class Backfill(Answered):
-    """Past occurrences run on purpose: of `total` nominal times, `done` were dealt with."""
+    """A run of past occurrences: of `total` scheduled times, `done` were handled."""
 
     id: str
     start: Annotated[datetime, JsonName("from")]
@@ -101,12 +101,12 @@ class Backfill(Answered):
 
 
 class Schedule(Answered):
-    """A schedule: what was put, its defaults filled in, and how it stands.
+    """A schedule: its definition with the defaults filled in, and its state.
 
-    A policy of its jobs that is null is the handler's. `next_at` is the next nominal time,
-    `last_occurrence` the one before it that became a job. `occurrences_made` counts jobs made,
-    those ahead of their time among them. `broken_reason`: why its nominal times cannot be computed;
-    it makes no jobs until it, or a calendar of it, is changed.
+    A policy of its jobs that is null is the handler's. `next_at` is the next scheduled
+    time, `last_occurrence` the one before it that became a job. `occurrences_made` counts the jobs
+    created, also those ahead of their time. `broken_reason`: why its scheduled times cannot be
+    computed; it creates no jobs until the schedule, or one of its calendars, is changed.
     """
 
     id: str
@@ -201,11 +201,11 @@ class SchedulePage(Answered):
 
 
 class Occurrence(Answered):
-    """What became of a nominal time, or of a run of `count` of them up to `until`.
+    """The result of a scheduled time, or of a run of `count` of them up to `until`.
 
     `reason`: why it has no job, or why its job was cancelled by its schedule. `skipped_first`: why
     it was skipped before a backfill made its job. `is_least`: there were more than `count`. `job`
-    is null, too, where it is kept no more.
+    is null, too, if it is no longer kept.
     """
 
     at: datetime
@@ -220,7 +220,7 @@ class Occurrence(Answered):
 
 
 class OccurrencePage(Answered):
-    """What became of past nominal times, newest first, and the next ten.
+    """Past occurrences, newest first, and the next ten scheduled times.
 
     It may be short; only a null `next_cursor` ends.
     """
@@ -231,7 +231,7 @@ class OccurrencePage(Answered):
 
 
 class BackfillReport(Answered):
-    """What a backfill will run, or would: `fires` are the first 100 of `total` nominal times.
+    """What a backfill will run, or would run: `fires` are the first 100 of `total` scheduled times.
 
     `backfill` is null where nothing was started.
     """

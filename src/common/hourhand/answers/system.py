@@ -1,4 +1,4 @@
-"""Figures, resweeps, handlers, and whether the API answers."""
+"""Statistics, resweeps, handlers and the health of the API."""
 
 from datetime import datetime
 from typing import Annotated
@@ -28,7 +28,7 @@ class LatenessStats(Answered):
 
 
 class Stats(Answered):
-    """How the system does, as of the last tick and of the queues' own counts."""
+    """The system's statistics, as of the last tick and of the queues' own counts."""
 
     queues: tuple[QueueStats, ...]
     lateness: LatenessStats
@@ -41,7 +41,7 @@ class Stats(Answered):
 
 
 class Resweep(Answered):
-    """How far the last resweep is: it is done once `watermark` is at `until`, where it stood."""
+    """The progress of the last resweep: done once `watermark` is at `until`, where it stood."""
 
     state: Annotated[str, ("none", "requested", "running", "done")]
     since: datetime | None
@@ -51,7 +51,7 @@ class Resweep(Answered):
 
 
 class Handler(Answered):
-    """A registered handler and the policies that its `@job` states; null where it states none."""
+    """A registered handler and the policies of its `@job`; null for those that it leaves out."""
 
     name: str
     description: str

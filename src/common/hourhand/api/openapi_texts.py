@@ -1,4 +1,4 @@
-"""What the OpenAPI document says in words, beside what the answers say of their own fields."""
+"""The texts of the OpenAPI document, beside those of the answers' own fields."""
 
 from __future__ import annotations
 

@@ -181,8 +181,8 @@ def _invalid(name: str, message: str) -> InvalidInput:
 class DerivedIds:
     """Derives the ids of jobs from an idempotency key, or from a schedule and a time.
 
-    They are made with a secret of the installation, so that a caller who may read jobs, and who
-    guesses a key or knows a schedule, cannot name the job of another caller. The secret is read
+    They are derived with a secret of the installation, so that a caller that may read jobs and
+    guesses a key, or knows a schedule, cannot name the job of another caller. The secret is read
     when the first id is derived, once in a process.
 
     The first process of an installation creates it. Of two that do so at once, both use the one
