@@ -66,13 +66,11 @@ def _fixtures(aws: AwsServices, number: int) -> Mapping[str, Callable[[], Any]]:
     """Return what makes each of the suite's fixtures, over these services, for one case."""
     now = START + number * timedelta(days=2)
     until = now + timedelta(days=1)
-    ids = itertools.count(1)
     names, db = aws.settings, aws.dynamodb
     jobs = partial(DynamoJobStore, db, names.jobs_table, sleep=_do_not_sleep)
     schedules = partial(DynamoScheduleStore, db, names.schedules_table, sleep=_do_not_sleep)
     return {
         "now": lambda: now,
-        "new_id": lambda: lambda: f"job-{number}-{next(ids)}",
         "record": lambda: make_record(key=f"key-{number}", token=3, keep_until=until),
         "job_store": jobs,
         "own_job_store": jobs,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
@@ -18,7 +17,6 @@ from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.memory import (
-    START,
     MemoryControlStore,
     MemoryIdempotencyStore,
     MemoryJobStore,
@@ -42,6 +40,7 @@ from tests.contract.aws_services import (
     endpoint_services,
     moto_services,
 )
+from tests.contract.fresh import new_day
 from tests.contract.queue_rig import MemoryQueueRig, QueueRig, SqsQueueRig
 
 STORES = ["memory", "moto"]
@@ -49,22 +48,13 @@ if any(variable in os.environ for variable in ENDPOINTS.values()):
     STORES.append("endpoint")
 MAKERS = {"moto": moto_services, "endpoint": endpoint_services}
 
-_NUMBERS = itertools.count(1)
-
 Services = Callable[[str, str], AwsServices]
 """Returns the installation on a kind of store, given the service that is under test."""
 
 
 @pytest.fixture
 def now() -> datetime:
-    """Return a time that no other test uses: the indexes of a shared table hold other jobs too."""
-    return START + next(_NUMBERS) * timedelta(days=2)
-
-
-@pytest.fixture
-def new_id() -> Callable[[], str]:
-    """Return a function that makes ids of jobs that no other test uses."""
-    return lambda: f"job-{next(_NUMBERS)}"
+    return new_day()
 
 
 def _require(kind: str, service: str) -> None:
@@ -138,36 +128,36 @@ def own_job_store(kind: str, own_services: Services) -> JobStore:
     return DynamoJobStore(aws.dynamodb, aws.settings.jobs_table)
 
 
-@pytest.fixture(params=STORES)
-def control_store(request: pytest.FixtureRequest, own_services: Services) -> ControlStore:
-    if request.param == "memory":
+@pytest.fixture
+def control_store(kind: str, own_services: Services) -> ControlStore:
+    if kind == "memory":
         return MemoryControlStore()
-    aws = own_services(request.param, "dynamodb")
+    aws = own_services(kind, "dynamodb")
     return DynamoControlStore(aws.dynamodb, aws.settings.control_table)
 
 
-@pytest.fixture(params=STORES)
-def idempotency_store(request: pytest.FixtureRequest, services: Services) -> IdempotencyStore:
-    if request.param == "memory":
+@pytest.fixture
+def idempotency_store(kind: str, services: Services) -> IdempotencyStore:
+    if kind == "memory":
         return MemoryIdempotencyStore()
-    aws = services(request.param, "dynamodb")
+    aws = services(kind, "dynamodb")
     return DynamoIdempotencyStore(aws.dynamodb, aws.settings.idempotency_table)
 
 
-@pytest.fixture(params=STORES)
-def object_store(request: pytest.FixtureRequest, services: Services) -> ObjectStore:
-    if request.param == "memory":
+@pytest.fixture
+def object_store(kind: str, services: Services) -> ObjectStore:
+    if kind == "memory":
         return MemoryObjectStore()
-    aws = services(request.param, "s3")
+    aws = services(kind, "s3")
     return S3ObjectStore(aws.s3, aws.settings.bucket)
 
 
-@pytest.fixture(params=STORES)
-def queue_rig(request: pytest.FixtureRequest, own_services: Services) -> QueueRig:
-    if request.param == "memory":
+@pytest.fixture
+def queue_rig(kind: str, own_services: Services) -> QueueRig:
+    if kind == "memory":
         return MemoryQueueRig()
-    aws = own_services(request.param, "sqs")
-    return SqsQueueRig(aws, is_emulator=request.param == "endpoint")
+    aws = own_services(kind, "sqs")
+    return SqsQueueRig(aws, is_emulator=kind == "endpoint")
 
 
 @pytest.fixture

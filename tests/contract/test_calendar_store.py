@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -11,26 +10,23 @@ from hypothesis import given
 from hourhand.domain.schedules.recurrence import ExcludedDate
 from hourhand.domain.schedules.schedule import Calendar
 from hourhand.ports.calendar_store import CalendarStore
+from tests.contract.fresh import new_id
 from tests.contract.schedule_makers import HOUR, calendar_of
 from tests.contract.schedule_strategies import calendars
 from tests.contract.test_schedule_items import examples
-
-NewId = Callable[[], str]
 
 
 @examples
 @given(calendar=calendars)
 def test_every_field_of_a_calendar_is_given_back(
-    calendar_store: CalendarStore, new_id: NewId, calendar: Calendar
+    calendar_store: CalendarStore, calendar: Calendar
 ) -> None:
     calendar = replace(calendar, name=new_id())
     assert calendar_store.put_calendar(calendar, previous=None) is True
     assert calendar_store.get_calendars([calendar.name]) == {calendar.name: calendar}
 
 
-def test_unknown_calendars_are_left_out(
-    calendar_store: CalendarStore, new_id: NewId, now: datetime
-) -> None:
+def test_unknown_calendars_are_left_out(calendar_store: CalendarStore, now: datetime) -> None:
     known = [calendar_of(new_id(), now) for _ in range(3)]
     for calendar in known:
         calendar_store.put_calendar(calendar, previous=None)
@@ -41,7 +37,7 @@ def test_unknown_calendars_are_left_out(
 
 
 def test_a_calendar_is_changed_by_one_writer_at_a_time(
-    calendar_store: CalendarStore, new_id: NewId, now: datetime
+    calendar_store: CalendarStore, now: datetime
 ) -> None:
     calendar = calendar_of(new_id(), now)
     one = replace(calendar, revision=2, exclude=(ExcludedDate(date(2026, 12, 25)),))
@@ -57,7 +53,7 @@ def test_a_calendar_is_changed_by_one_writer_at_a_time(
 
 
 def test_a_calendar_is_deleted_only_as_it_was_seen(
-    calendar_store: CalendarStore, new_id: NewId, now: datetime
+    calendar_store: CalendarStore, now: datetime
 ) -> None:
     calendar = calendar_of(new_id(), now)
     calendar_store.put_calendar(calendar, previous=None)
@@ -71,15 +67,11 @@ def test_a_calendar_is_deleted_only_as_it_was_seen(
     assert calendar.name not in listed.names
 
 
-def test_a_calendar_that_is_gone_counts_as_deleted(
-    calendar_store: CalendarStore, new_id: NewId
-) -> None:
+def test_a_calendar_that_is_gone_counts_as_deleted(calendar_store: CalendarStore) -> None:
     assert calendar_store.delete_calendar(new_id(), previous=3) is True
 
 
-def test_a_deleted_calendar_may_be_made_again(
-    calendar_store: CalendarStore, new_id: NewId, now: datetime
-) -> None:
+def test_a_deleted_calendar_may_be_made_again(calendar_store: CalendarStore, now: datetime) -> None:
     calendar = calendar_of(new_id(), now)
     calendar_store.put_calendar(calendar, previous=None)
     calendar_store.delete_calendar(calendar.name, previous=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -14,8 +13,8 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import JobStore, ListedJob, ListingPosition
 from hourhand.testing import ACTOR, make_content, make_entry, make_job, make_message
+from tests.contract.fresh import new_id
 
-NewId = Callable[[], str]
 MINUTE = timedelta(minutes=1)
 MILLISECOND = timedelta(milliseconds=1)
 MAX_PAGES = 200
@@ -77,7 +76,7 @@ def listed(job: Job) -> ListedJob:
 
 
 def test_a_new_job_is_shown_in_the_bucket_and_shard_of_its_due_time(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now, due_at=now + MINUTE - MILLISECOND, shard=3)
     job_store.put(job)
@@ -90,7 +89,7 @@ def test_a_new_job_is_shown_in_the_bucket_and_shard_of_its_due_time(
 
 @pytest.mark.parametrize("limit", [1, 7, 25, 26, 100])
 def test_every_entry_is_on_one_page_in_the_order_of_due_times(
-    job_store: JobStore, new_id: NewId, now: datetime, limit: int
+    job_store: JobStore, now: datetime, limit: int
 ) -> None:
     jobs = [
         make_job(id=new_id(), created_at=now, due_at=now + (n % 5) * MILLISECOND) for n in range(25)
@@ -106,7 +105,7 @@ def test_every_entry_is_on_one_page_in_the_order_of_due_times(
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_the_first_pages_of_many_shards_are_those_that_are_read_alone(
-    job_store: JobStore, new_id: NewId, now: datetime, limit: int
+    job_store: JobStore, now: datetime, limit: int
 ) -> None:
     for minute, shard, count in ((0, 0, 3), (1, 2, 1), (9, 0, 5)):
         due_at = now + minute * MINUTE
@@ -123,7 +122,7 @@ def test_the_first_pages_of_many_shards_are_those_that_are_read_alone(
 
 
 def test_an_entry_that_goes_between_two_pages_hides_no_other(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now, due_at=now + n * MILLISECOND) for n in range(6)]
     for job in jobs:
@@ -136,9 +135,7 @@ def test_an_entry_that_goes_between_two_pages_hides_no_other(
     assert rest.entries == tuple(map(entry_of, jobs[4:]))
 
 
-def test_an_entry_moves_with_the_due_time(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_an_entry_moves_with_the_due_time(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     entry = make_entry(job, due_at=now + 5 * MINUTE, shard=2)
@@ -151,7 +148,7 @@ def test_an_entry_moves_with_the_due_time(
 
 
 def test_an_entry_stays_while_its_job_is_sent_claimed_and_kept_alive(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -171,9 +168,7 @@ def test_an_entry_stays_while_its_job_is_sent_claimed_and_kept_alive(
         assert entries_of(job_store, bucket_of(now)) == [entry_of(job)]
 
 
-def test_an_entry_goes_when_the_job_succeeds(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_an_entry_goes_when_the_job_succeeds(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
     job_store.put(job)
     job_store.transition(
@@ -183,7 +178,7 @@ def test_an_entry_goes_when_the_job_succeeds(
 
 
 def test_the_entry_of_a_dead_job_goes_only_when_nothing_is_owed_any_more(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
     job_store.put(job)
@@ -194,7 +189,7 @@ def test_the_entry_of_a_dead_job_goes_only_when_nothing_is_owed_any_more(
     assert entries_of(job_store, bucket_of(now)) == []
 
 
-def test_a_redriven_job_is_shown_again(job_store: JobStore, new_id: NewId, now: datetime) -> None:
+def test_a_redriven_job_is_shown_again(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now)
     job_store.put(job)
     assert entries_of(job_store, bucket_of(now)) == []
@@ -205,9 +200,7 @@ def test_a_redriven_job_is_shown_again(job_store: JobStore, new_id: NewId, now: 
     assert entries_of(job_store, bucket_of(now)) == [IndexEntry(job_id=job.id, due_at=now)]
 
 
-def test_texts_and_errors_beside_a_job_are_in_no_index(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_texts_and_errors_beside_a_job_are_in_no_index(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     job_store.put_text(job.id, "payload.a1", "1", now + MINUTE)
@@ -220,7 +213,7 @@ def test_texts_and_errors_beside_a_job_are_in_no_index(
 
 @pytest.mark.parametrize("limit", [1, 4, 8, 9, 100])
 def test_the_listing_shows_every_job_once_newest_first(
-    job_store: JobStore, new_id: NewId, now: datetime, limit: int
+    job_store: JobStore, now: datetime, limit: int
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now + (n % 4) * MINUTE) for n in range(9)]
     for job in jobs:
@@ -230,7 +223,7 @@ def test_the_listing_shows_every_job_once_newest_first(
 
 
 def test_jobs_of_one_millisecond_are_parted_by_their_ties(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now) for _ in range(12)]
     for job in jobs:
@@ -240,7 +233,7 @@ def test_jobs_of_one_millisecond_are_parted_by_their_ties(
 
 
 def test_pages_stay_what_they_were_while_new_jobs_are_put(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now + n * MINUTE) for n in range(10)]
     for job in jobs:
@@ -265,7 +258,7 @@ def test_pages_stay_what_they_were_while_new_jobs_are_put(
 
 
 def test_a_page_begins_strictly_after_the_position_it_is_given(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now) for _ in range(5)]
     for job in jobs:
@@ -276,7 +269,7 @@ def test_a_page_begins_strictly_after_the_position_it_is_given(
 
 
 def test_the_listing_is_bounded_by_the_times_of_creation(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now + n * MILLISECOND) for n in range(5)]
     for job in jobs:
@@ -292,7 +285,7 @@ def test_the_listing_is_bounded_by_the_times_of_creation(
 
 
 def test_a_position_outside_the_times_asked_for_shows_nothing_beyond_them(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now + n * MINUTE) for n in range(4)]
     for job in jobs:
@@ -308,7 +301,7 @@ def test_a_position_outside_the_times_asked_for_shows_nothing_beyond_them(
 
 
 def test_a_job_keeps_its_place_in_the_listing_whatever_its_state(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), status=status, created_at=now) for status in JobStatus]
     for job in jobs:
@@ -321,7 +314,7 @@ def test_a_job_keeps_its_place_in_the_listing_whatever_its_state(
 
 
 def test_the_listing_of_dead_jobs_shows_jobs_while_they_are_dead(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     running = [
         make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now + n * MINUTE)
@@ -349,10 +342,48 @@ def test_the_listing_of_dead_jobs_shows_jobs_while_they_are_dead(
     assert listing_of(job_store, now, dead_only=True) == [listed(dead[2]), listed(dead[0])]
 
 
-def test_a_finished_dead_job_is_still_listed_as_dead(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_a_finished_dead_job_is_still_listed_as_dead(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, due_at=now)
     job_store.put(job)
     job_store.transition(transitions.finish(job))
     assert listing_of(job_store, now, dead_only=True) == [listed(job)]
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_page_of_nothing_is_refused(job_store: JobStore, now: datetime, limit: int) -> None:
+    listing = {"dead_only": False, "newest": None, "created_before": now, "created_after": now}
+    for read in (
+        lambda: job_store.read_bucket(1, 0, position=None, limit=limit),
+        lambda: job_store.read_buckets([(1, 0)], limit=limit),
+        lambda: job_store.list_jobs(**listing, limit=limit),  # type: ignore[arg-type]  # by name
+    ):
+        with pytest.raises(ValueError, match="limit must be at least 1"):
+            read()
+
+
+def test_dead_jobs_are_counted_while_they_are_dead(own_job_store: JobStore, now: datetime) -> None:
+    assert own_job_store.count_dead(10) == 0
+    dead = [make_job(id=new_id(), status=JobStatus.DEAD, created_at=now) for _ in range(5)]
+    others = [make_job(id=new_id(), status=status, created_at=now) for status in JobStatus]
+    for job in [*dead, *(job for job in others if job.status is not JobStatus.DEAD)]:
+        own_job_store.put(job)
+    assert own_job_store.count_dead(10) == 5
+    redrive = transitions.redrive(
+        dead[0], now=now, actor=ACTOR, entry=make_entry(dead[0]), sends_now=False, reason=""
+    )
+    own_job_store.transition(redrive)
+    assert own_job_store.count_dead(10) == 4
+
+
+def test_more_dead_jobs_than_the_limit_are_counted_as_no_fewer(
+    own_job_store: JobStore, now: datetime
+) -> None:
+    for _ in range(12):
+        own_job_store.put(make_job(id=new_id(), status=JobStatus.DEAD, created_at=now))
+    assert [own_job_store.count_dead(limit) for limit in (12, 13, 100)] == [12, 12, 12]
+    assert all(limit <= own_job_store.count_dead(limit) <= 12 for limit in range(1, 12))
+
+
+def test_counting_needs_a_limit(own_job_store: JobStore) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        own_job_store.count_dead(0)

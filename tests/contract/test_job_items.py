@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -18,11 +17,11 @@ from hourhand.domain.jobs.job import Attempt, ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.memory import MemoryJobStore
 from hourhand.ports.job_store import Applied, JobDetails, JobStore, Refused, WriteResult
-from hourhand.testing import ACTOR, make_content, make_job
+from hourhand.testing import ACTOR, make_job
+from tests.contract.fresh import new_id
 from tests.contract.job_strategies import conditions, jobs
 from tests.examples import examples as limited_to
 
-NewId = Callable[[], str]
 WEEK = timedelta(days=7)
 
 # The store outlives the examples: each of them takes an id of its own. Nothing is shrunk, since
@@ -37,7 +36,7 @@ examples = limited_to(
 
 @examples
 @given(job=jobs())
-def test_every_field_of_a_job_is_given_back(job_store: JobStore, new_id: NewId, job: Job) -> None:
+def test_every_field_of_a_job_is_given_back(job_store: JobStore, job: Job) -> None:
     job = replace(job, id=new_id())
     assert job_store.put(job) == Applied(job)
     assert job_store.get(job.id) == job
@@ -46,7 +45,7 @@ def test_every_field_of_a_job_is_given_back(job_store: JobStore, new_id: NewId, 
 @examples
 @given(data=st.data())
 def test_a_condition_holds_in_the_store_exactly_when_its_clauses_hold_for_the_job(
-    job_store: JobStore, new_id: NewId, data: st.DataObject
+    job_store: JobStore, data: st.DataObject
 ) -> None:
     job = replace(data.draw(jobs()), id=new_id())
     job_store.put(job)
@@ -64,9 +63,7 @@ def test_a_condition_holds_in_the_store_exactly_when_its_clauses_hold_for_the_jo
 
 @examples
 @given(before=jobs(), after=jobs())
-def test_a_move_can_set_and_clear_every_field(
-    job_store: JobStore, new_id: NewId, before: Job, after: Job
-) -> None:
+def test_a_move_can_set_and_clear_every_field(job_store: JobStore, before: Job, after: Job) -> None:
     """Only what identifies a job and files it in the listing never changes."""
     before = replace(before, id=new_id())
     fixed = {"id", "handler", "created_at", "status", "due_at", "shard", "history"}
@@ -84,7 +81,7 @@ def test_a_move_can_set_and_clear_every_field(
 
 
 def test_a_second_put_under_one_id_is_refused_and_shows_the_first(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -94,30 +91,30 @@ def test_a_second_put_under_one_id_is_refused_and_shows_the_first(
 
 
 def test_a_put_under_the_id_of_a_final_job_is_refused_too(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), status=JobStatus.SUCCEEDED, created_at=now)
     job_store.put(job)
     assert job_store.put(make_job(id=job.id, created_at=now)) == Refused(job)
 
 
-def test_a_job_that_does_not_exist_is_none(job_store: JobStore, new_id: NewId) -> None:
+def test_a_job_that_does_not_exist_is_none(job_store: JobStore) -> None:
     assert job_store.get(new_id()) is None
     assert job_store.get_details("no-such-job") is None
 
 
 def test_many_jobs_are_read_at_once_and_missing_ones_left_out(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     stored = [make_job(id=new_id(), created_at=now) for _ in range(120)]
     for job in stored:
         job_store.put(job)
     ids = [job.id for job in stored] + [new_id() for _ in range(5)]
-    assert job_store.get_many(ids) == {job.id: job for job in stored}
+    assert job_store.get_many([*ids, ids[0]]) == {job.id: job for job in stored}
 
 
 def test_many_puts_are_each_judged_alone_and_answered_in_order(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     jobs = [make_job(id=new_id(), created_at=now, generation=n + 1) for n in range(60)]
     for job in jobs[::3]:
@@ -131,39 +128,21 @@ def test_many_puts_are_each_judged_alone_and_answered_in_order(
     assert job_store.get_many([job.id for job in jobs]) == {job.id: job for job in stored if job}
 
 
-def test_of_two_puts_of_one_id_the_first_counts(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_of_two_puts_of_one_id_the_first_counts(job_store: JobStore, now: datetime) -> None:
     first = make_job(id=new_id(), created_at=now)
     second, other = replace(first, handler="other"), make_job(id=new_id(), created_at=now)
     results = job_store.put_many([first, other, second])
     assert results == [Applied(first), Applied(other), Refused(first)]
 
 
-def test_every_kind_of_job_can_be_put_beside_others(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_every_kind_of_job_can_be_put_beside_others(job_store: JobStore, now: datetime) -> None:
     jobs = [make_job(id=new_id(), created_at=now, status=status) for status in JobStatus]
     assert job_store.put_many(jobs) == [Applied(job) for job in jobs]
     assert job_store.get_many([job.id for job in jobs]) == {job.id: job for job in jobs}
 
 
-def test_no_puts_have_no_results(job_store: JobStore) -> None:
-    assert job_store.put_many([]) == []
-
-
-def test_an_id_may_be_asked_for_twice(job_store: JobStore, new_id: NewId, now: datetime) -> None:
-    job = make_job(id=new_id(), created_at=now)
-    job_store.put(job)
-    assert job_store.get_many([job.id, job.id]) == {job.id: job}
-
-
-def test_no_ids_are_no_jobs(job_store: JobStore) -> None:
-    assert job_store.get_many([]) == {}
-
-
 def test_many_moves_are_each_judged_alone_and_answered_in_order(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     stored = [make_job(id=new_id(), created_at=now) for _ in range(60)]
     batch: list[Transition] = []
@@ -190,34 +169,16 @@ def test_many_moves_are_each_judged_alone_and_answered_in_order(
     assert job_store.get_many([job.id for job in stored]) == left
 
 
-def test_many_moves_of_different_kinds_go_together(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
-    waiting = make_job(id=new_id(), created_at=now)
-    running = make_job(id=new_id(), status=JobStatus.RUNNING, created_at=now)
-    ended = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, due_at=now)
-    for job in (waiting, running, ended):
-        job_store.put(job)
-    batch = [
-        transitions.cancel_waiting(waiting, now=now, actor=ACTOR, reason=""),
-        transitions.complete(running, now=now, actor=ACTOR, result=make_content(), progress=None),
-        transitions.finish(ended),
-    ]
-    jobs = (waiting, running, ended)
-    assert job_store.transition_many(batch) == [True] * 3
-    after = [move.apply(job) for move, job in zip(batch, jobs, strict=True)]
-    assert job_store.get_many([job.id for job in jobs]) == {job.id: job for job in after}
-
-
-def test_no_moves_have_no_results(job_store: JobStore) -> None:
-    assert job_store.transition_many([]) == []
+def test_nothing_asked_is_nothing_answered(job_store: JobStore) -> None:
+    assert job_store.get_many([]) == {}
+    assert (job_store.put_many([]), job_store.transition_many([])) == ([], [])
 
 
 # --- beside the job -----------------------------------------------------------------------------
 
 
 def test_details_show_the_texts_and_failures_beside_a_job(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -252,7 +213,7 @@ def test_details_show_the_texts_and_failures_beside_a_job(
 
 
 def test_details_of_a_job_with_nothing_beside_it_are_the_job(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -260,7 +221,7 @@ def test_details_of_a_job_with_nothing_beside_it_are_the_job(
 
 
 def test_details_show_nothing_of_a_job_whose_id_begins_alike(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     longer = make_job(id=job.id + "-longer", created_at=now)
@@ -271,9 +232,7 @@ def test_details_show_nothing_of_a_job_whose_id_begins_alike(
 
 
 @pytest.mark.parametrize("size", [1_000, 256_000])
-def test_a_large_text_is_given_back(
-    job_store: JobStore, new_id: NewId, now: datetime, size: int
-) -> None:
+def test_a_large_text_is_given_back(job_store: JobStore, now: datetime, size: int) -> None:
     job_id = new_id()
     text = '"' + "ü" * (size // 2 - 1) + '"'
     assert len(text.encode()) == size
@@ -282,7 +241,7 @@ def test_a_large_text_is_given_back(
 
 
 def test_many_large_texts_beside_one_job_are_all_given_back(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -292,9 +251,7 @@ def test_many_large_texts_beside_one_job_are_all_given_back(
     assert job_store.get_details(job.id) == JobDetails(job=job, texts=texts)
 
 
-def test_a_text_can_be_kept_before_its_job_is_put(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_a_text_can_be_kept_before_its_job_is_put(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put_text(job.id, "payload.a1", "1", now + WEEK)
     assert job_store.get(job.id) is None
@@ -303,9 +260,7 @@ def test_a_text_can_be_kept_before_its_job_is_put(
     assert job_store.get_details(job.id) == JobDetails(job=job, texts={"payload.a1": "1"})
 
 
-def test_a_text_that_is_kept_longer_stays_as_it_is(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_a_text_that_is_kept_longer_stays_as_it_is(job_store: JobStore, now: datetime) -> None:
     job_id = new_id()
     job_store.put_text(job_id, "payload.a1", "1", now + WEEK)
     job_store.extend_text(job_id, "payload.a1", now + 2 * WEEK)
@@ -323,7 +278,7 @@ def _end_of_text(store: JobStore, job_id: str, item: str) -> datetime:
 
 @pytest.mark.parametrize("ends", [(1, 2), (2, 1), (2, 2)], ids=str)
 def test_a_text_that_is_kept_twice_has_the_later_end(
-    job_store: JobStore, new_id: NewId, now: datetime, ends: tuple[int, int]
+    job_store: JobStore, now: datetime, ends: tuple[int, int]
 ) -> None:
     job_id = new_id()
     for weeks in ends:
@@ -332,9 +287,7 @@ def test_a_text_that_is_kept_twice_has_the_later_end(
     assert _end_of_text(job_store, job_id, "payload.a1") == now + 2 * WEEK
 
 
-def test_a_failure_that_is_kept_twice_is_the_later_one(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_a_failure_that_is_kept_twice_is_the_later_one(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     earlier = Attempt(number=1, token=1, worker="of a deleted job", started_at=now)
@@ -347,7 +300,7 @@ def test_a_failure_that_is_kept_twice_is_the_later_one(
 
 
 def test_keeping_a_text_longer_that_is_gone_does_nothing(
-    job_store: JobStore, new_id: NewId, now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -356,9 +309,7 @@ def test_keeping_a_text_longer_that_is_gone_does_nothing(
     assert job_store.get_details(job.id) == JobDetails(job=job)
 
 
-def test_a_failure_put_again_is_one_failure(
-    job_store: JobStore, new_id: NewId, now: datetime
-) -> None:
+def test_a_failure_put_again_is_one_failure(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
     error = ErrorInfo(type="OSError", message="disk full")

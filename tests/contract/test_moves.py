@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from datetime import datetime
 
 import pytest
@@ -13,6 +12,7 @@ from hourhand.domain.jobs.job import Job, Outcome
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.ports.job_store import Applied, JobStore, Refused
 from hourhand.testing import make_entry, make_job, make_message
+from tests.contract.fresh import new_id
 from tests.contract.move_cases import CASES, BrokenCase, MoveCase, broken_cases
 from tests.contract.move_makers import LEASE, MARGIN, SECOND
 
@@ -45,7 +45,7 @@ def test_the_table_breaks_one_clause_at_a_time(case: BrokenCase, now: datetime) 
 
 @each_case
 def test_a_move_is_made_whole_when_every_clause_holds(
-    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+    case: MoveCase, job_store: JobStore, now: datetime
 ) -> None:
     job = case.job(new_id(), now)
     job_store.put(job)
@@ -57,7 +57,7 @@ def test_a_move_is_made_whole_when_every_clause_holds(
 
 @each_broken_case
 def test_a_move_is_refused_when_one_clause_does_not_hold(
-    case: BrokenCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+    case: BrokenCase, job_store: JobStore, now: datetime
 ) -> None:
     job, move = case.job_and_move(new_id(), now)
     job_store.put(job)
@@ -67,7 +67,7 @@ def test_a_move_is_refused_when_one_clause_does_not_hold(
 
 @each_case
 def test_a_move_of_a_job_that_does_not_exist_is_refused_and_creates_nothing(
-    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+    case: MoveCase, job_store: JobStore, now: datetime
 ) -> None:
     job = case.job(new_id(), now)
     assert job_store.transition(case.build(job, now)) == Refused(None)
@@ -78,7 +78,7 @@ def test_a_move_of_a_job_that_does_not_exist_is_refused_and_creates_nothing(
     "case", [case for case in CASES if case.leaves_a_trace], ids=lambda case: case.name
 )
 def test_a_move_made_twice_is_known_again_and_changes_nothing_more(
-    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+    case: MoveCase, job_store: JobStore, now: datetime
 ) -> None:
     job = case.job(new_id(), now)
     job_store.put(job)
@@ -95,7 +95,7 @@ def test_a_move_made_twice_is_known_again_and_changes_nothing_more(
     "case", [case for case in CASES if not case.leaves_a_trace], ids=lambda case: case.name
 )
 def test_a_move_that_leaves_no_trace_does_no_harm_when_made_twice(
-    case: MoveCase, job_store: JobStore, new_id: Callable[[], str], now: datetime
+    case: MoveCase, job_store: JobStore, now: datetime
 ) -> None:
     job = case.job(new_id(), now)
     job_store.put(job)
@@ -105,9 +105,7 @@ def test_a_move_that_leaves_no_trace_does_no_harm_when_made_twice(
     assert job_store.get(job.id) == move.apply(job)
 
 
-def test_every_move_can_go_in_a_batch_with_every_other(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
-) -> None:
+def test_every_move_can_go_in_a_batch_with_every_other(job_store: JobStore, now: datetime) -> None:
     jobs = [case.job(new_id(), now) for case in CASES]
     for job in jobs:
         job_store.put(job)
@@ -118,7 +116,7 @@ def test_every_move_can_go_in_a_batch_with_every_other(
 
 
 def test_every_move_in_a_batch_is_refused_by_its_own_clauses_alone(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     made = [case.job_and_move(new_id(), now) for case in broken_cases()]
     for job, _ in made:
@@ -129,7 +127,7 @@ def test_every_move_in_a_batch_is_refused_by_its_own_clauses_alone(
 
 
 def test_a_batch_made_twice_is_known_again_and_changes_nothing_more(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     cases = [case for case in CASES if case.leaves_a_trace]
     jobs = [case.job(new_id(), now) for case in cases]
@@ -143,7 +141,7 @@ def test_a_batch_made_twice_is_known_again_and_changes_nothing_more(
 
 
 def test_a_claim_whose_answer_was_lost_is_known_again_after_its_heartbeat(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -156,7 +154,7 @@ def test_a_claim_whose_answer_was_lost_is_known_again_after_its_heartbeat(
 
 
 def test_a_move_whose_answer_was_lost_is_known_again_after_later_moves(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)
@@ -167,67 +165,8 @@ def test_a_move_whose_answer_was_lost_is_known_again_after_later_moves(
     assert job_store.transition(mark) == Applied(claim.apply(mark.apply(job)))
 
 
-def test_of_two_claims_of_one_message_the_second_is_refused(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
-) -> None:
-    job = make_job(id=new_id(), created_at=now)
-    job_store.put(job)
-    first = _claim_by("worker-1", job, now)
-    assert job_store.transition(first) == Applied(first.apply(job))
-    assert job_store.transition(_claim_by("worker-2", job, now)) == Refused(first.apply(job))
-
-
-def test_of_two_workers_that_take_over_one_lease_the_second_is_refused(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
-) -> None:
-    job = make_job(id=new_id(), created_at=now)
-    claim = _claim_by("worker-1", job, now)
-    job_store.put(job)
-    job_store.transition(claim)
-    lost = claim.apply(job)
-    over = now + LEASE + MARGIN + SECOND
-    takers = [
-        transitions.take_over(
-            lost,
-            now=over,
-            margin=MARGIN,
-            owner=owner,
-            claim_id=f"{owner}-of-{job.id}",
-            lease_until=over + LEASE,
-        )
-        for owner in ("worker-2", "worker-3")
-    ]
-    winner = Applied(takers[0].apply(lost))
-    assert job_store.transition(takers[0]) == winner
-    assert job_store.transition(takers[1]) == Refused(winner.job)
-
-
-def test_a_zombie_cannot_complete_a_job_that_was_taken_over(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
-) -> None:
-    job = make_job(id=new_id(), created_at=now)
-    claim = _claim_by("worker-1", job, now)
-    job_store.put(job)
-    job_store.transition(claim)
-    zombie = claim.apply(job)
-    over = now + LEASE + MARGIN + SECOND
-    taken = transitions.take_over(
-        zombie,
-        now=over,
-        margin=MARGIN,
-        owner="worker-2",
-        claim_id=f"worker-2-of-{job.id}",
-        lease_until=over + LEASE,
-    )
-    job_store.transition(taken)
-    late = transitions.complete(
-        zombie, now=over, actor="worker-1", result=job.payload, progress=None
-    )
-    assert job_store.transition(late) == Refused(taken.apply(zombie))
-
-
 def test_the_first_attempt_of_a_round_sets_the_lateness_and_no_later_one(
-    job_store: JobStore, new_id: Callable[[], str], now: datetime
+    job_store: JobStore, now: datetime
 ) -> None:
     job = make_job(id=new_id(), created_at=now)
     job_store.put(job)

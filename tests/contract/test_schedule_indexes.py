@@ -13,9 +13,9 @@ from hourhand.domain.schedules.schedule import Schedule
 from hourhand.domain.ticks.buckets import shard_of
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.schedule_store import DUE_SHARDS, DueSchedule, NamePage, ScheduleStore
+from tests.contract.fresh import new_id
 from tests.contract.schedule_makers import HOUR, SECOND, calendar_of, schedule_of
 
-NewId = Callable[[], str]
 MILLISECOND = timedelta(milliseconds=1)
 MAX_PAGES = 500
 """More pages than any test here needs: one that never ends fails instead."""
@@ -64,7 +64,7 @@ def names_of(read: Callable[..., NamePage], *, limit: int, after: str | None = N
 
 
 def test_a_schedule_is_due_from_its_next_time_on_inclusively(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule = schedule_of(new_id(), now, next_at=now)
     schedule_store.write(schedule, previous=None)
@@ -74,7 +74,7 @@ def test_a_schedule_is_due_from_its_next_time_on_inclusively(
 
 
 def test_a_schedule_moves_on_with_its_next_time(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule = schedule_of(new_id(), now, next_at=now)
     schedule_store.write(schedule, previous=None)
@@ -85,7 +85,7 @@ def test_a_schedule_moves_on_with_its_next_time(
 
 
 def test_a_schedule_with_nothing_to_come_is_not_due_and_may_be_again(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule = schedule_of(new_id(), now, next_at=now)
     schedule_store.write(schedule, previous=None)
@@ -98,7 +98,7 @@ def test_a_schedule_with_nothing_to_come_is_not_due_and_may_be_again(
 
 
 def test_a_refused_write_moves_nothing_in_the_index(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule = schedule_of(new_id(), now, next_at=now)
     schedule_store.write(schedule, previous=None)
@@ -109,7 +109,7 @@ def test_a_refused_write_moves_nothing_in_the_index(
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_every_due_schedule_is_on_one_page_earliest_first(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime, limit: int
+    schedule_store: ScheduleStore, now: datetime, limit: int
 ) -> None:
     schedules = [schedule_of(new_id(), now, next_at=now + (n % 4) * MILLISECOND) for n in range(30)]
     for schedule in schedules:
@@ -123,7 +123,7 @@ def test_every_due_schedule_is_on_one_page_earliest_first(
 
 
 def test_a_schedule_that_was_visited_between_two_pages_hides_no_other(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     ids = [name for name in (new_id() for _ in range(120)) if shard_of(name, DUE_SHARDS) == 0]
     schedules = [
@@ -151,7 +151,7 @@ def test_a_schedule_that_was_visited_between_two_pages_hides_no_other(
 
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_every_schedule_is_listed_once_in_ascending_order_also_a_deleted_one(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime, limit: int
+    schedule_store: ScheduleStore, now: datetime, limit: int
 ) -> None:
     ids = [new_id() for _ in range(9)]
     for name in ids:
@@ -164,7 +164,7 @@ def test_every_schedule_is_listed_once_in_ascending_order_also_a_deleted_one(
 
 
 def test_a_listing_begins_strictly_after_the_name_it_is_given(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     first, second = sorted(f"{new_id()}-{end}" for end in ("a", "b"))
     for name in (first, second):
@@ -175,7 +175,7 @@ def test_a_listing_begins_strictly_after_the_name_it_is_given(
 
 
 def test_calendars_and_schedules_of_one_name_are_listed_apart(
-    schedule_store: ScheduleStore, calendar_store: CalendarStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, calendar_store: CalendarStore, now: datetime
 ) -> None:
     one, other = new_id(), new_id()
     schedule_store.write(schedule_of(one, now), previous=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
 from hourhand.ports.schedule_store import JournalPage, Outdated, ScheduleStore, Written
+from tests.contract.fresh import new_id
 from tests.contract.schedule_makers import (
     HOUR,
     SECOND,
@@ -21,8 +21,6 @@ from tests.contract.schedule_makers import (
 )
 from tests.contract.schedule_strategies import backfills, definitions, entries, schedules
 from tests.examples import examples as limited_to
-
-NewId = Callable[[], str]
 
 # As for jobs: the store outlives the examples, and shrinking takes minutes on a slow one.
 examples = limited_to(
@@ -39,7 +37,7 @@ examples = limited_to(
 @examples
 @given(schedule=schedules)
 def test_every_field_of_a_schedule_is_given_back(
-    schedule_store: ScheduleStore, new_id: NewId, schedule: Schedule
+    schedule_store: ScheduleStore, schedule: Schedule
 ) -> None:
     schedule = replace(schedule, id=new_id())
     assert schedule_store.write(schedule, previous=None) == Written()
@@ -49,7 +47,7 @@ def test_every_field_of_a_schedule_is_given_back(
 @examples
 @given(before=schedules, after=schedules)
 def test_a_write_leaves_nothing_of_what_stood_before(
-    schedule_store: ScheduleStore, new_id: NewId, before: Schedule, after: Schedule
+    schedule_store: ScheduleStore, before: Schedule, after: Schedule
 ) -> None:
     before = replace(before, id=new_id(), sequence=1)
     after = replace(after, id=before.id, sequence=2)
@@ -58,14 +56,12 @@ def test_a_write_leaves_nothing_of_what_stood_before(
     assert schedule_store.get(before.id) == after
 
 
-def test_a_schedule_that_does_not_exist_is_none(
-    schedule_store: ScheduleStore, new_id: NewId
-) -> None:
+def test_a_schedule_that_does_not_exist_is_none(schedule_store: ScheduleStore) -> None:
     assert schedule_store.get(new_id()) is None
 
 
 def test_of_two_that_create_a_schedule_the_second_is_shown_the_first(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     first = schedule_of(new_id(), now)
     schedule_store.write(first, previous=None)
@@ -75,7 +71,7 @@ def test_of_two_that_create_a_schedule_the_second_is_shown_the_first(
 
 
 def test_of_two_that_change_one_state_the_second_is_shown_the_first_ones(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule = schedule_of(new_id(), now)
     schedule_store.write(schedule, previous=None)
@@ -87,7 +83,7 @@ def test_of_two_that_change_one_state_the_second_is_shown_the_first_ones(
 
 
 def test_a_writer_whose_answer_was_lost_recognises_its_write(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule = schedule_of(new_id(), now)
     assert schedule_store.write(schedule, previous=None) == Written()
@@ -98,7 +94,7 @@ def test_a_writer_whose_answer_was_lost_recognises_its_write(
 
 
 def test_a_lost_answer_is_not_taken_for_a_write_that_another_followed(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     mine = schedule_of(new_id(), now)
     theirs = replace(mine, sequence=2, write_id="theirs")
@@ -109,7 +105,7 @@ def test_a_lost_answer_is_not_taken_for_a_write_that_another_followed(
 
 
 def test_a_schedule_that_is_gone_is_not_made_again_by_a_late_write(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     late = schedule_of(new_id(), now, sequence=8)
     assert schedule_store.write(late, previous=7) == Outdated(None)
@@ -117,7 +113,7 @@ def test_a_schedule_that_is_gone_is_not_made_again_by_a_late_write(
 
 
 def test_many_schedules_are_read_at_once_and_missing_ones_left_out(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     stored = [schedule_of(new_id(), now) for _ in range(120)]
     for schedule in stored:
@@ -134,16 +130,14 @@ def test_many_schedules_are_read_at_once_and_missing_ones_left_out(
 @examples
 @given(definition=definitions)
 def test_every_field_of_a_definition_is_given_back(
-    schedule_store: ScheduleStore, new_id: NewId, definition: ScheduleDefinition
+    schedule_store: ScheduleStore, definition: ScheduleDefinition
 ) -> None:
     key = (new_id(), "d1")
     schedule_store.put_definition(*key, definition)
     assert schedule_store.get_definitions([key]) == {key: definition}
 
 
-def test_definitions_are_found_by_schedule_and_name(
-    schedule_store: ScheduleStore, new_id: NewId
-) -> None:
+def test_definitions_are_found_by_schedule_and_name(schedule_store: ScheduleStore) -> None:
     one, other = new_id(), new_id()
     kept = {
         (one, "d1"): definition_of(handler="a"),
@@ -156,9 +150,7 @@ def test_definitions_are_found_by_schedule_and_name(
     assert schedule_store.get_definitions([]) == {}
 
 
-def test_a_definition_with_the_largest_payload_is_given_back(
-    schedule_store: ScheduleStore, new_id: NewId
-) -> None:
+def test_a_definition_with_the_largest_payload_is_given_back(schedule_store: ScheduleStore) -> None:
     key = (new_id(), "d1")
     # Each quotation mark would take two bytes, were it escaped.
     definition = definition_of(payload_text='"' * 256_000)
@@ -167,7 +159,7 @@ def test_a_definition_with_the_largest_payload_is_given_back(
 
 
 def test_a_retired_definition_is_still_read_while_it_is_kept(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     key = (new_id(), "d1")
     schedule_store.put_definition(*key, definition_of())
@@ -178,7 +170,7 @@ def test_a_retired_definition_is_still_read_while_it_is_kept(
 
 
 def test_a_definition_that_is_gone_is_not_made_again_by_its_retirement(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     key = (new_id(), "d1")
     schedule_store.retire_definition(*key, now + HOUR)
@@ -186,7 +178,7 @@ def test_a_definition_that_is_gone_is_not_made_again_by_its_retirement(
 
 
 def test_what_is_beside_a_schedule_is_not_the_schedule(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule_id = new_id()
     schedule_store.put_definition(schedule_id, "d1", definition_of())
@@ -202,7 +194,7 @@ def test_what_is_beside_a_schedule_is_not_the_schedule(
 @examples
 @given(listed=st.lists(entries, min_size=1, max_size=40).map(tuple))
 def test_every_field_of_a_journal_is_given_back(
-    schedule_store: ScheduleStore, new_id: NewId, listed: tuple[object, ...]
+    schedule_store: ScheduleStore, listed: tuple[object, ...]
 ) -> None:
     schedule_id, page = new_id(), JournalPage(entries=listed)  # type: ignore[arg-type]
     schedule_store.put_journal_page(schedule_id, page)
@@ -210,7 +202,7 @@ def test_every_field_of_a_journal_is_given_back(
 
 
 def test_pages_are_read_newest_first_before_an_instant(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule_id = new_id()
     pages = [page_of(now + n * HOUR, now + n * HOUR + SECOND) for n in range(5)]
@@ -229,7 +221,7 @@ def test_pages_are_read_newest_first_before_an_instant(
 
 
 def test_pages_of_a_backfill_stand_beside_those_of_the_schedule(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule_id = new_id()
     own, tagged = page_of(now), page_of(now, now + HOUR, tag="b7")
@@ -248,7 +240,7 @@ def test_pages_of_a_backfill_stand_beside_those_of_the_schedule(
 
 
 def test_a_page_written_again_replaces_the_one_of_its_name(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule_id, longer = new_id(), page_of(now, now + HOUR)
     for page in (page_of(now), longer, longer):
@@ -260,7 +252,7 @@ def test_a_page_written_again_replaces_the_one_of_its_name(
 
 
 def test_pages_are_forgotten_by_name_and_no_others(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     schedule_id, other_id = new_id(), new_id()
     pages = [page_of(now + n * HOUR) for n in range(4)]
@@ -279,7 +271,7 @@ def test_pages_are_forgotten_by_name_and_no_others(
 @examples
 @given(backfill=backfills)
 def test_every_field_of_a_backfill_is_given_back(
-    schedule_store: ScheduleStore, new_id: NewId, backfill: Backfill
+    schedule_store: ScheduleStore, backfill: Backfill
 ) -> None:
     backfill = replace(backfill, schedule_id=new_id())
     assert schedule_store.write_backfill(backfill, previous=None) is True
@@ -287,7 +279,7 @@ def test_every_field_of_a_backfill_is_given_back(
 
 
 def test_a_backfill_is_changed_by_one_writer_at_a_time(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
+    schedule_store: ScheduleStore, now: datetime
 ) -> None:
     backfill = backfill_of(new_id(), now)
     one = replace(backfill, sequence=2, write_id="one", position=3)
@@ -302,9 +294,7 @@ def test_a_backfill_is_changed_by_one_writer_at_a_time(
     assert schedule_store.get_backfill(backfill.schedule_id, "b1") == one
 
 
-def test_backfills_of_one_schedule_are_apart(
-    schedule_store: ScheduleStore, new_id: NewId, now: datetime
-) -> None:
+def test_backfills_of_one_schedule_are_apart(schedule_store: ScheduleStore, now: datetime) -> None:
     one = backfill_of(new_id(), now)
     two = replace(one, id="b2", total=7)
     for backfill in (one, two):

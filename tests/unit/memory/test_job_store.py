@@ -110,12 +110,6 @@ def test_a_page_of_the_listing_can_be_shorter_than_asked_for_and_not_the_last() 
     assert page.next == page.jobs[-1].position
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_page_of_nothing_is_refused(limit: int) -> None:
-    with pytest.raises(ValueError, match="limit"):
-        MemoryJobStore().read_bucket(BUCKET, 0, position=None, limit=limit)
-
-
 def test_only_what_is_kept_until_a_time_that_is_over_expires() -> None:
     store = MemoryJobStore()
     failure = Attempt(number=1, token=1, worker="w-1", started_at=START)

@@ -1,4 +1,4 @@
-"""What the memory store has beside its contract: stale indexes, expiry, refusals, races."""
+"""What the memory store has beside its contract, and of slots: stale indexes, expiry, refusals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.schedules.recurrence import ExcludedTimes
 from hourhand.domain.schedules.schedule import (
     Backfill,
@@ -19,16 +19,13 @@ from hourhand.domain.schedules.schedule import (
     Walk,
 )
 from hourhand.domain.ticks.buckets import shard_of
-from hourhand.memory import START, KeptDefinition, MemoryClock, MemoryScheduleStore
+from hourhand.memory import START, KeptDefinition, MemoryClock, MemoryScheduleStore, MemorySlotStore
 from hourhand.ports.schedule_store import (
     DUE_SHARDS,
     JournalPage,
     NamePage,
-    Outdated,
-    ScheduleStore,
     Written,
 )
-from hourhand.testing import Faults, When
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -198,63 +195,22 @@ def test_a_write_whose_sequence_does_not_rise_is_a_mistake(write: Any) -> None:
         write(MemoryScheduleStore())
 
 
-# --- races ----------------------------------------------------------------------------------------
+# --- slots ---
 
 
-def count_up(store: ScheduleStore, name: str) -> int:
-    """Make one more occurrence, as often as it takes; return how many writes it took."""
-    for tries in range(1, 9):
-        found = store.get("nightly")
-        assert found is not None
-        after = replace(
-            found,
-            sequence=found.sequence + 1,
-            write_id=f"{name}-{tries}",
-            made=found.made + 1,
-        )
-        if isinstance(store.write(after, previous=found.sequence), Written):
-            return tries
-    raise AssertionError("the write was never applied")
+def test_a_group_expires_when_nobody_wrote_it_for_long() -> None:
+    store = MemorySlotStore()
+    slots = Slots(group="nightly", sequence=1, write_id="w1", holders=("mine",))
+    assert store.write_slots(slots, keep_until=START + HOUR)
+    assert store.kept_until("nightly") == START + HOUR
+    assert store.delete_expired(START + HOUR) == 0
+    assert store.delete_expired(START + 2 * HOUR) == 1
+    assert store.read_slots("nightly") == Slots(group="nightly")
+    assert store.kept_until("nightly") is None
+    assert store.write_slots(slots, keep_until=START + HOUR)
 
 
-def made(store: MemoryScheduleStore) -> int:
-    schedule = store.get("nightly")
-    assert schedule is not None
-    return schedule.made
-
-
-@pytest.mark.parametrize("when", When)
-@pytest.mark.parametrize("method", ["get", "write"])
-def test_another_writer_at_any_step_costs_no_change(method: str, when: When) -> None:
-    store = MemoryScheduleStore()
-    store.write(make_schedule(), previous=None)
-    faults = Faults()
-    faults.interrupt(method, lambda: count_up(store, "theirs"), when=when)
-    tries = count_up(faults.wrap(store), "mine")
-    assert made(store) == 2
-    is_between = (method, when) in {("get", When.AFTER), ("write", When.BEFORE)}
-    assert tries == (2 if is_between else 1)
-
-
-def test_a_write_whose_answer_was_lost_is_known_when_it_is_made_again() -> None:
-    store = MemoryScheduleStore()
-    faults = Faults()
-    faults.lose_answer("write")
-    with pytest.raises(Unavailable):
-        faults.wrap(store).write(make_schedule(), previous=None)
-    assert store.write(make_schedule(), previous=None) == Written()
-    theirs = make_schedule(sequence=2, write_id="theirs")
-    store.write(theirs, previous=1)
-    assert store.write(make_schedule(), previous=None) == Outdated(theirs)
-
-
-def test_due_pages_go_on_where_they_ended() -> None:
-    store = MemoryScheduleStore()
-    shard = shard_of("nightly", DUE_SHARDS)
-    names = [n for n in (f"s-{i}" for i in range(60)) if shard_of(n, DUE_SHARDS) == shard][:4]
-    for name in names:
-        store.write(make_schedule(id=name), previous=None)
-    first = store.read_due(shard, until=START, position=None, limit=3)
-    second = store.read_due(shard, until=START, position=first.next, limit=3)
-    assert [one.schedule_id for one in (*first.due, *second.due)] == sorted(names)
-    assert (len(first.due), second.next) == (3, None)
+def test_an_end_that_no_real_store_could_give_back_is_refused() -> None:
+    slots = Slots(group="nightly", sequence=1)
+    with pytest.raises(ValueError, match="keep_until"):
+        MemorySlotStore().write_slots(slots, keep_until=START + timedelta(microseconds=1))
