@@ -10,7 +10,7 @@ import pytest
 from hourhand.aws.control_store import MAX_ACQUIRE_TRIES, DynamoControlStore
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
-from hourhand.domain.ticks.watermark import MAX_OPEN_BUCKETS, OpenBucket, Watermark
+from hourhand.domain.ticks.watermark import Watermark
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
 from hourhand.ports.control_store import Lease, LeaseHeld, TickRecord
@@ -158,24 +158,3 @@ def test_map_and_watermark_share_an_item_and_do_not_overwrite_each_other(
     assert store.read_shard_map() == wider
     items = installation.dynamodb.scan(TableName=installation.settings.control_table)["Items"]
     assert [item["p"]["S"] for item in items] == ["sweep"]
-
-
-def test_a_map_that_grew_stops_a_watermark_of_the_map_before(store: DynamoControlStore) -> None:
-    state = Watermark(low=bucket_of(START))
-    wider = ShardMap((*ShardMap().versions, ShardMapVersion(bucket_of(START) + 60, 4)))
-    assert store.write_shard_map(wider, expected_version=1)
-    assert not store.write_watermark(state, previous=None)
-    assert store.read_watermark() is None
-
-
-def test_the_fullest_watermark_fits_into_its_item(store: DynamoControlStore) -> None:
-    low = bucket_of(START)
-    opened = {
-        low - n: OpenBucket(START, START - timedelta(minutes=n)) for n in range(MAX_OPEN_BUCKETS)
-    }
-    state = Watermark(low=low, candidate=low + 3, candidate_at=START, open=opened, deep_next=low)
-    assert store.write_watermark(state, previous=None)
-    assert store.read_watermark() == state
-    emptier = replace(state, open={})
-    assert store.write_watermark(emptier, previous=state)
-    assert store.read_watermark() == emptier

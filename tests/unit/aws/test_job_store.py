@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -155,14 +154,6 @@ def test_waits_double_up_to_a_bound_and_never_coincide_for_sure(tries: int) -> N
     assert len(set(waits)) > 1
 
 
-def test_many_moves_without_batches_are_made_one_by_one(installation: Installation) -> None:
-    store = DynamoJobStore(installation.dynamodb, installation.settings.jobs_table)
-    jobs = [make_job(id=f"job-{n}", status=JobStatus.ENQUEUED) for n in range(2)]
-    store.put(jobs[0])
-    results = store.transition_many([claim_of(job) for job in jobs])
-    assert results == [True, False]
-
-
 def test_a_text_is_never_kept_shorter(installation: Installation) -> None:
     client, table = installation.dynamodb, installation.settings.jobs_table
     store = DynamoJobStore(client, table)
@@ -218,23 +209,6 @@ def test_details_of_many_pages_are_read_to_the_end(stubbed: Stub) -> None:
     assert details == JobDetails(job=job, texts={"payload.a1": "1"})
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_page_of_nothing_is_refused(stubbed: Stub, limit: int) -> None:
-    store = DynamoJobStore(stubbed("dynamodb").client, "jobs")
-    with pytest.raises(ValueError, match="limit must be at least 1"):
-        store.read_bucket(1, 0, position=None, limit=limit)
-    with pytest.raises(ValueError, match="limit must be at least 1"):
-        store.read_buckets([(1, 0)], limit=limit)
-    with pytest.raises(ValueError, match="limit must be at least 1"):
-        store.list_jobs(
-            dead_only=False,
-            newest=None,
-            created_before=START,
-            created_after=START,
-            limit=limit,
-        )
-
-
 def test_of_buckets_that_are_read_side_by_side_one_that_fails_spoils_no_other(
     stubbed: Stub,
 ) -> None:
@@ -252,10 +226,3 @@ def test_of_buckets_that_are_read_side_by_side_one_that_fails_spoils_no_other(
     assert [found.job_id for found in pages[0].entries] == ["job-1"]
     assert pages[1:5] == [None] * 4
     assert pages[5] == IndexPage((), {"p": {"S": "job-9"}})
-
-
-def test_a_job_put_twice_is_refused_by_the_first(installation: Installation) -> None:
-    store = DynamoJobStore(installation.dynamodb, installation.settings.jobs_table)
-    first = make_job()
-    assert store.put(first) == Applied(first)
-    assert store.put(replace(first, handler="other")) == Refused(first)

@@ -37,7 +37,7 @@ def test_an_object_of_a_job_to_come_matches_no_rule(
     assert tags_of(installation, "payload/j/1") == {"state": "live"}
 
 
-def test_a_finished_object_expires_by_the_rule_that_covers_its_retention(
+def test_a_finished_object_expires_by_the_rule_that_covers_its_retention_unless_redriven(
     store: S3ObjectStore, installation: Installation
 ) -> None:
     store.put("payload/j/1", "{}")
@@ -50,13 +50,6 @@ def test_a_finished_object_expires_by_the_rule_that_covers_its_retention(
         if {t["Key"]: t["Value"] for t in rule["Filter"]["And"]["Tags"]} == tags
     ]
     assert (rule["Status"], rule["Expiration"]["Days"]) == ("Enabled", 8)
-
-
-def test_a_redriven_object_matches_no_rule_any_more(
-    store: S3ObjectStore, installation: Installation
-) -> None:
-    store.put("payload/j/1", "{}")
-    store.mark_finished("payload/j/1", START + 7 * DAY)
     store.mark_live("payload/j/1")
     assert tags_of(installation, "payload/j/1") == {"state": "live"}
 

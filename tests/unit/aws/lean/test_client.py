@@ -106,19 +106,13 @@ def test_each_operation_has_its_name(make: Make, server: RawServer, name: str) -
 # --- what is answered ---------------------------------------------------------------------------
 
 
-def test_a_page_is_read(make: Make, server: RawServer) -> None:
+def test_a_page_is_read_and_what_is_null_is_not_told(make: Make, server: RawServer) -> None:
     server.answers = [with_checksum(PAGE)]
     answer = query(make("dynamodb", server.url))
     assert answer["Items"] == PAGE["Items"]
     assert "LastEvaluatedKey" not in answer
-
-
-def test_half_a_character_is_read(make: Make, server: RawServer) -> None:
     server.answers = [whole(200, b'{"Items": [{"p": {"S": "\\ud800"}}]}')]
     assert query(make("dynamodb", server.url))["Items"] == [{"p": {"S": "\ud800"}}]
-
-
-def test_what_is_null_is_not_told(make: Make, server: RawServer) -> None:
     server.answers = [whole(200, b'{"Successful": null, "Failed": []}')]
     assert "Successful" not in send(make("sqs", server.url))
 
@@ -213,31 +207,23 @@ def test_a_throttle_of_kms_is_tried_again(server: RawServer) -> None:
 # --- what goes wrong on the way -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [hung_up, reset])
-def test_a_connection_that_ends_without_an_answer(
-    make: Make, server: RawServer, answer: Behaviour
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (hung_up, ConnectionClosedError),
+        (reset, ConnectionClosedError),
+        (gibberish, ConnectionClosedError),
+        (RawServer.silent, ReadTimeoutError),
+        (None, EndpointConnectionError),
+    ],
+    ids=["hung up", "reset", "in no protocol", "silent", "nobody there"],
+)
+def test_a_connection_without_an_answer(
+    make: Make, server: RawServer, answer: Any, error: type[Exception]
 ) -> None:
-    server.answers = [answer]
-    with pytest.raises(ConnectionClosedError):
-        query(make("dynamodb", server.url))
-
-
-def test_an_answer_in_no_protocol(make: Make, server: RawServer) -> None:
-    server.answers = [gibberish]
-    with pytest.raises(ConnectionClosedError):
-        query(make("dynamodb", server.url))
-
-
-def test_an_answer_that_does_not_come(make: Make, server: RawServer) -> None:
-    server.answers = [server.silent]
-    with pytest.raises(ReadTimeoutError):
-        query(make("dynamodb", server.url))
-
-
-def test_nobody_there(make: Make, server: RawServer) -> None:
-    url = "http://127.0.0.1:1"
-    with pytest.raises(EndpointConnectionError):
-        query(make("dynamodb", url))
+    server.answers = [server.silent if answer is RawServer.silent else answer]
+    with pytest.raises(error):
+        query(make("dynamodb", server.url if answer else "http://127.0.0.1:1"))
 
 
 def test_an_answer_that_is_cut_off_is_never_taken_for_a_whole_one(server: RawServer) -> None:
