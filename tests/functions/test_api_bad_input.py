@@ -11,43 +11,21 @@ from hourhand.api.requests import MAX_PAYLOAD_BYTES
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 
+# What a field may hold is asked of the models (tests/unit/api/requests): here is one fault of each
+# kind, and what is judged later than the shape.
 SUBMIT_FAULTS: list[tuple[Any, int, str]] = [
     ({}, 422, "handler"),
     ({"handler": "nobody"}, 422, "handler"),
-    ({"handler": 5}, 422, "handler"),
     ({"handler": "greet", "colour": "red"}, 422, "colour"),
-    ({"handler": "greet", "run_at": "2026-01-05T10:00:00"}, 422, "run_at"),
-    ({"handler": "greet", "run_at": "2026-02-30T10:00:00Z"}, 422, "run_at"),
-    ({"handler": "greet", "run_at": "2016-12-31T23:59:60Z"}, 422, "run_at"),
     ({"handler": "greet", "run_at": "2026-01-04T08:59:59.999Z"}, 422, "run_at"),
     ({"handler": "greet", "run_at": "1970-01-01T00:00:00Z"}, 422, "run_at"),
-    ({"handler": "greet", "run_at": "2201-01-01T00:00:00Z"}, 422, "run_at"),
-    ({"handler": "greet", "run_at": 1_767_603_600}, 422, "run_at"),
-    (
-        {"handler": "greet", "run_at": "2026-01-05T10:00:00Z", "delay_seconds": 5},
-        422,
-        "delay_seconds",
-    ),
-    ({"handler": "greet", "delay_seconds": -1}, 422, "delay_seconds"),
     ({"handler": "greet", "delay_seconds": 176 * 366 * 86_400}, 422, "delay_seconds"),
-    ({"handler": "greet", "delay_seconds": 10**300}, 422, "delay_seconds"),
-    ({"handler": "greet", "delay_seconds": "60"}, 422, "delay_seconds"),
     ({"handler": "greet", "expires_at": "2026-01-05T09:00:00Z"}, 422, "expires_at"),
-    ({"handler": "greet", "id": "a b"}, 422, "id"),
     ({"handler": "greet", "id": "a", "idempotency_key": "b"}, 422, "idempotency_key"),
-    ({"handler": "greet", "priority": "urgent"}, 422, "priority"),
-    ({"handler": "greet", "timeout_seconds": 841}, 422, "timeout_seconds"),
-    ({"handler": "greet", "timeout_seconds": True}, 422, "timeout_seconds"),
-    ({"handler": "greet", "tags": {str(n): "" for n in range(21)}}, 422, "tags"),
     ({"handler": "greet", "tags": {"k": "v" * 257}}, 422, "tags.k"),
-    ({"handler": "greet", "tags": {"k" * 65: "v"}}, 422, "tags." + "k" * 65),
-    ({"handler": "greet", "retry": {"max_attempts": 0}}, 422, "retry.max_attempts"),
-    ({"handler": "greet", "concurrency_key": "c"}, 422, "concurrency_key"),
     ({"handler": "greet", "pool": "gpu"}, 422, "pool"),
     ({"handler": "greet", "payload": "x" * MAX_PAYLOAD_BYTES}, 413, "payload"),
     ([{"handler": "greet"}], 422, "body"),
-    ("greet", 422, "body"),
-    (None, 422, "body"),
 ]
 
 
@@ -78,20 +56,7 @@ def test_the_same_fault_in_a_batch_costs_no_other_job(
     assert (bad["error"]["status"], bad["error"]["errors"][0]["field"]) == (status, field)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "handler=greet",
-        '{"handler": "greet",}',
-        '{"handler": "greet", "payload": NaN}',
-        '{"handler": "greet", "delay_seconds": Infinity}',
-        '{"handler": "greet", "handler": "report"}',
-        '{"handler": "greet", "payload": ' + "9" * 5000 + "}",
-        deep(100_000),
-    ],
-)
+@pytest.mark.parametrize("text", ["", '{"handler": "greet", "handler": "report"}', deep(100_000)])
 def test_what_is_no_json_is_a_bad_request(api: ApiClient, text: str) -> None:
     response = api.post("/v1/jobs", text=text)
     assert (response.status, response.json["type"]) == (400, "urn:hourhand:bad_request")
@@ -102,11 +67,8 @@ def test_what_is_no_json_is_a_bad_request(api: ApiClient, text: str) -> None:
     [
         (deep(101), "payload"),
         ('{"handler": "greet", "payload": 1e999}', "payload"),
-        ('{"handler": "greet", "delay_seconds": 1e999}', "delay_seconds"),
-        ('{"handler": "greet", "tenant": "\\ud800"}', "tenant"),
         ('{"handler": "greet", "\\ud800": 1}', "body"),
         ('{"handler": "\\u0000"}', "handler"),
-        ('{"handler": "greet", "timeout_seconds": ' + "9" * 4000 + "}", "timeout_seconds"),
     ],
 )
 def test_json_that_no_field_can_hold_names_the_field(api: ApiClient, text: str, field: str) -> None:
@@ -125,25 +87,16 @@ def test_odd_json_is_json_all_the_same(api: ApiClient, payload: Any) -> None:
 
 
 def test_a_body_that_is_no_json_by_its_type_is_not_read(api: ApiClient) -> None:
-    for content_type in ("text/plain", "application/x-www-form-urlencoded", ""):
-        response = api.post(
-            "/v1/jobs", {"handler": "greet"}, headers={"content-type": content_type}
-        )
-        assert (response.status, response.fields) == (415, ["content-type"])
-
-
-def test_a_body_that_is_no_utf_8_is_a_bad_request(api: ApiClient) -> None:
-    assert api.post("/v1/jobs", base64_body=b'{"handler": "\xff"}').status == 400
+    plain = {"content-type": "text/plain"}
+    response = api.post("/v1/jobs", {"handler": "greet"}, headers=plain)
+    assert (response.status, response.fields) == (415, ["content-type"])
 
 
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
         ({"jobs": [{"handler": "greet"}] * 501}, 422, "jobs"),
-        ({"jobs": {"handler": "greet"}}, 422, "jobs"),
-        ({}, 422, "jobs"),
         ({"jobs": [], "atomic": True}, 422, "atomic"),
-        ([], 422, "body"),
         ({"jobs": [{"handler": "greet", "payload": "x" * 1_300_000}] * 2}, 413, "jobs"),
     ],
 )
@@ -158,19 +111,10 @@ def test_a_wrong_batch_names_its_field_and_submits_nothing(
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("status=WAITING", "status"),
-        ("limit=0", "limit"),
         ("limit=201", "limit"),
-        ("limit=many", "limit"),
         ("limit=10&limit=20", "limit"),
-        ("tag=customer", "tag"),
-        ("created_after=2026-01-05T09:00:00", "created_after"),
-        ("created_before=2026-01-05T09:00:00+01:00", "created_before"),
-        ("cursor=", "cursor"),
         ("cursor=%00", "cursor"),
         ("cursor=bm9uc2Vuc2U", "cursor"),
-        ("cursor=" + "A" * 1001, "cursor"),
-        ("colour=red", "colour"),
         ("%ff=1", "\ufffd"),
         ("&".join(f"f{n}" for n in range(60)), "query"),
     ],
@@ -178,15 +122,6 @@ def test_a_wrong_batch_names_its_field_and_submits_nothing(
 def test_a_wrong_query_names_its_field(api: ApiClient, query: str, field: str) -> None:
     response = api.get(f"/v1/jobs?{query}")
     assert (response.status, response.fields) == (422, [field])
-
-
-def test_a_cursor_of_other_filters_is_refused(api: ApiClient) -> None:
-    for _ in range(2):
-        api.submit(tenant="acme")
-    cursor = api.get("/v1/jobs?limit=1&tenant=acme").json["next_cursor"]
-    assert api.get(f"/v1/jobs?limit=1&tenant=acme&cursor={cursor}").status == 200
-    for other in ("", "&tenant=other", "&tenant=acme&handler=greet"):
-        assert api.get(f"/v1/jobs?limit=1{other}&cursor={cursor}").fields == ["cursor"]
 
 
 @pytest.mark.parametrize(
@@ -209,14 +144,8 @@ def test_an_unknown_id_is_not_found_on_every_route(api: ApiClient, job_id: str) 
     ("body", "field"),
     [
         ({}, "body"),
-        ({"handler": "report"}, "handler"),
-        ({"run_at": "2026-01-05T10:00:00"}, "run_at"),
         ({"run_at": "2026-01-01T10:00:00Z"}, "run_at"),
-        ({"run_at": "2026-01-06T10:00:00Z", "delay_seconds": 1}, "delay_seconds"),
-        ({"delay_seconds": -1}, "delay_seconds"),
-        ({"priority": None}, "priority"),
         ({"expires_at": "2026-01-05T09:00:00Z"}, "expires_at"),
-        ([], "body"),
     ],
 )
 def test_a_wrong_change_names_its_field_and_changes_nothing(
@@ -230,16 +159,7 @@ def test_a_wrong_change_names_its_field_and_changes_nothing(
 
 @pytest.mark.parametrize("operation", ["cancel", "redrive"])
 @pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "all"),
-        ({"all": False}, "all"),
-        ({"dry_run": True}, "all"),
-        ({"status": "LATE"}, "status"),
-        ({"all": True, "cursor": "bm9uc2Vuc2U"}, "cursor"),
-        ({"all": True, "limit": 5}, "limit"),
-        ([], "body"),
-    ],
+    ("body", "field"), [({}, "all"), ({"all": True, "cursor": "bm9uc2Vuc2U"}, "cursor")]
 )
 def test_a_wrong_bulk_request_names_its_field_and_changes_nothing(
     api: ApiClient, operation: str, body: Any, field: str

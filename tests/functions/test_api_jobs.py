@@ -10,9 +10,9 @@ import pytest
 
 from hourhand.api.app import create_app
 from hourhand.domain.ids import json_integer
-from hourhand.domain.jobs.job import Content, Job, JobStatus, Outcome
+from hourhand.domain.jobs.job import Content, JobStatus, Outcome
 from hourhand.memory import START
-from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.handler_runner import Finished
 from hourhand.testing import Faults, make_job
 from tests.functions.api_client import ApiClient, load_event, read_answer
 from tests.world.runs import fail_for_good
@@ -168,20 +168,6 @@ def test_a_job_is_cancelled_redriven_and_run_now(api: ApiClient, world: World) -
     assert api.post(f"{later}/run-now", {}).json["status"] == "ENQUEUED"
 
 
-def test_a_running_job_is_asked_to_stop(api: ApiClient, world: World) -> None:
-    path = f"/v1/jobs/{api.submit()['id']}"
-    asked: list[Any] = []
-
-    def cancelled_while_it_runs(_job: Job, _pulse: Pulse) -> Finished:
-        asked.append(api.post(f"{path}/cancel").json)
-        return Finished(outcome=Outcome.SUCCEEDED)
-
-    world.deliver(cancelled_while_it_runs)
-    assert asked[0]["status"] == "RUNNING"
-    assert asked[0]["cancel_requested_at"] == "2026-01-05T09:00:00.000Z"
-    assert asked[0]["lease"]["owner"]
-
-
 @pytest.mark.parametrize(
     ("operation", "body"),
     [("cancel", ...), ("redrive", ...), ("run-now", ...), ("", {"payload": 1})],
@@ -240,10 +226,6 @@ def test_a_batch_is_judged_job_by_job(api: ApiClient) -> None:
     assert results[1]["error"]["errors"][0]["field"] == "handler"
 
 
-def test_an_empty_batch_has_no_results(api: ApiClient) -> None:
-    assert api.post("/v1/jobs/batch", {"jobs": []}).json == {"results": []}
-
-
 def test_a_repeated_batch_omits_what_an_answer_cannot_hold(api: ApiClient, world: World) -> None:
     jobs = [{"handler": "greet", "id": f"job-{n}"} for n in range(3)]
     api.post("/v1/jobs/batch", {"jobs": jobs})
@@ -255,9 +237,7 @@ def test_a_repeated_batch_omits_what_an_answer_cannot_hold(api: ApiClient, world
 
 
 def test_an_unavailable_store_is_told_with_a_time_to_retry(world: World) -> None:
-    faults = Faults()
-    faults.throttle("put")
-    api = ApiClient(create_app(world.process(faults).api))
+    api = ApiClient(create_app(world.process(Faults().throttle("put")).api))
     response = api.post("/v1/jobs", {"handler": "greet"})
     assert (response.status, response.headers["retry-after"]) == (503, "2")
     assert response.json["type"] == "urn:hourhand:unavailable"
@@ -331,3 +311,22 @@ def test_a_number_comes_back_as_it_was_sent(api: ApiClient, text: str) -> None:
         got = answer.json["payload"]
         # Python reads -0 as 0: this compares sign and kind, too.
         assert repr(got) == repr(json.loads(text, parse_int=json_integer))
+
+
+def test_a_dry_run_counts_what_the_same_request_changes(api: ApiClient) -> None:
+    for tenant in ("acme", "acme", "other"):
+        api.submit(tenant=tenant, delay_seconds=3600)
+    counted = {"matched": 2, "failed": [], "next_cursor": None}
+    response = api.post("/v1/jobs/cancel", {"tenant": "acme", "dry_run": True})
+    assert response.json == {**counted, "changed": 0}
+    assert api.post("/v1/jobs/cancel", {"tenant": "acme"}).json == {**counted, "changed": 2}
+    assert api.post("/v1/jobs/redrive", {"status": "CANCELLED"}).json["changed"] == 2
+
+
+def test_a_job_that_could_not_be_changed_is_named_with_the_reason(world: World) -> None:
+    job = world.submit(delay_seconds=3600)
+    api = ApiClient(create_app(world.process(Faults().throttle("transition", times=100)).api))
+    response = api.post("/v1/jobs/cancel", {"all": True})
+    assert (response.json["matched"], response.json["changed"]) == (1, 0)
+    (failure,) = response.json["failed"]
+    assert (failure["id"], failure["error"]["status"]) == (job.id, 503)

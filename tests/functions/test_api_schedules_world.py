@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.app import create_app
-from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 
@@ -51,12 +49,6 @@ def test_the_next_and_the_last_time_are_told_as_of_now(api: ApiClient, world: Wo
     )
 
 
-def test_the_same_put_changes_nothing(api: ApiClient) -> None:
-    first = put(api)
-    again = api.send("PUT", PATH, EVERY_TWO_MINUTES)
-    assert (again.status, again.json) == (200, first)
-
-
 def test_a_paused_schedule_makes_nothing_until_it_is_resumed(api: ApiClient) -> None:
     put(api)
     paused = api.post(f"{PATH}/pause", {"note": "migration"}).json
@@ -91,38 +83,11 @@ def test_a_backfill_is_seen_in_its_schedule_until_it_is_done(api: ApiClient, wor
     assert past == [f"2026-01-05T0{hour}:00:00.000Z" for hour in (8, 7, 6)]
 
 
-def test_a_deleted_schedule_is_not_found_and_may_be_put_anew(api: ApiClient) -> None:
-    put(api)
-    assert api.send("DELETE", PATH).status == 204
-    assert api.get(PATH).status == 404
-    assert api.get("/v1/schedules").json["schedules"] == []
-    assert api.send("PUT", PATH, EVERY_TWO_MINUTES).status == 201
-
-
 @pytest.mark.parametrize("operation", ["pause", "resume", "trigger", "backfill"])
 def test_no_operation_finds_a_schedule_that_is_not_there(api: ApiClient, operation: str) -> None:
     body = {"from": "2026-01-05T06:00:00Z", "to": "2026-01-05T08:00:00Z"}
     response = api.post(f"{PATH}/{operation}", body if operation == "backfill" else {})
     assert (response.status, response.json["type"]) == (404, "urn:hourhand:not_found")
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"handler": "nobody"}, "handler"),
-        ({"expression": "59 23 31 2 *"}, "expression"),
-        ({"expression": "at(2020-01-01T00:00)"}, "expression"),
-        ({"expression": "at(2026-02-01T09:00)", "exclude": ["2026-02-01"]}, "expression"),
-        ({"end_at": "2026-01-05T09:00:00Z"}, "end_at"),
-        ({"exclude": ["holidays"]}, "exclude"),
-    ],
-)
-def test_what_would_never_run_is_refused(
-    api: ApiClient, fields: dict[str, Any], field: str
-) -> None:
-    response = api.send("PUT", PATH, {**EVERY_TWO_MINUTES, **fields})
-    assert (response.status, response.fields) == (422, [field])
-    assert api.get(PATH).status == 404
 
 
 @pytest.mark.parametrize(
@@ -159,11 +124,3 @@ def test_a_calendar_is_shared_and_kept_while_it_is(api: ApiClient) -> None:
     assert (conflict.status, "often" in conflict.json["detail"]) == (409, True)
     api.send("DELETE", PATH)
     assert api.send("DELETE", "/v1/calendars/holidays").status == 204
-
-
-def test_an_unavailable_store_is_told_with_a_time_to_retry(world: World) -> None:
-    faults = Faults()
-    faults.throttle("write")
-    api = ApiClient(create_app(world.process(faults).api))
-    response = api.send("PUT", PATH, EVERY_TWO_MINUTES)
-    assert (response.status, response.headers["retry-after"]) == (503, "2")

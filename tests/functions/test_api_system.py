@@ -64,9 +64,7 @@ def test_a_resweep_is_requested_and_told_of(api: ApiClient, world: World) -> Non
     ("body", "field"),
     [
         ({}, "since"),
-        ({"since": None}, "since"),
         ({"since": "35d"}, "since"),
-        ({"since": "2026-01-05T07:00:00"}, "since"),
         ({"since": "2026-01-05T10:00:00Z"}, "since"),
         ({"since": "2025-11-20T09:00:00Z"}, "since"),
         ({"since": "2026-01-05T07:00:00Z", "until": "2026-01-05T08:00:00Z"}, "until"),
@@ -76,8 +74,7 @@ def test_a_resweep_that_cannot_be_is_refused_by_its_field(
     api: ApiClient, world: World, body: dict[str, Any], field: str
 ) -> None:
     answer = api.post("/v1/resweep", body)
-    assert answer.status == 422
-    assert [error["field"] for error in answer.json["errors"]] == [field]
+    assert (answer.status, answer.fields) == (422, [field])
     assert world.control.read_resweep() is None
 
 
@@ -101,8 +98,9 @@ def test_an_unknown_route_is_a_problem_of_its_own(api: ApiClient, path: str) -> 
         ("PUT", "/v1/jobs", "GET, HEAD, OPTIONS, POST"),
         ("DELETE", "/v1/jobs/mine", "GET, HEAD, OPTIONS, PATCH"),
         ("GET", "/v1/jobs/mine/cancel", "OPTIONS, POST"),
-        ("POST", "/v1/stats", "GET, HEAD, OPTIONS"),
         ("BREW", "/v1/health", "GET, HEAD, OPTIONS"),
+        ("POST", "/v1/schedules/nightly", "DELETE, GET, HEAD, OPTIONS, PUT"),
+        ("PATCH", "/v1/calendars/holidays", "DELETE, GET, HEAD, OPTIONS, PUT"),
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(

@@ -83,15 +83,6 @@ def test_the_invocations_own_id_holds_the_lease_and_gives_it_up(
     assert lease is None or lease.until <= world.clock.now()
 
 
-def test_a_tick_that_finds_another_leader_steps_back(scheduler: Handler, world: World) -> None:
-    now, timings = world.clock.now(), world.timings
-    world.control.acquire_lease(
-        LEADER, "other", now=now, until=now + timings.leader_lease, margin=timings.clock_margin
-    )
-    report = scheduler(load_event("scheduled_rule"), Context())
-    assert (report["led"], report["holder"]) == (False, "other")
-
-
 def test_a_tick_without_time_reads_nothing(scheduler: Handler, world: World) -> None:
     world.submit(delay_seconds=1000)
     world.clock.advance(900)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.memory import MemoryRandomness
 from hourhand.settings import Settings, settings_environment
-from hourhand.testing import make_job
 from hourhand.wiring import functions
 from hourhand.wiring.adapters import Adapters
 from hourhand.worker import STUCK_EXIT_CODE
@@ -120,23 +118,6 @@ def test_a_foreign_message_among_good_ones_is_the_only_one_kept(
     assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
     assert world.telemetry.total("messages_foreign") == 1
     assert "secret-7" not in repr(world.telemetry.warnings)
-
-
-def test_a_message_whose_job_runs_under_a_live_lease_is_kept(worker: Handler, world: World) -> None:
-    lease_until = world.clock.now() + timedelta(seconds=20)
-    job = make_job(id="order-1042", status=JobStatus.RUNNING, lease_until=lease_until)
-    world.store.put(job)
-    event = load_event("sqs_one_record")
-    assert worker(event, Context()) == kept(*ids_of(event))
-    assert world.job(job) == job
-
-
-def test_a_message_of_an_older_generation_is_dropped(worker: Handler, world: World) -> None:
-    job = make_job(id="order-1042", status=JobStatus.ENQUEUED, generation=2)
-    world.store.put(job)
-    assert worker(load_event("sqs_one_record"), Context()) == kept()
-    assert world.job(job) == job
-    assert world.telemetry.total("duplicates_dropped") == 1
 
 
 def test_a_message_for_which_too_little_time_is_left_is_kept(worker: Handler, world: World) -> None:
