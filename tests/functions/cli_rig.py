@@ -30,6 +30,9 @@ from tests.world.runs import Behaviour, succeed
 from tests.world.world import World
 
 ENDPOINT = "http://api.test"
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07[red]x[/]\u202e\r"
+COMMANDS = {"\x1b[2J", "\x1b]", "\x07", "\u202e", "\r"}
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
@@ -164,3 +167,19 @@ def raising(error_type: str, message: str) -> Behaviour:
     """Return a handler that raises."""
     error = ErrorInfo(type=error_type, message=message, traceback="line 7, in greet")
     return lambda _job, _pulse: Finished(outcome=Outcome.FAILED, error=error)
+
+
+HOURLY = ("-x", "0 * * * *", "--handler", "greet")
+PAST = ("--from", "2026-01-05T00:00Z", "--to", "2026-01-05T05:00Z")
+
+
+def put(shell: Shell, schedule_id: str = "nightly", *flags: str) -> Any:
+    """Put a schedule, an hourly one unless told otherwise, and return it."""
+    ran = shell.type("schedules", "put", schedule_id, *(flags or HOURLY), "--json")
+    assert ran.code == 0, ran.err
+    return ran.objects[0]
+
+
+def asked(shell: Shell) -> Any:
+    """Return the body of the last request."""
+    return json.loads(shell.requests[-1].content)

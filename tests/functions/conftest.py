@@ -6,7 +6,7 @@ import pytest
 
 from hourhand.api.app import create_app
 from tests.functions.api_client import ApiClient
-from tests.functions.cli_rig import one_command_tree
+from tests.functions.cli_rig import Shell, one_command_tree
 from tests.functions.schedule_fakes import FakeServices, fake_services
 from tests.world.world import World
 
@@ -26,3 +26,8 @@ def api(world: World) -> ApiClient:
 @pytest.fixture
 def services(world: World) -> FakeServices:
     return fake_services(world)
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
 from tests.functions.cli_rig import Shell
-from tests.world.world import World
 
 SOME = 3
-
-
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(world, monkeypatch)
 
 
 def statuses(shell: Shell) -> list[str]:
@@ -43,28 +39,20 @@ def test_ids_and_filters_do_not_go_together(shell: Shell, more: list[str]) -> No
     assert statuses(shell) == ["ENQUEUED"]
 
 
-def test_filters_and_times_reach_the_api_as_they_were_meant(shell: Shell) -> None:
+def test_filters_choose_the_jobs_and_are_named_in_the_question(shell: Shell) -> None:
     meant = shell.submit(tenant="acme", tags={"a": "b"})
     shell.submit(tenant="other")
-    ran = shell.type(
+    typed = (
         "jobs", "cancel", "--tenant", "acme", "--tag", "a:b", "--created-after", "2h",
-        "--created-before", "2026-01-06T00:00Z", "--status", "enqueued", "--yes",
-    )  # fmt: skip
-    assert ran.code == 0
-    assert shell.api.get(f"/v1/jobs/{meant}").json["status"] == "CANCELLED"
-    assert statuses(shell) == ["CANCELLED", "ENQUEUED"]
-
-
-def test_the_question_names_everything_by_which_the_jobs_were_chosen(shell: Shell) -> None:
-    shell.submit(tenant="acme", tags={"a": "b"})
-    ran = shell.type(
-        "jobs", "cancel", "--tenant", "acme", "--tag", "a:b", "--created-after", "2h",
-        "--created-before", "2026-01-06T00:00Z", "--status", "ENQUEUED",
+        "--created-before", "2026-01-06T00:00Z", "--status", "enqueued",
     )  # fmt: skip
     assert (
         "Cancel 1 job in state ENQUEUED, of tenant acme, tagged a:b, created after 2 h ago, "
         "created before 2026-01-0"
-    ) in ran.err
+    ) in shell.type(*typed).err
+    assert shell.type(*typed, "--yes").code == 0
+    assert shell.api.get(f"/v1/jobs/{meant}").json["status"] == "CANCELLED"
+    assert statuses(shell) == ["CANCELLED", "ENQUEUED"]
 
 
 # --- asking ---
@@ -103,10 +91,10 @@ def test_yes_does_it_with_progress_on_stderr(shell: Shell, answer: str) -> None:
 def test_a_dry_run_counts_and_asks_nothing(shell: Shell) -> None:
     shell.submit()
     ran = shell.type("jobs", "cancel", "--handler", "greet", "--dry-run")
-    assert (ran.code, ran.out) == (
-        0,
-        "1 job of handler greet would be cancelled. Nothing was changed.\n",
-    )
+    said = "1 job of handler greet would be cancelled. Nothing was changed.\n"
+    assert (ran.code, ran.out) == (0, said)
+    ran = shell.type("jobs", "cancel", "--all", "--dry-run", "--json")
+    assert ran.objects == [{"matched": 1, "changed": 0, "failed": []}]
     assert statuses(shell) == ["ENQUEUED"]
 
 
@@ -119,50 +107,43 @@ def test_nothing_found_is_no_failure_and_no_question(shell: Shell) -> None:
 # --- what came of it ---
 
 
-def test_more_than_one_call_of_the_api_is_one_command(shell: Shell) -> None:
-    parts = iter(
-        [
-            {"matched": 1500, "changed": 0, "failed": [], "next_cursor": None},
-            {"matched": 1000, "changed": 1000, "failed": [], "next_cursor": "c1"},
-            {"matched": 500, "changed": 499, "failed": [failure("b")], "next_cursor": None},
-        ]
-    )
-    shell.answer = lambda request: httpx.Response(200, json=next(parts))
-    ran = shell.type("jobs", "cancel", "--all", "--yes")
-    assert ran.code == 1
-    assert ran.out == "1,499 jobs cancelled, 1 failed.\n"
-    assert "b: The job's state does not allow this." in ran.err
-
-
-def test_ctrl_c_between_two_calls_tells_how_many_were_done(shell: Shell) -> None:
-    parts = iter(
-        [
-            {"matched": 1500, "changed": 0, "failed": [], "next_cursor": None},
-            {"matched": 1000, "changed": 998, "failed": [], "next_cursor": "c1"},
-        ]
-    )
+def answer_with(shell: Shell, *parts: tuple[int, int, list[Any], str | None]) -> None:
+    """Let the API answer one call after the other; then Ctrl-C is pressed."""
+    names = ("matched", "changed", "failed", "next_cursor")
+    left = iter([dict(zip(names, part, strict=True)) for part in parts])
 
     def answer(request: httpx.Request) -> httpx.Response:
-        part = next(parts, None)
+        part = next(left, None)
         if part is None:
             raise KeyboardInterrupt
         return httpx.Response(200, json=part)
 
     shell.answer = answer
+
+
+def test_more_than_one_call_of_the_api_is_one_command(shell: Shell) -> None:
+    answer_with(
+        shell, (1500, 0, [], None), (1000, 1000, [], "c1"), (500, 499, [failure("b")], None)
+    )
+    ran = shell.type("jobs", "cancel", "--all", "--yes")
+    assert (ran.code, ran.out) == (1, "1,499 jobs cancelled, 1 failed.\n")
+    assert "b: The job's state does not allow this." in ran.err
+
+
+def test_ctrl_c_between_two_calls_tells_how_many_were_done(shell: Shell) -> None:
+    answer_with(shell, (1500, 0, [], None), (1000, 998, [], "c1"))
     ran = shell.type("jobs", "cancel", "--all", "--yes")
     assert ran.code == 130
     assert "At least 998 jobs cancelled so far" in ran.err
 
 
-def test_as_json_the_failures_are_all_told(shell: Shell) -> None:
+def test_of_very_many_failures_the_first_are_told_and_as_json_all(shell: Shell) -> None:
     many = [failure(f"job-{number}") for number in range(30)]
-    parts = iter(
-        [
-            {"matched": 30, "changed": 0, "failed": [], "next_cursor": None},
-            {"matched": 30, "changed": 0, "failed": many, "next_cursor": None},
-        ]
-    )
-    shell.answer = lambda request: httpx.Response(200, json=next(parts))
+    answer_with(shell, *[(30, 0, [], None), (30, 0, many, None)] * 2)
+    ran = shell.type("jobs", "redrive", "--all", "--yes")
+    assert "job-19: " in ran.err
+    assert "job-20: " not in ran.err
+    assert "and 10 more" in ran.err
     ran = shell.type("jobs", "redrive", "--all", "--yes", "--json")
     assert ran.code == 1
     [told] = ran.objects
@@ -280,27 +261,6 @@ def test_a_job_that_changed_meanwhile_is_told_and_the_rest_is_done(shell: Shell)
     assert ran.code == 1
     assert ran.out == "2 jobs redriven, 1 failed.\n"
     assert ids[0] in ran.err
-
-
-def test_of_very_many_failures_the_first_are_told_and_how_many_more(shell: Shell) -> None:
-    many = [failure(f"job-{number}") for number in range(30)]
-    parts = iter(
-        [
-            {"matched": 30, "changed": 0, "failed": [], "next_cursor": None},
-            {"matched": 30, "changed": 0, "failed": many, "next_cursor": None},
-        ]
-    )
-    shell.answer = lambda request: httpx.Response(200, json=next(parts))
-    ran = shell.type("jobs", "redrive", "--all", "--yes")
-    assert "job-19: " in ran.err
-    assert "job-20: " not in ran.err
-    assert "and 10 more" in ran.err
-
-
-def test_a_dry_run_as_json_is_a_count(shell: Shell) -> None:
-    shell.submit()
-    ran = shell.type("jobs", "cancel", "--all", "--dry-run", "--json")
-    assert ran.objects == [{"matched": 1, "changed": 0, "failed": []}]
 
 
 @pytest.mark.parametrize(

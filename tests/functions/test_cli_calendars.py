@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.functions.cli_rig import Shell
-from tests.world.world import World
 
 DAYS = ("--exclude", "2026-12-25", "--exclude", "2026-12-28..2026-12-31")
-
-
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(world, monkeypatch)
 
 
 def test_a_calendar_is_put_with_dates_ranges_and_expressions(shell: Shell) -> None:

@@ -9,19 +9,8 @@ import pytest
 
 from hourhand.domain.jobs.job import Job, Progress
 from hourhand.ports.handler_runner import Finished, Pulse
-from tests.functions.cli_rig import Shell, raising
+from tests.functions.cli_rig import COMMANDS, HOSTILE, Shell, raising
 from tests.world.runs import in_turn, succeed
-from tests.world.world import World
-
-CLEAR = "\x1b[2J"
-HOSTILE = f"{CLEAR}\x1b]0;owned\x07[red]x[/]\u202e\r"
-COMMANDS = {"\x1b[2J", "\x1b]", "\x07", "\u202e", "\r"}
-
-
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(world, monkeypatch)
-
 
 # --- submit ---
 
@@ -136,18 +125,8 @@ def test_filters_all_hold(shell: Shell) -> None:
     meant = shell.submit(tenant="acme", tags={"customer": "42"})
     shell.submit(tenant="acme")
     shell.submit(tags={"customer": "42"})
-    ran = shell.type(
-        "jobs",
-        "list",
-        "--tenant",
-        "acme",
-        "--tag",
-        "customer:42",
-        "--created-after",
-        "1h",
-        "--json",
-    )
-    assert [job["id"] for job in ran.objects] == [meant]
+    filters = ("--tenant", "acme", "--tag", "customer:42", "--created-after", "1h")
+    assert [job["id"] for job in shell.type("jobs", "list", *filters, "--json").objects] == [meant]
 
 
 def test_a_shortened_list_says_that_there_is_more(shell: Shell) -> None:
@@ -177,16 +156,8 @@ def test_a_job_is_shown_with_its_attempts_contents_and_error(shell: Shell) -> No
     [job_id] = shell.die(payload={"user": 7}, message="no such user", tags={"a": "b"})
     ran = shell.type("jobs", "show", job_id, "--utc")
     assert ran.code == 0
-    for told in (
-        job_id,
-        "DEAD",
-        "2026-01-05 09:00:00Z (now)",
-        "a:b",
-        '"user": 7',
-        "ValueError: no such user",
-        "line 7, in greet",
-        "1 of 1",
-    ):
+    error = ("ValueError: no such user", "line 7, in greet", "1 of 1")
+    for told in (job_id, "DEAD", "2026-01-05 09:00:00Z (now)", "a:b", '"user": 7', *error):
         assert told in ran.out
 
 
@@ -290,20 +261,11 @@ def test_hostile_text_of_a_problem_does_not_reach_the_terminal(shell: Shell) -> 
 # --- exit codes ---
 
 
+EXIT_CODES = {2: (400, 413, 422), 3: (404,), 4: (409,), 5: (429, 500, 503), 6: (401, 403)}
+
+
 @pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        (400, 2),
-        (404, 3),
-        (409, 4),
-        (413, 2),
-        (422, 2),
-        (429, 5),
-        (500, 5),
-        (503, 5),
-        (403, 6),
-        (401, 6),
-    ],
+    ("status", "code"), [(status, code) for code, of_it in EXIT_CODES.items() for status in of_it]
 )
 def test_each_kind_of_refusal_has_an_exit_code(shell: Shell, status: int, code: int) -> None:
     shell.answer = lambda request: httpx.Response(status, json={"message": "No."})

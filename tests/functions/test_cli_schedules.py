@@ -6,18 +6,7 @@ import json
 
 import pytest
 
-from tests.functions.cli_rig import Ran, Shell, raising
-from tests.functions.cli_schedules import HOURLY, PAST, asked, put
-from tests.world.world import World
-
-CLEAR = "\x1b[2J"
-HOSTILE = f"{CLEAR}\x1b]0;owned\x07[red]x[/]\u202e"
-COMMANDS = {"\x1b[2J", "\x1b]", "\x07", "\u202e"}
-
-
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(world, monkeypatch)
+from tests.functions.cli_rig import COMMANDS, HOSTILE, HOURLY, PAST, Ran, Shell, asked, put, raising
 
 
 def minutes(shell: Shell, count: int) -> None:

@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from hourhand.cli.schedules.definition import NOT_PUT
-from tests.functions.cli_rig import Shell
-from tests.functions.cli_schedules import HOURLY, asked, put
-from tests.world.world import World
-
-
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(world, monkeypatch)
+from tests.functions.cli_rig import HOURLY, Shell, asked, put
 
 
 def test_a_schedule_is_put_with_every_field_as_a_flag(shell: Shell) -> None:

@@ -15,11 +15,6 @@ from tests.world.world import World
 PLAIN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(world, monkeypatch)
-
-
 def test_the_twin_of_a_flag_is_named_for_its_verb(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,12 +155,3 @@ def test_an_answer_that_is_no_answer_of_the_api_is_said_and_no_traceback(shell: 
     ran = shell.type("stats")
     assert ran.code == 5
     assert "Traceback" not in ran.err
-
-
-def test_a_mistake_of_ours_is_not_told_as_the_users(shell: Shell) -> None:
-    def fail(request: httpx.Request) -> httpx.Response:
-        raise ZeroDivisionError
-
-    shell.answer = fail
-    with pytest.raises(ZeroDivisionError):
-        shell.type("stats")

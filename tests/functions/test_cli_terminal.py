@@ -47,12 +47,6 @@ def endpoint(world: World) -> Iterator[str]:
     server.close()
 
 
-@pytest.fixture
-def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Submits behind the command's back; the command itself is a process here."""
-    return Shell(world, monkeypatch)
-
-
 def environment(endpoint: str, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HOURHAND_")}
     for name in ("COLUMNS", "LINES", "NO_COLOR"):

@@ -33,15 +33,9 @@ def test_an_api_that_refuses_is_told_by_why(code: int, status: Status, told: str
         assert finding.check in {"API", "handlers"}
 
 
-def test_an_api_that_answers_is_well() -> None:
+def test_an_api_that_answers_is_well_and_takes_jobs_for_the_handlers_that_it_names() -> None:
     assert statuses([judge_health(URL, ApiAnswer(200, '{"status": "ok"}'))]) == [Status.OK]
-
-
-def test_an_api_without_handlers_takes_no_job() -> None:
     assert statuses([judge_handlers(URL, handlers())]) == [Status.WARNING]
-
-
-def test_handlers_are_named_and_many_of_them_counted() -> None:
     assert judge_handlers(URL, handlers("a", "b")).seen == "a, b"
     assert judge_handlers(URL, handlers(*"abcdefg")).seen == "a, b, c, d, e and 2 more"
 

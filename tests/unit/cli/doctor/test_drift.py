@@ -112,28 +112,27 @@ def test_a_detection_that_does_not_end_is_unknown_after_a_bound() -> None:
     assert clock.monotonic() == DETECTION_SECONDS
 
 
-def test_a_detection_that_cannot_start_now_is_unknown() -> None:
-    error = client_error("ValidationError", "Drift detection is already in progress")
-    (finding,) = look({"detect_stack_drift": error})
-    assert statuses([finding]) == [Status.UNKNOWN]
+IN_PROGRESS = client_error("ValidationError", "Drift detection is already in progress")
+DENIED = client_error("AccessDenied")
 
 
-def test_an_endpoint_without_drift_detection_is_skipped() -> None:
-    (finding,) = look({"detect_stack_drift": client_error("InvalidAction")})
-    assert statuses([finding]) == [Status.SKIPPED]
-    assert finding.seen.startswith("not available here: ")
-
-
-@pytest.mark.parametrize("call", ["detect_stack_drift", "list_stack_resources"])
-def test_an_identity_without_the_rights_is_skipped(call: str) -> None:
-    (finding,) = look({call: client_error("AccessDenied")})
-    assert statuses([finding]) == [Status.SKIPPED]
-    assert "your identity lacks cloudformation:" in finding.seen
-
-
-def test_other_errors_are_no_reason_to_skip() -> None:
-    (finding,) = look({"detect_stack_drift": client_error("Throttling")})
-    assert statuses([finding]) == [Status.FAILED]
+@pytest.mark.parametrize(
+    ("call", "error", "status", "seen"),
+    [
+        ("detect_stack_drift", IN_PROGRESS, Status.UNKNOWN, ""),
+        ("detect_stack_drift", client_error("InvalidAction"), Status.SKIPPED, "not available here"),
+        ("detect_stack_drift", DENIED, Status.SKIPPED, "your identity lacks cloudformation:"),
+        ("list_stack_resources", DENIED, Status.SKIPPED, "your identity lacks cloudformation:"),
+        ("detect_stack_drift", client_error("Throttling"), Status.FAILED, ""),
+    ],
+    ids=["cannot start now", "no such action here", "no right", "no right to list", "other errors"],
+)
+def test_a_detection_that_is_refused_is_judged_by_why(
+    call: str, error: Exception, status: Status, seen: str
+) -> None:
+    (finding,) = look({call: error})
+    assert statuses([finding]) == [status]
+    assert seen in finding.seen
 
 
 def test_every_page_is_read() -> None:
@@ -184,29 +183,21 @@ def test_a_deleted_resource_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    "drifted",
+    ("drifted", "status"),
     [
-        drift("AWS::CloudWatch::Alarm", difference()),
-        drift("AWS::Logs::LogGroup", difference("/RetentionInDays")),
-        drift("AWS::SNS::Topic", status="DELETED"),
-        drift("AWS::SQS::Queue", difference("/Tags/1")),
-        drift("AWS::DynamoDB::GlobalTable", difference("/Replicas/0/Tags/1")),
-        drift("AWS::IAM::Role", difference("/Policies/1", kind="ADD")),
+        (drift("AWS::CloudWatch::Alarm", difference()), Status.WARNING),
+        (drift("AWS::Logs::LogGroup", difference("/RetentionInDays")), Status.WARNING),
+        (drift("AWS::SNS::Topic", status="DELETED"), Status.WARNING),
+        (drift("AWS::SQS::Queue", difference("/Tags/1")), Status.WARNING),
+        (drift("AWS::DynamoDB::GlobalTable", difference("/Replicas/0/Tags/1")), Status.WARNING),
+        (drift("AWS::IAM::Role", difference("/Policies/1", kind="ADD")), Status.WARNING),
+        (drift("AWS::IAM::Role", difference("/Policies/0/P", kind="NOT_EQUAL")), Status.FAILED),
+        (drift("AWS::IAM::Role", difference("/Policies/0/P", kind="REMOVE")), Status.FAILED),
+        (drift("AWS::SQS::Queue", difference("/Tags/1"), difference("/Visible")), Status.FAILED),
     ],
 )
-def test_drift_that_no_job_depends_on_is_a_warning(drifted: dict[str, Any]) -> None:
-    assert statuses(judge_drifts([drifted])) == [Status.WARNING]
-
-
-@pytest.mark.parametrize("kind", ["NOT_EQUAL", "REMOVE"])
-def test_a_right_that_a_role_lost_fails(kind: str) -> None:
-    drifted = drift("AWS::IAM::Role", difference("/Policies/0/PolicyDocument", kind=kind))
-    assert statuses(judge_drifts([drifted])) == [Status.FAILED]
-
-
-def test_a_tag_that_drifted_hides_no_other_difference() -> None:
-    drifted = drift("AWS::SQS::Queue", difference("/Tags/1"), difference("/VisibilityTimeout"))
-    assert statuses(judge_drifts([drifted])) == [Status.FAILED]
+def test_drift_fails_unless_no_job_depends_on_it(drifted: dict[str, Any], status: Status) -> None:
+    assert statuses(judge_drifts([drifted])) == [status]
 
 
 def test_what_a_rollback_moves_is_left_to_the_check_of_versions() -> None:
@@ -239,8 +230,5 @@ def test_a_resource_that_could_not_be_read_is_unknown(status: str) -> None:
     findings = list(judge_coverage(failed, [resource("AWS::SQS::Queue", "UNKNOWN", "High")]))
     assert statuses(findings) == [Status.UNKNOWN, Status.OK]
     assert findings[0].seen == "CloudFormation could not compare High: no rights"
-
-
-def test_a_detection_that_failed_without_naming_a_resource_is_unknown() -> None:
-    findings = judge_coverage({"DetectionStatus": "DETECTION_FAILED"}, [])
-    assert statuses(findings) == [Status.UNKNOWN, Status.OK]
+    unnamed = judge_coverage({"DetectionStatus": "DETECTION_FAILED"}, [])
+    assert statuses(unnamed) == [Status.UNKNOWN, Status.OK]

@@ -7,7 +7,7 @@ from hourhand.cli.doctor.findings import Finding, NotSeen, Status
 from hourhand.cli.doctor.versions import MANY_DEPLOYMENTS, version_looks
 from hourhand.cli.versions import read_versions
 from tests.unit.cli.doctor.fakes import DEPLOYMENT, STACK_ID, fake_aws, found, statuses
-from tests.unit.cli.rollback.lambdas import FUNCTIONS, A, B, C, FakeLambda
+from tests.unit.cli.rollback.lambdas import FUNCTIONS, A, B, FakeLambda
 
 
 def deployed(*deployments: str) -> FakeLambda:
@@ -27,37 +27,28 @@ def test_aliases_at_the_newest_deployment_are_well() -> None:
     assert finding.seen.endswith(f"{B}: api 2, scheduler 2, worker 2")
 
 
-def test_a_deployment_that_was_rolled_back_is_told() -> None:
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [
+        (dict.fromkeys(FUNCTIONS, "1"), f"at deployment {A}, the newest is {B}"),
+        ({"api": "1"}, f"api {A}, scheduler {B}, worker {B}"),
+        ({"worker": "9"}, "worker unknown"),
+    ],
+    ids=["rolled back", "interrupted", "at a version of no deployment"],
+)
+def test_aliases_that_are_not_at_the_newest_deployment_are_told(
+    moved: dict[str, str], told: str
+) -> None:
     cloud = deployed(A, B)
-    for name in FUNCTIONS:
-        cloud.aliases[name]["FunctionVersion"] = "1"
+    for name, version in moved.items():
+        cloud.aliases[name]["FunctionVersion"] = version
     (finding,) = look(cloud)
     assert statuses([finding]) == [Status.WARNING]
-    assert f"at deployment {A}, the newest is {B}" in finding.seen
-    assert f"hourhand rollback --to {B}" in finding.fix
-
-
-def test_a_rollback_that_was_interrupted_is_told() -> None:
-    cloud = deployed(A, B)
-    cloud.aliases["api"]["FunctionVersion"] = "1"
-    (finding,) = look(cloud)
-    assert statuses([finding]) == [Status.WARNING]
-    assert f"api {A}, scheduler {B}, worker {B}" in finding.seen
-
-
-def test_an_alias_at_a_version_of_no_deployment_is_told() -> None:
-    cloud = deployed(A, B, C)
-    cloud.aliases["worker"]["FunctionVersion"] = "9"
-    (finding,) = look(cloud)
-    assert "worker unknown" in finding.seen
-    assert statuses([finding]) == [Status.WARNING]
-
-
-def test_versions_of_no_deployment_at_all_have_failed() -> None:
+    assert told in finding.seen
+    assert f"hourhand rollback --to {B}" in finding.fix or len(moved) == 1
     cloud = deployed(A)
     cloud.versions["worker"][1]["Description"] = "by hand"
-    (finding,) = look(cloud)
-    assert statuses([finding]) == [Status.FAILED]
+    assert statuses(look(cloud)) == [Status.FAILED], "versions of no deployment at all"
 
 
 def test_a_gradual_shift_is_told() -> None:
