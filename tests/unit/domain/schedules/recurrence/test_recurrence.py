@@ -118,9 +118,13 @@ def test_sparse_fires_are_found_far_ahead() -> None:
     [
         ("59 23 31 2 *", False),
         ("0 0 31 2,4,6,9,11 *", False),
+        ("0 0 30 FEB *", False),
+        ("0 0 */31 2 *", True),
         ("0 0 31 2 1", True),
         ("0 0 29 2 *", True),
         ("cron(0 0 31W 2 ? *)", False),
+        ("cron(0 0 29 2 ? 2027)", False),
+        ("cron(0 0 29 2 ? 2028)", True),
         ("cron(0 0 * * ? 2025)", False),
         ("cron(0 0 ? 2 1#5 2026)", False),
         ("at(2025-06-01T00:00)", False),
