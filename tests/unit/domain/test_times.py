@@ -18,11 +18,6 @@ from hourhand.domain.times import (
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_999, tzinfo=UTC)
 
 
-def test_the_fraction_of_a_millisecond_goes() -> None:
-    assert floor_ms(NOON) == NOON.replace(microsecond=123_000)
-    assert to_ms(floor_ms(NOON)) == to_ms(NOON)
-
-
 def test_instants_before_the_epoch_are_rounded_down_too() -> None:
     before = datetime(1969, 12, 31, 23, 59, 59, 999_500, tzinfo=UTC)
     assert to_ms(before) == -1

@@ -59,8 +59,42 @@ DELETED = _schedule(deleted_at=START)
 PASSED = _schedule(cursor=NOMINAL)
 
 
-def test_a_job_of_the_present_revision_runs() -> None:
-    assert judge_occurrence(_job(schedule_revision=2), _schedule()) is Verdict.RUN
+VERDICTS: dict[str, list[tuple[Job, Schedule | None, Verdict | SkipReason]]] = {
+    "of the present revision it runs": [(_job(schedule_revision=2), _schedule(), Verdict.RUN)],
+    "of an older revision it waits until the new one decided its time": [
+        (_job(), _schedule(), Verdict.WAIT),
+        (_job(), _schedule(cursor=NOMINAL - timedelta(milliseconds=1)), Verdict.WAIT),
+        (_job(), _schedule(next_at=NOMINAL), Verdict.WAIT),
+    ],
+    "that the new revision passed without adopting it, it is replaced": [
+        (_job(), PASSED, SkipReason.REPLACED)
+    ],
+    "it waits for no visit that comes after its time": [
+        (_job(), _schedule(next_at=None), SkipReason.REPLACED),
+        (_job(), _schedule(next_at=NOMINAL + SECOND), SkipReason.REPLACED),
+    ],
+    "of a schedule that was paused before its time it is withdrawn": [
+        (_job(), PAUSED, SkipReason.PAUSED)
+    ],
+    "of a schedule that was deleted or forgotten it is withdrawn": [
+        (_job(), DELETED, SkipReason.DELETED),
+        (_job(), None, SkipReason.DELETED),
+        (_job(schedule_revision=None), DELETED, SkipReason.DELETED),
+    ],
+    "made by hand it is not withdrawn by a pause or a change": [
+        (_job(schedule_revision=None), PAUSED, Verdict.RUN),
+        (_job(schedule_revision=None), PASSED, Verdict.RUN),
+    ],
+    "that its schedule took back into service it can be withdrawn again": [
+        (_job(round=2), PAUSED, SkipReason.PAUSED)
+    ],
+}
+
+
+@pytest.mark.parametrize("cases", VERDICTS.values(), ids=VERDICTS)
+def test_a_job(cases: list[tuple[Job, Schedule | None, Verdict | SkipReason]]) -> None:
+    for job, schedule, verdict in cases:
+        assert judge_occurrence(job, schedule) is verdict
 
 
 def test_a_job_for_a_time_that_is_on_record_as_skipped_does_not_run() -> None:
@@ -96,32 +130,6 @@ def test_a_job_may_be_missed_from_the_moment_when_a_visit_may_think_so() -> None
     last = NOMINAL + SECOND + MISFIRE_GRACE - margin
     assert not may_be_missed(job, last - timedelta(milliseconds=1), margin)
     assert may_be_missed(job, last, margin)
-
-
-def test_a_job_of_an_older_revision_waits_until_the_new_one_decided_its_time() -> None:
-    assert judge_occurrence(_job(), _schedule()) is Verdict.WAIT
-
-
-def test_a_job_that_the_new_revision_passed_without_adopting_it_is_replaced() -> None:
-    assert judge_occurrence(_job(), PASSED) is SkipReason.REPLACED
-    before = _schedule(cursor=NOMINAL - timedelta(milliseconds=1))
-    assert judge_occurrence(_job(), before) is Verdict.WAIT
-
-
-def test_a_job_waits_for_no_visit_that_comes_after_its_time() -> None:
-    for next_at in (None, NOMINAL + SECOND):
-        assert judge_occurrence(_job(), _schedule(next_at=next_at)) is SkipReason.REPLACED
-    assert judge_occurrence(_job(), _schedule(next_at=NOMINAL)) is Verdict.WAIT
-
-
-def test_a_job_of_a_schedule_that_was_paused_before_its_time_is_withdrawn() -> None:
-    assert judge_occurrence(_job(), PAUSED) is SkipReason.PAUSED
-
-
-def test_a_job_of_a_schedule_that_was_deleted_or_forgotten_is_withdrawn() -> None:
-    assert judge_occurrence(_job(), DELETED) is SkipReason.DELETED
-    assert judge_occurrence(_job(), None) is SkipReason.DELETED
-    assert judge_occurrence(_job(schedule_revision=None), DELETED) is SkipReason.DELETED
 
 
 def test_a_job_whose_time_had_come_by_the_change_runs() -> None:
@@ -216,11 +224,6 @@ def test_the_pages_are_asked_only_for_what_lies_before_the_ring() -> None:
     assert not must_ask_pages(replace(present, schedule_revision=None), PASSED, is_late=True)
 
 
-@pytest.mark.parametrize("schedule", [PAUSED, PASSED], ids=["paused", "replaced"])
-def test_a_job_made_by_hand_is_not_withdrawn_by_a_pause_or_a_change(schedule: Schedule) -> None:
-    assert judge_occurrence(_job(schedule_revision=None), schedule) is Verdict.RUN
-
-
 @pytest.mark.parametrize(
     "schedule", [PAUSED, DELETED, PASSED, None], ids=["paused", "deleted", "replaced", "gone"]
 )
@@ -237,10 +240,6 @@ def test_a_job_that_began_or_was_sent_round_again_runs_whatever_becomes_of_its_s
     schedule: Schedule | None, fields: dict[str, Any]
 ) -> None:
     assert judge_occurrence(_job(**fields), schedule) is Verdict.RUN
-
-
-def test_a_job_that_its_schedule_took_back_into_service_can_be_withdrawn_again() -> None:
-    assert judge_occurrence(_job(round=2), PAUSED) is SkipReason.PAUSED
 
 
 # --- after a failure ----------------------------------------------------------------------------
@@ -268,6 +267,9 @@ STILL_OWING = _failed(due_at=START, shard=0)
 def test_after_a_failure_the_next_job_waits_until_its_schedule_is_paused() -> None:
     assert is_pausing(STILL_OWING)
     assert judge_occurrence(_next(), _schedule(), [STILL_OWING]) is Verdict.WAIT
+    for job in (_job(schedule_revision=2), _next(round=2, token=1)):
+        # Its own failure would pause nothing, or it was sent round again by hand.
+        assert judge_occurrence(job, _schedule(), [STILL_OWING]) is Verdict.RUN
 
 
 def test_after_a_failure_what_was_due_before_the_pause_is_withdrawn_too() -> None:
@@ -293,13 +295,3 @@ def test_without_a_pause_for_a_failure_the_next_job_is_judged_as_any_other(
     earlier: list[Job], schedule: Schedule
 ) -> None:
     assert judge_occurrence(_next(), schedule, earlier) is Verdict.RUN
-
-
-def test_a_job_whose_failure_would_pause_nothing_does_not_wait_for_others() -> None:
-    job = _job(schedule_revision=2)
-    assert judge_occurrence(job, _schedule(), [STILL_OWING]) is Verdict.RUN
-
-
-def test_a_job_sent_round_again_by_hand_does_not_wait_for_a_pause() -> None:
-    again = _next(round=2, token=1)
-    assert judge_occurrence(again, _schedule(), [STILL_OWING]) is Verdict.RUN

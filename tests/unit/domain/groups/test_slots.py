@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -112,25 +113,19 @@ def test_as_many_as_may_run_side_by_side(policy: OverlapPolicy) -> None:
     assert not isinstance(third, Admit)
 
 
-@pytest.mark.parametrize("status", [s for s in JobStatus if s.is_final])
-def test_a_job_that_ended_holds_nothing(status: JobStatus) -> None:
-    assert _stored(_decide(_job(2), _overlap(), (_done(1, status),))) == (("o2",), ())
-
-
-def test_a_job_that_is_gone_holds_nothing() -> None:
-    slots = _slots((_done(1),))
-    decision = decide_place(
-        _job(2), _overlap(), slots, {"o1": None}, now=NOW, timings=TIMINGS, write_id="new"
-    )
-    assert _stored(decision) == (("o2",), ())
-
-
-def test_a_job_that_was_not_looked_up_is_taken_to_hold_its_place() -> None:
-    slots = _slots((_done(1),))
-    decision = decide_place(
-        _job(2), _overlap(), slots, {}, now=NOW, timings=TIMINGS, write_id="new"
-    )
-    assert decision == Skip(SkipReason.OVERLAP)
+@pytest.mark.parametrize(
+    "holder",
+    [*(_done(1, s) for s in JobStatus if s.is_final), _job(1, due_at=NOW + 31 * SECOND), None],
+    ids=lambda job: "gone" if job is None else f"{job.status} due {job.due_at}",
+)
+def test_a_job_that_ended_is_gone_or_was_put_off_before_it_began_holds_nothing(
+    holder: Job | None,
+) -> None:
+    slots, known = _slots((_done(1),)), {"o1": holder}
+    judged = partial(decide_place, _job(2), _overlap(), slots, now=NOW, timings=TIMINGS)
+    assert _stored(judged(known=known, write_id="new")) == (("o2",), ())
+    not_looked_up: dict[str, Job | None] = {}
+    assert judged(known=not_looked_up, write_id="new") == Skip(SkipReason.OVERLAP)
 
 
 @pytest.mark.parametrize(
@@ -147,36 +142,24 @@ def test_a_job_that_runs_or_may_run_by_its_admission_holds_its_place(holder: Job
     assert _decide(_job(2), _overlap(), (holder,)) == Skip(SkipReason.OVERLAP)
 
 
-def test_a_job_that_was_put_off_before_it_began_holds_nothing() -> None:
-    put_off = _job(1, due_at=NOW + 31 * SECOND)
-    assert _stored(_decide(_job(2), _overlap(), (put_off,))) == (("o2",), ())
-
-
 def test_a_retry_of_a_holder_needs_no_other_admission() -> None:
     retry = _job(1, status=JobStatus.RETRYING)
     assert _decide(retry, _overlap(), (retry,), (_waiting(0),)) == Admit(None)
     assert ids_to_look_up(retry, _overlap(), _slots((retry, _running(2)))) == ()
 
 
-def test_a_holder_that_did_not_begin_is_admitted_again_by_another_write() -> None:
+def test_a_holder_that_did_not_begin_is_admitted_again_by_another_write_if_so_many_may() -> None:
     """Meanwhile somebody may have seen it hold nothing."""
     me = _job(1)
     assert _stored(_decide(me, _overlap(), (me,), (_waiting(0),))) == (("o1",), ("o0",))
-
-
-def test_a_holder_that_did_not_begin_loses_its_place_where_fewer_may_run_by_now() -> None:
-    me = _job(1)
     assert _decide(me, _overlap(), (me, _running(2))) == Skip(SkipReason.OVERLAP)
 
 
 # --- skip ---------------------------------------------------------------------------------------
 
 
-def test_under_skip_a_job_without_room_is_skipped() -> None:
-    assert _decide(_job(2), _overlap(), (_running(1),)) == Skip(SkipReason.OVERLAP)
-
-
 def test_under_skip_a_job_takes_no_place_from_an_earlier_one_that_waits_for_it() -> None:
+    assert _decide(_job(2), _overlap(), (_running(1),)) == Skip(SkipReason.OVERLAP)
     assert _decide(_job(2), _overlap(), (), (_waiting(1),)) == Skip(SkipReason.OVERLAP)
     assert isinstance(_decide(_job(2), _overlap(max_running=2), (), (_waiting(1),)), Admit)
     assert isinstance(_decide(_job(2), _overlap(), (), (_waiting(3),)), Admit)
@@ -320,8 +303,11 @@ def test_under_cancel_other_who_waits_gives_way_to_a_newer_one() -> None:
     assert isinstance(_decide(newer, CANCEL_OTHER, (), (me, newer)), Admit)
 
 
-def test_under_cancel_other_an_older_one_stops_no_newer_one() -> None:
+def test_under_cancel_other_an_older_one_or_one_sent_round_again_stops_nobody() -> None:
     assert _decide(_job(1), CANCEL_OTHER, (_running(2),)) == Skip(SkipReason.OVERLAP)
+    decision = _decide(_job(4, round=2), CANCEL_OTHER, (_running(1),))
+    assert isinstance(decision, Wait)
+    assert decision.stops == ()
 
 
 def test_under_cancel_other_the_line_is_bounded_too() -> None:
@@ -330,16 +316,10 @@ def test_under_cancel_other_the_line_is_bounded_too() -> None:
     assert _stored(decision) == (("o1",), ("o3", "o4"))
 
 
-def test_under_cancel_other_a_job_sent_round_again_stops_nobody() -> None:
-    decision = _decide(_job(4, round=2), CANCEL_OTHER, (_running(1),))
-    assert isinstance(decision, Wait)
-    assert decision.stops == ()
-
-
 # --- whom to look up ----------------------------------------------------------------------------
 
 
-def test_of_a_long_line_both_ends_are_looked_up() -> None:
+def test_of_a_long_line_both_ends_are_looked_up_and_of_a_full_one_everybody() -> None:
     overlap = _overlap(OverlapPolicy.BUFFER_ALL, buffer_limit=1000)
     line = tuple(_waiting(number) for number in range(100, 200))
     ids = ids_to_look_up(_job(150), overlap, _slots((_running(1), _job(150)), line))
@@ -347,12 +327,8 @@ def test_of_a_long_line_both_ends_are_looked_up() -> None:
     first = [f"o{number}" for number in range(100, 100 + ends)]
     last = [f"o{number}" for number in range(200 - ends, 200)]
     assert ids == ("o1", *first, *last)
-
-
-def test_of_a_full_line_everybody_is_looked_up() -> None:
-    overlap = _overlap(OverlapPolicy.BUFFER_ALL, buffer_limit=100)
-    line = tuple(_waiting(number) for number in range(100, 200))
-    assert len(ids_to_look_up(_job(1), overlap, _slots((), line))) == 100
+    full = _overlap(OverlapPolicy.BUFFER_ALL, buffer_limit=100)
+    assert len(ids_to_look_up(_job(1), full, _slots((), line))) == 100
 
 
 def test_of_a_short_line_everybody_is_looked_up_once() -> None:
@@ -371,16 +347,12 @@ def _rest(line: tuple[Job, ...], known: dict[str, Job | None]) -> tuple[str, ...
     return ids_of_the_rest(_job(50), _slots((), line), known, NOW, TIMINGS)
 
 
-def test_of_a_line_whose_ends_wait_nobody_else_is_looked_up() -> None:
-    line = tuple(_waiting(number) for number in range(40))
-    assert _rest(line, _looked_up(line)) == ()
-
-
 @pytest.mark.parametrize("gone", [0, 39], ids=["first", "last"])
-def test_of_a_line_in_which_one_waits_no_more_the_rest_is_looked_up(gone: int) -> None:
+def test_only_of_a_line_in_which_one_waits_no_more_the_rest_is_looked_up(gone: int) -> None:
     line = tuple(_waiting(number) for number in range(40))
     between = range(1 + LOOKED_UP, 40 - 1 - LOOKED_UP)
     assert _rest(line, _looked_up(line, (gone,))) == tuple(f"o{number}" for number in between)
+    assert _rest(line, _looked_up(line)) == ()
 
 
 def test_the_rest_of_a_line_is_without_the_one_that_is_judged() -> None:
@@ -413,26 +385,36 @@ def _next(overlap: Overlap, holders: tuple[Job, ...], waiting: tuple[Job, ...]) 
     return tuple(job.id for job in jobs)
 
 
-def test_as_many_are_called_as_there_is_room_for() -> None:
-    line = (_waiting(2), _waiting(3), _waiting(4))
-    two = _overlap(OverlapPolicy.BUFFER_ALL, max_running=2)
-    assert _next(two, (_done(1),), line) == ("o2", "o3")
-    assert _next(two, (_running(1),), line) == ("o2",)
-    assert _next(two, (_running(1), _running(5)), line) == ()
-    assert _next(_overlap(), (_running(1), _running(5)), line) == (), "fewer may run by now"
+LINE = (_waiting(2), _waiting(3), _waiting(4))
+TWO = _overlap(OverlapPolicy.BUFFER_ALL, max_running=2)
+NOT_YET = NOW + 10 * SECOND
 
 
-def test_who_is_due_already_is_not_called_and_keeps_its_turn() -> None:
-    assert _next(_overlap(), (), (_job(2), _waiting(3))) == ()
-
-
-def test_nobody_is_called_before_the_time_that_was_asked_for() -> None:
-    run_at = NOW + 10 * SECOND
-    assert _next(_overlap(), (), (_job(2, due_at=run_at, run_at=run_at),)) == ()
-
-
-def test_who_was_cancelled_is_not_called_nor_does_anybody_wait_for_it() -> None:
-    assert _next(_overlap(), (), (_done(2, JobStatus.CANCELLED), _waiting(3))) == ("o3",)
+@pytest.mark.parametrize(
+    ("overlap", "holders", "waiting", "called"),
+    [
+        (TWO, (_done(1),), LINE, ("o2", "o3")),
+        (TWO, (_running(1),), LINE, ("o2",)),
+        (TWO, (_running(1), _running(5)), LINE, ()),
+        (_overlap(), (_running(1), _running(5)), LINE, ()),
+        (_overlap(), (), (_job(2), _waiting(3)), ()),
+        (_overlap(), (), (_job(2, due_at=NOT_YET, run_at=NOT_YET),), ()),
+        (_overlap(), (), (_done(2, JobStatus.CANCELLED), _waiting(3)), ("o3",)),
+    ],
+    ids=[
+        "as many as there is room for",
+        "one",
+        "none",
+        "none where fewer may run by now",
+        "not who is due already, and it keeps its turn",
+        "not before the time that was asked for",
+        "not who was cancelled, nor does anybody wait for it",
+    ],
+)
+def test_who_is_called(
+    overlap: Overlap, holders: tuple[Job, ...], waiting: tuple[Job, ...], called: tuple[str, ...]
+) -> None:
+    assert _next(overlap, holders, waiting) == called
 
 
 def test_nobody_is_looked_up_where_nobody_waits() -> None:

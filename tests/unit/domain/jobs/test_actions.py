@@ -40,12 +40,88 @@ from tests.unit.domain.job_samples import (
 TIMINGS = Timings()
 MISSED = DispatchAgain(Priority.MEDIUM, "message missed")
 WAITED = DispatchAgain(Priority.MEDIUM, "waited too long")
+AGED = DispatchAgain(Priority.HIGH, "waited too long")
 EMPTY = QueueView(0)
 
 
 def decide(job: Job, now: datetime = NOW, view: QueueView | None = None) -> Action:
     queues = {} if view is None else dict.fromkeys(Priority, view)
     return next_action(job, SweepContext(now, now + TIMINGS.look_ahead, TIMINGS, queues))
+
+
+def in_days(days: float) -> datetime:
+    return after(days * 86_400)
+
+
+HIGH = {"priority": Priority.HIGH, "queue": Priority.HIGH}
+LOW = {"priority": Priority.LOW, "queue": Priority.LOW}
+FULL = QueueView(1_000_000)
+YOUNGER = QueueView(1000, oldest_sent_at=after(-299))
+OLDER = QueueView(1000, oldest_sent_at=after(-400))
+WAITING = (JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING)
+SOON_GONE = in_days(1)
+
+DECISIONS: dict[str, list[tuple[Job, float, QueueView | None, Action]]] = {
+    "a running job with a lease is left alone": [
+        (a_running_job(), 0, None, Leave()),
+        (a_running_job(expires_at=after(-100)), 0, None, Leave()),
+    ],
+    "a running job without a lease is not judged by it": [
+        (a_running_job(lease_until=None), 0, None, Leave())
+    ],
+    "a waiting job expires at its time": [
+        *((a_job(status=each, expires_at=NOW), 0, None, Expire()) for each in WAITING),
+        *((a_job(status=each, expires_at=after(0.001)), 0, None, Dispatch()) for each in WAITING),
+    ],
+    "a job expires though it is not due": [
+        (a_job(due_at=after(9000), expires_at=after(-1)), 0, None, Expire())
+    ],
+    "a waiting job that is not due at all is left alone": [(a_job(due_at=None), 0, None, Leave())],
+    "a job sent ahead is left alone until it is missed": [
+        (a_sent_job(due_at=after(60)), 0, None, Leave()),
+        (a_sent_job(), 59.999, None, Leave()),
+        (a_sent_job(), 60, None, MISSED),
+    ],
+    "a message that may still wait in its queue is not sent again": [
+        (a_sent_job(queue=Priority.HIGH), 300, OLDER, Leave())
+    ],
+    "a message older than the oldest must have been lost": [(a_sent_job(), 60, YOUNGER, MISSED)],
+    "an empty queue explains nothing": [
+        (a_sent_job(), 60, EMPTY, MISSED),
+        (a_sent_job(), 60, QueueView(0, oldest_sent_at=after(-900)), MISSED),
+    ],
+    "after a hard cap no explanation helps": [
+        (a_sent_job(), 1799.999, FULL, Leave()),
+        (a_sent_job(), 1800, FULL, WAITED),
+        (a_sent_job(enqueued_at=after(1800)), 3599, FULL, Leave()),
+    ],
+    "a job of medium priority ages once": [
+        (a_sent_job(enqueued_at=after(3590)), 3600, EMPTY, AGED),
+    ],
+    "a job that was never sent goes to its own queue first": [
+        (a_job(**LOW), 9000, None, Dispatch())
+    ],
+    "a job of high priority does not age": [
+        (a_sent_job(**HIGH, enqueued_at=after(7190)), 7200, None, Leave())
+    ],
+    "a payload near its end is kept longer": [
+        (a_job(due_at=in_days(30), payload_kept_until=in_days(89.9)), 0, None, KeepPayload()),
+        (a_job(due_at=in_days(30), payload_kept_until=in_days(90)), 0, None, Leave()),
+        (a_job(due_at=in_days(30), payload_kept_until=None), 0, None, Leave()),
+    ],
+    "a renewal never holds up what is due": [
+        (a_job(payload_kept_until=SOON_GONE), 0, None, Dispatch()),
+        (a_sent_job(payload_kept_until=SOON_GONE), 60, None, MISSED),
+        (a_sent_job(payload_kept_until=SOON_GONE), 59, None, KeepPayload()),
+        (a_job(payload_kept_until=SOON_GONE, expires_at=NOW), 0, None, Expire()),
+    ],
+}
+
+
+@pytest.mark.parametrize("cases", DECISIONS.values(), ids=DECISIONS)
+def test_a_decision(cases: list[tuple[Job, float, QueueView | None, Action]]) -> None:
+    for job, seconds, view, action in cases:
+        assert decide(job, after(seconds), view) == action
 
 
 # --- final ---
@@ -57,14 +133,6 @@ def test_a_final_job_in_the_index_is_finished(status: JobStatus) -> None:
     assert decide(a_final_job(status, due_at=None, shard=None)) == Leave()
 
 
-# --- running ---
-
-
-def test_a_running_job_with_a_lease_is_left_alone() -> None:
-    assert decide(a_running_job()) == Leave()
-    assert decide(a_running_job(expires_at=after(-100))) == Leave()
-
-
 @pytest.mark.parametrize(
     ("seconds_over", "action"),
     [(0, Leave()), (1.999, Leave()), (2, Leave()), (2.001, Recover()), (3600, Recover())],
@@ -72,23 +140,6 @@ def test_a_running_job_with_a_lease_is_left_alone() -> None:
 def test_a_job_is_recovered_only_beyond_the_margin(seconds_over: float, action: Action) -> None:
     job = an_abandoned_job(lease_until=after(-seconds_over))
     assert decide(job) == action
-
-
-def test_a_running_job_without_a_lease_is_not_judged_by_it() -> None:
-    assert decide(a_running_job(lease_until=None)) == Leave()
-
-
-# --- expiry ---
-
-
-@pytest.mark.parametrize("status", [JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING])
-def test_a_waiting_job_expires_at_its_time(status: JobStatus) -> None:
-    assert decide(a_job(status=status, expires_at=NOW)) == Expire()
-    assert decide(a_job(status=status, expires_at=after(0.001))) == Dispatch()
-
-
-def test_a_job_expires_though_it_is_not_due() -> None:
-    assert decide(a_job(due_at=after(9000), expires_at=after(-1))) == Expire()
 
 
 # --- dispatch ---
@@ -106,16 +157,6 @@ def test_a_job_never_sent_is_dispatched_within_the_look_ahead(due: float, action
 def test_a_wider_horizon_reaches_further() -> None:
     job = a_job(due_at=after(400))
     assert next_action(job, SweepContext(NOW, after(400), TIMINGS)) == Dispatch()
-
-
-def test_a_waiting_job_that_is_not_due_at_all_is_left_alone() -> None:
-    assert decide(a_job(due_at=None)) == Leave()
-
-
-def test_a_job_sent_ahead_is_left_alone_until_it_is_missed() -> None:
-    assert decide(a_sent_job(due_at=after(60))) == Leave()
-    assert decide(a_sent_job(), now=after(59.999)) == Leave()
-    assert decide(a_sent_job(), now=after(60)) == MISSED
 
 
 # --- dispatch again ---
@@ -158,22 +199,6 @@ def test_the_next_wait_is_what_has_passed_since_due_within_its_bounds(
     assert redispatch_wait(NOW, after(sent_after_due), TIMINGS) == timedelta(seconds=wait)
 
 
-def test_a_message_that_may_still_wait_in_its_queue_is_not_sent_again() -> None:
-    job = a_sent_job(queue=Priority.HIGH)
-    waits = QueueView(1000, oldest_sent_at=after(-400))
-    assert decide(job, after(300), waits) == Leave()
-
-
-def test_a_message_older_than_the_oldest_must_have_been_lost() -> None:
-    younger = QueueView(1000, oldest_sent_at=after(-299))
-    assert decide(a_sent_job(), after(60), younger) == MISSED
-
-
-def test_an_empty_queue_explains_nothing() -> None:
-    assert decide(a_sent_job(), after(60), EMPTY) == MISSED
-    assert decide(a_sent_job(), after(60), QueueView(0, oldest_sent_at=after(-900))) == MISSED
-
-
 def test_only_the_jobs_own_queue_explains_it() -> None:
     job = a_sent_job(queue=Priority.HIGH)
     now = after(60)
@@ -181,15 +206,6 @@ def test_only_the_jobs_own_queue_explains_it() -> None:
     queues = {Priority.LOW: full, Priority.MEDIUM: full, **own}
     judgement = SweepContext(now, now + TIMINGS.look_ahead, TIMINGS, queues)
     assert next_action(job, judgement) == DispatchAgain(Priority.HIGH, "message missed")
-
-
-def test_after_a_hard_cap_no_explanation_helps() -> None:
-    full = QueueView(1_000_000)
-    job = a_sent_job()
-    assert decide(job, after(1799.999), full) == Leave()
-    assert decide(job, after(1800), full) == WAITED
-    again = replace(job, enqueued_at=after(1800))
-    assert decide(again, after(3599), full) == Leave()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +235,7 @@ def test_a_job_ages_from_low_to_medium_to_high_an_hour_each() -> None:
     medium = replace(low, queue=Priority.MEDIUM, enqueued_at=after(3600))
     assert decide(medium, after(3601), full) == Leave()
     assert decide(replace(medium, enqueued_at=after(7199)), after(7199), full) == Leave()
-    assert decide(medium, after(7200), full) == DispatchAgain(Priority.HIGH, "waited too long")
+    assert decide(medium, after(7200), full) == AGED
     high = replace(medium, queue=Priority.HIGH, enqueued_at=after(7200))
     assert decide(high, after(7260), full) == Leave()
 
@@ -233,40 +249,14 @@ def test_a_job_that_was_first_sent_after_an_outage_ages_from_then_on() -> None:
     job = a_sent_job(due_at=NOW - timedelta(days=1), enqueued_at=NOW, history=events)
     full = QueueView(20_000)
     assert decide(job, after(60), full) == Leave()
-    assert decide(job, after(3599), full) != DispatchAgain(Priority.HIGH, "waited too long")
+    assert decide(job, after(3599), full) != AGED
     again = make_event(kind=EventKind.DISPATCHED_AGAIN, at=after(1800), status=JobStatus.ENQUEUED)
     sent_again = replace(job, enqueued_at=after(1800), history=(*events, again))
     assert decide(sent_again, after(3599), full) == Leave()
-    assert decide(sent_again, after(3600), full) == DispatchAgain(Priority.HIGH, "waited too long")
-
-
-def test_a_job_of_medium_priority_ages_once() -> None:
-    job = a_sent_job(enqueued_at=after(3590))
-    assert decide(job, after(3600), EMPTY) == DispatchAgain(Priority.HIGH, "waited too long")
-
-
-def test_a_job_that_was_never_sent_goes_to_its_own_queue_first() -> None:
-    job = a_job(priority=Priority.LOW, queue=Priority.LOW)
-    assert decide(job, after(9000)) == Dispatch()
-
-
-def test_a_job_of_high_priority_does_not_age() -> None:
-    job = a_sent_job(priority=Priority.HIGH, queue=Priority.HIGH, enqueued_at=after(7_190))
-    assert decide(job, after(7_200)) == Leave()
+    assert decide(sent_again, after(3600), full) == AGED
 
 
 # --- payloads ---
-
-
-def in_days(days: float) -> datetime:
-    return after(days * 86_400)
-
-
-def test_a_payload_near_its_end_is_kept_longer() -> None:
-    later = in_days(30)
-    assert decide(a_job(due_at=later, payload_kept_until=in_days(89.9))) == KeepPayload()
-    assert decide(a_job(due_at=later, payload_kept_until=in_days(90))) == Leave()
-    assert decide(a_job(due_at=later, payload_kept_until=None)) == Leave()
 
 
 def test_what_is_left_of_a_payload_counts_from_when_the_job_is_due() -> None:
@@ -274,12 +264,3 @@ def test_what_is_left_of_a_payload_counts_from_when_the_job_is_due() -> None:
     assert not needs_payload_renewal(job, NOW, TIMINGS)
     assert needs_payload_renewal(job, after(1), TIMINGS)
     assert not needs_payload_renewal(replace(job, payload_kept_until=None), after(1), TIMINGS)
-
-
-def test_a_renewal_never_holds_up_what_is_due() -> None:
-    soon_gone = in_days(1)
-    assert decide(a_job(payload_kept_until=soon_gone)) == Dispatch()
-    missed = a_sent_job(payload_kept_until=soon_gone)
-    assert decide(missed, after(60)) == MISSED
-    assert decide(missed, after(59)) == KeepPayload()
-    assert decide(a_job(payload_kept_until=soon_gone, expires_at=NOW)) == Expire()

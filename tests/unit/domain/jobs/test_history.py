@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -29,18 +29,6 @@ from hourhand.domain.jobs.job import (
     Outcome,
 )
 from tests.unit.domain.job_samples import NOW, after, an_event
-
-REASONS = [
-    "",
-    "plain",
-    "with.dots.and: colons",
-    "ends.",
-    ".",
-    "line\nbreaks\r\n",
-    "\0 and \x7f",
-    "ünïcödé 🕰️",
-    "%2E and %25",
-]
 
 
 def claimed(token: int, attempt: int) -> HistoryEvent:
@@ -70,55 +58,33 @@ def test_every_kind_and_state_survives_packing(kind: EventKind, status: JobStatu
     assert unpack_event(pack_event(event)) == event
 
 
-@pytest.mark.parametrize("reason", REASONS)
-@pytest.mark.parametrize("actor", ["api", "worker-1_x", "", "jane.doe@example.com", "100%", "%2E"])
-def test_reasons_and_actors_of_any_kind_survive_packing(reason: str, actor: str) -> None:
-    event = an_event(reason=reason, actor=actor)
-    assert unpack_event(pack_event(event)) == event
-
-
-def test_the_letters_of_kinds_are_unique() -> None:
-    assert all(len(kind.value) == 1 for kind in EventKind)
-    assert len({kind.value for kind in EventKind}) == len(EventKind)
-
-
-def test_an_ordinary_event_takes_few_bytes() -> None:
+def test_an_ordinary_event_takes_few_bytes_and_its_kind_a_letter_of_its_own() -> None:
     assert pack_event(an_event()) == "SPmwqciudc.0.0.api."
-
-
-def test_the_epoch_itself_can_be_packed() -> None:
-    event = an_event(at=NOW - (NOW - NOW.fromtimestamp(0, NOW.tzinfo)))
-    assert unpack_event(pack_event(event)) == event
+    at_epoch = an_event(at=NOW.fromtimestamp(0, NOW.tzinfo))
+    assert unpack_event(pack_event(at_epoch)) == at_epoch
+    assert {len(kind.value) for kind in EventKind} == {1}
+    assert len({kind.value for kind in EventKind}) == len(EventKind)
 
 
 # --- shortening ---
 
 
-def test_what_fits_is_kept_whole() -> None:
-    assert shorten("x" * REASON_BYTES) == "x" * REASON_BYTES
-
-
-def test_what_does_not_fit_is_cut_and_says_so() -> None:
-    assert shorten("x" * (REASON_BYTES + 1)) == "x" * (REASON_BYTES - 3) + "..."
-
-
-def test_no_character_is_cut_in_two() -> None:
-    short = shorten("x" + "🕰" * 20)
+@pytest.mark.parametrize(
+    ("reason", "short"),
+    [
+        ("x" * REASON_BYTES, "x" * REASON_BYTES),
+        ("x" * (REASON_BYTES + 1), "x" * (REASON_BYTES - 3) + "..."),
+        ("x" + "🕰" * 20, "x" + "🕰" * 9 + "..."),
+        ("bad \ud800 text", "bad ? text"),
+    ],
+    ids=["fits", "does not fit", "no character is cut in two", "half a surrogate pair"],
+)
+def test_a_reason_is_kept_whole_or_cut_and_says_so(reason: str, short: str) -> None:
+    assert shorten(reason) == short
     assert len(short.encode()) <= REASON_BYTES
-    assert short == "x" + "🕰" * 9 + "..."
-
-
-def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
-    assert shorten("bad \ud800 text") == "bad ? text"
 
 
 # --- compaction ---
-
-
-def test_a_history_within_its_budget_is_left_alone() -> None:
-    events = (an_event(), claimed(1, 1))
-    assert not is_over_budget(events)
-    assert compact(events, 7) == (events, 7)
 
 
 def test_the_middle_goes_and_is_counted() -> None:
@@ -129,12 +95,6 @@ def test_the_middle_goes_and_is_counted() -> None:
     assert kept[0] == events[0]
     assert kept[1:] == events[-len(kept) + 1 :]
     assert dropped == 5 + len(events) - len(kept)
-
-
-def test_no_more_goes_than_must() -> None:
-    events = tuple(an_event(EventKind.AGED, at=after(n), reason="x" * 40) for n in range(20))
-    kept, dropped = compact(events, 0)
-    assert is_over_budget((kept[0], events[dropped], *kept[1:]))
 
 
 def test_the_first_and_the_last_stay_whatever_their_size() -> None:
@@ -224,65 +184,53 @@ def test_every_end_of_an_attempt_has_its_outcome(kind: EventKind, outcome: Outco
     assert attempt.error == (ErrorInfo(type="Oops", message="it broke") if fails else None)
 
 
-def test_an_error_kept_beside_the_job_tells_more_than_the_reason() -> None:
-    whole = ErrorInfo(type="ValueError", message="no " * 100, traceback="...")
-    events = (claimed(1, 1), ended(EventKind.FAILED, 1, 1, "ValueError: no no"))
-    failure = Attempt(number=1, token=1, worker="worker-1", started_at=NOW, error=whole)
-    (attempt,) = attempts_of(events, {1: failure})
-    assert attempt.error == whole
+def failure(token: int = 1, at: datetime | None = NOW) -> Attempt:
+    """Return what is kept beside the job of an attempt that failed."""
+    error = ErrorInfo(type="KeyError", message="x", traceback="...")
+    return Attempt(number=token, token=token, worker="worker-0", started_at=at, error=error)
 
 
-def test_what_a_worker_said_after_its_lease_is_not_why_the_attempt_was_lost() -> None:
-    late = ErrorInfo(type="KeyError", message="too late")
-    failure = Attempt(number=1, token=1, worker="worker-1", started_at=NOW, error=late)
-    events = (claimed(1, 1), ended(EventKind.LOST, 1, 1, lost_reason(NOW)))
-    (attempt,) = attempts_of(events, {1: failure})
-    assert attempt.outcome is Outcome.LOST
-    assert attempt.error is not None
-    assert attempt.error.type == "Lost"
+SUBMITTED = an_event(EventKind.SUBMITTED, at=NOW)
+BEFORE = NOW - timedelta(seconds=1)
+FAILED = ended(EventKind.FAILED, 1, 1, "ValueError: no")
+BY_REASON = ErrorInfo(type="ValueError", message="no")
+
+
+@pytest.mark.parametrize(
+    ("end", "kept", "error"),
+    [
+        (FAILED, {1: failure()}, failure().error),
+        (FAILED, {1: failure(at=BEFORE)}, BY_REASON),
+        (FAILED, {2: failure(2)}, BY_REASON),
+        (
+            ended(EventKind.LOST, 1, 1, "Lost: x"),
+            {1: failure()},
+            ErrorInfo(type="Lost", message="x"),
+        ),
+        (ended(EventKind.TIMED_OUT, 1, 1, "late"), {}, ErrorInfo(type="late", message="late")),
+    ],
+    ids=[
+        "an error kept beside the job tells more than the reason",
+        "an error of a job that had the id before does not stand for this one's",
+        "an error of another attempt is not mistaken for this one's",
+        "what a worker said after its lease is not why the attempt was lost",
+        "a reason without a type is both",
+    ],
+)
+def test_an_attempt_has_its_own_error_and_the_fullest(
+    end: HistoryEvent, kept: dict[int, Attempt], error: ErrorInfo
+) -> None:
+    attempt, *_ = attempts_of((SUBMITTED, claimed(1, 1), end), kept)
+    assert (attempt.outcome, attempt.error) == (ENDS[end.kind], error)
 
 
 def test_a_failure_beside_the_job_stands_for_an_attempt_that_history_dropped() -> None:
-    error = ErrorInfo(type="KeyError", message="x")
-    dropped = Attempt(number=1, token=1, worker="worker-0", started_at=NOW, error=error)
     events = (claimed(2, 2), ended(EventKind.FAILED, 2, 2, "ValueError: no"))
-    first, second = attempts_of(events, {1: dropped})
-    assert first == dropped
-    assert (second.number, second.error) == (2, ErrorInfo(type="ValueError", message="no"))
-
-
-def test_a_failure_of_a_job_that_had_the_id_before_is_not_this_ones() -> None:
-    error = ErrorInfo(type="KeyError", message="x")
-    before = NOW - timedelta(seconds=1)
-    earlier = Attempt(number=3, token=3, worker="worker-0", started_at=before, error=error)
-    own = Attempt(number=2, token=2, worker="worker-0", started_at=NOW, error=error)
-    unknown = Attempt(number=1, token=1, worker="worker-0", started_at=None, error=error)
-    events = (an_event(kind=EventKind.SUBMITTED, at=NOW),)
-    assert attempts_of(events, {1: unknown, 2: own, 3: earlier}) == (unknown, own)
-
-
-def test_an_error_of_a_job_that_had_the_id_before_does_not_stand_for_this_ones() -> None:
-    error = ErrorInfo(type="KeyError", message="x")
-    before = NOW - timedelta(seconds=1)
-    earlier = Attempt(number=1, token=1, worker="worker-0", started_at=before, error=error)
-    submitted = an_event(kind=EventKind.SUBMITTED, at=NOW)
-    events = (submitted, claimed(1, 1), ended(EventKind.FAILED, 1, 1, "ValueError: no"))
-    (attempt,) = attempts_of(events, {1: earlier})
-    assert attempt.error == ErrorInfo(type="ValueError", message="no")
-
-
-def test_an_error_of_another_attempt_is_not_mistaken_for_this_ones() -> None:
-    error = ErrorInfo(type="KeyError", message="x")
-    other = Attempt(number=2, token=2, worker="worker-1", started_at=NOW, error=error)
-    events = (claimed(1, 1), ended(EventKind.FAILED, 1, 1, "ValueError: no"))
-    attempt, _ = attempts_of(events, {2: other})
-    assert attempt.error == ErrorInfo(type="ValueError", message="no")
-
-
-def test_a_reason_without_a_type_is_both() -> None:
-    events = (claimed(1, 1), ended(EventKind.TIMED_OUT, 1, 1, "timed out"))
-    (attempt,) = attempts_of(events, {})
-    assert attempt.error == ErrorInfo(type="timed out", message="timed out")
+    first, second = attempts_of(events, {1: failure()})
+    assert first == failure()
+    assert (second.number, second.error) == (2, BY_REASON)
+    kept = {1: failure(1, at=None), 2: failure(2), 3: failure(3, at=BEFORE)}
+    assert attempts_of((SUBMITTED,), kept) == (kept[1], kept[2]), "not of a job before it"
 
 
 def test_an_attempt_whose_claim_was_dropped_starts_at_an_unknown_time() -> None:
@@ -291,13 +239,10 @@ def test_an_attempt_whose_claim_was_dropped_starts_at_an_unknown_time() -> None:
     assert (attempt.number, attempt.token, attempt.worker) == (2, 4, "worker-1")
 
 
-def test_a_lost_attempt_belongs_to_the_worker_that_claimed_it() -> None:
+def test_an_attempt_belongs_to_the_worker_that_claimed_it_and_is_none_without_a_claim() -> None:
     lost = ended(EventKind.LOST, 1, 1, lost_reason(NOW))
     (attempt,) = attempts_of((claimed(1, 1), replace(lost, actor="scheduler")), {})
     assert attempt.worker == "worker-1"
-
-
-def test_what_happens_to_a_waiting_job_is_no_attempt() -> None:
     cancelled = an_event(EventKind.CANCELLED, status=JobStatus.CANCELLED)
     expired = an_event(EventKind.EXPIRED, status=JobStatus.EXPIRED, attempt=1, token=1)
     assert attempts_of((an_event(), cancelled, expired), {}) == ()

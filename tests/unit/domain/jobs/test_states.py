@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import product
 
 import pytest
 
 from hourhand.domain.errors import IllegalTransition
-from hourhand.domain.jobs.job import FINAL, NOT_STARTED, OPEN, REDRIVABLE, JobStatus
+from hourhand.domain.jobs.job import (
+    FINAL,
+    NOT_STARTED,
+    OPEN,
+    REDRIVABLE,
+    Backoff,
+    Jitter,
+    JobMessage,
+    JobStatus,
+    OnLost,
+    Priority,
+    RetryPolicy,
+)
 from hourhand.domain.jobs.states import (
     CANCELLED,
     DEAD,
@@ -21,6 +34,7 @@ from hourhand.domain.jobs.states import (
     is_legal,
     require_legal,
 )
+from tests.unit.domain.job_samples import NOW, a_job, a_sent_job
 
 TABLE = [
     ({PENDING, RETRYING}, {ENQUEUED}),
@@ -60,10 +74,6 @@ def test_one_bad_source_among_good_ones_is_found() -> None:
         require_legal({PENDING, ENQUEUED, SUCCEEDED}, RUNNING)
 
 
-def test_nothing_leads_out_of_success() -> None:
-    assert LEGAL_MOVES[SUCCEEDED] == {}
-
-
 def test_every_state_is_waiting_or_running_or_final() -> None:
     assert NOT_STARTED | {RUNNING} | FINAL == set(JobStatus)
     assert NOT_STARTED | {RUNNING} == OPEN
@@ -78,6 +88,31 @@ def test_a_state_knows_what_it_is(status: JobStatus) -> None:
     assert status.is_waiting is (status in {PENDING, ENQUEUED, RETRYING})
 
 
-def test_only_a_redrive_leads_out_of_a_final_state() -> None:
-    targets = {target for source in FINAL for target in LEGAL_MOVES[source]}
-    assert targets == {PENDING, ENQUEUED}
+def test_an_attempt_is_retried_five_times_with_a_growing_delay() -> None:
+    assert RetryPolicy() == RetryPolicy(
+        max_attempts=6,
+        backoff=Backoff.EXPONENTIAL,
+        base_seconds=1,
+        max_delay_seconds=3600,
+        jitter=Jitter.ADDITIVE,
+    )
+
+
+def test_a_job_has_the_policies_that_nobody_stated() -> None:
+    job = a_job()
+    assert (job.priority, job.queue, job.pool) == (Priority.MEDIUM, Priority.MEDIUM, "default")
+    assert (job.timeout_seconds, job.on_lost) == (300, OnLost.RETRY)
+    assert timedelta(seconds=job.retention_seconds) == timedelta(days=7)
+    assert (job.generation, job.round, job.attempt, job.token) == (1, 1, 0, 0)
+    assert job.history_dropped == 0
+    assert dict(job.tags) == {}
+
+
+def test_a_message_without_a_limit_means_the_default_one() -> None:
+    message = JobMessage(job_id="j", generation=1, attempt=0, token=0, due_at=NOW, run_at=NOW)
+    assert message.timeout_seconds == a_job().timeout_seconds
+
+
+def test_a_job_is_sent_once_it_says_when() -> None:
+    assert a_sent_job().is_sent
+    assert not a_job().is_sent

@@ -9,16 +9,19 @@ import pytest
 
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import (
+    FINAL,
     Content,
     EventKind,
+    Job,
     JobStatus,
     OnLost,
     Outcome,
     Progress,
     RetryPolicy,
 )
-from hourhand.domain.jobs.outbox import outbox_tasks
+from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.transitions import keep_after_end
+from hourhand.testing import make_job
 from tests.unit.domain.condition_cases import CASES, SOON, Case
 from tests.unit.domain.job_samples import (
     IN_BUCKET,
@@ -43,21 +46,14 @@ def test_an_open_job_is_in_the_index_and_a_final_one_leaves_it_with_nothing_owed
     case: Case,
 ) -> None:
     written = done(case.build(case.ordinary), case.ordinary)
-    assert (written.due_at is None) is (written.shard is None)
+    assert (written.due_at is None) is (written.shard is None) is (written.keep_until is not None)
     if not written.status.is_final:
-        assert written.due_at is not None
-        assert (written.finished_at, written.keep_until) == (None, None)
+        assert (written.due_at is None, written.finished_at) == (False, None)
     elif case.builder == "finish":
         assert written.due_at is None
     else:
         assert (written.due_at is None) is (written.status is not JobStatus.DEAD)
         assert written.finished_at == NOW
-
-
-@each_case
-def test_a_record_is_deleted_only_when_nothing_is_owed_for_it(case: Case) -> None:
-    written = done(case.build(case.ordinary), case.ordinary)
-    assert (written.keep_until is not None) is (written.due_at is None)
 
 
 ENDS = ["complete", "end_cancelled", "recover to CANCELLED", "cancel_waiting", "expire"]
@@ -88,9 +84,6 @@ def test_a_result_in_the_bucket_is_owed_too() -> None:
     job = a_running_job()
     assert done(complete(job, IN_BUCKET), job).due_at == job.due_at
     assert done(complete(job, IN_ITEM), job).due_at is None
-    assert outbox_tasks(job, JobStatus.SUCCEEDED, IN_BUCKET)
-    assert not outbox_tasks(job, JobStatus.SUCCEEDED)
-    assert outbox_tasks(job, JobStatus.DEAD)
 
 
 def test_success_keeps_result_and_progress() -> None:
@@ -161,3 +154,37 @@ def test_a_recovered_job_is_sent_now_or_by_the_sweep() -> None:
     assert done(recover(job), job).enqueued_at == NOW
     unsent = done(recover(job, sends_now=False), job)
     assert (unsent.enqueued_at, unsent.due_at) == (None, SOON.due_at)
+
+
+LETTER, PAUSE, MARK = (
+    OutboxTask.SEND_DEAD_LETTER,
+    OutboxTask.PAUSE_SCHEDULE,
+    OutboxTask.MARK_OBJECTS,
+)
+PLAIN = make_job()
+PAUSING = replace(PLAIN, schedule_id="nightly", pauses_schedule=True)
+
+
+@pytest.mark.parametrize(
+    ("job", "tasks"),
+    [
+        (PLAIN, (LETTER,)),
+        (PAUSING, (PAUSE, LETTER)),
+        (replace(PAUSING, payload=IN_BUCKET), (PAUSE, LETTER, MARK)),
+    ],
+)
+def test_a_dead_job_pauses_its_schedule_first_then_sends_its_letter(
+    job: Job, tasks: tuple[OutboxTask, ...]
+) -> None:
+    assert outbox_tasks(job, JobStatus.DEAD) == tasks
+
+
+@pytest.mark.parametrize("status", sorted(FINAL - {JobStatus.DEAD}))
+def test_any_other_end_has_a_task_only_for_objects(status: JobStatus) -> None:
+    assert outbox_tasks(PAUSING, status) == ()
+    assert outbox_tasks(replace(PAUSING, payload=IN_BUCKET), status) == (MARK,)
+
+
+def test_a_result_in_the_bucket_is_marked() -> None:
+    assert outbox_tasks(PLAIN, JobStatus.SUCCEEDED, IN_BUCKET) == (MARK,)
+    assert outbox_tasks(PLAIN, JobStatus.SUCCEEDED, Content(size_bytes=2, text="{}")) == ()

@@ -177,6 +177,10 @@ def test_what_was_made_ahead_is_withdrawn_and_decided_anew(change: Change) -> No
     assert withdrawn(before, after) == [at(3), at(4), at(5)]
     assert after.made == (0 if change is do_replace else 2)
     assert after.updated_at == at(2.5)
+    assert after.next_at == (at(2.5) if change in {do_replace, do_recompute} else None)
+    at_once = change(before, at(0.5))
+    assert (at_once.journal, at_once.last_made, at_once.last_fire) == ((), None, None)
+    assert at_once.made == 0
 
 
 @pytest.mark.parametrize("change", REOPENING)
@@ -214,13 +218,6 @@ def test_exclusions_ahead_are_taken_back_and_end_no_data_interval(change: Change
     after = change(visited(definition), at(3.5))
     assert told(after) == [(1, 1, 1, "job"), (2, 2, 1, "excluded"), (3, 3, 1, "excluded")]
     assert (after.last_made, after.last_fire) == (at(1), at(1))
-
-
-@pytest.mark.parametrize("change", REOPENING)
-def test_a_change_before_anything_was_due_leaves_nothing(change: Change) -> None:
-    after = change(visited(), at(0.5))
-    assert (after.journal, after.last_made, after.last_fire) == ((), None, None)
-    assert after.made == 0
 
 
 @pytest.mark.parametrize("change", REOPENING)
@@ -374,11 +371,6 @@ def test_a_schedule_that_makes_nothing_only_notes_the_zone_data(change: Change) 
     before = change(visited(), at(1))
     after = do_recompute(before, at(2))
     assert after == replace(before, sequence=before.sequence + 1, write_id="x", zone_data="2026b")
-
-
-def test_a_recomputed_schedule_is_due_at_once() -> None:
-    after = do_recompute(visited(), at(2.5))
-    assert (after.next_at, after.zone_data) == (at(2.5), "2026b")
 
 
 def test_a_calendar_that_excludes_what_is_pending_takes_its_job_back() -> None:

@@ -11,7 +11,6 @@ from hourhand.domain.errors import InvalidInput
 from hourhand.domain.ticks.buckets import (
     MAX_SHARD_MAP_VERSIONS,
     MAX_SHARDS,
-    Entry,
     ShardMap,
     ShardMapVersion,
     bucket_end,
@@ -51,25 +50,21 @@ def test_a_new_installation_has_one_shard_everywhere() -> None:
     assert shard_map.count_for_writers(0) == shard_map.count_for_readers(NOON_BUCKET) == 1
 
 
-def test_writers_use_the_newest_version_and_readers_the_largest() -> None:
-    shard_map = ShardMap(
-        (ShardMapVersion(0, 1), ShardMapVersion(100, 8), ShardMapVersion(200, 2)),
-    )
-    assert [shard_map.count_for_writers(b) for b in (99, 100, 199, 200)] == [1, 8, 8, 2]
-    assert [shard_map.count_for_readers(b) for b in (99, 100, 199, 200)] == [1, 8, 8, 8]
-
-
-def test_a_later_version_may_begin_earlier() -> None:
-    shard_map = ShardMap(
-        (ShardMapVersion(0, 1), ShardMapVersion(200, 8), ShardMapVersion(100, 2)),
-    )
-    assert [shard_map.count_for_writers(b) for b in (99, 100, 200)] == [1, 2, 2]
-    assert [shard_map.count_for_readers(b) for b in (99, 100, 200)] == [1, 2, 8]
-
-
-def test_a_bucket_before_the_first_version_is_read_as_it_is_written() -> None:
-    shard_map = ShardMap((ShardMapVersion(100, 4),))
-    assert shard_map.count_for_writers(5) == shard_map.count_for_readers(5) == 4
+@pytest.mark.parametrize(
+    ("versions", "buckets", "writers", "readers"),
+    [
+        ([(0, 1), (100, 8), (200, 2)], [99, 100, 199, 200], [1, 8, 8, 2], [1, 8, 8, 8]),
+        ([(0, 1), (200, 8), (100, 2)], [99, 100, 200], [1, 2, 2], [1, 2, 8]),
+        ([(100, 4)], [5], [4], [4]),
+    ],
+    ids=["in order", "a later version may begin earlier", "before the first version"],
+)
+def test_writers_use_the_newest_version_and_readers_the_largest(
+    versions: list[tuple[int, int]], buckets: list[int], writers: list[int], readers: list[int]
+) -> None:
+    shard_map = ShardMap(tuple(ShardMapVersion(*version) for version in versions))
+    assert [shard_map.count_for_writers(b) for b in buckets] == writers
+    assert [shard_map.count_for_readers(b) for b in buckets] == readers
 
 
 def test_the_map_grows_by_appending() -> None:
@@ -106,13 +101,6 @@ def test_the_map_is_bounded() -> None:
     with pytest.raises(InvalidInput) as refused:
         full.with_version(NOON_BUCKET + 1, 2, now=NOW)
     assert [error.field for error in refused.value.errors] == ["versions"]
-
-
-def test_a_job_is_filed_at_its_time_but_never_behind_now() -> None:
-    shard_map = ShardMap()
-    assert file_entry("job-1", after(90), NOW, shard_map) == Entry(after(90), 0)
-    assert file_entry("job-1", after(-3600), NOW, shard_map) == Entry(NOW, 0)
-    assert file_entry("job-1", NOW, NOW, shard_map).bucket == NOON_BUCKET
 
 
 def test_a_job_is_filed_by_the_count_of_the_bucket_that_it_falls_in() -> None:

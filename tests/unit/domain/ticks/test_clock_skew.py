@@ -34,40 +34,42 @@ def sample(server: float, *, took: float = 0.1, width: float = 0.001) -> TimeSam
 
 
 def test_nothing_is_known_without_samples() -> None:
-    assert estimate_skew([]) is None
+    assert estimate_skew([]) is estimate_skew([SET_BACK]) is None
     assert judge_skew(None, TIMINGS) is SkewVerdict.FINE
 
 
-def test_one_sample_bounds_the_skew_by_the_time_that_the_call_took() -> None:
-    assert estimate_skew([sample(5)]) == Skew(seconds(4.9), seconds(5.001))
+SLOW, QUICK, EXACT = sample(5, took=3), sample(3, took=0.01), sample(5, took=0, width=0)
+TOUCHING = [TimeSample(NOW, after(1), after(server), after(server)) for server in (2, 3)]
+SET_BACK = TimeSample(after(10), after(0), after(5), after(5))
 
 
-def test_samples_are_intersected() -> None:
-    slow, quick = sample(5, took=3), sample(3, took=0.01)
-    assert estimate_skew([slow, quick]) == Skew(seconds(2.99), seconds(3.001))
-    assert estimate_skew([quick, slow]) == estimate_skew([slow, quick])
-
-
-def test_a_sample_that_took_no_time_says_it_exactly() -> None:
-    assert estimate_skew([sample(5, took=0, width=0)]) == Skew(seconds(5), seconds(5))
-
-
-def test_after_a_step_of_the_clock_the_last_sample_counts() -> None:
-    before, later = sample(5), sample(-7)
-    assert estimate_skew([before, later]) == estimate_skew([later])
-    assert estimate_skew([before, before, later, later]) == estimate_skew([later])
-
-
-def test_samples_that_only_touch_do_not_contradict() -> None:
-    left = TimeSample(NOW, after(1), after(2), after(2))
-    right = TimeSample(NOW, after(1), after(3), after(3))
-    assert estimate_skew([left, right]) == Skew(seconds(2), seconds(2))
-
-
-def test_a_sample_during_which_the_clock_was_set_back_says_nothing() -> None:
-    set_back = TimeSample(after(10), after(0), after(5), after(5))
-    assert estimate_skew([set_back]) is None
-    assert estimate_skew([sample(5), set_back]) == estimate_skew([sample(5)])
+@pytest.mark.parametrize(
+    ("samples", "low", "high"),
+    [
+        ([sample(5)], 4.9, 5.001),
+        ([SLOW, QUICK], 2.99, 3.001),
+        ([QUICK, SLOW], 2.99, 3.001),
+        ([EXACT], 5, 5),
+        (TOUCHING, 2, 2),
+        ([sample(5), sample(-7)], -7.1, -6.999),
+        ([sample(5), sample(5), sample(-7), sample(-7)], -7.1, -6.999),
+        ([sample(5), SET_BACK], 4.9, 5.001),
+    ],
+    ids=[
+        "one sample bounds the skew by the time that the call took",
+        "samples are intersected",
+        "in any order",
+        "a sample that took no time says it exactly",
+        "samples that only touch do not contradict",
+        "after a step of the clock the last sample counts",
+        "and those that agree with it",
+        "a sample during which the clock was set back says nothing",
+    ],
+)
+def test_the_skew_is_what_all_samples_allow(
+    samples: list[TimeSample], low: float, high: float
+) -> None:
+    assert estimate_skew(samples) == Skew(seconds(low), seconds(high))
 
 
 @pytest.mark.parametrize(
@@ -78,10 +80,6 @@ def test_the_correction_is_the_least_that_must_be_true(
     low: float, high: float, correction: float
 ) -> None:
     assert Skew(seconds(low), seconds(high)).correction == seconds(correction)
-
-
-def test_uncertainty_is_half_the_width() -> None:
-    assert Skew(seconds(2), seconds(5)).uncertainty == seconds(1.5)
 
 
 @pytest.mark.parametrize(
@@ -104,3 +102,4 @@ def test_a_clock_that_is_off_widens_the_windows_then_refuses(
 
 def test_doubt_is_not_held_against_the_clock() -> None:
     assert judge_skew(Skew(seconds(-40), seconds(0.5)), TIMINGS) is SkewVerdict.FINE
+    assert Skew(seconds(2), seconds(5)).uncertainty == seconds(1.5)

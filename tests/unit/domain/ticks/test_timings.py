@@ -12,8 +12,6 @@ from hourhand.domain.ticks.timings import SQS_MAX_DELAY, SQS_MAX_VISIBILITY, Tim
 EVENTBRIDGE_JITTER = timedelta(seconds=20)
 DEATH_INTO_TICK = timedelta(seconds=50)
 
-EVERY_SCALE = pytest.mark.parametrize("factor", [1.0, 0.5, 0.2, 0.1, 0.01, 2.0])
-
 
 def test_the_defaults_are_those_of_the_design() -> None:
     seconds = {f.name: getattr(Timings(), f.name).total_seconds() for f in fields(Timings)}
@@ -62,71 +60,34 @@ def lateness_after_the_worst_death(timings: Timings) -> timedelta:
 
 def test_a_dead_leader_and_a_lost_tick_make_no_job_late() -> None:
     assert lateness_after_the_worst_death(Timings()) == timedelta(0)
-
-
-def test_a_look_ahead_of_180_seconds_would_not_do() -> None:
     short = Timings(look_ahead=timedelta(seconds=180))
     assert lateness_after_the_worst_death(short) == timedelta(seconds=80)
 
 
-@EVERY_SCALE
-def test_a_redelivered_message_can_claim_at_once(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    # The message is hidden first; the claim may come a wait later and starts the lease.
-    claimable = timings.early_wait + timings.job_lease + timings.clock_margin
-    assert claimable < timings.visibility
+@pytest.mark.parametrize("factor", [1.0, 0.5, 0.2, 0.1, 0.01, 2.0])
+def test_the_relations_hold_at_every_scale(factor: float) -> None:
+    t = Timings().scaled(factor)
+    # A redelivered message can claim at once: it is hidden first, and the claim may come a wait
+    # later and starts the lease.
+    assert t.early_wait + t.job_lease + t.clock_margin < t.visibility
+    assert 2 * t.heartbeat + t.clock_margin < t.job_lease, "one heartbeat may fail"
+    assert t.leader_lease + t.clock_margin < t.tick, "the tick after a dead leader can take over"
+    assert t.clock_margin >= 2 * t.skew_widens, "two clocks may be off in opposite directions"
+    assert t.skew_widens < t.skew_refuses
+    late_writer = 2 * t.skew_widens + t.stall_bound + t.index_lag
+    assert t.trail >= late_writer, "the trail outlasts every late writer and the index"
+    assert t.confirm_gap == t.index_lag + 2 * t.skew_widens
+    assert t.confirm_gap < t.tick, "a bucket can be confirmed empty in the next tick"
+    waits = [t.redispatch_first, t.redispatch_backoff_cap, t.redispatch_hard_cap, t.aging_wait]
+    assert waits == sorted(waits), "waits for a missed message grow to their cap"
 
 
-@EVERY_SCALE
-def test_one_heartbeat_may_fail_and_the_lease_still_holds(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    assert 2 * timings.heartbeat + timings.clock_margin < timings.job_lease
-
-
-@EVERY_SCALE
-def test_the_tick_after_a_dead_leader_can_take_over(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    assert timings.leader_lease + timings.clock_margin < timings.tick
-
-
-@EVERY_SCALE
-def test_the_margin_bears_two_clocks_off_in_opposite_directions(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    assert timings.clock_margin >= 2 * timings.skew_widens
-    assert timings.skew_widens < timings.skew_refuses
-
-
-@EVERY_SCALE
-def test_the_trail_outlasts_every_late_writer_and_the_index(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    needed = 2 * timings.skew_widens + timings.stall_bound + timings.index_lag
-    assert timings.trail >= needed
-
-
-@EVERY_SCALE
-def test_a_bucket_can_be_confirmed_empty_in_the_next_tick(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    assert timings.confirm_gap == timings.index_lag + 2 * timings.skew_widens
-    assert timings.confirm_gap < timings.tick
-
-
-@EVERY_SCALE
-def test_waits_for_a_missed_message_grow_to_their_cap(factor: float) -> None:
-    timings = Timings().scaled(factor)
-    assert timings.redispatch_first <= timings.redispatch_backoff_cap
-    assert timings.redispatch_backoff_cap <= timings.redispatch_hard_cap
-    assert timings.redispatch_hard_cap <= timings.aging_wait
-
-
-def test_what_sqs_is_asked_for_is_within_its_limits() -> None:
+def test_what_sqs_is_asked_for_is_within_its_limits_and_payloads_are_renewed_in_time() -> None:
     timings = Timings()
     assert timings.look_ahead <= SQS_MAX_DELAY
     assert timings.visibility <= SQS_MAX_VISIBILITY
-
-
-def test_a_payload_is_renewed_long_before_its_end() -> None:
-    timings = Timings()
     assert timings.deep_reread < timings.payload_renewed_below < timings.payload_kept
+    assert timings.scaled(1.0) == timings
 
 
 def test_scaling_multiplies_the_protocol_and_leaves_the_retentions() -> None:
@@ -139,7 +100,3 @@ def test_scaling_multiplies_the_protocol_and_leaves_the_retentions() -> None:
             assert is_now == was, field.name
         elif field.name != "trail":
             assert is_now == was * 0.1, field.name
-
-
-def test_scaling_by_one_changes_nothing() -> None:
-    assert Timings().scaled(1.0) == Timings()

@@ -47,20 +47,17 @@ def test_a_sweep_has_seen_what_stood_long_enough_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("due", "since", "is_covered"),
+    ("job", "is_covered"),
     [
-        (300, -52, True),
-        (300.001, -52, False),
-        (300, -51.999, False),
-        (-9000, -9100, True),
+        (job_due(300, since=-52), True),
+        (job_due(300.001, since=-52), False),
+        (job_due(300, since=-51.999), False),
+        (job_due(-9000, since=-9100), True),
+        (make_job(status=JobStatus.SUCCEEDED), False),
     ],
 )
-def test_what_a_sweep_covers(due: float, since: float, is_covered: bool) -> None:
-    assert WINDOW.covers(job_due(due, since=since)) is is_covered
-
-
-def test_a_job_without_an_entry_is_not_covered() -> None:
-    assert not WINDOW.covers(make_job(status=JobStatus.SUCCEEDED))
+def test_what_a_sweep_covers(job: Job, is_covered: bool) -> None:
+    assert WINDOW.covers(job) is is_covered
 
 
 def test_a_job_stands_since_its_last_event() -> None:
@@ -71,28 +68,18 @@ def test_a_job_stands_since_its_last_event() -> None:
 
 @pytest.mark.parametrize(("age", "spares"), [(0, True), (120, True), (120.001, False)])
 def test_marks_are_spared_only_soon_after_a_whole_sweep(age: float, spares: bool) -> None:
-    found = economy_at(SWEPT + timedelta(seconds=age), WINDOW, TIMINGS)
-    assert (found is not None) is spares
-
-
-def test_without_a_record_nothing_is_spared() -> None:
-    assert economy_at(NOW, None, TIMINGS) is None
-
-
-def test_a_sweep_spares_what_its_own_record_will_cover() -> None:
-    economy = economy_at(NOW, WINDOW, TIMINGS)
-    assert economy == Economy(WINDOW, window_of(NOW, NOW, TIMINGS).stood_by)
+    now = SWEPT + timedelta(seconds=age)
+    its_own = Economy(WINDOW, window_of(now, now, TIMINGS).stood_by)
+    assert economy_at(now, WINDOW, TIMINGS) == (its_own if spares else None)
+    assert economy_at(now, None, TIMINGS) is None
 
 
 # --- what the sweep does ------------------------------------------------------------------------
 
 
-def test_a_job_seen_for_the_first_time_is_sent_without_a_mark() -> None:
+def test_a_job_is_sent_without_a_mark_unless_the_next_record_does_not_cover_it() -> None:
     assert next_action(job_due(301), judge()) == Dispatch(is_marked=False)
-
-
-def test_a_job_that_the_next_record_does_not_cover_is_marked() -> None:
-    """Written a moment ago: this sweep's own record would not speak of it."""
+    # Written a moment ago: this sweep's own record would not speak of it.
     assert next_action(job_due(100, since=8.001), judge()) == Dispatch(is_marked=True)
     assert next_action(job_due(100, since=8), judge()) == Dispatch(is_marked=False)
 

@@ -167,19 +167,14 @@ def test_a_longer_outage_is_read_in_parts_oldest_first() -> None:
 # --- closing ---
 
 
-def test_one_empty_look_closes_nothing() -> None:
-    state = sweep(at_noon(), NOW)
-    assert state.low == NOON - 3
+def test_one_empty_look_closes_nothing_and_a_second_what_the_first_one_saw() -> None:
+    state = sweep(at_noon(shard_map_version=4), NOW)
     # The minute that ended a trail ago at noon is 11:58.
-    assert state.candidate == NOON - 1
+    assert (state.low, state.candidate) == (NOON - 3, NOON - 1)
     assert state.candidate_at == NOW + SWEEP_TAKES
-
-
-def test_a_second_empty_look_closes_what_the_first_one_saw() -> None:
-    state = sweep(sweep(at_noon(), NOW), after(60))
-    assert state.low == NOON - 1
-    assert state.candidate == NOON
-    assert state.open == {}
+    state = sweep(state, after(60))
+    assert (state.low, state.candidate, state.open) == (NOON - 1, NOON, {})
+    assert state.shard_map_version == 4, "carried along"
 
 
 @pytest.mark.parametrize(("seconds", "low"), [(51.999, NOON - 3), (52, NOON - 1), (60, NOON - 1)])
@@ -214,16 +209,11 @@ def test_what_appears_while_a_first_look_ripens_is_opened() -> None:
     assert set(state.open) == {NOON - 2}
 
 
-def test_a_bucket_with_entries_joins_the_open_set_in_the_same_step() -> None:
-    state = sweep(sweep(at_noon(), NOW, {NOON - 3}), after(60), {NOON - 3})
+@pytest.mark.parametrize("at_first", [{NOON - 3}, set()])
+def test_a_bucket_with_entries_joins_the_open_set_in_the_same_step(at_first: set[int]) -> None:
+    state = sweep(sweep(at_noon(), NOW, at_first), after(60), {NOON - 3})
     assert state.low == NOON - 1
     assert state.open == {NOON - 3: OpenBucket(after(60))}
-
-
-def test_entries_between_two_looks_open_the_bucket() -> None:
-    state = sweep(sweep(at_noon(), NOW), after(60), {NOON - 2})
-    assert state.low == NOON - 1
-    assert set(state.open) == {NOON - 2}
 
 
 @pytest.mark.parametrize("unread", [NOON - 3, NOON - 2])
@@ -234,14 +224,19 @@ def test_a_bucket_that_was_not_read_holds_the_watermark(unread: int) -> None:
     assert second.low == unread
 
 
-def test_a_sweep_cut_short_in_the_middle_keeps_what_ripens() -> None:
-    state = sweep(sweep(at_noon(), NOW), after(20), unread={NOON - 2})
-    assert (state.candidate, state.candidate_at) == (NOON - 1, NOW + SWEEP_TAKES)
-
-
-def test_a_sweep_that_saw_nothing_starts_over() -> None:
-    state = sweep(sweep(at_noon(), NOW), after(20), unread=set(range(NOON - 3, NOON + 99)))
-    assert (state.low, state.candidate, state.candidate_at) == (NOON - 3, None, None)
+@pytest.mark.parametrize(
+    ("unread", "candidate", "candidate_at"),
+    [
+        ({NOON - 2}, NOON - 1, NOW + SWEEP_TAKES),
+        (set(range(NOON - 3, NOON + 99)), None, None),
+    ],
+    ids=["cut short in the middle it keeps what ripens", "that saw nothing it starts over"],
+)
+def test_a_sweep_that_was_cut_short(
+    unread: set[int], candidate: int | None, candidate_at: datetime | None
+) -> None:
+    state = sweep(sweep(at_noon(), NOW), after(20), unread=unread)
+    assert (state.low, state.candidate, state.candidate_at) == (NOON - 3, candidate, candidate_at)
 
 
 # --- the open set ---
@@ -260,13 +255,9 @@ def test_an_open_bucket_needs_two_empty_looks_to_leave() -> None:
     assert sweep(state, after(52)).open == {}
 
 
-def test_an_entry_between_two_looks_starts_the_count_anew() -> None:
-    state = sweep(open_since(after(-60), after(-55)), NOW, {NOON - 5})
-    assert state.open == {NOON - 5: OpenBucket(NOW)}
-
-
-def test_an_open_bucket_that_was_not_read_stays_as_it_was() -> None:
+def test_an_entry_between_two_looks_starts_the_count_anew_and_no_look_leaves_it() -> None:
     state = open_since(after(-60), after(-55))
+    assert sweep(state, NOW, {NOON - 5}).open == {NOON - 5: OpenBucket(NOW)}
     assert sweep(state, NOW, unread={NOON - 5}).open == state.open
 
 
@@ -287,15 +278,10 @@ def test_a_full_open_set_holds_the_watermark(monkeypatch: pytest.MonkeyPatch) ->
     assert (first.candidate, set(first.open)) == (NOON - 2, {NOON - 3})
     second = sweep(first, after(60), full)
     assert (second.low, set(second.open)) == (NOON - 2, {NOON - 3})
-
-
-def test_a_full_open_set_holds_the_watermark_at_the_second_look_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.setattr(watermark, "MAX_OPEN_BUCKETS", 0)
     first = sweep(at_noon(), NOW)
     assert first.candidate == NOON - 1
-    assert sweep(first, after(60), {NOON - 2}).low == NOON - 2
+    assert sweep(first, after(60), {NOON - 2}).low == NOON - 2, "at the second look too"
 
 
 def test_a_first_look_does_not_ripen_over_what_finds_no_room(
@@ -309,13 +295,9 @@ def test_a_first_look_does_not_ripen_over_what_finds_no_room(
 # --- the deep re-read ---
 
 
-def test_what_the_deep_reread_finds_is_opened() -> None:
+def test_what_the_deep_reread_finds_is_opened_and_cut_short_it_goes_on_where_it_stopped() -> None:
     state = sweep(at_noon(), NOW, {NOON - 999})
-    assert state.open == {NOON - 999: OpenBucket(NOW)}
-    assert state.deep_next == NOON - 996
-
-
-def test_a_deep_reread_that_was_cut_short_goes_on_where_it_stopped() -> None:
+    assert (state.deep_next, state.open) == (NOON - 996, {NOON - 999: OpenBucket(NOW)})
     cut = sweep(at_noon(), NOW, unread={NOON - 998, NOON - 997})
     assert (cut.deep_next, cut.open) == (NOON - 998, {})
     assert plan_at(cut, after(60)).deep[0] == NOON - 998
@@ -330,10 +312,6 @@ def test_the_deep_reread_comes_round_every_six_hours() -> None:
     # Older than a round, and not about to leave the day that is re-read.
     day = range(NOON + last - 1430, NOON + last - 365)
     assert max(last - read_at.get(bucket, 0) for bucket in day) <= 361
-
-
-def test_the_shard_maps_version_is_carried_along() -> None:
-    assert sweep(at_noon(shard_map_version=4), NOW).shard_map_version == 4
 
 
 def test_the_lag_is_measured_from_the_first_bucket_not_closed() -> None:
