@@ -1,7 +1,7 @@
 """The list of calls: every call that the deployed functions make, and why others are not in it.
 
 It is complete, as is seen in three ways: against the rights of the functions' roles, which are
-themselves proven against the calls that are recorded (`tests.infra.test_listed_calls`); against
+themselves proven against the calls that are recorded (`tests.infra.test_permissions`); against
 the operations that the source names (`test_calls`); and a whole run is refused where the scenes
 make other calls than these (`proof.wire.completeness`).
 """

@@ -1,7 +1,7 @@
 """The list of calls is complete: nothing in the source is missing from it.
 
 That it is also what the functions' roles allow is shown where those are made
-(`tests.infra.test_listed_calls`).
+(`tests.infra.test_permissions`).
 """
 
 from __future__ import annotations

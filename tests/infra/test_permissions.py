@@ -6,12 +6,15 @@ and everything that befalls jobs; what they may is read from the template.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hourhand.api.app import ROUTES
 from hourhand.api.routing import Route
+from proof.wire.calls import QUEUES, Call
+from proof.wire.listed import CALLS
 from tests.infra.permission_scenario import play
 from tests.infra.recorded_calls import Right
 from tests.infra.recorded_cloud import recorded_cloud
@@ -165,3 +168,35 @@ def test_the_scheduler_calls_nobody_but_itself(
     rights = allowed(deployments.of(**context), "scheduler")
     called = {resource for action, resource in rights if action.startswith("lambda:")}
     assert called == {"scheduler:live"}
+
+
+def rights_of(call: Call) -> Iterator[Right]:
+    """Yield what a call asks for (AWS Service Authorization Reference)."""
+    if call.service == "dynamodb":
+        kind = "PartiQLInsert" if call.function == "api" else "PartiQLUpdate"
+        batch = {"BatchExecuteStatement": kind}
+        resource = call.resource.replace(" (", "/index/").rstrip(")")
+        yield f"dynamodb:{batch.get(call.operation, call.operation)}", resource
+    elif call.service == "sqs":
+        queues = PRIORITIES if call.resource == QUEUES else (call.resource,)
+        for queue in queues:
+            yield f"sqs:{call.operation.removesuffix('Batch')}", queue
+    elif call.service == "s3":
+        copies = {"CopyObject": ("GetObject", "PutObject", "PutObjectTagging")}
+        tagged = {"PutObject": ("PutObject", "PutObjectTagging")}
+        for operation in {**copies, **tagged}.get(call.operation, (call.operation,)):
+            yield f"s3:{operation}", "contents/*"
+    elif call.service == "lambda":
+        yield "lambda:InvokeFunction", f"{call.resource}:live"
+    else:
+        yield "cloudwatch:GetMetricData", "*"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_list_is_what_the_roles_allow_neither_more_nor_less(
+    dev: Deployment, function: str
+) -> None:
+    rights = allowed(dev, function)
+    listed = {right for call in CALLS if call.function == function for right in rights_of(call)}
+    assert rights - listed == set(reasons(function))
+    assert listed - rights == set()
