@@ -53,8 +53,10 @@ def _note_ticks(board: Board, place: str) -> None:
     board.set_ticking(place, 0.0)
     load = entry_points.load_entry_point
 
-    def load_noting(function: str) -> Callable[[Any, Any], Any]:
-        handler = load(function)
+    def load_noting(
+        function: str, services: Callable[[], Any] | None = None
+    ) -> Callable[[Any, Any], Any]:
+        handler = load(function, services)
 
         def tick(event: Any, context: Any) -> Any:
             began = time.time()

@@ -26,7 +26,8 @@ _ROW = re.compile(r"- (\w+): (.+)")
 
 def read_fates(page: str) -> Mapping[str, Fate]:
     """Return by the name of a mutant what must become of it."""
-    fates, case = {}, ""
+    fates: dict[str, Fate] = {}
+    case = ""
     for line in page.splitlines():
         if line.startswith("## "):
             case = line.removeprefix("## ")

@@ -17,7 +17,7 @@ than once. ``[reads]`` stands for a reason at the end of the page: ``[reads]: It
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ _FATE = re.compile(r"  (killed by .+|equivalent: .+)")
 _KILLED = re.compile(r"killed by (`.+?`)(?:; not explored: (.+))?")
 _REASON = re.compile(r"^\[([\w ]+)\]: (.+)$", re.M)
 _CODE = "`([^`]*)`"
-_FORMS = {
+_FORMS: Mapping[re.Pattern[str], tuple[How, tuple[str, ...]]] = {
     re.compile(f"{_CODE} -> {_CODE}(?: after {_CODE})?"): (How.REPLACE, ("old", "new", "after")),
     re.compile(f"block {_CODE} -> {_CODE}(?: after {_CODE})?"): (
         How.BLOCK,
@@ -96,7 +96,11 @@ def _read_change(module: str, scope: str, text: str) -> Change:
 
 def read_fate(text: str, page: str) -> Fate:
     """Return who kills a mutant, or why nobody need. Raises `UnreadableRow`."""
+<<<<<<< HEAD
     reasons: dict[str, str] = {f"[{label}]": reason for label, reason in _REASON.findall(page)}
+=======
+    reasons: dict[str, str] = {f"[{name}]": reason for name, reason in _REASON.findall(page)}
+>>>>>>> mutants
 
     def in_full(reason: str | None) -> str:
         found = reasons.get(reason or "", reason or "")
