@@ -96,11 +96,7 @@ def _read_change(module: str, scope: str, text: str) -> Change:
 
 def read_fate(text: str, page: str) -> Fate:
     """Return who kills a mutant, or why nobody need. Raises `UnreadableRow`."""
-<<<<<<< HEAD
     reasons: dict[str, str] = {f"[{label}]": reason for label, reason in _REASON.findall(page)}
-=======
-    reasons: dict[str, str] = {f"[{name}]": reason for name, reason in _REASON.findall(page)}
->>>>>>> mutants
 
     def in_full(reason: str | None) -> str:
         found = reasons.get(reason or "", reason or "")
