@@ -19,12 +19,13 @@ import pytest
 from hourhand import JobContext, job
 from hourhand.api.app import App, create_app
 from hourhand.handlers import default_registry
+from hourhand.local.backend import MEMORY
 from hourhand.local.http_server import EntryPoint, serve
 from hourhand.loopback import RunningServer
 from proof.api.assault import IDS, KINDS, Assault, prepare
 from proof.api.conformance import check_conformance
 from proof.api.hostile_texts import ALL_WORDS
-from proof.api.served import MEMORY, Answered, served
+from proof.api.served import Answered, served
 from proof.api.texts_that_run import HANDLERS as RUN_BY
 from proof.api.texts_that_run import TRAPS
 from proof.api.wire import Target

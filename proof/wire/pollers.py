@@ -11,9 +11,12 @@ from typing import Any
 
 from hourhand.aws import clients
 from hourhand.domain.jobs.job import Priority
+from hourhand.local.aws_backend import AwsBackend
+from hourhand.local.backend import MOTO
 from hourhand.local.event_source import Batch, EventSource
 from hourhand.local.events import News, QueueFailed
 from hourhand.local.lambda_events import done_messages
+from hourhand.settings import Settings
 from proof.wire.wire import Wire
 
 FUNCTION = "pollers"
@@ -28,16 +31,13 @@ class Pollers:
     Made where an installation's clients are watched.
     """
 
-    def __init__(self, wire: Wire, urls: Mapping[Priority, str]) -> None:
+    def __init__(self, wire: Wire, settings: Settings) -> None:
         self.failed = 0
         self._wire = wire
+        backend = AwsBackend(MOTO)
+        backend.use(clients.sqs_client(), settings)
         self._source = EventSource(
-            clients.sqs_client(),
-            urls,
-            {},
-            queue.SimpleQueue(),
-            self._hear,
-            batch_size=MOST_MESSAGES,
+            backend, queue.SimpleQueue(), self._hear, batch_size=MOST_MESSAGES
         )
 
     def finish(

@@ -107,7 +107,7 @@ class World:
         objects = S3ObjectStore(cloud.client("s3"), settings.bucket, now=timeline.now)
         self.contents = PayloadStore(self.jobs, objects)
         self.telemetry = RecordingTelemetry()
-        self.pollers = Pollers(wire, settings.queues)
+        self.pollers = Pollers(wire, settings)
         self._numbers = itertools.count(1)
         self._busy: Handler | None = None
         self._batching: Handler | None = None

@@ -163,7 +163,7 @@ def test_only_the_newest_thousand_are_read_until_more_are_asked_for(page: Page) 
     page.goto("/console/dead-letters")
     page.get_by_text("1 group of the newest 1,000 dead jobs").wait_for()
     assert page.locator(".dead-group-count").inner_text() == "1,000+"
-    page.get_by_text("Only the newest 1,000 are read and counted").wait_for()
+    page.get_by_text("Only the newest 1,000 jobs are shown").wait_for()
     page.get_by_role("button", name="Read 1,000 more").click()
     page.get_by_text("1 group of 1,250 dead jobs").wait_for()
     assert page.locator(".dead-group-count").inner_text() == "1,250"

@@ -297,11 +297,11 @@ def test_json_opens_and_closes_and_shows_long_things_when_asked(page: Page, seed
     open_job(page, seeds.succeeded(payload))
     card = page.get_by_role("region", name="Payload")
     assert card.get_by_text('"here"').count() == 0
-    card.get_by_role("button", name="er, 1 inside").click()
+    card.get_by_role("button", name="er, 1 entry").click()
     card.get_by_text('"here"').wait_for()
     card.get_by_role("button", name="show all (3,000 characters)").click()
     card.get_by_text("y" * 3000).wait_for()
-    card.get_by_role("button", name="many, 250 inside").click()
+    card.get_by_role("button", name="many, 250 entries").click()
     card.get_by_role("button", name="show more (150 left)").click()
     card.get_by_text("249", exact=True).wait_for()
     card.get_by_role("button", name="Text", exact=True).click()

@@ -172,7 +172,7 @@ def test_a_backfill_is_counted_before_it_is_begun(page: Page, seeds: Seeds, clou
     dialog(page).get_by_role("button", name="last day").click()
     dialog(page).get_by_label("Order").select_option("newest")
     dialog(page).get_by_role("button", name="Count first").click()
-    run = dialog(page).get_by_role("button", name="Run 24 times")
+    run = dialog(page).get_by_role("button", name="Run 24 occurrences")
     run.wait_for()
     assert cloud.ask("GET", "/schedules/to-backfill")["occurrences_made"] == 0
     # Another question needs another count.

@@ -217,4 +217,4 @@ def test_an_unknown_timing_is_refused_before_anything_starts() -> None:
         timeout=WAIT_SECONDS,
     )
     assert ran.returncode == 1
-    assert "knows no tack" in ran.stderr
+    assert "has unknown timings: tack" in ran.stderr

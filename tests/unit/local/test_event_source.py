@@ -75,13 +75,13 @@ class Stage:
         self.idle: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
         self.news: queue.Queue[News] = queue.Queue()
         backend = AwsBackend("http://127.0.0.1:9")
-        backend.settings = Settings(
+        settings = Settings(
             queue_high=URLS[Priority.HIGH],
             queue_medium=URLS[Priority.MEDIUM],
             queue_low=URLS[Priority.LOW],
         )
-        backend._sqs = cast("Any", self.sqs)
-        backend._arns = ARNS
+        backend.use(cast("Any", self.sqs), settings)
+        backend._arns = dict(ARNS)
         self.source = EventSource(backend, self.idle, self.news.put, batch_size=batch_size)
 
     def free(self, number: int = 1) -> FakeSlot:

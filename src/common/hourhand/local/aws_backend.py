@@ -69,16 +69,20 @@ class AwsBackend:
         from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
         from hourhand.aws.provision import provision
 
-        self._sqs = sqs_client()
-        self.settings = replace(
-            provision(dynamodb_client(), self._sqs, s3_client()),
+        sqs = sqs_client()
+        made = replace(
+            provision(dynamodb_client(), sqs, s3_client()),
             dispatch=self.dispatch,
             timings=settings.timings,
             handlers=settings.handlers,
             manifest=str(manifest),
         )
-        self._arns = {priority: self._find_arn(url) for priority, url in self._urls.items()}
-        return self.settings
+        self.use(sqs, made)
+        return made
+
+    def use(self, sqs: SQSClient, settings: Settings) -> None:
+        """Work with these queues from now on."""
+        self._sqs, self.settings, self._arns = sqs, settings, {}
 
     def load_api(self) -> Handler:
         """Load the entry point, as Lambda does."""
@@ -104,6 +108,11 @@ class AwsBackend:
 
     def arn(self, queue: Priority) -> str:
         """Return the ARN of the queue."""
+        if queue not in self._arns:
+            answer = self.sqs.get_queue_attributes(
+                QueueUrl=self._urls[queue], AttributeNames=["QueueArn"]
+            )
+            self._arns[queue] = answer["Attributes"]["QueueArn"]
         return self._arns[queue]
 
     def receive(self, queue: Priority, count: int) -> Sequence[Message]:
@@ -136,7 +145,3 @@ class AwsBackend:
     @property
     def _urls(self) -> Mapping[Priority, str]:
         return self.settings.queues
-
-    def _find_arn(self, url: str) -> str:
-        answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-        return answer["Attributes"]["QueueArn"]

@@ -19,6 +19,7 @@ from hourhand.local.demo.plan import QUICK
 from hourhand.local.demo.run import Demo, kill_leader, read_dead_letters
 from hourhand.local.events import ChildDied, Logged, Ticked
 from hourhand.ports.control_store import Lease
+from hourhand.settings import Settings
 
 NOW = datetime.now(UTC)
 
@@ -88,7 +89,8 @@ def test_dead_letters_are_read_to_the_last_one_with_their_errors() -> None:
         {},
     ]
     backend = AwsBackend("http://127.0.0.1:9")
-    backend._sqs = cast("Any", SimpleNamespace(receive_message=lambda **_: batches.pop(0)))
+    sqs = SimpleNamespace(receive_message=lambda **_: batches.pop(0))
+    backend.use(cast("Any", sqs), Settings())
     cloud = SimpleNamespace(backend=backend)
     assert read_dead_letters(cast("LocalCloud", cloud)) == {"a": "Lost", "b": None}
 

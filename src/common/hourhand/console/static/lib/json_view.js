@@ -2,7 +2,7 @@
 import { html, useState } from "./html.js";
 import { CopyButton } from "./copy.js";
 import { isRawNumber, pretty } from "./exact_json.js";
-import { bytes, count, visible } from "./format.js";
+import { bytes, count, counted, visible } from "./format.js";
 
 const OPEN_DEPTH = 2;
 const OPEN_CHILDREN = 40;
@@ -59,7 +59,7 @@ function Container({ name, value, depth, isLast }) {
   return html`<div>
     <div class="json-line">
       <button type="button" class="json-toggle" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}
-        aria-label=${`${name === undefined ? "value" : visible(name)}, ${count(keys.length)} entries`}>
+        aria-label=${`${name === undefined ? "value" : visible(name)}, ${counted(keys.length, "entry", "entries")}`}>
         ${isOpen ? "▾" : "▸"}
       </button>
       <${Name} name=${name} />${opening}
