@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import socket
 import time
@@ -16,9 +17,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import JobContext, job
 from hourhand.api.app import App, create_app
-from hourhand.handlers import default_registry
 from hourhand.local.backend import MEMORY
 from hourhand.local.http_server import EntryPoint, serve
 from hourhand.loopback import RunningServer
@@ -234,29 +233,44 @@ def changed_for_others(app: App, change: Any) -> EntryPoint:
     return answer
 
 
-def follow(ctx: JobContext, payload: Any) -> None:
-    """Call the address in a payload, as no worker may."""
-    address = re.search(r"http://127\.0\.0\.1:(\d+)/", str(payload))
+HANDLER = """
+import re, socket
+from hourhand import JobContext, job
+
+def handle(ctx: JobContext, payload):
+    {body}
+
+for name in {names}:
+    job(name)(handle)
+"""
+FOLLOWS = """address = re.search(r"http://127\\.0\\.0\\.1:(\\d+)/", str(payload))
     if address is not None:
-        socket.create_connection(("127.0.0.1", int(address[1]))).close()
+        socket.create_connection(("127.0.0.1", int(address[1]))).close()"""
+"""Call the address in a payload, as no worker may."""
 
 
-def do_nothing(ctx: JobContext, payload: Any) -> None:
-    """Take a payload for what it is: data."""
-
-
-@pytest.mark.parametrize("handler", [do_nothing, follow])
+@pytest.mark.parametrize(
+    ("module", "body", "violations"),
+    [
+        ("takes_payloads_for_data", "pass", []),
+        ("follows_addresses", FOLLOWS, ["an address in a text was called"]),
+    ],
+    ids=["data", "address"],
+)
 def test_a_worker_that_calls_an_address_in_a_payload_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, handler: Any
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    module: str,
+    body: str,
+    violations: list[str],
 ) -> None:
-    monkeypatch.setattr(default_registry, "_handlers", {})
-    for name in (*RUN_BY, "put-off"):
-        job(name)(handler)
-    with served(MEMORY, Answered(), __name__) as url:
+    names = (*RUN_BY, "put-off")
+    (tmp_path / f"{module}.py").write_text(HANDLER.format(body=body, names=names))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with served(MEMORY, Answered(), module) as url:
         assault = Assault(
             Target.of(url), SEED, frozenset(), lambda _: None, kinds=(), running=TRAPS
         )
         assault.run()
     assert assault.counts["texts in jobs that run"] > 50
-    called = ["an address in a text was called"] if handler is follow else []
-    assert assault.violations == called
+    assert assault.violations == violations

@@ -311,6 +311,10 @@ class BookedJobStore(MemoryJobStore):
         opened_at, opened = self._books.lives[schedule.id].states[-1]
         return nominal <= opened_at and nominal in job_times(opened.journal)
 
+    def _has_had(self, schedule_id: str | None, policy: OverlapPolicy) -> bool:
+        definitions = self._books.definitions.items()
+        return any(one.overlap is policy for (owner, _), one in definitions if owner == schedule_id)
+
     def _check_cancel(self, before: Job, after: Job) -> None:
         reason, overlap = after.history[-1].reason, after.overlap
         facts = {"job": after.id, "reason": reason, "overlap": overlap}
@@ -321,6 +325,10 @@ class BookedJobStore(MemoryJobStore):
         if policies is None:
             if reason not in WITHDRAWALS:
                 self._books.violate("a job was cancelled for no reason of ours", **facts)
+        elif reason == "overlap" and before.token > 0:
+            # It held a place, which a job under another definition took from it.
+            if not self._has_had(after.schedule_id, OverlapPolicy.CANCEL_OTHER):
+                self._books.violate("a job lost its place to no other", **facts)
         elif overlap is None or overlap.policy not in policies:
             self._books.violate("a reason that its policy does not have", **facts)
         elif not self._has_company(before, overlap.group):
