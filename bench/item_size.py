@@ -25,8 +25,8 @@ from hourhand.domain.jobs.job import (
     OnLost,
     Outcome,
     Priority,
-    RetryPolicy,
 )
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import (
     Transition,
     claim,

@@ -22,18 +22,16 @@ from hourhand.domain.jobs.conditions import (
 )
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import (
-    Backoff,
     Content,
     EventKind,
     HistoryEvent,
-    Jitter,
     Job,
     JobStatus,
     OnLost,
     Priority,
     Progress,
-    RetryPolicy,
 )
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
 from hourhand.testing import make_content

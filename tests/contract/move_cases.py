@@ -19,8 +19,8 @@ from hourhand.domain.jobs.job import (
     Outcome,
     Priority,
     Progress,
-    RetryPolicy,
 )
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.testing import make_content, make_event, make_job
 from tests.contract import move_makers as make

@@ -8,7 +8,8 @@ from datetime import date
 from hypothesis import strategies as st
 
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 from hourhand.domain.schedules.recurrence import (
     DstFold,
     DstGap,

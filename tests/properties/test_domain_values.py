@@ -30,14 +30,8 @@ from hourhand.domain.jobs.history import (
     shorten,
     unpack_event,
 )
-from hourhand.domain.jobs.job import (
-    Backoff,
-    EventKind,
-    HistoryEvent,
-    Jitter,
-    JobStatus,
-    RetryPolicy,
-)
+from hourhand.domain.jobs.job import EventKind, HistoryEvent, JobStatus
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.ticks.clock_skew import TimeSample, estimate_skew
 from hourhand.domain.times import ceil_seconds, floor_ms, floor_seconds, from_ms, rfc3339, to_ms
 from hourhand.memory import FAKE_SECRET

@@ -40,9 +40,9 @@ from hourhand.domain.jobs.job import (
     Outcome,
     Priority,
     Progress,
-    RetryPolicy,
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.states import is_legal
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.buckets import Entry

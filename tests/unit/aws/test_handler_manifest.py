@@ -7,7 +7,8 @@ import pytest
 
 from hourhand.aws.handler_manifest import ManifestHandlerDirectory, write_manifest
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.jobs.job import Backoff, Jitter, Priority, RetryPolicy
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.ports.handler_directory import HandlerInfo
 
 PLAIN = HandlerInfo(name="greet")

@@ -9,7 +9,8 @@ import pytest
 
 from hourhand import Retry
 from hourhand.api.requests import _limits
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority, RetryPolicy
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.handlers import InvalidHandler, Registry, _policy, job
 
 

@@ -10,16 +10,8 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext
-from hourhand.domain.jobs.job import (
-    Backoff,
-    EventKind,
-    Jitter,
-    Job,
-    JobStatus,
-    OnLost,
-    Progress,
-    RetryPolicy,
-)
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Progress
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.jobs.transitions import request_cancel
 from hourhand.handlers import Registry
 from hourhand.memory import (

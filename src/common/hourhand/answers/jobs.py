@@ -5,16 +5,8 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from hourhand.answers.answered import Answered
-from hourhand.domain.jobs.job import (
-    FINAL,
-    Backoff,
-    EventKind,
-    Jitter,
-    JobStatus,
-    OnLost,
-    Outcome,
-    Priority,
-)
+from hourhand.domain.jobs.job import FINAL, EventKind, JobStatus, OnLost, Outcome, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 
 PriorityName = Annotated[str, Priority]
 OnLostName = Annotated[str, OnLost]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.domain.jobs.job import Backoff, Jitter, Priority, RetryPolicy
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.ports.handler_directory import HandlerInfo
 
 _INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hourhand.answers.jobs import Job
 from hourhand.client._errors import ClientError
 from hourhand.client._json import encoded, invalid, seconds, time_text
-from hourhand.domain.jobs.job import RetryPolicy
+from hourhand.domain.jobs.retry import RetryPolicy
 
 Fate = Literal["submitted", "not submitted", "unknown"]
 """``unknown``: the last answer was lost. The same id or key makes it safe to submit again."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority, RetryPolicy
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.handlers._errors import InvalidHandler
 
 # The same limits as a submission's: a test compares them.

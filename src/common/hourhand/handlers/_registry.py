@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from hourhand.domain.jobs.job import OnLost, Priority, RetryPolicy
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
 from hourhand.handlers._policy import Policies, read_policies

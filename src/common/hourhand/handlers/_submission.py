@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
-from hourhand.domain.jobs.job import RetryPolicy
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._context import JobContext
 
 Payload_contra = TypeVar("Payload_contra", contravariant=True)

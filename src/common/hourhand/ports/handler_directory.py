@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hourhand.domain.jobs.job import Priority, RetryPolicy
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.retry import RetryPolicy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -145,7 +145,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     from hourhand.services.groups.admission import AdmissionCheck
     from hourhand.services.jobs.attempt import AttemptTools
     from hourhand.services.jobs.execution import ExecutionService
-    from hourhand.services.jobs.idempotency import IdempotencyGuard
+    from hourhand.services.jobs.keyed_execution import IdempotencyGuard
     from hourhand.worker import FaultTimer, WorkerRuntime
 
     # With adapters in memory, the process belongs to its tests or to the memory cloud.

@@ -9,7 +9,8 @@ import pytest
 
 from hourhand.api.requests import MAX_NESTING, MAX_PAYLOAD_BYTES, BatchRequest, JobSubmission
 from hourhand.domain.errors import HourhandError, InvalidInput, NotSupportedYet, TooLarge
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 
 WHOLE = {
     "handler": "greet",

@@ -11,7 +11,8 @@ from hourhand.api.requests import ScheduleInput
 from hourhand.aws.layout.schedules import definition_to_json
 from hourhand.domain.errors import HourhandError, InvalidInput, NotSupportedYet, TooLarge
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.jobs.job import Backoff, OnLost, Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff
 from hourhand.domain.schedules.recurrence import DstFold, DstGap, ExcludedDate
 from hourhand.domain.schedules.schedule import (
     CalendarName,

@@ -8,7 +8,8 @@ import pytest
 
 from hourhand.aws.layout.schedules import definition_from_json, definition_to_json
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 from hourhand.domain.schedules.recurrence import (
     DstFold,
     DstGap,

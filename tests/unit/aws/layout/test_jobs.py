@@ -28,17 +28,8 @@ from hourhand.aws.table_schema import JOBS, SCHEDULES
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import trace_id_for
-from hourhand.domain.jobs.job import (
-    Backoff,
-    Content,
-    Jitter,
-    Job,
-    JobStatus,
-    OnLost,
-    Priority,
-    Progress,
-    RetryPolicy,
-)
+from hourhand.domain.jobs.job import Content, Job, JobStatus, OnLost, Priority, Progress
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
 from hourhand.testing import make_event, make_job

@@ -17,7 +17,8 @@ from hourhand.domain.jobs.conditions import (
     StatusIn,
     all_hold,
 )
-from hourhand.domain.jobs.job import JobStatus, RetryPolicy
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.retry import RetryPolicy
 from tests.unit.domain.job_samples import NOW, a_job, after, an_event
 
 EARLIER, LATER = after(-1), after(1)

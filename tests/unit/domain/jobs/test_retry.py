@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.jobs.job import Backoff, Jitter, RetryPolicy
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 
 NEARLY_ONE = 1 - 2**-53
 

@@ -13,14 +13,12 @@ from hourhand.domain.jobs.job import (
     NOT_STARTED,
     OPEN,
     REDRIVABLE,
-    Backoff,
-    Jitter,
     JobMessage,
     JobStatus,
     OnLost,
     Priority,
-    RetryPolicy,
 )
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.jobs.states import (
     CANCELLED,
     DEAD,

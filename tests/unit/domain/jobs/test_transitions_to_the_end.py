@@ -17,9 +17,9 @@ from hourhand.domain.jobs.job import (
     OnLost,
     Outcome,
     Progress,
-    RetryPolicy,
 )
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import keep_after_end
 from hourhand.testing import make_job
 from tests.unit.domain.condition_cases import CASES, SOON, Case

@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, RetryPolicy
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import heartbeat, take_over
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START

@@ -10,15 +10,8 @@ import pytest
 from hourhand.api.requests import JobSubmission
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.ids import trace_id_for
-from hourhand.domain.jobs.job import (
-    Backoff,
-    EventKind,
-    Jitter,
-    JobStatus,
-    OnLost,
-    Priority,
-    RetryPolicy,
-)
+from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus, OnLost, RetryPolicy
+from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import heartbeat
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse

@@ -10,7 +10,8 @@ import pytest
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.groups.overlap import Overlap
-from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Priority, RetryPolicy
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Priority
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import cancel_waiting
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (

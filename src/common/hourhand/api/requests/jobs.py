@@ -16,7 +16,8 @@ from hourhand.api.requests._errors import field_names, invalid, refusal, validat
 from hourhand.api.requests._times import Instant
 from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
 from hourhand.domain.ids import canonical_json, content_hash
-from hourhand.domain.jobs.job import POOL, Backoff, Jitter, OnLost, Priority
+from hourhand.domain.jobs.job import POOL, OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 
 
 def _at_least_a_millisecond(seconds: float) -> float:

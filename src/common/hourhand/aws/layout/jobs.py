@@ -54,17 +54,15 @@ from hourhand.domain.ids import listing_tie, trace_id_for
 from hourhand.domain.jobs.history import pack_event, unpack_event
 from hourhand.domain.jobs.job import (
     POOL,
-    Backoff,
     Content,
     HistoryEvent,
-    Jitter,
     Job,
     JobStatus,
     OnLost,
     Priority,
     Progress,
-    RetryPolicy,
 )
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.ticks.buckets import Entry, shard_of
 from hourhand.domain.times import from_ms, to_ms
 

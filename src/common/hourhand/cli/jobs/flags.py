@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from hourhand.cli.reading import Seconds, read_duration, read_tag, read_time, read_whole_duration
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 
 WHEN, WHAT, POLICY, FILE = "When", "Job", "Policies", "Many jobs"
 

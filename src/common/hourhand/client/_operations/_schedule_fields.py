@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Literal, TypedDict
 
 from hourhand.client._json import encoded, instant_text, invalid
-from hourhand.domain.jobs.job import RetryPolicy
+from hourhand.domain.jobs.retry import RetryPolicy
 
 
 class ScheduleFields(TypedDict, total=False):

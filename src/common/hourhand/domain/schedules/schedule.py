@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.jobs.job import Backoff, Jitter, OnLost, Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.retry import Backoff, Jitter
 from hourhand.domain.schedules.rule import DstFold, DstGap, Exclusion
 
 

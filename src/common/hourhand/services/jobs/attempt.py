@@ -28,7 +28,7 @@ from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs, make_transition
-from hourhand.services.jobs.idempotency import IdempotencyGuard
+from hourhand.services.jobs.keyed_execution import IdempotencyGuard
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.recovery import RecoveryService

@@ -23,7 +23,7 @@ from hourhand.ports.job_store import Applied, Refused
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
-from hourhand.services.jobs.idempotency import KeyCheck, KeyState
+from hourhand.services.jobs.keyed_execution import KeyCheck, KeyState
 from hourhand.services.optional import log_newer
 
 START_RESERVE_SECONDS = 20

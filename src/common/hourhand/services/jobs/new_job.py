@@ -19,8 +19,8 @@ from hourhand.domain.jobs.job import (
     JobStatus,
     OnLost,
     Priority,
-    RetryPolicy,
 )
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.schedules.schedule import RetryChanges
 from hourhand.domain.times import floor_ms
 from hourhand.ports.handler_directory import HandlerInfo

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from hourhand.domain.schedules.recurrence._dst import Expression, can_occur
 from hourhand.domain.schedules.recurrence._expressions import compile_expression
-from hourhand.domain.schedules.recurrence._instants import Expression, can_occur
 from hourhand.domain.schedules.recurrence._zones import DAY_SECONDS, Span, span_at, to_seconds
 from hourhand.domain.schedules.rule import (
     BadExpression,

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 
 from hourhand.domain.schedules.recurrence._aws_cron import parse_aws_cron
-from hourhand.domain.schedules.recurrence._instants import Expression, Rate, ZonedTimes
+from hourhand.domain.schedules.recurrence._dst import Expression, Rate, ZonedTimes
 from hourhand.domain.schedules.recurrence._local_times import Cron, OneTime
 from hourhand.domain.schedules.recurrence._unix_cron import parse_unix_cron
 from hourhand.domain.schedules.recurrence._zones import DAY_SECONDS, to_seconds, zone_named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hourhand.domain.schedules.recurrence._instants import Expression, Rate, ZonedTimes
+from hourhand.domain.schedules.recurrence._dst import Expression, Rate, ZonedTimes
 from hourhand.domain.schedules.recurrence._zones import (
     DAY_SECONDS,
     Span,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from hourhand.domain.schedules.recurrence._dst import Expression, can_occur, union
 from hourhand.domain.schedules.recurrence._exclusions import (
     UNITS_TO_START,
     ExclusionCursor,
@@ -12,7 +13,6 @@ from hourhand.domain.schedules.recurrence._exclusions import (
     compile_exclusions,
 )
 from hourhand.domain.schedules.recurrence._expressions import compile_expression
-from hourhand.domain.schedules.recurrence._instants import Expression, can_occur, union
 from hourhand.domain.schedules.recurrence._notes import missing_times, note_on
 from hourhand.domain.schedules.recurrence._zones import from_seconds, to_seconds, zone_named
 from hourhand.domain.schedules.rule import (
