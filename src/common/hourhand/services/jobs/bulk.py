@@ -98,13 +98,14 @@ class _Walk:
                 if self.applies(job):
                     found += 1
                     yield job
-                if self.clock.monotonic() >= self.deadline:
+                if self._is_over():
                     self.position = place
-                    return
-            if self.position is None or found >= limit:
+                    break
+            if self.position is None or found >= limit or self._is_over():
                 return
-            if self.clock.monotonic() >= self.deadline:
-                return
+
+    def _is_over(self) -> bool:
+        return self.clock.monotonic() >= self.deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,26 +154,19 @@ class BulkService:
         They count only where the filter asks for that status, and discarded jobs only where it
         asks for them: a bulk redrive must not run again what was cancelled or discarded on purpose.
         """
-        filters = request.filters
-        if filters.status is None:
-            filters = filters.model_copy(update={"status": JobStatus.DEAD})
-        if filters.discarded is None:
-            filters = filters.model_copy(update={"discarded": False})
         return self._each(
             request,
-            filters,
+            _unresolved_unless_named(request.filters),
             lambda job: job.status in REDRIVABLE,
             lambda job: self.operations.redrive(job.id, actor=actor, reason="bulk"),
         )
 
     def discard(self, request: BulkDiscard, *, actor: str) -> BulkResult:
         """Discard every job that matches and is DEAD and unresolved."""
-        filters, note = request.filters, request.note or ""
-        if filters.status is None and filters.discarded is None:
-            filters = filters.model_copy(update={"status": JobStatus.DEAD, "discarded": False})
+        note = request.note or ""
         return self._each(
             request,
-            filters,
+            _unresolved_unless_named(request.filters),
             lambda job: job.is_unresolved,
             lambda job: self.operations.discard(job.id, actor=actor, note=note, reason="bulk"),
         )
@@ -206,6 +200,13 @@ class BulkService:
             write_cursor(walk.position, fingerprint) if walk.position else None,
             count_is_bounded=walk.position is not None and tally.matched >= MAX_JOBS_A_CALL,
         )
+
+
+def _unresolved_unless_named(filters: JobFilters) -> JobFilters:
+    """Return ``filters`` for unresolved jobs, where they name no status and no discarded jobs."""
+    defaults = {"status": JobStatus.DEAD, "discarded": False}
+    missing = {name: value for name, value in defaults.items() if getattr(filters, name) is None}
+    return filters.model_copy(update=missing)
 
 
 def _counted(count: _Count, walk: _Walk) -> _Count | None:
