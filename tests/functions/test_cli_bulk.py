@@ -39,6 +39,12 @@ def test_without_a_word_of_which_jobs_nothing_is_done(shell: Shell, verb: list[s
     assert statuses(shell) == ["ENQUEUED"]
 
 
+def test_jobs_that_were_not_discarded_are_nearly_all_jobs(shell: Shell) -> None:
+    shell.submit()
+    ran = shell.type("jobs", "cancel", "--not-discarded", "--yes")
+    assert (ran.code, statuses(shell)) == (2, ["ENQUEUED"])
+
+
 @pytest.mark.parametrize("more", [["--handler", "greet"], ["--all"]])
 def test_ids_and_filters_do_not_go_together(shell: Shell, more: list[str]) -> None:
     job_id = shell.submit()

@@ -85,8 +85,8 @@ def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> No
 def test_discarded_is_true_or_false(text: str, *, value: bool) -> None:
     query = ListRequest.parse_query({"discarded": text})
     assert query.discarded is query.filters.discarded is value
-    assert not query.filters.is_empty
-    assert query.filters == BulkRequest.parse({"discarded": value}).filters
+    assert query.filters.is_empty is not value
+    assert query.filters == BulkRequest.parse({"all": True, "discarded": value}).filters
 
 
 def test_a_key_is_asked_for_with_its_tenant_alone() -> None:
@@ -134,7 +134,10 @@ def test_no_two_tags_can_be_confused() -> None:
     assert JobFilters.parse_query({"handler": "a:b"}).fingerprint != first.fingerprint
 
 
-@pytest.mark.parametrize("raw", [{}, {"all": False}, {"handler": None}, {"dry_run": True}])
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"all": False}, {"handler": None}, {"dry_run": True}, {"discarded": False}],
+)
 def test_a_bulk_operation_without_a_filter_is_refused_unless_all_is_meant(
     raw: dict[str, Any],
 ) -> None:

@@ -77,8 +77,8 @@ class JobFilters(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether every job is meant."""
-        return all(getattr(self, name) is None for name in JobFilters.model_fields)
+        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
+        return all(getattr(self, name) in {None, False} for name in JobFilters.model_fields)
 
     @property
     def fingerprint(self) -> str:

@@ -96,8 +96,8 @@ class Filters:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every job is meant."""
-        return all(getattr(self, each.name) is None for each in fields(self))
+        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
+        return all(getattr(self, each.name) in {None, False} for each in fields(self))
 
     def for_client(self, now: datetime) -> dict[str, Any]:
         """Return the filters as the client takes them; durations count back from ``now``."""
