@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -397,7 +397,7 @@ def _check_write(before: Job, after: Job, move: Transition) -> None:
     assert after.generation in {before.generation, before.generation + 1}
     assert after.attempt <= after.retry.max_attempts
     if before.status.is_final and move.name != "redrive":
-        changed = {"due_at": None, "shard": None, "keep_until": after.keep_until}
+        changed: dict[str, Any] = {"due_at": None, "shard": None, "keep_until": after.keep_until}
         if move.name == "discard":
             assert before.status is JobStatus.DEAD
             assert before.discarded_at is None, "a discard replaces an earlier one"

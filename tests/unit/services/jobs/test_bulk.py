@@ -313,7 +313,8 @@ def test_a_count_that_takes_long_is_continued_by_the_next_call(
 ) -> None:
     monkeypatch.setattr(bulk, "JOBS_A_STEP", 2)
     _put(world, 5)
-    cursor, calls = None, []
+    cursor: str | None = None
+    calls: list[tuple[int, int]] = []
     for _ in range(10):
         asked = _request(all=True, expected_count=5, **({"cursor": cursor} if cursor else {}))
         result = _slow(world, bulk.MAX_SECONDS_A_COUNT / 2).cancel(asked, actor="caller")
