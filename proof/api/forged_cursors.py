@@ -45,7 +45,7 @@ def _moved(target: Target, cursor: str) -> Iterator[tuple[str, Reply, list[str]]
     for path in LISTINGS:
         reply = target.request("GET", f"{path}?{urlencode({'cursor': cursor})}")
         yield f"a cursor moved to {path}", reply, _unless_refused(reply)
-    for path in ("/v1/jobs/cancel", "/v1/jobs/redrive"):
+    for path in ("/v1/jobs/cancel", "/v1/jobs/redrive", "/v1/jobs/discard"):
         for filters in ({"tenant": "blue"}, {"all": True}):
             body: dict[str, Any] = {**filters, "cursor": cursor, "dry_run": True}
             reply = target.request("POST", path, body)

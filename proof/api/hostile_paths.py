@@ -153,6 +153,7 @@ ROUTES = (
         "/v1/jobs/nobody/cancel",
     ),
     *("/v1/jobs/nobody/redrive", "/v1/jobs/nobody/run-now", "/v1/jobs/cancel", "/v1/jobs/redrive"),
+    *("/v1/jobs/nobody/discard", "/v1/jobs/discard"),
     *(
         "/v1/schedules",
         "/v1/schedules/nobody",

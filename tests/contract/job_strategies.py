@@ -125,6 +125,8 @@ def jobs(draw: st.DrawFn) -> Job:
             finished_at=maybe(times),
             lateness_ms=maybe(st.integers(-(2**40), 2**40)),
             cancel_requested_at=maybe(times),
+            discarded_at=maybe(times),
+            discard_note=maybe(words),
             timeout_seconds=st.integers(1, 840),
             retention_seconds=counts,
             expires_at=maybe(times),

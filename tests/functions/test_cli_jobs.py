@@ -373,3 +373,29 @@ def test_a_waiting_job_is_run_now_rescheduled_and_cancelled(shell: Shell) -> Non
     ran = shell.type("jobs", "run-now", job_id)
     assert ran.code == 4
     assert "hourhand: " in ran.err
+
+
+# --- by key ---
+
+
+def test_a_job_is_shown_by_its_key(shell: Shell) -> None:
+    job_id = shell.submit(idempotency_key="order-4711", tenant="acme", payload={"n": 1})
+    ran = shell.type("jobs", "show", "--key", "order-4711", "--tenant", "acme", "--json")
+    assert ran.objects == [shell.api.get(f"/v1/jobs/{job_id}").json]
+    ran = shell.type("jobs", "show", "--key", "order-4711")
+    assert ran.code == 3
+    assert "There is no job under the idempotency key 'order-4711'." in ran.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ([], "give either an ID or --key"),
+        (["mine", "--key", "k"], "give either an ID or --key"),
+        (["mine", "--tenant", "acme"], "needs --key"),
+    ],
+)
+def test_a_job_is_shown_by_one_name_alone(shell: Shell, typed: list[str], said: str) -> None:
+    ran = shell.type("jobs", "show", *typed)
+    assert (ran.code, shell.requests) == (2, [])
+    assert said in ran.err

@@ -77,8 +77,10 @@ def operations(cloud: RecordedCloud) -> None:
     cloud.api("POST", f"/v1/jobs/{later[3]}/cancel", {})
     cloud.api("POST", f"/v1/jobs/{later[3]}/redrive", {})
     cloud.api("POST", "/v1/jobs/cancel", {"handler": "greet", "status": "PENDING"})
-    cloud.api("POST", "/v1/jobs/redrive", {"handler": "give-up"})
+    cloud.api("POST", "/v1/jobs/redrive", {"handler": "give-up", "expected_count": 900})
     cloud.minutes(2)
+    cloud.api("POST", "/v1/jobs/discard", {"handler": "give-up", "note": "known"})
+    cloud.api("GET", "/v1/jobs?idempotency_key=once&tenant=a")
 
 
 def lost_and_owed(cloud: RecordedCloud) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hourhand.api.app import create_app
 from hourhand.api.requests import (
     BackfillInput,
+    BulkDiscard,
     BulkRequest,
     CalendarInput,
     JobPatch,
@@ -124,13 +125,16 @@ BODIES = (
     SUBMISSIONS
     | objects(JobPatch)
     | objects(BulkRequest)
+    | objects(BulkDiscard)
+    | objects(NoteInput)
     | st.lists(SUBMISSIONS | VALUES, max_size=4).map(lambda jobs: {"jobs": jobs})
     | VALUES
 )
 PATHS = (
     st.sampled_from(("", "/mine", "/nobody"))
-    | st.sampled_from(("/batch", "/cancel", "/redrive"))
+    | st.sampled_from(("/batch", "/cancel", "/redrive", "/discard"))
     | st.sampled_from(("/mine/events", "/mine/cancel", "/mine/redrive", "/mine/run-now"))
+    | st.just("/mine/discard")
 ).map("/v1/jobs{}".format)
 ANY_PATHS = ANY_TEXT.map("/{}".format).filter(lambda path: "?" not in path)
 METHODS = st.sampled_from(("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS"))

@@ -20,7 +20,7 @@ from bench.item_size import (
 from bench.schedule_size import EVERYDAY, sizes_of_visits
 from hourhand.aws.layout.jobs import job_to_item
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
-from hourhand.domain.jobs.transitions import change, die
+from hourhand.domain.jobs.transitions import change, die, discard
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.memory import START
@@ -41,9 +41,12 @@ def test_a_small_job_that_dies_stays_below_one_unit(job: Job) -> None:
     assert last.started_at is not None
     reason = "ConnectionError: " + "x" * 200
     dead = die(last, now=last.started_at, actor="w-0123abcd", outcome=Outcome.FAILED, reason=reason)
-    item = job_to_item(dead.apply(last))
+    died = dead.apply(last)
+    item = job_to_item(died)
     assert "d" in item
     assert item_size_bytes(item) < BUDGET_BYTES
+    closed = discard(died, now=last.started_at, actor="a" * 32, note="", reason="bulk").apply(died)
+    assert item_size_bytes(job_to_item(closed)) < BUDGET_BYTES
 
 
 def test_a_job_that_was_put_off_many_times_stays_below_one_unit() -> None:

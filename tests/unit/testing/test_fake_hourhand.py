@@ -96,6 +96,20 @@ def test_jobs_of_a_batch_are_submitted_as_single_ones_are(jobs: FakeHourhand) ->
     jobs.assert_submitted("report", delay=2, count=1)
 
 
+def test_a_job_is_found_by_its_key(jobs: FakeHourhand) -> None:
+    ours = report.submit(idempotency_key="order-4711", tenant="acme")
+    assert jobs.get(key="order-4711", tenant="acme").id == ours.id
+    with pytest.raises(NotFound):
+        jobs.get(key="order-4711")
+
+
+def test_a_dead_job_is_discarded(jobs: FakeHourhand) -> None:
+    submitted = refuse.submit()
+    jobs.advance(days=1, raise_errors=False)
+    assert jobs.client.discard(submitted.id, note="known").discard_note == "known"
+    assert list(jobs.client.list(status="DEAD", discarded=False)) == []
+
+
 def test_the_default_client_is_put_back_at_the_end() -> None:
     with FakeHourhand(handlers=HANDLERS) as outer:
         with FakeHourhand(handlers=HANDLERS) as inner:

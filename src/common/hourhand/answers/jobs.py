@@ -112,6 +112,8 @@ class JobSummary(Answered):
     finished_at: datetime | None
     lateness_ms: int | None
     cancel_requested_at: datetime | None
+    discarded_at: datetime | None
+    discard_note: str | None
     progress: Progress | None
     error: ErrorSummary | None
     schedule_id: str | None

@@ -13,6 +13,7 @@ from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
     BackfillInput,
     BatchRequest,
+    BulkDiscard,
     BulkRequest,
     CalendarInput,
     JobPatch,
@@ -55,9 +56,8 @@ _ON_ONE_JOB: dict[str, Any] = {
 }
 _IN_BULK: dict[str, Any] = {
     "tag": "bulk",
-    "body": BulkRequest,
     "answer": batches.BulkResult,
-    "fails": (*_BODY_FAILS, 503),
+    "fails": (409, *_BODY_FAILS, 503),
 }
 _ON_ONE_SCHEDULE: dict[str, Any] = {
     "tag": "schedules",
@@ -109,12 +109,25 @@ _JOBS: Mapping[tuple[str, str], Description] = {
     ("POST", "/v1/jobs/{id}/redrive"): Description(
         summary="Redrive a DEAD, EXPIRED or CANCELLED job", **_ON_ONE_JOB
     ),
+    ("POST", "/v1/jobs/{id}/discard"): Description(
+        summary="Acknowledge a DEAD job, which then counts as unresolved no longer",
+        body=NoteInput,
+        needs_body=False,
+        **_ON_ONE_JOB,
+    ),
     ("POST", "/v1/jobs/{id}/run-now"): Description(
         summary="Make a waiting job due now", **_ON_ONE_JOB
     ),
-    ("POST", "/v1/jobs/cancel"): Description(summary="Cancel many jobs", **_IN_BULK),
+    ("POST", "/v1/jobs/cancel"): Description(
+        summary="Cancel many jobs", body=BulkRequest, **_IN_BULK
+    ),
     ("POST", "/v1/jobs/redrive"): Description(
-        summary="Redrive many jobs: DEAD jobs, or those with the given status", **_IN_BULK
+        summary="Redrive many jobs: DEAD jobs, or those with the given status",
+        body=BulkRequest,
+        **_IN_BULK,
+    ),
+    ("POST", "/v1/jobs/discard"): Description(
+        summary="Discard many DEAD jobs", body=BulkDiscard, **_IN_BULK
     ),
 }
 

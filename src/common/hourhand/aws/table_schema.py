@@ -57,7 +57,8 @@ LISTING_INDEX = Index(name="listing", partition=Key("l"), sort=Key("c"))
 """Every job by creation: ``l`` is "jobs.<shard>", ``c`` is "<created ms>.<tie>"."""
 
 DEAD_INDEX = Index(name="dead", partition=Key("d"), sort=Key("c"))
-"""Jobs in the state DEAD by creation: ``d`` is "dead.<shard>", absent in every other state."""
+"""Jobs in the state DEAD by creation: ``d`` is "dead.<shard>" while they are unresolved and
+"discarded.<shard>" once they were discarded. It is absent in every other state."""
 
 LISTING_SHARDS = 8
 """A partition takes 1,000 writes a second (DynamoDB quotas), so 8,000 jobs can be submitted."""

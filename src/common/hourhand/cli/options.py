@@ -182,6 +182,10 @@ JobId = Annotated[
     str,
     typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
 ]
+JobIdOrNone = Annotated[
+    str | None,
+    typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
+]
 JobIds = Annotated[
     list[str] | None,
     typer.Argument(

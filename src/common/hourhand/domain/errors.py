@@ -59,6 +59,13 @@ class IdempotencyConflict(HourhandError):
     status = 409
 
 
+class CountChanged(HourhandError):
+    """More jobs match than the caller expected. Nothing was changed."""
+
+    code = "count_changed"
+    status = 409
+
+
 class TooLarge(HourhandError):
     """The input is too large."""
 

@@ -24,6 +24,7 @@ from hourhand.ports.job_store import (
     IndexPage,
     JobDetails,
     ListedJob,
+    Listing,
     ListingPage,
     ListingPosition,
     Refused,
@@ -227,8 +228,8 @@ class MemoryJobStore:
 
     def list_jobs(
         self,
+        listing: Listing,
         *,
-        dead_only: bool,
         newest: ListingPosition | None,
         created_before: datetime,
         created_after: datetime,
@@ -237,7 +238,7 @@ class MemoryJobStore:
         """List job ids by creation, newest first, strictly after ``newest`` in that order."""
         require_limit(limit)
         with self._lock:
-            keys = self._indexes.listing(dead_only=dead_only)
+            keys = self._indexes.listing(listing)
             end = bisect_left(keys, (to_ms(created_before), "", ""))
             if newest is not None:
                 end = min(end, bisect_left(keys, (newest.created_ms, newest.tie, "")))
@@ -247,10 +248,10 @@ class MemoryJobStore:
         return ListingPage(listed, listed[-1].position if first > begin else None)
 
     def count_dead(self, limit: int) -> int:
-        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``."""
+        """Count the DEAD jobs that are unresolved now, by an index: exactly up to ``limit``."""
         require_limit(limit)
         with self._lock:
-            return min(limit, len(self._indexes.listing(dead_only=True)))
+            return min(limit, len(self._indexes.listing(Listing.UNRESOLVED)))
 
 
 def _listed(key: ListingKey) -> ListedJob:

@@ -81,6 +81,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             queues=adapters.queues,
             clock=clock,
             telemetry=telemetry,
+            ids=wiring.ids,
         ),
         operations=wiring.operations,
         bulk=BulkService(adapters.jobs, wiring.operations, clock),

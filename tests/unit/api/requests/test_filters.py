@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests import BulkDiscard, BulkRequest, JobFilters, ListRequest
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import JobStatus
 
@@ -67,6 +67,10 @@ def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
         ({"cursor": ""}, "at least 1"),
         ({"cursor": "c" * 1001}, "at most 1000"),
         ({"order": "asc"}, "is not a known field"),
+        ({"discarded": "yes"}, "must be true or false"),
+        ({"discarded": "True"}, "must be true or false"),
+        ({"idempotency_key": ""}, "at least 1"),
+        ({"idempotency_key": "k" * 257}, "at most 256"),
     ],
 )
 def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> None:
@@ -75,6 +79,31 @@ def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> No
     (fault,) = caught.value.errors
     assert fault.field == next(iter(query))
     assert message in fault.message
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_discarded_is_true_or_false(text: str, *, value: bool) -> None:
+    query = ListRequest.parse_query({"discarded": text})
+    assert query.discarded is query.filters.discarded is value
+    assert query.filters.is_empty is not value
+    assert query.filters == BulkRequest.parse({"all": True, "discarded": value}).filters
+
+
+def test_a_key_is_asked_for_with_its_tenant_alone() -> None:
+    query = {"idempotency_key": "order-4711", "tenant": "acme", "limit": "1"}
+    assert ListRequest.parse_query(query).idempotency_key == "order-4711"
+    assert ListRequest.parse_query(query).tenant == "acme"
+
+
+@pytest.mark.parametrize(
+    "others", [*({name: value} for name, value in WHOLE.items() if name != "tenant"),
+               {"discarded": "true"}, {"cursor": "abc"}, {"status": "DEAD", "handler": "greet"}]
+)  # fmt: skip
+def test_other_filters_beside_a_key_are_refused_by_name(others: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ListRequest.parse_query({"idempotency_key": "order-4711", **others})
+    assert [fault.field for fault in caught.value.errors] == sorted(others)
+    assert "takes no filter but tenant" in caught.value.errors[0].message
 
 
 def test_page_size_and_cursor_are_no_filters() -> None:
@@ -105,7 +134,10 @@ def test_no_two_tags_can_be_confused() -> None:
     assert JobFilters.parse_query({"handler": "a:b"}).fingerprint != first.fingerprint
 
 
-@pytest.mark.parametrize("raw", [{}, {"all": False}, {"handler": None}, {"dry_run": True}])
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"all": False}, {"handler": None}, {"dry_run": True}, {"discarded": False}],
+)
 def test_a_bulk_operation_without_a_filter_is_refused_unless_all_is_meant(
     raw: dict[str, Any],
 ) -> None:
@@ -131,6 +163,12 @@ def test_all_jobs_are_meant_only_by_saying_so() -> None:
         ({"status": 5}, "status"),
         ({"tag": ["a", "b"]}, "tag"),
         ({"all": True, "limit": 5}, "limit"),
+        ({"discarded": "true"}, "discarded"),
+        ({"all": True, "expected_count": -1}, "expected_count"),
+        ({"all": True, "expected_count": "3"}, "expected_count"),
+        ({"all": True, "expected_count": True}, "expected_count"),
+        ({"all": True, "note": "why"}, "note"),
+        ({"idempotency_key": "order-4711"}, "idempotency_key"),
         ([], "body"),
     ],
 )
@@ -138,3 +176,12 @@ def test_a_wrong_field_of_a_bulk_request_is_named(raw: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         BulkRequest.parse(raw)
     assert [fault.field for fault in caught.value.errors] == [field]
+
+
+def test_a_bulk_discard_may_have_a_note() -> None:
+    assert BulkDiscard.parse({"all": True, "note": "known"}).note == "known"
+    with pytest.raises(InvalidInput) as caught:
+        BulkDiscard.parse({"all": True, "note": "n" * 1001})
+    assert [fault.field for fault in caught.value.errors] == ["note"]
+    with pytest.raises(InvalidInput):
+        BulkDiscard.parse({"note": "known"})

@@ -230,3 +230,30 @@ def test_a_job_that_succeeded_at_last_has_no_error_but_its_attempts_have(world: 
     assert report.error is None
     assert [attempt.outcome for attempt in report.attempts] == ["FAILED", "SUCCEEDED"]
     assert report.attempts[0].error is not None
+
+
+# --- by key -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tenant", [None, "acme"])
+def test_a_job_is_found_by_its_key_and_tenant_with_one_read(
+    world: World, tenant: str | None
+) -> None:
+    body = {} if tenant is None else {"tenant": tenant}
+    job = world.submit(idempotency_key="order-4711", **body)
+    world.submit(idempotency_key="order-4712", **body)
+    faults = Faults()
+    queries = world.process(faults).api.queries
+    queries.ids.secret()
+    faults.calls.clear()
+    page = queries.find_by_key(tenant, "order-4711")
+    assert [report.job for report in page.jobs] == [job]
+    assert page.next_cursor is None
+    assert [(call.port, call.method) for call in faults.calls] == [("jobs", "get")]
+
+
+def test_a_key_of_another_tenant_finds_nothing(world: World) -> None:
+    world.submit(idempotency_key="order-4711", tenant="acme")
+    world.submit(id="order-4711")
+    for tenant in (None, "other"):
+        assert world.api.queries.find_by_key(tenant, "order-4711").jobs == ()

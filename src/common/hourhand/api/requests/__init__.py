@@ -9,7 +9,7 @@ from hourhand.api.requests._limits import (
     MAX_PAYLOAD_BYTES,
 )
 from hourhand.api.requests._times import parse_instant
-from hourhand.api.requests.filters import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests.filters import BulkDiscard, BulkRequest, JobFilters, ListRequest
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
     BatchRequest,
@@ -36,6 +36,7 @@ __all__ = [
     "NEVER_NULL",
     "BackfillInput",
     "BatchRequest",
+    "BulkDiscard",
     "BulkRequest",
     "CalendarInput",
     "JobFilters",

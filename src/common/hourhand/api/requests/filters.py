@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._times import Instant
-from hourhand.api.requests.jobs import STRICT, HandlerName, Tenant
+from hourhand.api.requests.jobs import STRICT, HandlerName, IdempotencyKey, Tenant
+from hourhand.api.requests.schedules import Note
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.jobs.job import JobStatus
@@ -38,12 +39,21 @@ def _whole_number(value: object) -> object:
     raise refusal(f"must be a whole number from 1 to {limits.MAX_PAGE_JOBS}")
 
 
+def _true_or_false(value: object) -> object:
+    """Read a boolean as a query string writes it."""
+    try:
+        return {"true": True, "false": False}[str(value)]
+    except KeyError:
+        raise refusal("must be true or false") from None
+
+
 Tag = Annotated[
     tuple[str, str],
     BeforeValidator(_split_tag),
     WithJsonSchema({"type": "string", "pattern": "^[^:]+:", "examples": ["customer:42"]}),
 ]
 PageSize = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
+ExpectedCount = Annotated[int, Field(ge=0, le=limits.MAX_EXPECTED_COUNT)]
 
 
 class JobFilters(BaseModel):
@@ -58,6 +68,7 @@ class JobFilters(BaseModel):
     tag: Tag | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
+    discarded: bool | None = None
 
     @classmethod
     def parse_query(cls, query: Mapping[str, str]) -> JobFilters:
@@ -66,8 +77,8 @@ class JobFilters(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether every job is meant."""
-        return all(getattr(self, name) is None for name in JobFilters.model_fields)
+        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
+        return all(getattr(self, name) in {None, False} for name in JobFilters.model_fields)
 
     @property
     def fingerprint(self) -> str:
@@ -77,15 +88,20 @@ class JobFilters(BaseModel):
 
 
 class ListRequest(JobFilters):
-    """The query of ``GET /jobs``."""
+    """The query of ``GET /jobs``: filters, or the key of one job."""
 
+    discarded: Annotated[bool, BeforeValidator(_true_or_false)] | None = None
+    idempotency_key: IdempotencyKey | None = None
     limit: PageSize = limits.DEFAULT_PAGE_JOBS
     cursor: Cursor | None = None
 
     @classmethod
     def parse_query(cls, query: Mapping[str, str]) -> ListRequest:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
+        request = validate(cls, query, what="query")
+        if request.idempotency_key is not None:
+            _refuse_beside_key(query)
+        return request
 
     @property
     def filters(self) -> JobFilters:
@@ -98,10 +114,11 @@ class BulkRequest(JobFilters):
 
     everything: bool = Field(default=False, alias="all")
     dry_run: bool = False
+    expected_count: ExpectedCount | None = None
     cursor: Cursor | None = None
 
     @classmethod
-    def parse(cls, raw: object) -> BulkRequest:
+    def parse(cls, raw: object) -> Self:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="request")
         if request.is_empty and not request.everything:
@@ -113,6 +130,20 @@ class BulkRequest(JobFilters):
     def filters(self) -> JobFilters:
         """The filters alone."""
         return _filters_of(self)
+
+
+class BulkDiscard(BulkRequest):
+    """The body of a bulk discard, which may have a note."""
+
+    note: Note | None = None
+
+
+def _refuse_beside_key(query: Mapping[str, str]) -> None:
+    """Refuse filters beside an idempotency key: the key and its tenant name one job."""
+    others = sorted(query.keys() - {"idempotency_key", "tenant", "limit"})
+    if others:
+        message = "cannot be combined with idempotency_key, which takes no filter but tenant"
+        raise invalid("query", [FieldError(name, message) for name in others])
 
 
 def _filters_of(request: JobFilters) -> JobFilters:

@@ -35,7 +35,7 @@ ReprocessName = Annotated[Reprocess, Field(strict=False)]
 
 
 class NoteInput(BaseModel):
-    """What may be said with a pause, a resumption or a trigger."""
+    """What may be said with a pause, a resumption, a trigger or a discard."""
 
     model_config = STRICT
 

@@ -14,6 +14,7 @@ from hourhand.api.requests import (
     JobPatch,
     JobSubmission,
     ListRequest,
+    NoteInput,
     quoted,
 )
 from hourhand.api.routing import Route, Services
@@ -65,6 +66,10 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
 def list_jobs(services: Services, request: Request, _: str) -> Answer:
     """``GET /jobs``. A page whose jobs have many tags comes back shorter."""
     query = ListRequest.parse_query(request.query())
+    if query.idempotency_key is not None:
+        return Answer.of(
+            job_page(services.queries.find_by_key(query.tenant, query.idempotency_key))
+        )
     limit = query.limit
     while True:
         page = services.queries.list_jobs(query.filters, limit=limit, cursor=query.cursor)
@@ -104,6 +109,14 @@ def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
     return _whole(services, job)
 
 
+def discard_job(services: Services, request: Request, job_id: str) -> Answer:
+    """``POST /jobs/{id}/discard``; the body may be absent."""
+    known_id = _require_id(job_id)
+    note = NoteInput.parse(request.json() if request.has_body else {}).note
+    job = services.operations.discard(known_id, actor=request.actor, note=note or "")
+    return _whole(services, job)
+
+
 def run_job_now(services: Services, request: Request, job_id: str) -> Answer:
     """``POST /jobs/{id}/run-now``."""
     job = services.operations.run_now(_require_id(job_id), actor=request.actor)
@@ -119,6 +132,7 @@ JOB_ROUTES = (
     Route("GET", "/v1/jobs/{id}/events", get_events),
     Route("POST", "/v1/jobs/{id}/cancel", cancel_job),
     Route("POST", "/v1/jobs/{id}/redrive", redrive_job),
+    Route("POST", "/v1/jobs/{id}/discard", discard_job, takes_body=True),
     Route("POST", "/v1/jobs/{id}/run-now", run_job_now),
 )
 

@@ -1,4 +1,4 @@
-"""``hourhand dead-letters``: dead jobs in groups by handler and error, shown and redriven."""
+"""``hourhand dead-letters``: dead jobs in groups by handler and error, shown and changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import typer
 
 from hourhand.cli.dead_letters.commands import DeadFilters
 from hourhand.cli.jobs.bulk import (
-    REDRIVE,
     Choice,
+    Consent,
+    Operation,
     counted,
     operate,
     operate_on_each,
@@ -78,7 +79,10 @@ def list_groups(session: Session, filters: DeadFilters, scan: int) -> None:
                 for group in groups
             ),
         )
-        session.remark("`hourhand dead-letters show ID` shows one job; `redrive` runs them again.")
+        session.remark(
+            "`hourhand dead-letters show ID` shows one job; `redrive` runs them again; `discard` "
+            "closes them."
+        )
     else:
         session.remark("No job is dead.")
     if next(found, None) is not None:
@@ -90,46 +94,50 @@ def show_one(session: Session, job_id: str) -> None:
     job = session.client.get(job_id)
     show(session, job)
     if job.status == JobStatus.DEAD:
-        session.remark(f"`hourhand dead-letters redrive {job.id}` runs it again.")
+        redrives = f"`hourhand dead-letters redrive {job.id}` runs it again"
+        is_closed = job.discarded_at is not None
+        closes = "It was discarded" if is_closed else "`discard` closes it"
+        session.remark(f"{redrives}. {closes}.")
     else:
         session.remark(f"This job is not dead. It is {job.status}.", "yellow")
 
 
-def redrive(
+def operate_on_dead(
     session: Session,
+    operation: Operation,
     ids: Sequence[str],
     dead: DeadFilters,
+    consent: Consent,
     *,
     everything: bool,
-    is_sure: bool,
-    is_dry: bool,
 ) -> int:
-    """Run the chosen dead jobs again; return the exit code."""
+    """Redrive or discard the chosen dead jobs; return the exit code."""
     filters = Filters(handler=dead.handler, tenant=dead.tenant)
     if dead.error is None:
         # Without a status the API might one day redrive other jobs, too.
         is_filtered = everything or not filters.is_empty
         chosen = replace(filters, status=JobStatus.DEAD) if is_filtered else filters
         choice = Choice(ids=ids, filters=chosen)
-        return operate(session, REDRIVE, choice, is_sure=is_sure, is_dry=is_dry)
+        return operate(session, operation, choice, consent)
     if ids:
         raise typer.BadParameter("give either IDs or filters", param_hint="ID")
     # The API has no filter for the error.
     found = [job.id for job in dead_jobs(session, dead) if is_meant(job, dead)]
     described = f"{counted(len(found))} {filters.described()}".strip() + f" with error {dead.error}"
-    if is_dry or not found:
-        return show_count(session, REDRIVE, described, len(found))
-    session.confirm(f"Redrive {described}?", is_sure=is_sure)
-    return operate_on_each(session, REDRIVE, found)
+    if consent.is_dry or not found:
+        return show_count(session, operation, described, len(found))
+    session.confirm(f"{operation.name.capitalize()} {described}?", is_sure=consent.is_sure)
+    return operate_on_each(session, operation, found)
 
 
 def dead_jobs(
     session: Session, filters: DeadFilters, *, limit: int | None = None
 ) -> Iterator[JobSummary]:
-    """Return the dead jobs, newest first. The API has no filter for the error."""
+    """Return the unresolved dead jobs, newest first. The API has no filter for the error."""
     return iter(
         session.client.list(
             status=JobStatus.DEAD,
+            discarded=False,
             handler=filters.handler,
             tenant=filters.tenant,
             page_size=PAGE_SIZE,

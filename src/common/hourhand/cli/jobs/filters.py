@@ -84,10 +84,20 @@ class Filters:
         ),
     ] = None
 
+    discarded: Annotated[
+        bool | None,
+        typer.Option(
+            "--discarded/--not-discarded",
+            help="Only DEAD jobs that were discarded, or only other jobs.",
+            rich_help_panel=PANEL,
+            show_default=False,
+        ),
+    ] = None
+
     @property
     def is_empty(self) -> bool:
-        """Whether every job is meant."""
-        return all(getattr(self, each.name) is None for each in fields(self))
+        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
+        return all(getattr(self, each.name) in {None, False} for each in fields(self))
 
     def for_client(self, now: datetime) -> dict[str, Any]:
         """Return the filters as the client takes them; durations count back from ``now``."""
@@ -99,12 +109,15 @@ class Filters:
             "tag": ":".join(self.tag) if self.tag else None,
             "created_after": _instant(self.created_after, now),
             "created_before": _instant(self.created_before, now),
+            "discarded": self.discarded,
         }
         return {name: value for name, value in given.items() if value is not None}
 
     def described(self) -> str:
         """Return the filters as part of a sentence, such as ``of handler x, in state DEAD``."""
         parts = [f"in state {self.status}"] if self.status else []
+        if self.discarded is not None:
+            parts.append("discarded" if self.discarded else "not discarded")
         for name in ("handler", "schedule", "tenant"):
             value = getattr(self, name)
             if value is not None:

@@ -99,6 +99,7 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "time limit", f"{duration(job.timeout_seconds)} per attempt"
     yield "if its worker is lost", "runs again" if job.on_lost == "retry" else "ends DEAD"
     for name, value in (
+        ("note", job.discard_note),
         ("schedule", job.schedule_id),
         ("tenant", job.tenant),
         ("tags", ", ".join(f"{key}:{value}" for key, value in job.tags.items())),
@@ -119,6 +120,8 @@ def _status(job: Job, times: Times) -> Text:
         text.append_text(cell(f", worker {job.lease.owner}, lease ends {until}"))
     if job.cancel_requested_at is not None and not job.is_final:
         text.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
+    if job.discarded_at is not None:
+        text.append_text(cell(f", discarded {times.relative(job.discarded_at)}"))
     text.no_wrap, text.overflow = False, "fold"
     return text
 

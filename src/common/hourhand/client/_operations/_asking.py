@@ -27,6 +27,7 @@ class JobFilters(TypedDict, total=False):
     tag: str | None
     created_after: datetime | None
     created_before: datetime | None
+    discarded: bool | None
 
 
 _TIMES = frozenset({"created_after", "created_before"})
@@ -38,8 +39,12 @@ def target(*parts: str, query: Mapping[str, Any] | None = None) -> str:
     Blanks are encoded as %20, which signatures of AWS want.
     """
     path = "/".join(["/v1", *(quote(part, safe="") for part in parts)])
-    given = {name: str(value) for name, value in (query or {}).items() if value is not None}
+    given = {name: _query_text(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given, quote_via=quote, safe='')}" if given else path
+
+
+def _query_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def named(field: str, name: object) -> str:

@@ -98,6 +98,7 @@ class EventKind(StrEnum):
     RUN_NOW = "U"
     REDRIVEN = "V"
     REFILED = "R"
+    DISCARDED = "D"
 
 
 ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
@@ -187,7 +188,8 @@ class Job:
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
     withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
-    ``pauses_schedule``: its schedule is paused should it end DEAD.
+    ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
+    acknowledged that a DEAD job needs no further work, with the ``discard_note``.
     """
 
     id: str
@@ -213,6 +215,8 @@ class Job:
     finished_at: datetime | None = None
     lateness_ms: int | None = None
     cancel_requested_at: datetime | None = None
+    discarded_at: datetime | None = None
+    discard_note: str | None = None
     timeout_seconds: int = 300
     retention_seconds: int = 7 * 86_400
     expires_at: datetime | None = None
@@ -241,6 +245,11 @@ class Job:
     def is_sent(self) -> bool:
         """Whether a message of this generation was (or was about to be) sent."""
         return self.enqueued_at is not None
+
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether the job is DEAD and was not discarded: it counts as a dead letter."""
+        return self.status is JobStatus.DEAD and self.discarded_at is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

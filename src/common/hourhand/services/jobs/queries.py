@@ -23,11 +23,12 @@ from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
-from hourhand.ports.job_store import JobDetails, JobStore
+from hourhand.ports.job_store import JobDetails, JobStore, Listing
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, collect
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.optional import ask_optionally
 
@@ -114,6 +115,7 @@ class QueryService:
     queues: Queues
     clock: Clock
     telemetry: Telemetry
+    ids: DerivedIds
 
     def job(self, job_id: str) -> JobReport:
         """Return one job with all its fields. Raises `NotFound`."""
@@ -147,6 +149,11 @@ class QueryService:
         next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
         return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
 
+    def find_by_key(self, tenant: str | None, idempotency_key: str) -> JobPage:
+        """Return a page with the job of an idempotency key, or an empty one. Reads one item."""
+        job = self.jobs.get(self.ids.of_key(tenant, idempotency_key))
+        return JobPage(() if job is None else (summary(job),), None)
+
     def stats(self) -> Stats:
         """Return the system's statistics."""
         tick = self.control.read_tick()
@@ -171,7 +178,7 @@ class QueryService:
 
     def _lateness(self) -> LatenessStats:
         page = self.jobs.list_jobs(
-            dead_only=False,
+            Listing.ALL,
             newest=None,
             created_before=self.clock.now() + CLOCKS_APART,
             created_after=BEGINNING,
