@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound
-from hourhand.domain.jobs.history import attempts_of, last_error
+from hourhand.domain.jobs.history import attempts_of, error_in, last_error, told_events
 from hourhand.domain.jobs.job import (
     POOL,
     Attempt,
@@ -134,10 +134,11 @@ class QueryService:
 
     def events(self, job_id: str) -> JobEvents:
         """Return a job's history. Raises `NotFound`."""
-        job = self.jobs.get(job_id)
-        if job is None:
+        details = self.jobs.get_details(job_id, with_texts=False)
+        if details is None:
             raise NotFound(f"There is no job {job_id}.")
-        return JobEvents(job.history, job.history_dropped)
+        job = details.job
+        return JobEvents(told_events(job, details.failures), job.history_dropped)
 
     def list_jobs(self, filters: JobFilters, *, limit: int, cursor: str | None) -> JobPage:
         """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
@@ -191,7 +192,7 @@ class QueryService:
 
     def _whole(self, details: JobDetails) -> JobReport:
         job = details.job
-        attempts = attempts_of(job.history, details.failures)
+        attempts = attempts_of(job.history, details.failures, job.last_failure)
         return JobReport(
             job=job,
             payload_text=self._text(details, job.payload),
@@ -224,7 +225,8 @@ def _is_all_in(job: Job) -> bool:
 
 def summary(job: Job) -> JobReport:
     """Return a job as listings show it, from its hot item alone."""
-    attempts = tuple(_judged(job, attempt) for attempt in attempts_of(job.history, {}))
+    known = attempts_of(job.history, {}, job.last_failure)
+    attempts = tuple(_judged(job, attempt) for attempt in known)
     return JobReport(job, None, None, attempts, _error_of(job, attempts))
 
 
@@ -239,7 +241,11 @@ def _judged(job: Job, attempt: Attempt) -> Attempt:
 
 def _error_of(job: Job, attempts: Sequence[Attempt]) -> ErrorInfo | None:
     """Return why the last failed attempt failed; nothing is wrong with a job that succeeded."""
-    return None if job.status is JobStatus.SUCCEEDED else last_error(attempts)
+    if job.status is JobStatus.SUCCEEDED:
+        return None
+    error = last_error(attempts)
+    # Its event may have been dropped from a long history.
+    return error_in(job.last_failure) if error is None and job.last_failure is not None else error
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int | None:
