@@ -127,7 +127,10 @@ def _path(method: str, before: str, after: str = "") -> Field:
     return Field(f"an id in {before}...{after}", form)
 
 
-FILTERS = ("status", "handler", "schedule_id", "tenant", "tag", "created_after", "cursor")
+FILTERS = (
+    *("status", "handler", "schedule_id", "tenant", "tag", "error_type", "error_group"),
+    *("created_after", "cursor"),
+)
 
 FIELDS: tuple[Field, ...] = (
     *(_job(name) for name in ("handler", "id", "idempotency_key", "tenant", "payload")),

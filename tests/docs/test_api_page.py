@@ -66,6 +66,10 @@ def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
     assert not submitted & returned
 
 
+def test_a_group_has_the_fields_of_the_page() -> None:
+    assert set(names(section(PAGE, "Dead letters in groups"))) == _fields(jobs.DeadLetterGroup)
+
+
 def test_a_schedule_has_the_fields_of_the_page() -> None:
     text = section(PAGE, "A schedule")
     own = set(names(text))

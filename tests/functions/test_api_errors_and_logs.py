@@ -1,4 +1,4 @@
-"""The routes that say why jobs failed."""
+"""The routes that say why jobs failed: filters by error, groups of dead letters, logs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_error_is_listed_while_the_job_waits_and_runs_again(
     seen: list[str] = []
 
     def look(job: Job, pulse: Pulse) -> Finished:
-        seen.append(api.get("/v1/jobs?status=RUNNING").json["jobs"][0]["error"]["message"])
+        seen.append(api.get("/v1/jobs?error_type=TimeoutError").json["jobs"][0]["error"]["message"])
         return succeed(job, pulse)
 
     api.submit()
@@ -71,7 +71,7 @@ def test_a_lost_attempt_says_so_wherever_it_is_shown(api: ApiClient, world: Worl
     assert job["status"] == "DEAD"
     assert (job["error"]["type"], job["error"]["message"]) == ("Lost", message)
     assert job["attempts"][0]["error"]["message"] == message
-    (listed,) = api.get("/v1/jobs").json["jobs"]
+    (listed,) = api.get("/v1/jobs?error_type=Lost").json["jobs"]
     assert listed["error"]["message"] == message
     (lost,) = [
         event
@@ -79,3 +79,49 @@ def test_a_lost_attempt_says_so_wherever_it_is_shown(api: ApiClient, world: Worl
         if event["kind"] == "LOST"
     ]
     assert lost["reason"] == f"Lost: {message}"
+    (group,) = api.get("/v1/dead-letters/groups").json["groups"]
+    assert group["newest"]["message"] == message
+
+
+def test_jobs_are_filtered_by_their_error(api: ApiClient, world: World) -> None:
+    first = die(api, world, "KeyError", "'a'")
+    die(api, world, "ValueError", "7")
+    api.submit()
+    found = api.get("/v1/jobs?error_type=KeyError").json["jobs"]
+    assert [job["id"] for job in found] == [first]
+    assert api.get("/v1/jobs?error_type=Key").json["jobs"] == []
+    redriven = api.post("/v1/jobs/redrive", {"error_type": "ValueError", "dry_run": True}).json
+    assert redriven["matched"] == 1
+
+
+def test_dead_letters_come_in_groups_whose_jobs_can_be_found_and_redriven(
+    api: ApiClient, world: World
+) -> None:
+    alike = [die(api, world, "KeyError", f"no user {n} in 'eu-{n}'") for n in range(3)]
+    other = die(api, world, "KeyError", "no such table", tenant="acme")
+    found = api.get("/v1/dead-letters/groups").json
+    assert (found["read"], found["next_cursor"]) == (4, None)
+    newest, group = found["groups"]
+    assert (newest["jobs"], newest["newest"]["id"]) == (1, other)
+    assert (group["handler"], group["error_type"], group["jobs"]) == ("greet", "KeyError", 3)
+    assert group["pattern"] == "no user <n> in <value>"
+    assert group["newest"]["id"] == alike[-1]
+    assert group["newest"]["message"] == "no user 2 in 'eu-2'"
+    assert group["newest"]["at"] == group["last_at"] > group["first_at"]
+    of_group = api.get(f"/v1/jobs?error_group={group['id']}").json["jobs"]
+    assert {job["id"] for job in of_group} == set(alike)
+    assert api.post("/v1/jobs/redrive", {"error_group": group["id"]}).json["changed"] == 3
+    (left,) = api.get("/v1/dead-letters/groups?tenant=acme&status=DEAD").json["groups"]
+    assert left["id"] == newest["id"]
+
+
+def test_groups_are_continued_by_a_cursor(api: ApiClient, world: World) -> None:
+    for number in range(3):
+        die(api, world, "KeyError", str(number))
+    first = api.get("/v1/dead-letters/groups?limit=2").json
+    assert (first["read"], first["groups"][0]["jobs"]) == (2, 2)
+    rest = api.get(f"/v1/dead-letters/groups?limit=2&cursor={first['next_cursor']}").json
+    assert (rest["read"], rest["next_cursor"]) == (1, None)
+    assert rest["groups"][0]["id"] == first["groups"][0]["id"]
+    refused = api.get(f"/v1/dead-letters/groups?handler=x&cursor={first['next_cursor']}")
+    assert (refused.status, refused.fields) == (422, ["cursor"])

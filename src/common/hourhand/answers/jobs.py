@@ -158,6 +158,38 @@ class Event(Answered):
     reason: str | None
 
 
+class DeadLetter(Answered):
+    """The dead letter of a group that ended last; `message` is at least 200 bytes of its error."""
+
+    id: str
+    at: datetime
+    message: str
+
+
+class DeadLetterGroup(Answered):
+    """Dead letters of one handler and one error. `pattern` is its message without its values."""
+
+    id: str
+    handler: str
+    error_type: str | None
+    pattern: str
+    jobs: int
+    first_at: datetime
+    last_at: datetime
+    newest: DeadLetter
+
+
+class DeadLetterGroups(Answered):
+    """The groups of the `read` dead letters, the group that ended last first.
+
+    With a `next_cursor` there are more: add up groups of the same `id`.
+    """
+
+    groups: tuple[DeadLetterGroup, ...]
+    read: int
+    next_cursor: str | None
+
+
 class Events(Answered):
     """A job's history, oldest first; `dropped` events were removed from its middle."""
 

@@ -15,6 +15,7 @@ from hourhand.api.requests import (
     BatchRequest,
     BulkRequest,
     CalendarInput,
+    GroupsRequest,
     JobPatch,
     JobSubmission,
     ListRequest,
@@ -115,6 +116,13 @@ _JOBS: Mapping[tuple[str, str], Description] = {
     ("POST", "/v1/jobs/cancel"): Description(summary="Cancel many jobs", **_IN_BULK),
     ("POST", "/v1/jobs/redrive"): Description(
         summary="Redrive many jobs: DEAD jobs, or those with the given status", **_IN_BULK
+    ),
+    ("GET", "/v1/dead-letters/groups"): Description(
+        summary="List the DEAD jobs in groups by handler and error, in pages",
+        tag="jobs",
+        query=GroupsRequest,
+        answer=jobs.DeadLetterGroups,
+        fails=(503,),
     ),
 }
 

@@ -34,6 +34,8 @@ _FILTERS = {
     "schedule_id": "Only jobs that this schedule created.",
     "tenant": "Only jobs of this tenant.",
     "tag": "Only jobs with this tag, as `key:value`.",
+    "error_type": "Only jobs whose last failed attempt had this type of error.",
+    "error_group": "Only DEAD jobs of this group of dead letters.",
     "created_after": "Only jobs created after this time.",
     "created_before": "Only jobs created before this time.",
 }
@@ -71,6 +73,12 @@ FIELD_TEXTS = {
     "ListRequest": {
         **_FILTERS,
         "limit": "The maximum number of jobs in a page.",
+        "cursor": "The `next_cursor` of the page before, with the same filters.",
+    },
+    "GroupsRequest": {
+        **_FILTERS,
+        "status": "Only DEAD: what a dead letter is.",
+        "limit": "The maximum number of dead letters to read for this page.",
         "cursor": "The `next_cursor` of the page before, with the same filters.",
     },
     "BulkRequest": {

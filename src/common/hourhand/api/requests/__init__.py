@@ -9,7 +9,12 @@ from hourhand.api.requests._limits import (
     MAX_PAYLOAD_BYTES,
 )
 from hourhand.api.requests._times import parse_instant
-from hourhand.api.requests.filters import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests.filters import (
+    BulkRequest,
+    GroupsRequest,
+    JobFilters,
+    ListRequest,
+)
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
     BatchRequest,
@@ -38,6 +43,7 @@ __all__ = [
     "BatchRequest",
     "BulkRequest",
     "CalendarInput",
+    "GroupsRequest",
     "JobFilters",
     "JobPatch",
     "JobSubmission",

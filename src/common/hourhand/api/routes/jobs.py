@@ -11,6 +11,7 @@ from hourhand.api.problems import log_if_unforeseen, problem
 from hourhand.api.requests import (
     MAX_BATCH_BYTES,
     BatchRequest,
+    GroupsRequest,
     JobPatch,
     JobSubmission,
     ListRequest,
@@ -19,6 +20,7 @@ from hourhand.api.requests import (
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import (
     contents_bytes,
+    dead_letter_groups,
     job_events,
     job_page,
     job_response,
@@ -84,6 +86,15 @@ def get_events(services: Services, _: Request, job_id: str) -> Answer:
     return Answer.of(job_events(services.queries.events(_require_id(job_id))))
 
 
+def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
+    """``GET /dead-letters/groups``."""
+    query = GroupsRequest.parse_query(request.query())
+    found = services.queries.dead_letter_groups(
+        query.filters, limit=query.limit, cursor=query.cursor
+    )
+    return Answer.of(dead_letter_groups(found))
+
+
 def change_job(services: Services, request: Request, job_id: str) -> Answer:
     """``PATCH /jobs/{id}``."""
     known_id = _require_id(job_id)
@@ -120,6 +131,7 @@ JOB_ROUTES = (
     Route("POST", "/v1/jobs/{id}/cancel", cancel_job),
     Route("POST", "/v1/jobs/{id}/redrive", redrive_job),
     Route("POST", "/v1/jobs/{id}/run-now", run_job_now),
+    Route("GET", "/v1/dead-letters/groups", group_dead_letters, takes_query=True),
 )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound
+from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup, grouped
 from hourhand.domain.jobs.history import attempts_of, error_in, last_error, told_events
 from hourhand.domain.jobs.job import (
     POOL,
@@ -62,6 +63,15 @@ class JobPage:
     """A page of jobs, newest first. Only an absent ``next_cursor`` ends a listing."""
 
     jobs: tuple[JobReport, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterGroups:
+    """The groups of the ``read`` dead letters. ``next_cursor`` continues with older ones."""
+
+    groups: tuple[DeadLetterGroup, ...]
+    read: int
     next_cursor: str | None
 
 
@@ -147,6 +157,15 @@ class QueryService:
         page = collect(self.jobs, filters, position, limit=limit, now=now)
         next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
         return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
+
+    def dead_letter_groups(
+        self, filters: JobFilters, *, limit: int, cursor: str | None
+    ) -> DeadLetterGroups:
+        """Return up to ``limit`` dead jobs in groups. Raises `InvalidInput` for a bad cursor."""
+        position = read_cursor(cursor, filters.fingerprint) if cursor else None
+        page = collect(self.jobs, filters, position, limit=limit, now=self.clock.now())
+        next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
+        return DeadLetterGroups(grouped(page.jobs), len(page.jobs), next_cursor)
 
     def stats(self) -> Stats:
         """Return the system's statistics."""
