@@ -150,6 +150,7 @@ ROUTES = (
         "/v1/jobs/batch",
         "/v1/jobs/nobody",
         "/v1/jobs/nobody/events",
+        "/v1/jobs/nobody/logs",
         "/v1/dead-letters/groups",
         "/v1/jobs/nobody/cancel",
     ),

@@ -194,7 +194,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     *(_bulk(path, name) for path in ("/v1/jobs/cancel", "/v1/jobs/redrive") for name in FILTERS),
     *(_path("GET", path) for path in ("/v1/jobs/", "/v1/schedules/", "/v1/calendars/")),
-    *(_path("GET", "/v1/jobs/", after) for after in ("/events",)),
+    *(_path("GET", "/v1/jobs/", after) for after in ("/events", "/logs")),
     *(_path("POST", "/v1/jobs/", after) for after in ("/cancel", "/redrive", "/run-now")),
     *(_path("POST", "/v1/schedules/", after) for after in ("/pause", "/resume", "/trigger")),
 )

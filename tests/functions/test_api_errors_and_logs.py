@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
+from hourhand.memory import MemoryJobLogs
 from hourhand.ports.handler_runner import Finished, Pulse
 from tests.functions.api_client import ApiClient
 from tests.world.runs import Behaviour, HandlerKilled, kill_process, succeed
@@ -125,3 +126,63 @@ def test_groups_are_continued_by_a_cursor(api: ApiClient, world: World) -> None:
     assert rest["groups"][0]["id"] == first["groups"][0]["id"]
     refused = api.get(f"/v1/dead-letters/groups?handler=x&cursor={first['next_cursor']}")
     assert (refused.status, refused.fields) == (422, ["cursor"])
+
+
+def log(world: World, job_id: str, message: str, **fields: Any) -> None:
+    logs = world.api.logs.logs
+    assert isinstance(logs, MemoryJobLogs)
+    logs.add({"job_id": job_id, "level": "INFO", "message": message, **fields}, world.clock.now())
+
+
+def test_a_jobs_log_is_read_in_pages_from_either_end(api: ApiClient, world: World) -> None:
+    job_id = api.submit()["id"]
+
+    def work(job: Job, pulse: Pulse) -> Finished:
+        for number in range(5):
+            log(world, job_id, f"step {number}", attempt=job.attempt)
+            world.advance(1)
+        return succeed(job, pulse)
+
+    world.deliver(work)
+    log(world, "other", "not mine")
+    whole = api.get(f"/v1/jobs/{job_id}/logs").json
+    assert [line["message"] for line in whole["lines"]] == [f"step {n}" for n in range(5)]
+    assert whole["next_cursor"] is None
+    first = whole["lines"][0]
+    assert first == {
+        "at": "2026-01-05T09:00:00.000Z",
+        "level": "INFO",
+        "message": "step 0",
+        "attempt": 1,
+    }
+    seen, cursor = [], ""
+    while cursor is not None:
+        target = f"/v1/jobs/{job_id}/logs?order=newest&limit=2"
+        page = api.get(target + (f"&cursor={cursor}" if cursor else "")).json
+        seen += [line["message"] for line in page["lines"]]
+        cursor = page["next_cursor"]
+    assert seen == [f"step {n}" for n in reversed(range(5))]
+
+
+def test_the_fields_of_a_line_are_told_and_long_pages_come_back_shorter(
+    api: ApiClient, world: World
+) -> None:
+    job_id = api.submit()["id"]
+
+    def work(job: Job, pulse: Pulse) -> Finished:
+        log(world, job_id, "half \ud800", rows=3, nested={"a": [1]})
+        for _ in range(900):
+            log(world, job_id, "🚀" * 10_000)
+        return succeed(job, pulse)
+
+    world.deliver(work)
+    page = api.get(f"/v1/jobs/{job_id}/logs?limit=1000").json
+    assert page["lines"][0]["fields"] == {"rows": 3, "nested": {"a": [1]}}
+    assert 0 < len(page["lines"]) < 900
+    assert page["next_cursor"] is not None
+
+
+def test_the_log_of_an_unknown_job_and_a_wrong_order_are_told(api: ApiClient) -> None:
+    assert api.get("/v1/jobs/nobody/logs").status == 404
+    refused = api.get("/v1/jobs/nobody/logs?order=latest")
+    assert (refused.status, refused.fields) == (422, ["order"])

@@ -158,6 +158,23 @@ class Event(Answered):
     reason: str | None
 
 
+class LogLine(Answered):
+    """A line that the handler of a job logged, or the worker about the job."""
+
+    at: datetime
+    level: str
+    message: str
+    attempt: int | None
+    fields: Mapping[str, Any] | None = None
+
+
+class LogPage(Answered):
+    """A page of a job's log. It may be short or empty; only a null `next_cursor` ends the log."""
+
+    lines: tuple[LogLine, ...]
+    next_cursor: str | None
+
+
 class DeadLetter(Answered):
     """The dead letter of a group that ended last; `message` is at least 200 bytes of its error."""
 

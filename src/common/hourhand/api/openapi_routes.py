@@ -19,6 +19,7 @@ from hourhand.api.requests import (
     JobPatch,
     JobSubmission,
     ListRequest,
+    LogRequest,
     NoteInput,
     PageRequest,
     PreviewInput,
@@ -103,6 +104,13 @@ _JOBS: Mapping[tuple[str, str], Description] = {
     ),
     ("GET", "/v1/jobs/{id}/events"): Description(
         summary="Read a job's history", tag="jobs", answer=jobs.Events, fails=(404, 503)
+    ),
+    ("GET", "/v1/jobs/{id}/logs"): Description(
+        summary="Read a job's log, the oldest or the newest lines first, in pages",
+        tag="jobs",
+        query=LogRequest,
+        answer=jobs.LogPage,
+        fails=(404, 503),
     ),
     ("POST", "/v1/jobs/{id}/cancel"): Description(
         summary="Cancel a waiting job, or ask a running one to stop", **_ON_ONE_JOB

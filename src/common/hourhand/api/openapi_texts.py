@@ -81,6 +81,11 @@ FIELD_TEXTS = {
         "limit": "The maximum number of dead letters to read for this page.",
         "cursor": "The `next_cursor` of the page before, with the same filters.",
     },
+    "LogRequest": {
+        "order": "Which lines come first: the `oldest` (the default) or the `newest`.",
+        "limit": "The maximum number of lines in a page.",
+        "cursor": "The `next_cursor` of the page before, in the same order.",
+    },
     "BulkRequest": {
         **_FILTERS,
         "all": "Must be true if no filter is given.",

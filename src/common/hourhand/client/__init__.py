@@ -33,6 +33,7 @@ from hourhand.answers.jobs import (
     Job,
     JobSummary,
     Lease,
+    LogLine,
     Progress,
     Retry,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "JobSummary",
     "LatenessStats",
     "Lease",
+    "LogLine",
     "NoAuth",
     "NotConfigured",
     "NotFound",

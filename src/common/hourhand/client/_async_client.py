@@ -21,6 +21,7 @@ from hourhand.client._operations import (
     _bulk,
     _calendars,
     _dead_letters,
+    _job_logs,
     _jobs,
     _many,
     _schedules,
@@ -125,6 +126,7 @@ class AsyncClient:
     wait = awaiting(_jobs.wait)
     list = iterating_async(_jobs.list_jobs)
     events = awaiting(_jobs.events)
+    logs = iterating_async(_job_logs.logs)
     dead_letter_groups = awaiting(_dead_letters.dead_letter_groups)
     cancel = awaiting(_jobs.cancel)
     redrive = awaiting(_jobs.redrive)

@@ -21,6 +21,7 @@ from hourhand.client._operations import (
     _bulk,
     _calendars,
     _dead_letters,
+    _job_logs,
     _jobs,
     _many,
     _schedules,
@@ -125,6 +126,7 @@ class Client:
     wait = blocking(_jobs.wait)
     list = iterating(_jobs.list_jobs)
     events = blocking(_jobs.events)
+    logs = iterating(_job_logs.logs)
     dead_letter_groups = blocking(_dead_letters.dead_letter_groups)
     cancel = blocking(_jobs.cancel)
     redrive = blocking(_jobs.redrive)

@@ -12,9 +12,11 @@ from hourhand.api.requests import (
     GroupsRequest,
     JobFilters,
     ListRequest,
+    LogRequest,
 )
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.log import LogOrder
 
 WHOLE = {
     "status": "DEAD",
@@ -160,6 +162,12 @@ def test_groups_are_of_dead_jobs_alone() -> None:
     assert GroupsRequest.parse_query({"status": "DEAD"}).limit == 1000
 
 
+def test_a_log_is_read_from_the_oldest_line_on_unless_asked_otherwise() -> None:
+    query = LogRequest.parse_query({})
+    assert (query.order, query.limit, query.cursor) == (LogOrder.OLDEST, 100, None)
+    assert LogRequest.parse_query({"order": "newest", "limit": "1000"}).order is LogOrder.NEWEST
+
+
 @pytest.mark.parametrize(
     ("model", "query", "message"),
     [
@@ -167,10 +175,15 @@ def test_groups_are_of_dead_jobs_alone() -> None:
         (GroupsRequest, {"limit": "1001"}, "at most 1,000"),
         (GroupsRequest, {"limit": "0"}, "at least 1"),
         (GroupsRequest, {"order": "newest"}, "is not a known field"),
+        (LogRequest, {"order": "latest"}, "'oldest' or 'newest'"),
+        (LogRequest, {"limit": "1001"}, "at most 1,000"),
+        (LogRequest, {"limit": "many"}, "from 1 to 1000"),
+        (LogRequest, {"status": "DEAD"}, "is not a known field"),
+        (LogRequest, {"cursor": ""}, "at least 1"),
     ],
 )
-def test_a_wrong_field_of_groups_is_named(
-    model: type[GroupsRequest], query: dict[str, str], message: str
+def test_a_wrong_field_of_groups_or_of_a_log_is_named(
+    model: type[GroupsRequest] | type[LogRequest], query: dict[str, str], message: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
         model.parse_query(query)

@@ -14,6 +14,7 @@ from hourhand.api.requests.filters import (
     GroupsRequest,
     JobFilters,
     ListRequest,
+    LogRequest,
 )
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
@@ -48,6 +49,7 @@ __all__ = [
     "JobPatch",
     "JobSubmission",
     "ListRequest",
+    "LogRequest",
     "NoteInput",
     "PageRequest",
     "PreviewInput",

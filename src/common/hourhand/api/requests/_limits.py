@@ -41,6 +41,8 @@ MAX_PAGE_JOBS = 200
 MAX_DEAD_LETTERS_READ = 1000
 """For one answer in groups: as many reads of 100 jobs each as take about a second."""
 
+DEFAULT_LOG_LINES = 100
+MAX_LOG_LINES = 1000
 
 MAX_NOTE_CHARACTERS = 1000
 MAX_EXPRESSION_CHARACTERS = 1000

@@ -16,6 +16,7 @@ from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.jobs.dead_letter_groups import GROUP_ID
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.log import LogOrder
 from hourhand.domain.times import rfc3339
 
 StatusName = Annotated[JobStatus, Field(strict=False)]
@@ -60,6 +61,12 @@ ErrorGroup = Annotated[str, Field(pattern=f"^{GROUP_ID.pattern}$")]
 PageSize = Annotated[int, _whole_number(limits.MAX_PAGE_JOBS), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
 LettersRead = Annotated[
     int, _whole_number(limits.MAX_DEAD_LETTERS_READ), Field(ge=1, le=limits.MAX_DEAD_LETTERS_READ)
+]
+LogLines = Annotated[int, _whole_number(limits.MAX_LOG_LINES), Field(ge=1, le=limits.MAX_LOG_LINES)]
+OrderName = Annotated[
+    LogOrder,
+    Field(strict=False),
+    WithJsonSchema({"type": "string", "enum": [order.value for order in LogOrder]}),
 ]
 Dead = Annotated[
     StatusName,
@@ -133,6 +140,21 @@ class GroupsRequest(JobFilters):
     def filters(self) -> JobFilters:
         """The filters alone."""
         return _filters_of(self)
+
+
+class LogRequest(BaseModel):
+    """The query of ``GET /jobs/{id}/logs``."""
+
+    model_config = STRICT
+
+    order: OrderName = LogOrder.OLDEST
+    limit: LogLines = limits.DEFAULT_LOG_LINES
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> LogRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
 
 
 class BulkRequest(JobFilters):

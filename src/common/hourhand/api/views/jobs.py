@@ -13,6 +13,7 @@ from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job
 from hourhand.json_dataclasses import to_json
 from hourhand.services.jobs.bulk import BulkResult
+from hourhand.services.jobs.logs import LogPage
 from hourhand.services.jobs.queries import DeadLetterGroups, JobEvents, JobPage, JobReport
 
 ALL_BUT_CONTENTS_BYTES = 500_000
@@ -68,6 +69,11 @@ def job_page(page: JobPage) -> dict[str, Any]:
 def job_events(events: JobEvents) -> dict[str, Any]:
     """Return a job's history; ``dropped`` events had to go from its middle."""
     return to_json(jobs.Events, events, events=[_event(event) for event in events.events])
+
+
+def log_page(page: LogPage) -> dict[str, Any]:
+    """Return a page of a job's log."""
+    return to_json(jobs.LogPage, page, lines=[to_json(jobs.LogLine, line) for line in page.lines])
 
 
 def dead_letter_groups(found: DeadLetterGroups) -> dict[str, Any]:
