@@ -123,7 +123,7 @@ class _KeepingLogger(logging.Logger):
 
 def _written(record: logging.LogRecord) -> dict[str, Any]:
     """Return a record as a deployed worker writes it, but for what every line of it carries."""
-    line = {"level": record.levelname, "message": record.getMessage(), **fields_of(record)}
+    line = fields_of(record) | {"level": record.levelname, "message": record.getMessage()}
     if record.exc_info:
         line["exception"] = logging.Formatter().formatException(record.exc_info)
     written: dict[str, Any] = json.loads(json.dumps(line, default=str), parse_constant=str)
