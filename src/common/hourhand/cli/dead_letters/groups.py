@@ -54,7 +54,10 @@ def show_one(session: Session, job_id: str) -> None:
     job = session.client.get(job_id)
     show(session, job)
     if job.status == JobStatus.DEAD:
-        session.remark(f"`hourhand dead-letters redrive {job.id}` runs it again.")
+        session.remark(
+            f"`hourhand jobs logs {job.id}` shows its log. "
+            f"`hourhand dead-letters redrive {job.id}` runs it again."
+        )
     else:
         session.remark(f"This job is not dead. It is {job.status}.", "yellow")
 
