@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -13,16 +13,21 @@ import pytest
 from hourhand.aws.clients import client_config
 from hourhand.aws.job_logs import CloudWatchJobLogs
 from hourhand.domain.jobs.log import LogLine, Span
-from hourhand.domain.times import to_ms
+from hourhand.domain.times import floor_ms, to_ms
 from hourhand.memory import MemoryJobLogs
 from hourhand.ports.job_logs import JobLogs
 from tests.contract.conftest import Remote, Services
+from tests.contract.fresh import new_id
 
 SECOND = timedelta(seconds=1)
-GROUP = "/aws/lambda/hourhand-worker"
-
 Log = Callable[[datetime, dict[str, Any] | str], None]
 """Writes a line of the worker: JSON, or what it printed."""
+
+
+@pytest.fixture
+def now() -> datetime:
+    """CloudWatch Logs takes no line that is older than 14 days, or of the future."""
+    return floor_ms(datetime.now(UTC)) - timedelta(minutes=5)
 
 
 @pytest.fixture
@@ -43,18 +48,19 @@ def made(kind: str, own_services: Services, remote: Remote) -> tuple[JobLogs, Lo
         return kept, keep
     own_services(kind, "dynamodb")
     client = boto3.client("logs", config=client_config())
-    client.create_log_group(logGroupName=GROUP)
-    client.create_log_stream(logGroupName=GROUP, logStreamName="one")
+    group = f"/aws/lambda/{new_id()}"
+    client.create_log_group(logGroupName=group)
+    client.create_log_stream(logGroupName=group, logStreamName="one")
 
     def put(at: datetime, line: dict[str, Any] | str) -> None:
         text = line if isinstance(line, str) else json.dumps(line)
         client.put_log_events(
-            logGroupName=GROUP,
+            logGroupName=group,
             logStreamName="one",
             logEvents=[{"timestamp": to_ms(at), "message": text}],
         )
 
-    return CloudWatchJobLogs(client, GROUP), put
+    return CloudWatchJobLogs(client, group), put
 
 
 pytestmark = pytest.mark.parametrize("kind", ["memory", "moto"], indirect=True)
