@@ -240,11 +240,7 @@ def die(job: Job, *, now: datetime, actor: str, outcome: Outcome, reason: str) -
         job_id=job.id,
         to=JobStatus.DEAD,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
-        sets={
-            **cleared(*LEASE_FIELDS),
-            **failed(reason),
-            **final_times(job, now, JobStatus.DEAD),
-        },
+        sets={**cleared(*LEASE_FIELDS), **failed(reason), **final_times(job, now, JobStatus.DEAD)},
     )
     return recording(move, job, make_event(job, kind, now, JobStatus.DEAD, actor, reason))
 
