@@ -155,7 +155,8 @@ def test_a_jobs_log_is_read_in_pages_from_either_end(api: ApiClient, world: Worl
         "message": "step 0",
         "attempt": 1,
     }
-    seen, cursor = [], ""
+    seen: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         target = f"/v1/jobs/{job_id}/logs?order=newest&limit=2"
         page = api.get(target + (f"&cursor={cursor}" if cursor else "")).json
