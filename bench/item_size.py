@@ -130,7 +130,7 @@ def scheduled_job(*, is_backfilled: bool) -> Job:
     )
 
 
-def life(job: Job) -> Iterator[tuple[str, Job]]:
+def life(job: Job, failure: str = FAILURE) -> Iterator[tuple[str, Job]]:
     """Yield the job after each write of a hard life: five failures, then success."""
     yield "submitted", job
     now = START + FAR - timedelta(minutes=5)
@@ -160,7 +160,7 @@ def life(job: Job) -> Iterator[tuple[str, Job]]:
                     now=now,
                     actor=WORKER,
                     outcome=Outcome.FAILED,
-                    reason=FAILURE,
+                    reason=failure,
                     entry=Entry(now + timedelta(seconds=2**attempt), 3),
                     sends_now=True,
                 ),

@@ -150,6 +150,8 @@ ROUTES = (
         "/v1/jobs/batch",
         "/v1/jobs/nobody",
         "/v1/jobs/nobody/events",
+        "/v1/jobs/nobody/logs",
+        "/v1/dead-letters/groups",
         "/v1/jobs/nobody/cancel",
     ),
     *("/v1/jobs/nobody/redrive", "/v1/jobs/nobody/run-now", "/v1/jobs/cancel", "/v1/jobs/redrive"),

@@ -127,7 +127,10 @@ def _path(method: str, before: str, after: str = "") -> Field:
     return Field(f"an id in {before}...{after}", form)
 
 
-FILTERS = ("status", "handler", "schedule_id", "tenant", "tag", "created_after", "cursor")
+FILTERS = (
+    *("status", "handler", "schedule_id", "tenant", "tag", "error_type", "error_group"),
+    *("created_after", "cursor"),
+)
 BULK_PATHS = ("/v1/jobs/cancel", "/v1/jobs/redrive", "/v1/jobs/discard")
 
 FIELDS: tuple[Field, ...] = (
@@ -193,7 +196,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     *(_bulk(path, name) for path in BULK_PATHS for name in FILTERS),
     *(_path("GET", path) for path in ("/v1/jobs/", "/v1/schedules/", "/v1/calendars/")),
-    *(_path("GET", "/v1/jobs/", after) for after in ("/events",)),
+    *(_path("GET", "/v1/jobs/", after) for after in ("/events", "/logs")),
     *(
         _path("POST", "/v1/jobs/", after)
         for after in ("/cancel", "/redrive", "/discard", "/run-now")

@@ -67,6 +67,13 @@ def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
     assert not submitted & returned
 
 
+def test_a_log_line_and_a_group_have_the_fields_of_the_page() -> None:
+    page = read("reference/errors-and-logs.md")
+
+    assert set(names(section(page, "Logs"))) == _fields(jobs.LogLine)
+    assert set(names(section(page, "Dead letters in groups"))) == _fields(jobs.DeadLetterGroup)
+
+
 def test_a_schedule_has_the_fields_of_the_page() -> None:
     text = section(PAGE, "A schedule")
     own = set(names(text))

@@ -63,6 +63,7 @@ def jobs_of_all_kinds(cloud: RecordedCloud) -> None:
     cloud.api("POST", "/v1/jobs/batch", {"jobs": [{"handler": "greet"}] * 3}, by=batching)
     cloud.minutes(9)
     assert {job_id: status_of(cloud, job_id) for job_id in expected} == expected
+    cloud.api("GET", f"/v1/jobs/{next(iter(expected))}/logs")
 
 
 def operations(cloud: RecordedCloud) -> None:
@@ -190,6 +191,7 @@ def questions(cloud: RecordedCloud) -> None:
     for target in (
         f"jobs/{job_id}",
         f"jobs/{job_id}/events",
+        "dead-letters/groups",
         "jobs",
         "jobs?status=DEAD",
         "stats",

@@ -36,7 +36,7 @@ from tests.infra.recorded_calls import RecordedCalls
 
 PREFIX = "hourhand-dev"
 HANDLERS = "tests.infra.permission_handlers"
-SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch")
+SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch", "logs")
 MAX_BATCHES = 20
 
 

@@ -188,6 +188,8 @@ def rights_of(call: Call) -> Iterator[Right]:
             yield f"s3:{operation}", "contents/*"
     elif call.service == "lambda":
         yield "lambda:InvokeFunction", f"{call.resource}:live"
+    elif call.service == "logs":
+        yield f"logs:{call.operation}", "logs"
     else:
         yield "cloudwatch:GetMetricData", "*"
 

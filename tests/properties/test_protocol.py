@@ -380,7 +380,7 @@ class OneJob:
         assert job.history[0] == self.log[0]
         assert job.history[-1] == self.log[-1]
         if move.history is not None:
-            assert not is_over_budget(job.history)
+            assert not is_over_budget(job.history, job.last_failure)
         assert self.successes <= 1
         _check_attempts(self.log, job)
 

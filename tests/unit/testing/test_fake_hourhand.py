@@ -380,3 +380,27 @@ def test_the_double_is_looked_up_when_it_is_first_used() -> None:
     assert {"FakeHourhand", "Run", "make_context"} <= set(dir(hourhand.testing))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = hourhand.testing.Nothing
+
+
+def test_what_a_handler_logs_is_the_log_of_its_job(caplog: pytest.LogCaptureFixture) -> None:
+    handlers = Registry()
+
+    @job("talk", registry=handlers)
+    def talk(context: JobContext) -> None:
+        context.logger.info("Sent %d.", 3, recipients=3, what=object)
+        try:
+            raise Refused("no")
+        except Refused:
+            context.logger.exception("It went wrong.")
+
+    with FakeHourhand(handlers=handlers) as hourhand, caplog.at_level(logging.WARNING):
+        submitted = hourhand.client.submit("talk")
+        hourhand.run_due()
+        first, second = hourhand.client.logs(submitted.id)
+    assert (first.level, first.message, first.attempt) == ("INFO", "Sent 3.", 1)
+    assert first.fields == {"recipients": 3, "what": "<class 'object'>"}
+    assert (second.level, second.message) == ("ERROR", "It went wrong.")
+    assert second.fields is not None
+    assert "Refused: no" in second.fields["exception"]
+    # The test's own logging takes what it takes without the double.
+    assert caplog.messages == ["It went wrong."]

@@ -16,9 +16,11 @@ from hourhand.api.requests import (
     BulkDiscard,
     BulkRequest,
     CalendarInput,
+    GroupsRequest,
     JobPatch,
     JobSubmission,
     ListRequest,
+    LogRequest,
     NoteInput,
     PageRequest,
     PreviewInput,
@@ -103,6 +105,13 @@ _JOBS: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/jobs/{id}/events"): Description(
         summary="Read a job's history", tag="jobs", answer=jobs.Events, fails=(404, 503)
     ),
+    ("GET", "/v1/jobs/{id}/logs"): Description(
+        summary="Read a job's log, the oldest or the newest lines first, in pages",
+        tag="jobs",
+        query=LogRequest,
+        answer=jobs.LogPage,
+        fails=(404, 503),
+    ),
     ("POST", "/v1/jobs/{id}/cancel"): Description(
         summary="Cancel a waiting job, or ask a running one to stop", **_ON_ONE_JOB
     ),
@@ -128,6 +137,13 @@ _JOBS: Mapping[tuple[str, str], Description] = {
     ),
     ("POST", "/v1/jobs/discard"): Description(
         summary="Discard many DEAD jobs", body=BulkDiscard, **_IN_BULK
+    ),
+    ("GET", "/v1/dead-letters/groups"): Description(
+        summary="List the DEAD jobs in groups by handler and error, in pages",
+        tag="jobs",
+        query=GroupsRequest,
+        answer=jobs.DeadLetterGroups,
+        fails=(503,),
     ),
 }
 

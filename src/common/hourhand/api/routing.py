@@ -14,6 +14,7 @@ from hourhand.domain.errors import NotFound
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.bulk import BulkService
+from hourhand.services.jobs.logs import LogService
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
@@ -32,6 +33,7 @@ class Services:
     queries: QueryService
     operations: OperationsService
     bulk: BulkService
+    logs: LogService
     schedules: ScheduleService
     backfills: BackfillService
     calendars: CalendarService

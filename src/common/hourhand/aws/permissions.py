@@ -33,6 +33,7 @@ from hourhand.aws.table_schema import (
 )
 
 EVERYTHING = "*"
+LOGS = "logs"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,8 +42,8 @@ class Grant:
 
     ``resources`` are relative names, as in `table_schema`: ``jobs``, ``jobs/index/dead``, ``high``,
     ``contents``, ``contents/*`` for the bucket's objects, ``scheduler:live`` for a function's
-    alias, or `EVERYTHING`. ``leading_keys``: the only partition keys of the table on which the
-    actions are allowed; empty for all.
+    alias, ``worker`` for a function's log group, or `EVERYTHING`. ``leading_keys``: the only
+    partition keys of the table on which the actions are allowed; empty for all.
     """
 
     service: str
@@ -97,6 +98,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         *_CONTENTS,
         _queues(("SendMessage",), *_PRIORITIES, DEAD_LETTERS.name),
         _COUNTS,
+        # The logs of jobs: no other function's.
+        Grant(service=LOGS, actions=("FilterLogEvents",), resources=("worker",)),
     ),
     # Sweeps, sends and marks jobs, and visits schedules.
     "scheduler": (

@@ -177,3 +177,8 @@ BUCKET = Bucket(name="contents", expiry_days=tuple(2**n for n in range(13)))
 def resource_name(prefix: str, name: str) -> str:
     """Return the full name of the resource ``name`` of the installation ``prefix``."""
     return f"{prefix}-{name}"
+
+
+def log_group_name(prefix: str, function: str) -> str:
+    """Return the log group of a function of the installation ``prefix``."""
+    return f"/aws/lambda/{resource_name(prefix, function)}"

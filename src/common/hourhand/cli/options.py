@@ -11,6 +11,7 @@ from hourhand.cli.completing import job_ids
 MEMORY, MOTO = "memory", "moto"
 CONNECTION, OUTPUT = "Connection", "Output"
 DEFAULT_LIMIT = 50
+DEFAULT_LOG_LINES = 1_000
 DEFAULT_EVERY_SECONDS = 2.0
 
 SEVERAL = "Can be repeated. In the environment, separate the values by a semicolon"

@@ -129,13 +129,14 @@ class MemoryJobStore:
 
     # --- beside them ---
 
-    def get_details(self, job_id: str) -> JobDetails | None:
-        """Read a job and everything that is kept beside it."""
+    def get_details(self, job_id: str, *, with_texts: bool = True) -> JobDetails | None:
+        """Read a job and everything that is kept beside it; on request without the texts."""
         with self._lock:
             job = self._jobs.get(job_id)
             if job is None:
                 return None
-            texts = {item: kept.text for item, kept in self._texts[job_id].items()}
+            kept_texts = self._texts[job_id] if with_texts else {}
+            texts = {item: kept.text for item, kept in kept_texts.items()}
             failures = {token: kept.attempt for token, kept in self._failures[job_id].items()}
             return JobDetails(job=job, texts=texts, failures=failures)
 

@@ -120,8 +120,8 @@ class JobStore(Protocol):
     def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
 
-    def get_details(self, job_id: str) -> JobDetails | None:
-        """Read a job and everything that is kept beside it."""
+    def get_details(self, job_id: str, *, with_texts: bool = True) -> JobDetails | None:
+        """Read a job and everything that is kept beside it; on request without the texts."""
 
     def read_bucket(
         self, bucket: int, shard: int, *, position: Mapping[str, Any] | None, limit: int

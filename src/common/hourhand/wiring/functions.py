@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import Settings
-from hourhand.wiring.adapters import Adapters, aws_adapters
+from hourhand.wiring.adapters import Adapters, aws_adapters, aws_api_adapters
 from hourhand.wiring.services import Wiring
 
 if TYPE_CHECKING:
@@ -44,9 +44,13 @@ class WorkerServices:
 
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
-    """Wire the API function. It needs ``handlers``, ``schedules``, ``calendars`` and ``slots``."""
+    """Wire the API function.
+
+    It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``slots``.
+    """
     from hourhand.api.routing import Services
     from hourhand.services.jobs.bulk import BulkService
+    from hourhand.services.jobs.logs import LogService
     from hourhand.services.jobs.queries import QueryService
     from hourhand.services.jobs.submission import SubmissionService
     from hourhand.services.schedules.backfills import BackfillService
@@ -55,11 +59,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.ticks.watermark import ResweepService
 
     if adapters is None:
-        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
-
-        adapters = replace(
-            aws_adapters(settings, "api"), handlers=ManifestHandlerDirectory(settings.manifest)
-        )
+        adapters = aws_api_adapters(settings)
     wiring = Wiring(settings, adapters)
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
     return Services(
@@ -85,6 +85,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         ),
         operations=wiring.operations,
         bulk=BulkService(adapters.jobs, wiring.operations, clock),
+        logs=LogService(adapters.jobs, adapters.logs, clock),
         schedules=wiring.schedules,
         backfills=BackfillService(
             schedules=adapters.schedules,

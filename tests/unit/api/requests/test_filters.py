@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BulkDiscard, BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests import (
+    BulkDiscard,
+    BulkRequest,
+    GroupsRequest,
+    JobFilters,
+    ListRequest,
+    LogRequest,
+)
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.log import LogOrder
 
 WHOLE = {
     "status": "DEAD",
@@ -17,6 +25,8 @@ WHOLE = {
     "schedule_id": "nightly",
     "tenant": "acme",
     "tag": "customer:4:2",
+    "error_type": "TimeoutError",
+    "error_group": "abcdefghij27",
     "created_after": "2026-11-01T00:00:00Z",
     "created_before": "2026-11-21T01:00:00+01:00",
 }
@@ -27,6 +37,7 @@ def test_every_filter_is_taken() -> None:
     assert filters.status is JobStatus.DEAD
     assert (filters.handler, filters.schedule_id, filters.tenant) == ("greet", "nightly", "acme")
     assert filters.tag == ("customer", "4:2")
+    assert (filters.error_type, filters.error_group) == ("TimeoutError", "abcdefghij27")
     assert filters.created_after == datetime(2026, 11, 1, tzinfo=UTC)
     assert filters.created_before == datetime(2026, 11, 21, tzinfo=UTC)
     assert not filters.is_empty
@@ -62,6 +73,11 @@ def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
         ({"tag": ":42"}, "key:value"),
         ({"tag": "k" * 65 + ":v"}, "key:value"),
         ({"tag": "k:" + "v" * 257}, "key:value"),
+        ({"error_type": ""}, "at least 1"),
+        ({"error_type": "E" * 101}, "at most 100"),
+        ({"error_group": "abc"}, "must match"),
+        ({"error_group": "ABCDEFGHIJ27"}, "must match"),
+        ({"error_group": "abcdefghij27\n"}, "must match"),
         ({"created_after": "2026-11-21"}, "RFC 3339"),
         ({"created_before": "2026-11-21T00:00:00"}, "must have an offset"),
         ({"cursor": ""}, "at least 1"),
@@ -185,3 +201,40 @@ def test_a_bulk_discard_may_have_a_note() -> None:
     assert [fault.field for fault in caught.value.errors] == ["note"]
     with pytest.raises(InvalidInput):
         BulkDiscard.parse({"note": "known"})
+
+
+def test_groups_are_of_dead_jobs_alone() -> None:
+    query = GroupsRequest.parse_query({"handler": "greet", "limit": "7"})
+    assert query.filters == JobFilters.parse_query({"handler": "greet", "status": "DEAD"})
+    assert (query.limit, query.cursor) == (7, None)
+    assert GroupsRequest.parse_query({"status": "DEAD"}).limit == 1000
+
+
+def test_a_log_is_read_from_the_oldest_line_on_unless_asked_otherwise() -> None:
+    query = LogRequest.parse_query({})
+    assert (query.order, query.limit, query.cursor) == (LogOrder.OLDEST, 100, None)
+    assert LogRequest.parse_query({"order": "newest", "limit": "1000"}).order is LogOrder.NEWEST
+
+
+@pytest.mark.parametrize(
+    ("model", "query", "message"),
+    [
+        (GroupsRequest, {"status": "RUNNING"}, "must be DEAD"),
+        (GroupsRequest, {"limit": "1001"}, "at most 1,000"),
+        (GroupsRequest, {"limit": "0"}, "at least 1"),
+        (GroupsRequest, {"order": "newest"}, "is not a known field"),
+        (LogRequest, {"order": "latest"}, "'oldest' or 'newest'"),
+        (LogRequest, {"limit": "1001"}, "at most 1,000"),
+        (LogRequest, {"limit": "many"}, "from 1 to 1000"),
+        (LogRequest, {"status": "DEAD"}, "is not a known field"),
+        (LogRequest, {"cursor": ""}, "at least 1"),
+    ],
+)
+def test_a_wrong_field_of_groups_or_of_a_log_is_named(
+    model: type[GroupsRequest] | type[LogRequest], query: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        model.parse_query(query)
+    (fault,) = caught.value.errors
+    assert fault.field == next(iter(query))
+    assert message in fault.message

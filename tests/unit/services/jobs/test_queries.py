@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hourhand.api.requests import JobFilters
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
-from hourhand.domain.jobs.job import Attempt, EventKind, JobStatus, Outcome, Priority
+from hourhand.domain.jobs.job import (
+    Attempt,
+    ErrorInfo,
+    EventKind,
+    JobStatus,
+    Outcome,
+    Priority,
+)
 from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished
-from hourhand.services.jobs.queries import LatenessStats, QueueStats, percentile
+from hourhand.services.jobs.queries import LatenessStats, QueueStats, percentile, summary
 from hourhand.testing import Faults, make_job
 from tests.world.runs import Behaviour, fail, fail_for_good, make_error
 from tests.world.world import World
@@ -51,6 +60,14 @@ def test_a_job_tells_of_its_attempts_and_of_its_last_error(world: World) -> None
     world.deliver()
     report = world.api.queries.job(job.id)
     assert [a.outcome for a in report.attempts] == [Outcome.FAILED, Outcome.SUCCEEDED]
+
+
+def test_the_last_failure_is_told_though_its_event_was_dropped_from_a_long_history() -> None:
+    job = make_job(status=JobStatus.RETRYING, last_failure="ValueError: no such user")
+    report = summary(job)
+    assert report.attempts == ()
+    assert report.error == ErrorInfo(type="ValueError", message="no such user")
+    assert summary(replace(job, status=JobStatus.SUCCEEDED)).error is None
 
 
 def test_a_payload_that_is_gone_is_told_as_nothing(world: World) -> None:

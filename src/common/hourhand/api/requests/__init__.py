@@ -9,7 +9,14 @@ from hourhand.api.requests._limits import (
     MAX_PAYLOAD_BYTES,
 )
 from hourhand.api.requests._times import parse_instant
-from hourhand.api.requests.filters import BulkDiscard, BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests.filters import (
+    BulkDiscard,
+    BulkRequest,
+    GroupsRequest,
+    JobFilters,
+    ListRequest,
+    LogRequest,
+)
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
     BatchRequest,
@@ -39,10 +46,12 @@ __all__ = [
     "BulkDiscard",
     "BulkRequest",
     "CalendarInput",
+    "GroupsRequest",
     "JobFilters",
     "JobPatch",
     "JobSubmission",
     "ListRequest",
+    "LogRequest",
     "NoteInput",
     "PageRequest",
     "PreviewInput",

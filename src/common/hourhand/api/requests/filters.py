@@ -15,7 +15,9 @@ from hourhand.api.requests.jobs import STRICT, HandlerName, IdempotencyKey, Tena
 from hourhand.api.requests.schedules import Note
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import canonical_json, content_hash
+from hourhand.domain.jobs.dead_letter_groups import GROUP_ID
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.log import LogOrder
 from hourhand.domain.times import rfc3339
 
 StatusName = Annotated[JobStatus, Field(strict=False)]
@@ -32,11 +34,22 @@ def _split_tag(value: object) -> tuple[str, str]:
     return key, tag_value
 
 
-def _whole_number(value: object) -> object:
+def _whole_number(most: int) -> BeforeValidator:
     """Read a page size as a query string writes it."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len("200"):
-        return int(value)
-    raise refusal(f"must be a whole number from 1 to {limits.MAX_PAGE_JOBS}")
+
+    def read(value: object) -> object:
+        is_text = isinstance(value, str) and value.isascii() and value.isdigit()
+        if is_text and len(str(value)) <= len(str(most)):
+            return int(str(value))
+        raise refusal(f"must be a whole number from 1 to {most}")
+
+    return BeforeValidator(read)
+
+
+def _only_dead(value: object) -> object:
+    if value != JobStatus.DEAD:
+        raise refusal("must be DEAD")
+    return value
 
 
 def _true_or_false(value: object) -> object:
@@ -52,8 +65,24 @@ Tag = Annotated[
     BeforeValidator(_split_tag),
     WithJsonSchema({"type": "string", "pattern": "^[^:]+:", "examples": ["customer:42"]}),
 ]
-PageSize = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
 ExpectedCount = Annotated[int, Field(ge=0, le=limits.MAX_EXPECTED_COUNT)]
+ErrorType = Annotated[str, Field(min_length=1, max_length=limits.MAX_ERROR_TYPE_CHARACTERS)]
+ErrorGroup = Annotated[str, Field(pattern=f"^{GROUP_ID.pattern}$")]
+PageSize = Annotated[int, _whole_number(limits.MAX_PAGE_JOBS), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
+LettersRead = Annotated[
+    int, _whole_number(limits.MAX_DEAD_LETTERS_READ), Field(ge=1, le=limits.MAX_DEAD_LETTERS_READ)
+]
+LogLines = Annotated[int, _whole_number(limits.MAX_LOG_LINES), Field(ge=1, le=limits.MAX_LOG_LINES)]
+OrderName = Annotated[
+    LogOrder,
+    Field(strict=False),
+    WithJsonSchema({"type": "string", "enum": [order.value for order in LogOrder]}),
+]
+Dead = Annotated[
+    StatusName,
+    BeforeValidator(_only_dead),
+    WithJsonSchema({"type": "string", "enum": [JobStatus.DEAD.value]}),
+]
 
 
 class JobFilters(BaseModel):
@@ -66,6 +95,8 @@ class JobFilters(BaseModel):
     schedule_id: ScheduleId | None = None
     tenant: Tenant | None = None
     tag: Tag | None = None
+    error_type: ErrorType | None = None
+    error_group: ErrorGroup | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
     discarded: bool | None = None
@@ -107,6 +138,40 @@ class ListRequest(JobFilters):
     def filters(self) -> JobFilters:
         """The filters alone."""
         return _filters_of(self)
+
+
+class GroupsRequest(JobFilters):
+    """The query of ``GET /dead-letters/groups``."""
+
+    status: Dead = JobStatus.DEAD
+    discarded: Annotated[bool, BeforeValidator(_true_or_false)] | None = False
+    limit: LettersRead = limits.MAX_DEAD_LETTERS_READ
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> GroupsRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
+
+    @property
+    def filters(self) -> JobFilters:
+        """The filters alone."""
+        return _filters_of(self)
+
+
+class LogRequest(BaseModel):
+    """The query of ``GET /jobs/{id}/logs``."""
+
+    model_config = STRICT
+
+    order: OrderName = LogOrder.OLDEST
+    limit: LogLines = limits.DEFAULT_LOG_LINES
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> LogRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
 
 
 class BulkRequest(JobFilters):

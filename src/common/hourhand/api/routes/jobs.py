@@ -11,18 +11,22 @@ from hourhand.api.problems import log_if_unforeseen, problem
 from hourhand.api.requests import (
     MAX_BATCH_BYTES,
     BatchRequest,
+    GroupsRequest,
     JobPatch,
     JobSubmission,
     ListRequest,
+    LogRequest,
     NoteInput,
     quoted,
 )
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import (
     contents_bytes,
+    dead_letter_groups,
     job_events,
     job_page,
     job_response,
+    log_page,
 )
 from hourhand.domain.errors import FieldError, HourhandError, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID
@@ -89,6 +93,28 @@ def get_events(services: Services, _: Request, job_id: str) -> Answer:
     return Answer.of(job_events(services.queries.events(_require_id(job_id))))
 
 
+def get_logs(services: Services, request: Request, job_id: str) -> Answer:
+    """``GET /jobs/{id}/logs``. A page whose lines are long comes back shorter."""
+    known_id = _require_id(job_id)
+    query = LogRequest.parse_query(request.query())
+    limit = query.limit
+    while True:
+        page = services.logs.page(known_id, order=query.order, limit=limit, cursor=query.cursor)
+        answer = Answer.of(log_page(page))
+        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
+            return answer
+        limit //= 2
+
+
+def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
+    """``GET /dead-letters/groups``."""
+    query = GroupsRequest.parse_query(request.query())
+    found = services.queries.dead_letter_groups(
+        query.filters, limit=query.limit, cursor=query.cursor
+    )
+    return Answer.of(dead_letter_groups(found))
+
+
 def change_job(services: Services, request: Request, job_id: str) -> Answer:
     """``PATCH /jobs/{id}``."""
     known_id = _require_id(job_id)
@@ -130,10 +156,12 @@ JOB_ROUTES = (
     Route("GET", "/v1/jobs/{id}", get_job),
     Route("PATCH", "/v1/jobs/{id}", change_job, takes_body=True),
     Route("GET", "/v1/jobs/{id}/events", get_events),
+    Route("GET", "/v1/jobs/{id}/logs", get_logs, takes_query=True),
     Route("POST", "/v1/jobs/{id}/cancel", cancel_job),
     Route("POST", "/v1/jobs/{id}/redrive", redrive_job),
     Route("POST", "/v1/jobs/{id}/discard", discard_job, takes_body=True),
     Route("POST", "/v1/jobs/{id}/run-now", run_job_now),
+    Route("GET", "/v1/dead-letters/groups", group_dead_letters, takes_query=True),
 )
 
 

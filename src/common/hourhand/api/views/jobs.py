@@ -9,10 +9,12 @@ from hourhand.answers import batches, jobs
 from hourhand.api.http_response import MAX_ANSWER_BYTES
 from hourhand.api.problems import problem
 from hourhand.domain.ids import is_json
+from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job
 from hourhand.json_dataclasses import to_json
 from hourhand.services.jobs.bulk import BulkResult
-from hourhand.services.jobs.queries import JobEvents, JobPage, JobReport
+from hourhand.services.jobs.logs import LogPage
+from hourhand.services.jobs.queries import DeadLetterGroups, JobEvents, JobPage, JobReport
 
 ALL_BUT_CONTENTS_BYTES = 500_000
 """Room for what is in an answer beside payloads and results: tags, attempts, tracebacks."""
@@ -67,6 +69,21 @@ def job_page(page: JobPage) -> dict[str, Any]:
 def job_events(events: JobEvents) -> dict[str, Any]:
     """Return a job's history; ``dropped`` events had to go from its middle."""
     return to_json(jobs.Events, events, events=[_event(event) for event in events.events])
+
+
+def log_page(page: LogPage) -> dict[str, Any]:
+    """Return a page of a job's log."""
+    return to_json(jobs.LogPage, page, lines=[to_json(jobs.LogLine, line) for line in page.lines])
+
+
+def dead_letter_groups(found: DeadLetterGroups) -> dict[str, Any]:
+    """Return dead letters in groups."""
+    groups = [to_json(jobs.DeadLetterGroup, group, newest=_newest(group)) for group in found.groups]
+    return to_json(jobs.DeadLetterGroups, found, groups=groups)
+
+
+def _newest(group: DeadLetterGroup) -> jobs.DeadLetter:
+    return jobs.DeadLetter(id=group.newest_id, at=group.last_at, message=group.message)
 
 
 def bulk_result(result: BulkResult) -> dict[str, Any]:

@@ -127,6 +127,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     always("token", "f", number, read_int),
     always("history", "h", events_value, _read_events),
     Codec("history_dropped", "hd", number, read_int, default=0),
+    Codec("last_failure", "lf", text, read_text),
     Codec("claim_id", "u", text, read_text),
     Codec("lease_owner", "w", text, read_text),
     Codec("lease_until", "e", time, read_time),

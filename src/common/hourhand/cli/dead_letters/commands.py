@@ -10,11 +10,18 @@ import typer
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.commands import CHANGE_CODES
-from hourhand.cli.jobs.filters import PANEL, HandlerFilter, TenantFilter
+from hourhand.cli.jobs.filters import (
+    ErrorGroupFilter,
+    ErrorTypeFilter,
+    Filters,
+    HandlerFilter,
+    TenantFilter,
+)
 from hourhand.cli.jobs.flags import AllMatchingOption, DryRunOption, NoteOption
 from hourhand.cli.options import JobId, JobIds, YesOption
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.jobs.job import JobStatus
 
 AllDeadOption = Annotated[bool, typer.Option("--all", help="All dead jobs.")]
 
@@ -30,14 +37,23 @@ class DeadFilters:
 
     handler: HandlerFilter = None
     tenant: TenantFilter = None
-    error: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPE",
-            help="Only jobs with this type of error, as `dead-letters list` shows it.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None
+    error_type: ErrorTypeFilter = None
+    error_group: ErrorGroupFilter = None
+
+    def as_filters(self) -> Filters:
+        """Return these as filters of jobs, which match dead jobs alone."""
+        return Filters(
+            status=JobStatus.DEAD,
+            handler=self.handler,
+            tenant=self.tenant,
+            error_type=self.error_type,
+            error_group=self.error_group,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every dead job is meant."""
+        return self == DeadFilters()
 
 
 @dead_letters.command("list")
@@ -52,9 +68,10 @@ def list_dead_letters(
         int, typer.Option(metavar="N", min=1, help="Read at most the newest N dead jobs.")
     ] = 10_000,
 ) -> None:
-    """List the dead jobs in groups by handler and error, the largest group first.
+    """List the dead jobs in groups by handler and error, the group that ended last first.
 
-    Discarded jobs are left out. [bold]jobs list --status DEAD[/] lists each job.
+    Errors are alike if their messages differ only in numbers, IDs, quoted values and times.
+    Discarded jobs are left out. [bold]jobs list --error-group ID[/] lists the jobs of a group.
     """
     from hourhand.cli.dead_letters.groups import list_groups
 
@@ -72,7 +89,7 @@ def show_dead_letter(session: Session, id: JobId) -> None:  # noqa: A002 (the ar
 
 @dead_letters.command("redrive")
 @verb(
-    example="hourhand dead-letters redrive --handler send-welcome --error TimeoutError",
+    example="hourhand dead-letters redrive --handler send-welcome --error-type TimeoutError",
     codes=CHANGE_CODES,
 )
 def redrive_dead_letters(

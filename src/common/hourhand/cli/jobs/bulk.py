@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from hourhand.cli.exits import (
     FAILED,
     WRONG_USAGE,
     CommandError,
-    exit_code_of,
     one_line,
 )
 from hourhand.cli.jobs.filters import Filters
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from hourhand.client import BulkReport, Job
 
 SHOWN_FAILURES = 20
-AT_ONCE = 8
-"""Number of parallel requests that change one job each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,28 +146,6 @@ def _operate_on_found(
     return report
 
 
-def operate_on_each(session: Session, operation: Operation, ids: Sequence[str]) -> int:
-    """Change many jobs by their IDs, some in parallel; return the exit code."""
-    report = Report()
-    with (
-        _reported_if_interrupted(session, operation, lambda: report),
-        session.meter("jobs", len(ids)) as meter,
-        ThreadPoolExecutor(AT_ONCE) as threads,
-    ):
-        try:
-            for job_id, failure in threads.map(lambda one: _tried(session, operation, one), ids):
-                report.matched += 1
-                if failure is None:
-                    report.changed += 1
-                else:
-                    report.failed.append((job_id, failure))
-                meter.show(report.matched, len(report.failed), report.matched)
-        except BaseException:
-            threads.shutdown(cancel_futures=True)
-            raise
-    return show_report(session, operation, report)
-
-
 @contextmanager
 def _reported_if_interrupted(
     session: Session, operation: Operation, so_far: Callable[[], Report]
@@ -219,16 +193,6 @@ def counted(count: int, *, or_more: bool = False) -> str:
     if or_more:
         return f"{count:,} or more jobs"
     return "1 job" if count == 1 else f"{count:,} jobs"
-
-
-def _tried(session: Session, operation: Operation, job_id: str) -> tuple[str, Exception | None]:
-    try:
-        operation.one(session.client, job_id)
-    except Exception as error:
-        if exit_code_of(error) is None:
-            raise
-        return job_id, error
-    return job_id, None
 
 
 def _problem(error: Exception) -> dict[str, Any]:

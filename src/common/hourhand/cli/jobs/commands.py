@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -25,6 +25,7 @@ from hourhand.cli.jobs.flags import (
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
     DEFAULT_LIMIT,
+    DEFAULT_LOG_LINES,
     AllOption,
     EveryOption,
     FollowOption,
@@ -182,6 +183,34 @@ def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argumen
     from hourhand.cli.jobs.showing import show_events
 
     show_events(session, id)
+
+
+@jobs.command("logs")
+@verb(example="hourhand jobs logs 01k2v8r3t5w7x9y1z3b5d --follow", codes={REFUSED: None})
+def show_logs(
+    session: Session,
+    id: JobId,  # noqa: A002 (the argument's name)
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print new lines until the job has ended.")
+    ] = False,
+    order: Annotated[
+        Literal["oldest", "newest"], typer.Option(help="Which lines come first: oldest or newest.")
+    ] = "oldest",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of lines.")
+    ] = DEFAULT_LOG_LINES,
+) -> None:
+    """Show what a job logged: the lines of its handler, and the worker's own about the job.
+
+    Only lines of `ctx.logger` belong to a job, not what a handler prints. In a deployment, a line
+    is there some seconds after it was logged, and as long as CloudWatch Logs keeps it. With
+    --follow, --limit has no effect.
+    """
+    from hourhand.cli.jobs.logs import show_lines
+
+    if follow and order == "newest":
+        raise typer.BadParameter("needs --order oldest", param_hint="--follow")
+    show_lines(session, id, order=order, limit=None if follow else limit)
 
 
 @jobs.command("watch")

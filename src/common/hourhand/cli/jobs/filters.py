@@ -28,6 +28,22 @@ TenantFilter = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Only jobs of this tenant.", rich_help_panel=PANEL),
 ]
+ErrorTypeFilter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE",
+        help="Only jobs whose last failed attempt had this type of error, such as TimeoutError.",
+        rich_help_panel=PANEL,
+    ),
+]
+ErrorGroupFilter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        help="Only the dead jobs of this group, as `dead-letters list` shows it.",
+        rich_help_panel=PANEL,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +81,8 @@ class Filters:
             rich_help_panel=PANEL,
         ),
     ] = None
+    error_type: ErrorTypeFilter = None
+    error_group: ErrorGroupFilter = None
     created_after: Annotated[
         Any,
         typer.Option(
@@ -107,6 +125,8 @@ class Filters:
             "schedule_id": self.schedule,
             "tenant": self.tenant,
             "tag": ":".join(self.tag) if self.tag else None,
+            "error_type": self.error_type,
+            "error_group": self.error_group,
             "created_after": _instant(self.created_after, now),
             "created_before": _instant(self.created_before, now),
             "discarded": self.discarded,
@@ -124,6 +144,10 @@ class Filters:
                 parts.append(f"of {name} {value}")
         if self.tag:
             parts.append(f"tagged {':'.join(self.tag)}")
+        if self.error_type:
+            parts.append(f"with error {self.error_type}")
+        if self.error_group:
+            parts.append(f"of group {self.error_group}")
         for name, limit in (("after", self.created_after), ("before", self.created_before)):
             if isinstance(limit, timedelta):
                 parts.append(f"created {name} {duration(limit)} ago")

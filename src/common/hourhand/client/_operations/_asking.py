@@ -25,6 +25,8 @@ class JobFilters(TypedDict, total=False):
     schedule_id: str | None
     tenant: str | None
     tag: str | None
+    error_type: str | None
+    error_group: str | None
     created_after: datetime | None
     created_before: datetime | None
     discarded: bool | None

@@ -165,9 +165,9 @@ def list_jobs(
     """Iterate over jobs, newest first, page by page; all filters that are given must hold of each.
 
     They are ``status``, ``handler``, ``schedule_id``, ``tenant``, ``tag`` (``key:value``),
-    ``created_after`` and ``created_before`` (aware datetimes), and ``discarded``: True for DEAD
-    jobs that were discarded, False for all others. ``limit`` is the most that are returned;
-    ``None``: all of them. Raises `Invalid`.
+    ``error_type``, ``error_group``, ``created_after`` and ``created_before`` (aware datetimes), and
+    ``discarded``: True for DEAD jobs that were discarded, False for all others. ``limit`` is the
+    most that are returned; ``None``: all of them. Raises `Invalid`.
     """
     query = filters_of(filters)
     yield from pages(

@@ -184,6 +184,8 @@ class Job:
     ``priority`` is what was asked for; ``queue`` is where its message goes now (aging moves it to a
     higher one). ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every
     claim. ``keep_until`` is when the record may be deleted, set when the job is final.
+    ``last_failure`` is why the last failed attempt failed, ``Type: message``, of which the
+    beginning is kept; absent once the job succeeded.
     ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
@@ -228,6 +230,7 @@ class Job:
     tags: Mapping[str, str] = field(default_factory=dict)
     result: Content | None = None
     progress: Progress | None = None
+    last_failure: str | None = None
     history: tuple[HistoryEvent, ...] = ()
     history_dropped: int = 0
     schedule_id: str | None = None

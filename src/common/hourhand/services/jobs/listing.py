@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hourhand.domain.jobs.dead_letter_groups import group_id_of, is_of_type
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.ports.job_store import JobStore, Listing, ListingPosition
 
@@ -98,4 +99,8 @@ def matches(job: Job, filters: JobFilters) -> bool:
         (filters.tenant, job.tenant),
         (filters.discarded, job.discarded_at is not None),
     )
-    return all(expected is None or expected == actual for expected, actual in wanted)
+    if not all(expected is None or expected == actual for expected, actual in wanted):
+        return False
+    if filters.error_type is not None and not is_of_type(job, filters.error_type):
+        return False
+    return filters.error_group is None or group_id_of(job) == filters.error_group
