@@ -44,8 +44,8 @@ class Description:
 
     @property
     def failures(self) -> list[int]:
-        """The statuses of all failures: an unknown query field is one on every route."""
-        return sorted({*self.fails, 422, 500})
+        """The statuses of all failures: any route may lack a scope, or get an unknown field."""
+        return sorted({*self.fails, 403, 422, 500})
 
 
 _ON_ONE_JOB: dict[str, Any] = {

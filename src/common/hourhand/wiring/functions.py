@@ -45,7 +45,9 @@ class WorkerServices:
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function. It needs ``handlers``, ``schedules``, ``calendars`` and ``slots``."""
+    from hourhand.api.access import AccessRules
     from hourhand.api.routing import Services
+    from hourhand.services.callers import Callers
     from hourhand.services.jobs.bulk import BulkService
     from hourhand.services.jobs.queries import QueryService
     from hourhand.services.jobs.submission import SubmissionService
@@ -108,6 +110,10 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             ids=wiring.ids,
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),
+        callers=Callers(adapters.control, telemetry),
+        access=AccessRules(
+            scope_prefix=settings.jwt_scope_prefix, tenant_claim=settings.jwt_tenant_claim
+        ),
         handlers=adapters.handlers,
         telemetry=telemetry,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from hourhand.domain.callers import is_caller
 from hourhand.domain.jobs.job import (
     ATTEMPT_ENDS,
     Attempt,
@@ -83,6 +84,23 @@ def unpack_event(packed: str) -> HistoryEvent:
         actor=actor.replace("%2E", ".").replace("%25", "%"),
         reason=reason,
     )
+
+
+_OWN_STEPS = frozenset({EventKind.ENQUEUED, EventKind.SEND_FAILED, EventKind.REFILED})
+"""What the API does after a write, on behalf of nobody."""
+
+
+def is_requested(event: HistoryEvent) -> bool:
+    """Whether a caller requested what the event tells of."""
+    return is_caller(event.actor) and event.kind not in _OWN_STEPS
+
+
+def reason_told(event: HistoryEvent) -> str | None:
+    """Return the reason of an event as it is shown.
+
+    A submission's is only the mark that tells it from others under the same key.
+    """
+    return None if event.kind is EventKind.SUBMITTED else event.reason or None
 
 
 def compact(
