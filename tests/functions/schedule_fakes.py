@@ -20,6 +20,7 @@ from hourhand.domain.schedules.schedule import (
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.audit import AuditService
 from hourhand.services.callers import Callers
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.operations import OperationsService
@@ -234,6 +235,7 @@ class FakeServices:
     operations: OperationsService
     bulk: BulkService
     callers: Callers
+    audit: AuditService
     access: AccessRules
     handlers: HandlerDirectory
     telemetry: Telemetry
@@ -252,6 +254,7 @@ def fake_services(world: World) -> FakeServices:
         operations=api.operations,
         bulk=api.bulk,
         callers=api.callers,
+        audit=api.audit,
         access=api.access,
         handlers=api.handlers,
         telemetry=api.telemetry,

@@ -90,6 +90,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/v1/calendars"): _READ_SHARED,
     ("GET", "/v1/calendars/{name}"): _READ_SHARED,
     ("DELETE", "/v1/calendars/{name}"): _OPERATE_ALL,
+    ("GET", "/v1/audit"): Access(Scope.READ, Bound.QUERY),
     ("GET", "/v1/stats"): _READ_SHARED,
     ("POST", "/v1/resweep"): _OPERATE_ALL,
     ("GET", "/v1/resweep"): _READ_SHARED,

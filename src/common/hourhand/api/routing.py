@@ -14,6 +14,7 @@ from hourhand.api.requests import quoted, require_empty
 from hourhand.domain.errors import NotFound
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.audit import AuditService
 from hourhand.services.callers import Callers
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.operations import OperationsService
@@ -40,6 +41,7 @@ class Services:
     occurrences: OccurrenceQueries
     resweeps: ResweepService
     callers: Callers
+    audit: AuditService
     access: AccessRules
     handlers: HandlerDirectory
     telemetry: Telemetry

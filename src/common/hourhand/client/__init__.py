@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
         name="httpx",
     ) from None
 
+from hourhand.answers.audit import AuditEvent, AuditPage
 from hourhand.answers.batches import FieldProblem
 from hourhand.answers.jobs import (
     Attempt,
@@ -93,6 +94,8 @@ __all__ = [
     "AsyncSubmitStream",
     "Attempt",
     "AttemptSummary",
+    "AuditEvent",
+    "AuditPage",
     "Auth",
     "Authorise",
     "Backfill",

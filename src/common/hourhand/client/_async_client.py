@@ -17,7 +17,7 @@ from hourhand.client._awaiting import (
 )
 from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
-from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
+from hourhand.client._operations import _audit, _bulk, _calendars, _jobs, _many, _schedules, _system
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
@@ -123,6 +123,7 @@ class AsyncClient:
     reschedule = awaiting(_jobs.reschedule)
     cancel_many = awaiting(_bulk.cancel_many)
     redrive_many = awaiting(_bulk.redrive_many)
+    audit = iterating_async(_audit.audit)
     stats = awaiting(_system.stats)
     resweep = awaiting(_system.resweep)
     resweep_progress = awaiting(_system.resweep_progress)

@@ -17,7 +17,7 @@ from hourhand.client._blocking import (
 )
 from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
-from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
+from hourhand.client._operations import _audit, _bulk, _calendars, _jobs, _many, _schedules, _system
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
@@ -123,6 +123,7 @@ class Client:
     reschedule = blocking(_jobs.reschedule)
     cancel_many = blocking(_bulk.cancel_many)
     redrive_many = blocking(_bulk.redrive_many)
+    audit = iterating(_audit.audit)
     stats = blocking(_system.stats)
     resweep = blocking(_system.resweep)
     resweep_progress = blocking(_system.resweep_progress)

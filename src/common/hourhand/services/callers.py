@@ -41,6 +41,18 @@ class Callers:
         key = self._keys.get(identity)
         return self._recorded(identity) if key is None else key
 
+    def keys_of(self, identity: str) -> frozenset[str]:
+        """Return the keys under which events name a caller: none, if it never called.
+
+        Raises `Unavailable`.
+        """
+        if identity == LOCAL:
+            return frozenset({LOCAL})
+        identity = identity[:MAX_IDENTITY_CHARACTERS]
+        keys = [caller_key(identity, number) for number in range(MAX_KEYS)]
+        found = self.control.read_callers(keys)
+        return frozenset(key for key, standing in found.items() if standing == identity)
+
     def identities(self, actors: Iterable[str]) -> dict[str, str]:
         """Return the identities of those ``actors`` that are keys of callers.
 

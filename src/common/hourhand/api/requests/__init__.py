@@ -9,7 +9,7 @@ from hourhand.api.requests._limits import (
     MAX_PAYLOAD_BYTES,
 )
 from hourhand.api.requests._times import parse_instant
-from hourhand.api.requests.filters import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests.filters import AuditRequest, BulkRequest, JobFilters, ListRequest
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
     BatchRequest,
@@ -34,6 +34,7 @@ __all__ = [
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
     "NEVER_NULL",
+    "AuditRequest",
     "BackfillInput",
     "BatchRequest",
     "BulkRequest",
