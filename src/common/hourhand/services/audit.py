@@ -150,7 +150,7 @@ class AuditService:
             if following is not None:
                 return following
             place = _Place(_SCHEDULES)
-            if found.room <= 0:
+            if found.room <= 0 or self.clock.monotonic() >= deadline:
                 return place
         return self._read_schedules(wanted, place, found, deadline)
 

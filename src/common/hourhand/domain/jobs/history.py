@@ -23,6 +23,10 @@ from hourhand.domain.times import from_ms, rfc3339, to_ms
 HISTORY_BUDGET_BYTES = 360
 """Bytes of packed history in the hot item: with them a small job stays below 1 KB to its end."""
 
+REQUESTED_BYTES = 120
+"""How much of it may be taken by what callers requested, before that is dropped too: four events
+without a reason."""
+
 KEEP_FIRST = 1
 REASON_BYTES = 40
 
@@ -111,15 +115,27 @@ def compact(
 ) -> tuple[tuple[HistoryEvent, ...], int]:
     """Drop events from the middle until the rest fits; return what is left and the new count.
 
-    The first `KEEP_FIRST` events and the last one stay whatever their size.
+    The first `KEEP_FIRST` events and the last one stay whatever their size. What callers requested
+    goes after all else, unless it takes more than `REQUESTED_BYTES`: nothing but the history says
+    who did it, and the errors of failed attempts are kept beside the job, too.
     """
     kept = list(events)
     size = sum(len(pack_event(event).encode()) + 1 for event in kept)
     while size > budget_bytes and len(kept) > KEEP_FIRST + 1:
-        gone = kept.pop(KEEP_FIRST)
+        gone = kept.pop(_least_needed(kept))
         size -= len(pack_event(gone).encode()) + 1
         dropped += 1
     return tuple(kept), dropped
+
+
+def _least_needed(events: Sequence[HistoryEvent]) -> int:
+    """Return the place of the event of the middle that goes first."""
+    middle = range(KEEP_FIRST, len(events) - 1)
+    requested = [place for place in middle if is_requested(events[place])]
+    size = sum(len(pack_event(events[place]).encode()) + 1 for place in requested)
+    if size > REQUESTED_BYTES:
+        return requested[0]
+    return next((place for place in middle if place not in requested), KEEP_FIRST)
 
 
 def is_over_budget(events: Sequence[HistoryEvent]) -> bool:
