@@ -333,6 +333,7 @@ def test_jobs_that_a_schedule_made_for_another_tenant_are_not_shown(
 ) -> None:
     put_schedule(world, "one", THEIRS)
     world.trigger("one")
+    world.advance(1)
     put_schedule(world, "one", OURS)
     world.trigger("one")
 
