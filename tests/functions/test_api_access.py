@@ -12,6 +12,7 @@ import pytest
 from hourhand.api.access import ACCESS, Scope
 from hourhand.api.app import create_app
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.services.schedules import operations
 from tests.functions.api_client import ApiClient, Response
 from tests.world.runs import fail_for_good
 from tests.world.world import World
@@ -326,6 +327,25 @@ def test_schedules_of_other_tenants_are_not_listed(ours: ApiClient, world: World
         cursor = f"&cursor={page['next_cursor']}"
 
     assert sorted(listed) == sorted(name for name, tenant in names.items() if tenant == OURS)
+
+
+def test_a_list_that_passes_over_too_many_schedules_ends_in_time(
+    ours: ApiClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "SCHEDULES_A_PAGE", 1)
+    put_schedule(world, "a", THEIRS)
+    put_schedule(world, "b", OURS)
+    assert [s["id"] for s in ours.get("/v1/schedules").json["schedules"]] == ["b"]
+    monkeypatch.setattr(operations, "MAX_SECONDS_A_SEARCH", 0.0)
+
+    response = ours.get("/v1/schedules")
+    assert (response.status, problem_of(response)) == (503, "unavailable")
+
+
+def test_a_tenant_without_schedules_has_an_empty_list(ours: ApiClient, world: World) -> None:
+    put_schedule(world, "a", THEIRS)
+
+    assert ours.get("/v1/schedules").json == {"schedules": [], "next_cursor": None}
 
 
 def test_jobs_that_a_schedule_made_for_another_tenant_are_not_shown(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -16,11 +17,10 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services import audit
 from hourhand.services.cursors import seal
-from tests.functions.api_client import ApiClient
+from tests.functions.api_client import ALICE, ApiClient
 from tests.functions.test_api_access import EVERY_SCOPE, OURS, THEIRS, token_client
 from tests.world.world import World
 
-ALICE = "arn:aws:sts::123456789012:assumed-role/Submitter/alice@example.com"
 BOB = "arn:aws:iam::123456789012:user/bob"
 HOURLY = {"expression": "@hourly", "handler": "greet"}
 
@@ -374,3 +374,58 @@ def test_an_old_job_is_not_lost_to_a_clock_that_was_ahead(world: World, alice: A
     )
 
     assert ("local", "SUBMITTED", "ahead") in told(search(alice))
+
+
+# --- what is gone, and what cannot be read ----------------------------------------------------
+
+
+def test_a_search_goes_on_after_a_schedule_that_is_gone_by_now(
+    world: World, alice: ApiClient
+) -> None:
+    for name in ("a", "b"):
+        alice.send("PUT", f"/v1/schedules/{name}", HOURLY)
+        alice.post(f"/v1/schedules/{name}/pause")
+    cursor = next(iter(_cursors(alice, "from=2026-01-01T00:00:00Z&", phase="s", name="a")))
+    alice.send("DELETE", "/v1/schedules/a")
+    world.schedules.delete_expired(START + timedelta(days=31))
+
+    page = alice.get(f"/v1/audit?from=2026-01-01T00:00:00Z&cursor={cursor}").json
+    assert {event["schedule_id"] for event in page["events"]} == {"b"}
+
+
+def test_an_index_that_lags_names_no_schedule_that_is_gone(world: World, alice: ApiClient) -> None:
+    alice.send("PUT", "/v1/schedules/a", HOURLY)
+    alice.send("DELETE", "/v1/schedules/a")
+    world.schedules.freeze_index()
+    world.schedules.delete_expired(START + timedelta(days=31))
+
+    assert [e for e in search(alice) if e["job_id"] is None] == []
+
+
+def test_a_schedule_whose_definition_is_gone_is_of_no_tenant(
+    world: World, alice: ApiClient
+) -> None:
+    alice.send("PUT", "/v1/schedules/a", {**HOURLY, "tenant": OURS})
+    alice.send("DELETE", "/v1/schedules/a")
+    stored = world.schedules.get("a")
+    assert stored is not None
+    world.schedules.retire_definition("a", stored.definition, START)
+    world.schedules.delete_expired(START + timedelta(days=1))
+    ours = token_client(world, scope=EVERY_SCOPE, org=OURS)
+
+    assert ours.get("/v1/audit?schedule=a").status == 404
+    assert search(ours) == []
+    assert ours.send("PUT", "/v1/schedules/a", HOURLY).status == 409
+
+
+def _cursors(client: ApiClient, query: str, *, phase: str, name: str) -> Iterator[str]:
+    """Yield the cursors of a search that stop within the history of a schedule."""
+    cursor: str | None = ""
+    while cursor is not None:
+        given = f"&cursor={cursor}" if cursor else ""
+        cursor = client.get(f"/v1/audit?{query}limit=1{given}").json["next_cursor"]
+        if cursor is not None:
+            padded = cursor + "=" * (-len(cursor) % 4)
+            parts = json.loads(base64.urlsafe_b64decode(padded))
+            if parts[1:3] == [phase, name] and parts[4]:
+                yield cursor

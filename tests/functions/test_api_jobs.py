@@ -15,12 +15,11 @@ from hourhand.domain.jobs.job import Content, JobStatus, Outcome
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished
 from hourhand.testing import Faults, make_job
-from tests.functions.api_client import ApiClient, load_event, read_answer
+from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
 LARGE = 2_400_000
-ALICE = "arn:aws:sts::123456789012:assumed-role/Submitter/alice@example.com"
 
 
 def test_a_recorded_event_submits_a_job(world: World) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hourhand.cli import audit
+from tests.functions.api_client import ALICE
 from tests.functions.cli_rig import Shell, put
-
-ALICE = "arn:aws:sts::123456789012:assumed-role/Submitter/alice@example.com"
 
 
 def test_callers_of_a_job_are_shown_newest_first(shell: Shell) -> None:

@@ -318,7 +318,7 @@ def _read_claims(settings: Settings, environ: Mapping[str, str]) -> Settings:
     claim = environ.get("HOURHAND_JWT_TENANT_CLAIM", "").strip()
     if len(claim) > MAX_CLAIM_CHARACTERS:
         raise _wrong(
-            "HOURHAND_JWT_TENANT_CLAIM", f"must have at most {MAX_CLAIM_CHARACTERS} characters"
+            "HOURHAND_JWT_TENANT_CLAIM", f"must be at most {MAX_CLAIM_CHARACTERS} characters long"
         )
     return replace(settings, jwt_scope_prefix=prefix, jwt_tenant_claim=claim)
 
