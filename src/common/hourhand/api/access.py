@@ -174,16 +174,14 @@ class AccessRules:
         return tenant
 
 
-def admit(
-    services: Services, request: Request, route: tuple[str, str], id_: str, rules: AccessRules
-) -> Request:
+def admit(services: Services, request: Request, route: tuple[str, str], id_: str) -> Request:
     """Return ``request`` with what its caller may see of it, and the key that events name it by.
 
     Raises `Forbidden`, and `NotFound` for what belongs to another tenant.
     """
-    caller = rules.caller_of(request.authorizer)
+    caller = services.access.caller_of(request.authorizer)
     access = ACCESS.get(route)
-    rules.require(caller, access)
+    services.access.require(caller, access)
     if caller.tenant is not None and access is not None:
         _require_own(services, access.bound, caller.tenant, id_)
         request = replace(request, tenant=caller.tenant, bound=access.bound)

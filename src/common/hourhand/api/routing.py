@@ -82,7 +82,7 @@ def answer_request(routes: Sequence[Route], services: Services, request: Request
     for route, id_ in matching:
         if route.method == method:
             _refuse_what_is_not_taken(route, request)
-            request = admit(services, request, (route.method, route.path), id_, services.access)
+            request = admit(services, request, (route.method, route.path), id_)
             return route.operation(services, request, id_)
     return _answer_other_method(request.method, [route for route, _ in matching])
 
