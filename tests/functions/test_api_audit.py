@@ -17,6 +17,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services import audit
 from hourhand.services.cursors import seal
+from hourhand.testing import Faults
 from tests.functions.api_client import ALICE, ApiClient
 from tests.functions.test_api_access import EVERY_SCOPE, OURS, THEIRS, token_client
 from tests.world.world import World
@@ -178,6 +179,29 @@ def test_a_search_for_a_caller_reads_every_history(
         assert len(events) == len({json.dumps(e) for e in events})
     assert search(alice, "caller=nobody") == []
     assert search(alice, "caller=local") == []
+
+
+def test_all_callers_that_begin_alike_are_found(world: World, alice: ApiClient) -> None:
+    sessions = [f"arn:aws:sts::1:assumed-role/Ci/{number}" for number in range(3)]
+    for number, arn in enumerate((*sessions, BOB, None)):
+        client_of(world, arn).submit(id=f"job-{number}")
+        client_of(world, arn).send("PUT", f"/v1/schedules/s{number}", HOURLY)
+
+    for limit in (1, 50):
+        found = search(alice, "caller=arn:aws:sts::1:assumed-role/Ci/*&", limit=limit)
+        assert {e["caller"] for e in found} == set(sessions)
+        assert {f"job-{n}" for n in range(3)} <= {e["job_id"] for e in found}
+    assert {e["caller"] for e in search(alice, "caller=*")} == {*sessions, BOB, "local"}
+    assert search(alice, "caller=arn:aws:sts::1:assumed-role/Cd*") == []
+
+
+def test_a_search_fails_rather_than_misses_callers(world: World, alice: ApiClient) -> None:
+    alice.submit(id="one")
+    process = world.process(Faults().throttle("control.read_callers"))
+    client = ApiClient(create_app(process.api))
+
+    assert client.get("/v1/audit?caller=arn*").status == 503
+    assert client.get("/v1/audit?caller=arn*").status == 200
 
 
 def test_a_search_is_bounded_by_time(alice: ApiClient, world: World) -> None:

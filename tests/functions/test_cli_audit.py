@@ -99,6 +99,8 @@ def test_nothing_found_is_said(shell: Shell) -> None:
     ran = shell.type("audit", "--caller", "nobody")
 
     assert (ran.code, ran.out) == (0, "")
+    assert "Give the whole identity" in " ".join(ran.err.split())
+    ran = shell.type("audit", "--from", "1h")
     assert "No caller did anything that matches." in ran.err
 
 

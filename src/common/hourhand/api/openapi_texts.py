@@ -76,7 +76,8 @@ FIELD_TEXTS = {
     "AuditRequest": {
         "job": "Only what was done with this job.",
         "schedule": "Only what was done with this schedule.",
-        "caller": "Only what this caller did: the whole ARN or subject, or `local`.",
+        "caller": "Only what this caller did: the whole ARN or subject, or `local`. With `*` at its"
+        " end: what all did whose identity begins so.",
         "from": "Only what was done at this time or later.",
         "to": "Only what was done before this time.",
         "tenant": "Only what was done with jobs and schedules of this tenant.",

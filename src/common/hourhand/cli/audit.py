@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 MAX_EVENTS = 10_000
 """How many events are sorted by their times; a search that finds more stops there."""
 
+NOTHING_OF_CALLER = (
+    "This caller did nothing that matches. Give the whole identity, as `hourhand jobs events` "
+    "prints it, or its beginning and *."
+)
 LARGEST_PAGE = 200
 COLUMNS = (
     Column("WHEN"),
@@ -47,7 +51,8 @@ CallerOption = Annotated[
         "--caller",
         metavar="ARN",
         help="Show what this caller did: the whole ARN of an IAM principal, the subject of a "
-        "token, or local. `hourhand jobs events` prints callers.",
+        "token, or local. With * at its end: all callers that begin so, such as the sessions of a "
+        "role. `hourhand jobs events` prints callers.",
     ),
 ]
 TenantOption = Annotated[
@@ -120,7 +125,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         iter(found),
         None if everything else limit,
         partial(_table, session),
-        none="No caller did anything that matches.",
+        none=NOTHING_OF_CALLER if caller else "No caller did anything that matches.",
         first="newest",
     )
 

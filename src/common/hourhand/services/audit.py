@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from hourhand.domain.callers import identity_of
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound, Unavailable
 from hourhand.domain.ids import OWN_ID
 from hourhand.domain.jobs.history import is_requested, reason_told
@@ -40,6 +41,9 @@ MAX_EVENTS_A_SCHEDULE = 2_000
 
 SCHEDULES_A_READ = 100
 """One BatchGetItem."""
+
+ANY_END = "*"
+"""At the end of a caller: all whose identities begin so, such as the sessions of a role."""
 
 _JOBS, _SCHEDULES = "j", "s"
 _MAX_MS = 10**13
@@ -116,7 +120,8 @@ class AuditService:
         Raises `NotFound` for a job or schedule that is not kept, `InvalidInput` for a cursor of
         another search, `Unavailable`.
         """
-        keys = None if request.caller is None else self.callers.keys_of(request.caller)
+        is_one = request.caller is not None and not request.caller.endswith(ANY_END)
+        keys = self.callers.keys_of(request.caller or "") if is_one else None
         wanted = _Wanted(request, keys)
         place = _read_place(request)
         found = _Found(request.limit)
@@ -128,9 +133,18 @@ class AuditService:
             following = self._of_schedule(wanted, request.schedule, place, found)
         else:
             following = self._of_all(wanted, place, found)
-        found.events.sort(key=lambda event: event.at, reverse=True)
+        events = found.events if is_one else self._of_callers(request.caller, found.events)
         next_cursor = None if following is None else _write_place(following, request)
-        return AuditPage(tuple(found.events), found.read, next_cursor)
+        newest_first = sorted(events, key=lambda event: event.at, reverse=True)
+        return AuditPage(tuple(newest_first), found.read, next_cursor)
+
+    def _of_callers(self, pattern: str | None, events: list[AuditRecord]) -> list[AuditRecord]:
+        """Return the events of those callers whose identity begins as ``pattern`` does."""
+        if pattern is None:
+            return events
+        beginning = pattern.removesuffix(ANY_END)
+        known = self.callers.read(event.actor for event in events)
+        return [e for e in events if (identity_of(e.actor, known) or "").startswith(beginning)]
 
     def _of_schedule(
         self, wanted: _Wanted, schedule_id: str, place: _Place | None, found: _Found

@@ -58,17 +58,27 @@ class Callers:
 
         One that cannot be read is left out: what it did is shown all the same.
         """
-        keys = {actor for actor in actors if is_key(actor)}
-        missing = sorted(keys - self._identities.keys())
+        named = set(actors)
         sentence = "Callers could not be read. Their events are shown with the keys alone."
+        found = ask_optionally(self.telemetry, sentence, lambda: self.read(named))
+        return self._remembered(named) if found is None else found
+
+    def read(self, actors: Iterable[str]) -> dict[str, str]:
+        """Return the identities of those ``actors`` that are keys; raise `Unavailable`."""
+        keys = {actor for actor in actors if is_key(actor)}
+        known = self._remembered(keys)
+        missing = sorted(keys - known.keys())
         for start in range(0, len(missing), KEYS_A_READ):
-            some = missing[start : start + KEYS_A_READ]
-            found = ask_optionally(
-                self.telemetry, sentence, lambda some=some: self.control.read_callers(some)
-            )
-            for key, identity in (found or {}).items():
+            for key, identity in self.control.read_callers(
+                missing[start : start + KEYS_A_READ]
+            ).items():
                 _remember(self._identities, key, identity)
-        return {key: found for key in keys if (found := self._identities.get(key)) is not None}
+                known[key] = identity
+        return known
+
+    def _remembered(self, keys: set[str]) -> dict[str, str]:
+        found = ((key, self._identities.get(key)) for key in keys)
+        return {key: identity for key, identity in found if identity is not None}
 
     def _recorded(self, identity: str) -> str:
         for number in range(MAX_KEYS):

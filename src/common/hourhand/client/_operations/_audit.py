@@ -36,11 +36,12 @@ def audit(
 ) -> Stream[AuditEvent]:
     """Iterate over what callers did with the jobs and schedules that are kept, page by page.
 
-    The filters are ``job`` or ``schedule`` (an id), ``caller`` (a whole ARN or subject),
-    ``tenant``, ``since`` (included) and ``until`` (not included). Events of one job or schedule
-    come newest first. Without either, all histories are read: those of jobs first, the newest job
-    first, then those of schedules. ``on_page`` is called with each page, which may be empty.
-    Raises `Invalid`, and `NotFound` for a job or schedule that is not kept.
+    The filters are ``job`` or ``schedule`` (an id), ``caller`` (a whole ARN or subject, or the
+    beginning of one and ``*``), ``tenant``, ``since`` (included) and ``until`` (not included).
+    Events of one job or schedule come newest first. Without either, all histories are read: those
+    of jobs first, the newest job first, then those of schedules. ``on_page`` is called with each
+    page, which may be empty. Raises `Invalid`, and `NotFound` for a job or schedule that is not
+    kept.
     """
     query: dict[str, Any] = {}
     for name, value in filters.items():
