@@ -111,7 +111,7 @@ def test_the_prefix_of_scopes_is_a_setting() -> None:
     rules = AccessRules(scope_prefix="jobs:")
     caller = rules.caller_of(token(scope="jobs:submit hourhand/read"))
 
-    assert caller.scopes == {Scope.SUBMIT}
+    assert caller.scopes == frozenset({Scope.SUBMIT})
     with pytest.raises(Forbidden, match="needs the scope jobs:read, which the token lacks"):
         rules.require(caller, Access(Scope.READ, Bound.SHARED))
 

@@ -90,9 +90,10 @@ class Request:
         if not text.strip(JSON_BLANKS):
             raise BadRequest("A JSON body is required.")
         value = read_json(text)
-        if self.tenant is None or self.bound not in OWN_BODIES:
+        narrow = None if self.bound is None else OWN_BODIES.get(self.bound)
+        if self.tenant is None or narrow is None:
             return value
-        return OWN_BODIES[self.bound](value, self.tenant)
+        return narrow(value, self.tenant)
 
     def _require_json_type(self) -> None:
         media_type, _, parameters = self.headers.get("content-type", "").partition(";")

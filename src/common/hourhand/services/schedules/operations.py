@@ -7,7 +7,7 @@ refused at its claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -154,22 +154,9 @@ class ScheduleService:
         definition = self.schedules.get_definition(schedule_id, found.definition)
         return definition is not None and definition.tenant == tenant
 
-    def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
-        """Return a page of schedules by id, and where the next one starts; it may be short."""
-        page = self.schedules.list_schedules(after=after, limit=limit)
-        found = self.schedules.get_many(page.names)
-        live = [s for s in found.values() if s.deleted_at is None]
-        definitions = read_definitions(self.schedules, live)
-        views = [
-            self._view(schedule, definitions[schedule.id])
-            for schedule in sorted(live, key=lambda schedule: schedule.id)
-            if schedule.id in definitions
-        ]
-        return views, page.next
-
     def list_of_tenant(
         self, tenant: str, after: str | None, limit: int
-    ) -> tuple[Sequence[ScheduleView], str | None]:
+    ) -> tuple[list[ScheduleView], str | None]:
         """Return a page as `list`, of one tenant's schedules.
 
         The place where the next one starts is that of a schedule of the tenant, since a cursor
@@ -185,6 +172,19 @@ class ScheduleService:
                 return own, own[-1].schedule.id if following is not None else None
             after = following
         raise Unavailable("There are too many schedules of other tenants to list; try again.")
+
+    def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
+        """Return a page of schedules by id, and where the next one starts; it may be short."""
+        page = self.schedules.list_schedules(after=after, limit=limit)
+        found = self.schedules.get_many(page.names)
+        live = [s for s in found.values() if s.deleted_at is None]
+        definitions = read_definitions(self.schedules, live)
+        views = [
+            self._view(schedule, definitions[schedule.id])
+            for schedule in sorted(live, key=lambda schedule: schedule.id)
+            if schedule.id in definitions
+        ]
+        return views, page.next
 
     def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
         """Pause a schedule; its pending jobs are cancelled, its running jobs continue.
