@@ -48,7 +48,7 @@ def log_statements(
 def _conditions(grant: Grant) -> dict[str, object] | None:
     if not grant.leading_keys:
         return None
-    return {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(grant.leading_keys)}}
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(grant.leading_keys)}}
 
 
 def _arn(service: str, name: str, prefix: str, storage: Storage, queues: Queues) -> str:

@@ -89,7 +89,14 @@ class Plans:
         return Plan(
             name="api",
             folder=str(self.packed.api),
-            environment=self._environment(replace(self._shared_settings(), manifest=MANIFEST)),
+            environment=self._environment(
+                replace(
+                    self._shared_settings(),
+                    manifest=MANIFEST,
+                    jwt_scope_prefix=self.config.jwt_scope_prefix,
+                    jwt_tenant_claim=self.config.jwt_tenant_claim or "",
+                )
+            ),
             statements=self._statements("api"),
             memory_mb=self.config.api_memory_mb,
             timeout_seconds=API_TIMEOUT_SECONDS,

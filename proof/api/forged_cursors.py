@@ -15,7 +15,7 @@ JOBS = 6
 TENANTS = ("red", "blue")
 FORGERIES = 300
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ %"
-LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/schedules/one/occurrences")
+LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/audit", "/v1/schedules/one/occurrences")
 
 
 def forged_cursors(target: Target, seed: int) -> Iterator[tuple[str, Reply, list[str]]]:

@@ -142,7 +142,7 @@ STRANGE = (
 )
 """Queries that are odd, and mean something: nothing is found, or they are refused."""
 
-LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/schedules/one/occurrences")
+LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/audit", "/v1/schedules/one/occurrences")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROUTES = (
     *(
@@ -165,6 +165,7 @@ ROUTES = (
     *("/v1/schedules/nobody/trigger", "/v1/schedules/nobody/backfill", "/v1/calendars/nobody"),
     *(
         "/v1/resweep",
+        "/v1/audit",
         "/v1/calendars",
         "/v1/stats",
         "/v1/handlers",

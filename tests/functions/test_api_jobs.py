@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import create_app
+from hourhand.domain.callers import caller_key
 from hourhand.domain.ids import json_integer
 from hourhand.domain.jobs.job import Content, JobStatus, Outcome
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished
 from hourhand.testing import Faults, make_job
-from tests.functions.api_client import ApiClient, load_event, read_answer
+from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
@@ -27,7 +28,7 @@ def test_a_recorded_event_submits_a_job(world: World) -> None:
     assert response.headers["location"] == f"/v1/jobs/{response.json['id']}"
     assert response.json["trace_id"] == "69200b1c3a1f5c7e9b2d4f6081a3c5e7"
     (event,) = world.job(response.json["id"]).history
-    assert event.actor == "Submitter-alice-example-com"
+    assert event.actor == caller_key(ALICE)
 
 
 def test_a_recorded_event_of_a_stage_lists_jobs(world: World) -> None:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from hourhand.api.app import create_app
-from hourhand.client import ClientError, Conflict, Invalid, NotFound
+from hourhand.client import AuditPage, ClientError, Conflict, Invalid, NotFound
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.local.http_server import serve
 from hourhand.local.lambda_events import answer_body, gateway_event
@@ -430,6 +430,28 @@ def test_the_system_is_told_of(caller: Caller, world: World) -> None:
     assert caller("resweep_progress").state == "requested"
     assert [handler.name for handler in caller("handlers")] == ["greet", "report"]
     assert caller("health").status == "ok"
+
+
+def test_what_callers_did_is_found_again(caller: Caller, world: World) -> None:
+    first = caller("submit", "greet", delay=3600)
+    world.advance(60)
+    caller("cancel", first.id)
+    caller("schedules.put", "s", expression="@daily", handler="report", tenant="acme")
+    pages: list[AuditPage] = []
+
+    (event,) = caller("audit", schedule="s", caller="local")
+    assert (event.action, event.caller, event.schedule_id) == ("PUT", "local", "s")
+    found = [event.action for event in caller("audit", job=first.id)]
+    assert found == ["CANCELLED", "SUBMITTED"]
+    since = world.clock.now() - timedelta(seconds=30)
+    recent = list(caller("audit", since=since, page_size=1, on_page=pages.append))
+    assert [event.action for event in recent] == ["CANCELLED", "PUT"]
+    assert sum(page.histories_read for page in pages) >= 2
+    until = list(caller("audit", until=since))
+    assert [event.job_id for event in until] == [first.id]
+    assert len(list(caller("audit", tenant="acme", limit=1))) == 1
+    with pytest.raises(NotFound):
+        list(caller("audit", job="unknown"))
 
 
 # --- on the wire ---

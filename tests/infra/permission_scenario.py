@@ -188,6 +188,13 @@ def shards_in_batches(cloud: RecordedCloud) -> None:
 
 def questions(cloud: RecordedCloud) -> None:
     job_id = submit(cloud)
+    # Another process does not remember the callers of this one.
+    for target in (
+        f"jobs/{job_id}/events",
+        "audit?caller=local",
+        "audit?from=2026-01-01T00:00:00Z",
+    ):
+        cloud.api("GET", f"/v1/{target}", by=cloud.function("api"))
     for target in (
         f"jobs/{job_id}",
         f"jobs/{job_id}/events",

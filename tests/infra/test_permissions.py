@@ -150,7 +150,7 @@ def test_the_api_writes_two_control_records_and_no_lease(dev: Deployment) -> Non
     )
     assert statement["Action"] == ["dynamodb:UpdateItem"]
     assert statement["Condition"] == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["id-key", "resweep"]}
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["caller.*", "id-key", "resweep"]}
     }
 
 

@@ -156,7 +156,12 @@ class Event(Answered):
     kind: Annotated[str, EVENT_KINDS]
     status: StatusName
     attempt: int
-    actor: str
+    actor: Annotated[str, "The component that caused the event, or the caller's short name."]
+    caller: Annotated[
+        str | None,
+        "Who requested the event: the ARN of an IAM principal, the subject of a token, or `local`."
+        " `unknown:` and a digest: the identity is not on record.",
+    ]
     reason: str | None
 
 

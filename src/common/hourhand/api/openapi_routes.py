@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hourhand.answers import batches, jobs, schedules, system
+from hourhand.answers import audit, batches, jobs, schedules, system
 from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
+    AuditRequest,
     BackfillInput,
     BatchRequest,
     BulkDiscard,
@@ -47,8 +48,8 @@ class Description:
 
     @property
     def failures(self) -> list[int]:
-        """The statuses of all failures: an unknown query field is one on every route."""
-        return sorted({*self.fails, 422, 500})
+        """The statuses of all failures: any route may lack a scope, or get an unknown field."""
+        return sorted({*self.fails, 403, 422, 500})
 
 
 _ON_ONE_JOB: dict[str, Any] = {
@@ -249,6 +250,16 @@ _CALENDARS: Mapping[tuple[str, str], Description] = {
     ),
 }
 
+_AUDIT: Mapping[tuple[str, str], Description] = {
+    ("GET", "/v1/audit"): Description(
+        summary="List what callers did with the jobs and schedules that are kept, in pages",
+        tag="audit",
+        query=AuditRequest,
+        answer=audit.AuditPage,
+        fails=(404, 503),
+    ),
+}
+
 _SYSTEM: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/stats"): Description(
         summary="Read the queues' counts, the lateness and the scheduler's state",
@@ -281,6 +292,7 @@ DESCRIPTIONS: Mapping[tuple[str, str], Description] = {
     **_JOBS,
     **_SCHEDULES,
     **_CALENDARS,
+    **_AUDIT,
     **_SYSTEM,
 }
 """Every route but the two that describe the API itself."""

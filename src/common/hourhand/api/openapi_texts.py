@@ -87,6 +87,17 @@ FIELD_TEXTS = {
         "limit": "The maximum number of jobs in a page.",
         "cursor": "The `next_cursor` of the page before, with the same filters.",
     },
+    "AuditRequest": {
+        "job": "Only what was done with this job.",
+        "schedule": "Only what was done with this schedule.",
+        "caller": "Only what this caller did: the whole ARN or subject, or `local`. With `*` at its"
+        " end: what all did whose identity begins so.",
+        "from": "Only what was done at this time or later.",
+        "to": "Only what was done before this time.",
+        "tenant": "Only what was done with jobs and schedules of this tenant.",
+        "limit": "The maximum number of events in a page; those of one job stay together.",
+        "cursor": "The `next_cursor` of the page before, with the same filters.",
+    },
     "GroupsRequest": {
         **_FILTERS,
         "status": "Only DEAD: what a dead letter is.",

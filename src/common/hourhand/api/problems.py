@@ -18,6 +18,7 @@ LOGGED_FRAMES = 20
 
 _TITLES = {
     "bad_request": "The request is malformed",
+    "forbidden": "Not allowed",
     "not_found": "Not found",
     "method_not_allowed": "Method not allowed",
     "wrong_state": "The state does not allow this",

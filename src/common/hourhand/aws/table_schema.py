@@ -17,6 +17,9 @@ KeyType = Literal["S", "N"]
 ID_KEY = "id-key"
 """The record of the control table that the API may create, too: the rest is the scheduler's."""
 
+CALLER_KEYS = "caller."
+"""What stands before the key of a caller in the control table: only the API writes these."""
+
 
 class Key(NamedTuple):
     """A key attribute and its DynamoDB type."""

@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
         name="httpx",
     ) from None
 
+from hourhand.answers.audit import AuditEvent, AuditPage
 from hourhand.answers.batches import FieldProblem
 from hourhand.answers.jobs import (
     Attempt,
@@ -97,6 +98,8 @@ __all__ = [
     "AsyncSubmitStream",
     "Attempt",
     "AttemptSummary",
+    "AuditEvent",
+    "AuditPage",
     "Auth",
     "Authorise",
     "Backfill",

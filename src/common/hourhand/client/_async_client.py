@@ -18,6 +18,7 @@ from hourhand.client._awaiting import (
 from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
 from hourhand.client._operations import (
+    _audit,
     _bulk,
     _calendars,
     _dead_letters,
@@ -136,6 +137,7 @@ class AsyncClient:
     cancel_many = awaiting(_bulk.cancel_many)
     redrive_many = awaiting(_bulk.redrive_many)
     discard_many = awaiting(_bulk.discard_many)
+    audit = iterating_async(_audit.audit)
     stats = awaiting(_system.stats)
     resweep = awaiting(_system.resweep)
     resweep_progress = awaiting(_system.resweep_progress)

@@ -18,6 +18,7 @@ from hourhand.client._blocking import (
 from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
 from hourhand.client._operations import (
+    _audit,
     _bulk,
     _calendars,
     _dead_letters,
@@ -136,6 +137,7 @@ class Client:
     cancel_many = blocking(_bulk.cancel_many)
     redrive_many = blocking(_bulk.redrive_many)
     discard_many = blocking(_bulk.discard_many)
+    audit = iterating(_audit.audit)
     stats = blocking(_system.stats)
     resweep = blocking(_system.resweep)
     resweep_progress = blocking(_system.resweep_progress)

@@ -38,6 +38,13 @@ class BadRequest(HourhandError):
     status = 400
 
 
+class Forbidden(HourhandError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+    status = 403
+
+
 class NotFound(HourhandError):
     """The requested object does not exist."""
 

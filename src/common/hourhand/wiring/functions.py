@@ -48,7 +48,10 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
 
     It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``slots``.
     """
+    from hourhand.api.access import AccessRules
     from hourhand.api.routing import Services
+    from hourhand.services.audit import AuditService
+    from hourhand.services.callers import Callers
     from hourhand.services.jobs.bulk import BulkService
     from hourhand.services.jobs.logs import LogService
     from hourhand.services.jobs.queries import QueryService
@@ -62,6 +65,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         adapters = aws_api_adapters(settings)
     wiring = Wiring(settings, adapters)
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
+    callers = Callers(adapters.control, telemetry)
     return Services(
         submission=SubmissionService(
             jobs=adapters.jobs,
@@ -110,6 +114,11 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             ids=wiring.ids,
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),
+        callers=callers,
+        audit=AuditService(adapters.jobs, adapters.schedules, callers, clock),
+        access=AccessRules(
+            scope_prefix=settings.jwt_scope_prefix, tenant_claim=settings.jwt_tenant_claim
+        ),
         handlers=adapters.handlers,
         telemetry=telemetry,
     )

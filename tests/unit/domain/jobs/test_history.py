@@ -11,16 +11,19 @@ from hourhand.domain.jobs.history import (
     HISTORY_BUDGET_BYTES,
     MAX_REASON_BYTES,
     REASON_BYTES,
+    REQUESTED_BYTES,
     attempts_of,
     compact,
     error_in,
     failure_text,
     history_budget,
     is_over_budget,
+    is_requested,
     last_error,
     lost_reason,
     pack_event,
     reason_to_keep,
+    reason_told,
     shorten,
     told_events,
     unpack_event,
@@ -88,6 +91,71 @@ def test_an_ordinary_event_takes_few_bytes_and_its_kind_a_letter_of_its_own() ->
 def test_a_reason_is_kept_whole_or_cut_and_says_so(reason: str, short: str) -> None:
     assert shorten(reason) == short
     assert len(short.encode()) <= REASON_BYTES
+
+
+# --- callers ---
+
+
+@pytest.mark.parametrize(
+    ("actor", "kind", "expected"),
+    [
+        ("@abcdefgh", EventKind.SUBMITTED, True),
+        ("local", EventKind.CANCELLED, True),
+        ("@abcdefgh", EventKind.REFILED, False),
+        ("@abcdefgh", EventKind.SEND_FAILED, False),
+        ("@abcdefgh", EventKind.ENQUEUED, False),
+        ("api", EventKind.CHANGED, False),
+        ("tick", EventKind.SUBMITTED, False),
+        ("w-0123abcd", EventKind.CLAIMED, False),
+    ],
+)
+def test_a_caller_requested_what_the_api_does_not_do_by_itself(
+    actor: str, kind: EventKind, expected: bool
+) -> None:
+    assert is_requested(an_event(actor=actor, kind=kind)) is expected
+
+
+def test_the_mark_of_a_submission_is_no_reason() -> None:
+    assert reason_told(an_event(kind=EventKind.SUBMITTED, reason="0123abcd")) is None
+    assert reason_told(an_event(kind=EventKind.CANCELLED, reason="bulk")) == "bulk"
+    assert reason_told(an_event(kind=EventKind.CANCELLED)) is None
+
+
+def test_what_callers_requested_is_dropped_last() -> None:
+    redriven = an_event(kind=EventKind.REDRIVEN, actor="@abcdefgh", attempt=7)
+    events = (an_event(), redriven, *(an_event(attempt=n) for n in range(30)), an_event())
+
+    kept, dropped = compact(events, 0)
+
+    assert kept[1] == redriven
+    assert dropped == len(events) - len(kept)
+
+
+def test_what_callers_requested_takes_a_bounded_part() -> None:
+    requests = [
+        an_event(kind=EventKind.CHANGED, actor="@abcdefgh", attempt=number) for number in range(30)
+    ]
+    others = [an_event(attempt=number) for number in range(30)]
+
+    kept, _ = compact((an_event(), *requests, *others, an_event()), 0)
+
+    requested = [event for event in kept if event.actor == "@abcdefgh"]
+    size = sum(len(pack_event(event)) + 1 for event in requested)
+    assert requested == requests[-len(requested) :]
+    assert REQUESTED_BYTES / 2 < size <= REQUESTED_BYTES
+
+
+def test_a_history_of_requests_alone_is_compacted() -> None:
+    requests = tuple(
+        an_event(kind=EventKind.CHANGED, actor="local", attempt=number) for number in range(60)
+    )
+
+    kept, dropped = compact(requests, 0)
+
+    assert kept[0] == requests[0]
+    assert kept[-1] == requests[-1]
+    assert len(kept) + dropped == 60
+    assert not is_over_budget(kept)
 
 
 # --- compaction ---

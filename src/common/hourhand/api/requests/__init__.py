@@ -10,6 +10,7 @@ from hourhand.api.requests._limits import (
 )
 from hourhand.api.requests._times import parse_instant
 from hourhand.api.requests.filters import (
+    AuditRequest,
     BulkDiscard,
     BulkRequest,
     GroupsRequest,
@@ -41,6 +42,7 @@ __all__ = [
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
     "NEVER_NULL",
+    "AuditRequest",
     "BackfillInput",
     "BatchRequest",
     "BulkDiscard",

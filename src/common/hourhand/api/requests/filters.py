@@ -13,6 +13,7 @@ from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._times import Instant
 from hourhand.api.requests.jobs import STRICT, HandlerName, IdempotencyKey, Tenant
 from hourhand.api.requests.schedules import Note
+from hourhand.domain.callers import MAX_IDENTITY_CHARACTERS
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.jobs.dead_letter_groups import GROUP_ID
@@ -23,6 +24,10 @@ from hourhand.domain.times import rfc3339
 StatusName = Annotated[JobStatus, Field(strict=False)]
 ScheduleId = Annotated[str, Field(min_length=1, max_length=limits.MAX_SCHEDULE_ID_CHARACTERS)]
 Cursor = Annotated[str, Field(min_length=1, max_length=limits.MAX_CURSOR_CHARACTERS)]
+
+
+AuditedId = Annotated[str, Field(min_length=1, max_length=limits.MAX_SCHEDULE_ID_CHARACTERS)]
+CallerIdentity = Annotated[str, Field(min_length=1, max_length=MAX_IDENTITY_CHARACTERS)]
 
 
 def _split_tag(value: object) -> tuple[str, str]:
@@ -172,6 +177,38 @@ class LogRequest(BaseModel):
     def parse_query(cls, query: Mapping[str, str]) -> LogRequest:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         return validate(cls, query, what="query")
+
+
+class AuditRequest(BaseModel):
+    """The query of ``GET /audit``: whose events, and of which time."""
+
+    model_config = STRICT
+
+    job: AuditedId | None = None
+    schedule: AuditedId | None = None
+    caller: CallerIdentity | None = None
+    start: Instant | None = Field(default=None, alias="from")
+    end: Instant | None = Field(default=None, alias="to")
+    tenant: Tenant | None = None
+    limit: PageSize = limits.DEFAULT_PAGE_JOBS
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> AuditRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        request = validate(cls, query, what="query")
+        if request.job is not None and request.schedule is not None:
+            raise invalid("query", [FieldError("schedule", "must not be given together with job")])
+        if request.start is not None and request.end is not None and request.start >= request.end:
+            raise invalid("query", [FieldError("to", "must be after from")])
+        return request
+
+    @property
+    def fingerprint(self) -> str:
+        """What two searches for the same events share, and no others."""
+        fields = AuditRequest.model_fields.keys() - {"limit", "cursor"}
+        values = {name: _plain(getattr(self, name)) for name in fields}
+        return content_hash("audit", canonical_json(values))
 
 
 class BulkRequest(JobFilters):

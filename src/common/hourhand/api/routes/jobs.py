@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hourhand.api.access import own_submission
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.problems import log_if_unforeseen, problem
@@ -56,7 +57,8 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
     if size_bytes > MAX_BATCH_BYTES:
         message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
         raise TooLarge("The batch is too large.", errors=(FieldError("jobs", message),))
-    submissions = BatchRequest.parse(request.json())
+    parsed = BatchRequest.parse(request.json())
+    submissions = [own_submission(submission, request.tenant) for submission in parsed]
     results = services.submission.submit_many(
         submissions, actor=request.actor, trace_id=request.trace_id
     )
@@ -90,7 +92,9 @@ def get_job(services: Services, _: Request, job_id: str) -> Answer:
 
 def get_events(services: Services, _: Request, job_id: str) -> Answer:
     """``GET /jobs/{id}/events``."""
-    return Answer.of(job_events(services.queries.events(_require_id(job_id))))
+    events = services.queries.events(_require_id(job_id))
+    identities = services.callers.identities(event.actor for event in events.events)
+    return Answer.of(job_events(events, identities))
 
 
 def get_logs(services: Services, request: Request, job_id: str) -> Answer:

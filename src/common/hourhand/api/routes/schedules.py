@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.named_pages import answer_page
@@ -24,6 +27,7 @@ from hourhand.api.views.schedules import (
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 from hourhand.domain.ids import OWN_ID
 from hourhand.services.schedules.operations import ScheduleView
+from hourhand.services.schedules.queries import OccurrencePage
 
 
 def put_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
@@ -40,10 +44,13 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
 
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
     """``GET /schedules``, in the order of their ids."""
+    read = services.schedules.list
+    if request.tenant is not None:
+        read = partial(services.schedules.list_of_tenant, request.tenant)
     return answer_page(
         "schedules",
         PageRequest.parse_query(request.query()),
-        services.schedules.list,
+        read,
         lambda view: (view.schedule.id, schedule_response(view)),
     )
 
@@ -95,7 +102,7 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
     limit = query.limit
     while True:
         page = services.occurrences.history(known_id, limit=limit, cursor=query.cursor)
-        answer = Answer.of(occurrence_page(page))
+        answer = Answer.of(occurrence_page(_own_jobs(page, request.tenant)))
         if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
             return answer
         limit //= 2
@@ -122,6 +129,19 @@ SCHEDULE_ROUTES = (
     Route("POST", "/v1/schedules/{id}/backfill", backfill_schedule, takes_body=True),
     Route("GET", "/v1/schedules/{id}/occurrences", list_occurrences, takes_query=True),
 )
+
+
+def _own_jobs(page: OccurrencePage, tenant: str | None) -> OccurrencePage:
+    """Return a page without the jobs of other tenants: the schedule was another one's then."""
+    if tenant is None:
+        return page
+    entries = tuple(
+        replace(record, job=None)
+        if record.job is not None and record.job.tenant != tenant
+        else record
+        for record in page.entries
+    )
+    return replace(page, entries=entries)
 
 
 def _told(view: ScheduleView) -> Answer:

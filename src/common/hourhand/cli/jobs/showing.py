@@ -89,7 +89,7 @@ def show_events(session: Session, job_id: str) -> None:
                 event.kind,
                 status_text(event.status),
                 str(event.attempt or ""),
-                event.actor,
+                event.caller or event.actor,
                 event.reason or "",
             )
             for event in events

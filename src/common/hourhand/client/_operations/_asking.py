@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypedDict
@@ -127,8 +127,12 @@ def pages(
     page_size: int,
     limit: int | None,
     query: Mapping[str, Any] | None = None,
+    on_page: Callable[[Any], None] | None = None,
 ) -> Stream[A]:
-    """Emit every entry of a listing, or the first ``limit`` of them, page by page."""
+    """Emit every entry of a listing, or the first ``limit`` of them, page by page.
+
+    ``on_page`` is called with the JSON of each page.
+    """
     whole_number("page_size", page_size, MAX_PAGE_SIZE)
     if limit is not None:
         whole_number("limit", limit, MAX_LIMIT)
@@ -138,6 +142,8 @@ def pages(
         size = page_size if left is None else min(page_size, left)
         asked = {**(query or {}), "limit": size, "cursor": cursor}
         value = yield from ask(session, Request(method="GET", target=target(*listing, query=asked)))
+        if on_page is not None:
+            on_page(value)
         for entry in members(value, name)[:left]:
             yield Emit(read(kind, entry))
             left = None if left is None else left - 1

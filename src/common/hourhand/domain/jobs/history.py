@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from hourhand.domain.callers import is_caller
 from hourhand.domain.jobs.job import (
     ATTEMPT_ENDS,
     Attempt,
@@ -28,6 +29,10 @@ HISTORY_BUDGET_BYTES = 360
 RECORD_BUDGET_BYTES = 430
 """Bytes of packed history and last failure together. A job that failed last has no result, but may
 have an owner: with a long failure less of the history is kept."""
+
+REQUESTED_BYTES = 120
+"""How much of it may be taken by what callers requested, before that is dropped too: four events
+without a reason."""
 
 KEEP_FIRST = 1
 REASON_BYTES = 40
@@ -145,6 +150,23 @@ def _lease_end_in(reason: str) -> datetime | None:
     return lease_end if is_ours else None
 
 
+_OWN_STEPS = frozenset({EventKind.ENQUEUED, EventKind.SEND_FAILED, EventKind.REFILED})
+"""What the API does after a write, on behalf of nobody."""
+
+
+def is_requested(event: HistoryEvent) -> bool:
+    """Whether a caller requested what the event tells of."""
+    return is_caller(event.actor) and event.kind not in _OWN_STEPS
+
+
+def reason_told(event: HistoryEvent) -> str | None:
+    """Return the reason of an event as it is shown.
+
+    A submission's is only the mark that tells it from others under the same key.
+    """
+    return None if event.kind is EventKind.SUBMITTED else event.reason or None
+
+
 def compact(
     events: Sequence[HistoryEvent],
     dropped: int,
@@ -153,15 +175,27 @@ def compact(
 ) -> tuple[tuple[HistoryEvent, ...], int]:
     """Drop events from the middle until the rest fits; return what is left and the new count.
 
-    The first `KEEP_FIRST` events and the last one stay whatever their size.
+    The first `KEEP_FIRST` events and the last one stay whatever their size. What callers requested
+    goes after all else, unless it takes more than `REQUESTED_BYTES`: nothing but the history says
+    who did it, and the errors of failed attempts are kept beside the job, too.
     """
     kept = list(events)
     size = sum(len(pack_event(event).encode()) + 1 for event in kept)
     while size > budget_bytes and len(kept) > KEEP_FIRST + 1:
-        gone = kept.pop(KEEP_FIRST)
+        gone = kept.pop(_least_needed(kept))
         size -= len(pack_event(gone).encode()) + 1
         dropped += 1
     return tuple(kept), dropped
+
+
+def _least_needed(events: Sequence[HistoryEvent]) -> int:
+    """Return the place of the event of the middle that goes first."""
+    middle = range(KEEP_FIRST, len(events) - 1)
+    requested = [place for place in middle if is_requested(events[place])]
+    size = sum(len(pack_event(events[place]).encode()) + 1 for place in requested)
+    if size > REQUESTED_BYTES:
+        return requested[0]
+    return next((place for place in middle if place not in requested), KEEP_FIRST)
 
 
 def history_budget(last_failure: str | None) -> int:

@@ -15,6 +15,9 @@ POOL = "default"
 TICK = "tick"
 """The actor of what a tick does, in leases and histories."""
 
+API = "api"
+"""The actor of what follows from a caller's request and was not requested, such as a wake-up."""
+
 MAX_CONTENT_BYTES = 2_500_000
 """The largest payload or result: escaped as JSON it must fit into a Lambda event of 6 MB."""
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
-from hourhand.domain.jobs.job import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
+from hourhand.domain.jobs.job import (
+    API,
+    NOT_STARTED,
+    REDRIVABLE,
+    Content,
+    EventKind,
+    Job,
+    JobStatus,
+)
 from hourhand.domain.jobs.transitions import (
     Transition,
     cancel_waiting,
@@ -180,7 +188,7 @@ class OperationsService:
             job, lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason)
         )
         if cancelled:
-            self.recovery.settle_end(job, actor)
+            self.recovery.settle_end(job, API)
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Transition]) -> tuple[bool, Job]:

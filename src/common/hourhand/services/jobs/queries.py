@@ -134,6 +134,11 @@ class QueryService:
             raise NotFound(f"There is no job {job_id}.")
         return self._whole(details)
 
+    def is_of_tenant(self, job_id: str, tenant: str) -> bool:
+        """Whether there is a job of this id, and it is of ``tenant``."""
+        job = self.jobs.get(job_id)
+        return job is not None and job.tenant == tenant
+
     def report(self, job: Job) -> JobReport:
         """Return a job at hand with all its fields, as the answer to a write.
 
