@@ -48,6 +48,8 @@ from hourhand.answers.schedules import (
 )
 from hourhand.answers.system import (
     Handler,
+    HandlerPause,
+    HandlerPolicies,
     Health,
     LatenessStats,
     QueueStats,
@@ -113,6 +115,8 @@ __all__ = [
     "FieldProblem",
     "Fire",
     "Handler",
+    "HandlerPause",
+    "HandlerPolicies",
     "Health",
     "Invalid",
     "Job",

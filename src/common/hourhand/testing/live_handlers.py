@@ -16,6 +16,8 @@ class LiveHandlers:
     precedence over the handler of its name.
     """
 
+    advice = "Import the module that registers it before the test submits the job."
+
     def __init__(self, registry: Registry) -> None:
         """Look into ``registry``."""
         self._registry = registry

@@ -239,10 +239,20 @@ def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
     """Return the handler of that name; raise `InvalidInput` with the names that exist."""
     handler = handlers.find(name)
     if handler is None:
-        names = [info.name for info in handlers.all()]
-        like = " or ".join(map(repr, get_close_matches(name, names)))
-        hint = f" Did you mean {like}?" if like else ""
-        known = ", ".join(names[:NAMED_HANDLERS]) or "none"
-        message = f"is not a registered handler.{hint} Registered: {known}"
-        raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
+        problem = FieldError("handler", say_unknown(handlers, name))
+        raise InvalidInput("The handler is unknown.", errors=(problem,))
     return handler
+
+
+def say_unknown(handlers: HandlerDirectory, name: str) -> str:
+    """Return what is wrong with a name that no handler has, and the names that exist."""
+    names = [info.name for info in handlers.all()]
+    like = " or ".join(map(repr, get_close_matches(name, names)))
+    known = ", ".join(names[:NAMED_HANDLERS]) or "none"
+    sentences = (
+        "is not a registered handler.",
+        f"Did you mean {like}?" if like else "",
+        handlers.advice,
+        f"Registered: {known}",
+    )
+    return " ".join(filter(None, sentences))
