@@ -28,6 +28,8 @@ from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import (
     DerivedIds,
     Draft,
+    PayloadCheck,
+    accept_any,
     build_job,
     has_callers_name,
     require_expiry_after,
@@ -76,13 +78,15 @@ class SubmissionService:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    check_payload: PayloadCheck = accept_any
 
     def submit(
         self, request: JobSubmission, *, actor: str, trace_id: str | None = None
     ) -> Submitted:
         """Accept one job.
 
-        Raises `InvalidInput` for an unknown handler or impossible times, `IdempotencyConflict`
+        Raises `InvalidInput` for an unknown handler, impossible times or a payload that the
+        handler cannot take, `IdempotencyConflict`
         where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
         table did not answer: then the same submission with the same key can be retried.
         """
@@ -138,7 +142,8 @@ class SubmissionService:
         try:
             draft = self._draft(request, handler, job_id, now, actor, trace_id)
         except InvalidInput:
-            # Its times may be over by now, but a repeated submission still returns its job.
+            # Its times may be over by now, and its handler may take another payload since. But a
+            # repeated submission still returns its job.
             existing = self.jobs.get(job_id) if has_callers_name(request) else None
             if existing is None:
                 raise
@@ -166,6 +171,7 @@ class SubmissionService:
         actor: str,
         trace_id: str | None,
     ) -> Draft:
+        self.check_payload(request.handler, request.payload_text)
         run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
         require_expiry_after(request.expires_at, run_at, now)
         policies = resolve_policies(request, handler)
