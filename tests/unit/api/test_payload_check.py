@@ -117,6 +117,10 @@ def test_a_long_list_of_wrong_items_is_one_error() -> None:
 def test_errors_and_their_texts_are_bounded() -> None:
     wrong = {f"field {number}": 1 for number in range(1_000)}
     assert len(_errors(Payment, {"amount": 1, **wrong})) == MAX_FIELD_ERRORS
+    many = {f"field {number}": 1 for number in range(5_000)}
+    assert _errors(Payment, {"amount": 1, **many}) == {
+        "payload": "does not fit its handler: it has 5,000 errors"
+    }
     choices = Literal[tuple(f"choice {number}" for number in range(500))]  # type: ignore[valid-type]
     [message] = _errors(choices, "other").values()
     assert len(message) == MAX_MESSAGE_CHARACTERS

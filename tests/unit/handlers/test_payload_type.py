@@ -138,6 +138,22 @@ def test_a_type_whose_schema_cannot_be_generated_is_still_checked() -> None:
     taken = _takes(Stubborn)
     assert (taken.schema, taken.examples) == (None, ())
     assert taken.check is not None
+    warnings: list[str] = []
+    describe(_registry(odd=Stubborn, any=Any), warnings.append)
+    assert warnings == ["The payload of odd has no JSON Schema: generating it failed."]
+
+
+def test_a_type_that_cannot_be_checked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(core_schema: object) -> None:
+        raise KeyError("unknown")
+
+    monkeypatch.setattr("hourhand.handlers._payload_type.check_of", fail)
+    warnings: list[str] = []
+    [info] = describe(_registry(charge=Invoice), warnings.append)
+    assert (info.payload_check, info.payload_schema is None) == (None, False)
+    assert warnings == [
+        "The payloads of charge cannot be checked at submission, only by the worker."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from hourhand.ports.telemetry import Telemetry
 MAX_MESSAGE_CHARACTERS = 300
 """How much is said of one field: a choice of a thousand values is not listed."""
 
+MAX_COUNTED_ERRORS = 1_000
+"""A payload with more errors than these is refused as a whole: listing them takes memory."""
+
 PAYLOAD = "payload"
 
 _MESSAGES = {"missing": "is required", "extra_forbidden": "is not a known field"}
@@ -47,11 +50,11 @@ class PayloadChecks:
         try:
             validator.validate_json(payload_text)
         except ValidationError as error:
-            details = error.errors(include_url=False, include_context=False, include_input=False)
-            if details[0]["type"] == "json_invalid":
-                # A number or a character that this reader refuses; some types are read otherwise.
-                return
-            raise invalid(PAYLOAD, _field_errors(details, json.loads(payload_text))) from None
+            wrong = _wrong_fields(error, payload_text)
+        else:
+            return
+        if wrong:
+            raise invalid(PAYLOAD, wrong)
 
     def _validator(self, info: HandlerInfo, check: Mapping[str, Any]) -> SchemaValidator | None:
         known = self._built.get(info.name)
@@ -62,7 +65,7 @@ class PayloadChecks:
     def _build(self, handler: str, check: Mapping[str, Any]) -> SchemaValidator | None:
         try:
             return SchemaValidator(dict(check))  # type: ignore[arg-type]  # it was one before JSON
-        except SchemaError as error:
+        except (SchemaError, KeyError, TypeError, ValueError) as error:
             self._telemetry.warning(
                 "The check of a handler's payload cannot be used. Its payloads are accepted "
                 "unchecked.",
@@ -70,6 +73,18 @@ class PayloadChecks:
                 reason=str(error),
             )
             return None
+
+
+def _wrong_fields(error: ValidationError, payload_text: str) -> list[FieldError]:
+    """Return what is wrong by fields; nothing if only this reader of JSON refuses the text."""
+    count = error.error_count()
+    if count > MAX_COUNTED_ERRORS:
+        return [FieldError(PAYLOAD, f"does not fit its handler: it has {count:,} errors")]
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    if details[0]["type"] == "json_invalid":
+        # A number or a character, which the handlers of some types accept.
+        return []
+    return _field_errors(details, json.loads(payload_text))
 
 
 def _field_errors(details: Sequence[ErrorDetails], payload: Any) -> list[FieldError]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -17,7 +16,6 @@ from hourhand.handlers._binding import (
     plain_type,
     type_adapter,
 )
-from hourhand.handlers._errors import InvalidHandler
 from hourhand.handlers._payload_check import check_of
 from hourhand.handlers._payload_examples import likely_payloads
 
@@ -32,17 +30,22 @@ MAX_CANDIDATES = 10
 class PayloadType:
     """The type of a handler's payload, described without running the handler.
 
-    Each property is empty where the payload may be any JSON, and where pydantic cannot say more.
+    Each property is empty where the payload may be any JSON, and where pydantic cannot say more:
+    then only the worker validates.
     """
 
     binder: PayloadBinder
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether the payload may be any JSON."""
+        return self._annotation in UNCHECKED
 
     @cached_property
     def schema(self) -> Mapping[str, Any] | None:
         """The JSON Schema of the payload as it is sent."""
         if self._adapter is None:
             return None
-        from pydantic.errors import PydanticUserError  # noqa: PLC0415
         from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415
 
         class Generator(GenerateJsonSchema):
@@ -55,8 +58,7 @@ class PayloadType:
 
         try:
             schema = self._adapter.json_schema(schema_generator=Generator)
-        except (PydanticUserError, TypeError, ValueError, KeyError, AttributeError):
-            # A hook of the user's type may fail. The worker still validates.
+        except Exception:  # noqa: BLE001 - a hook of the user's type may raise anything
             return None
         return schema if size_bytes(schema) is not None else None
 
@@ -65,7 +67,11 @@ class PayloadType:
         """What a submission is checked with (`hourhand.handlers._payload_check`)."""
         if self._adapter is None:
             return None
-        check = check_of(self._adapter.core_schema)
+        try:
+            check = check_of(self._adapter.core_schema)
+        except LookupError:
+            # A later pydantic may compile types into what is not known here.
+            return None
         if plain_type(self._annotation) is not None:
             # The binder converts nothing for these.
             check = {"type": check["type"], "strict": True}
@@ -98,11 +104,13 @@ class PayloadType:
 
     @cached_property
     def _adapter(self) -> Any:
-        with suppress(InvalidHandler):
-            if self._annotation not in UNCHECKED:
-                plain = plain_type(self._annotation)
-                return type_adapter(self._annotation if plain is None else JSON_TYPES[plain][0][-1])
-        return None
+        try:
+            if self.takes_any:
+                return None
+            plain = plain_type(self._annotation)
+            return type_adapter(self._annotation if plain is None else JSON_TYPES[plain][0][-1])
+        except Exception:  # noqa: BLE001 - whatever it is, the worker reports it with the job
+            return None
 
 
 def size_bytes(value: Any) -> int | None:
@@ -119,6 +127,6 @@ def _can_be_built(check: Mapping[str, Any]) -> bool:
 
     try:
         SchemaValidator(json.loads(json.dumps(check, allow_nan=False)))
-    except (SchemaError, TypeError, ValueError):
+    except (SchemaError, KeyError, TypeError, ValueError):
         return False
     return True

@@ -279,9 +279,9 @@ most 4.5 MB, lists it."""
 def describe(registry: Registry, warn: Callable[[str], None] | None = None) -> list[HandlerInfo]:
     """Return the manifest's entry of every handler, by name.
 
-    A description of a payload that is too large is left out, and ``warn`` is called with a
-    sentence. Raises `hourhand.handlers.InvalidHandler` for a handler whose payload type cannot be
-    used: packing reports it.
+    ``warn`` is called with a sentence for each handler whose payload cannot be described, or only
+    by too much. Raises `hourhand.handlers.InvalidHandler` for a handler whose payload type cannot
+    be used: packing reports it.
     """
     for handler in registry:
         handler.check()
@@ -291,22 +291,35 @@ def describe(registry: Registry, warn: Callable[[str], None] | None = None) -> l
         examples = handler.payload_type.examples if handler.payload_type else ()
         info = replace(handler.info, payload_examples=examples)
         taken = size_bytes([info.payload_schema, info.payload_check, info.payload_examples]) or 0
+        problem = _problem(handler, info)
         if taken > min(MAX_SCHEMA_BYTES, room):
-            if warn is not None:
-                warn(_too_large(handler.name, taken))
+            problem = _TOO_LARGE.format(name=info.name, taken=taken)
             info = replace(info, payload_schema=None, payload_check=None, payload_examples=())
         else:
             room -= taken
+        if problem is not None and warn is not None:
+            warn(problem)
         described.append(info)
     return described
 
 
-def _too_large(name: str, taken: int) -> str:
-    return (
-        f"The payload schema of {name} is left out: it is {taken:,} bytes. At most "
-        f"{MAX_SCHEMA_BYTES:,} for one handler and {MAX_SCHEMAS_BYTES:,} for all are published. "
-        "Its payloads are validated by the worker, not at submission."
-    )
+_TOO_LARGE = (
+    "The payload schema of {name} is left out: it is {taken:,} bytes. At most "
+    f"{MAX_SCHEMA_BYTES:,} for one handler and {MAX_SCHEMAS_BYTES:,} for all are published. "
+    "Only the worker will validate its payloads."
+)
+
+
+def _problem(handler: Handler, info: HandlerInfo) -> str | None:
+    """Return what pydantic could not say of a payload, as a sentence."""
+    taken = handler.payload_type
+    if taken is None or taken.takes_any:
+        return None
+    if info.payload_schema is None:
+        return f"The payload of {info.name} has no JSON Schema: generating it failed."
+    if info.payload_check is None and handler.validates_on_submit:
+        return f"The payloads of {info.name} cannot be checked at submission, only by the worker."
+    return None
 
 
 def _reason(module: str, error: BaseException) -> str:
