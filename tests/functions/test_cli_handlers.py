@@ -35,6 +35,10 @@ class Charge(BaseModel):
     lines: list[Line] = []
 
 
+class Evil(BaseModel):
+    field: str = Field(default=HOSTILE, description=HOSTILE, title=HOSTILE)
+
+
 @job(
     "charge",
     timeout=120,
@@ -145,9 +149,6 @@ def test_texts_of_a_handler_do_no_harm_to_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     registry = Registry()
-
-    class Evil(BaseModel):
-        field: str = Field(default=HOSTILE, description=HOSTILE, title=HOSTILE)
 
     @job("evil", registry=registry)
     def evil(ctx: JobContext, payload: Evil) -> None: ...

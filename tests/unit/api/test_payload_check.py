@@ -92,7 +92,7 @@ def _errors(annotation: Any, payload: Any) -> dict[str, str]:
         (
             {"amount": 1, "note": None},
             "payload.note",
-            "must be a valid integer or must be a valid list",
+            "must be a valid integer or must be a valid array",
         ),
         ({"amount": 1, "by_name": {"a": "x"}}, "payload.by_name.a", None),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
@@ -21,6 +21,7 @@ from pydantic import (
     PlainValidator,
 )
 from pydantic_core import SchemaValidator
+from typing_extensions import TypedDict
 
 from hourhand.handlers import InvalidHandler, Registry, describe, job
 from hourhand.handlers._binding import PayloadBinder
@@ -92,6 +93,7 @@ def _takes(annotation: Any) -> PayloadType:
 def test_the_schema_has_titles_defaults_and_descriptions() -> None:
     assert _takes(Invoice).schema == {
         "title": "Invoice",
+        "description": "What is charged.",
         "type": "object",
         "required": ["customer"],
         "properties": {

@@ -119,7 +119,7 @@ def _stated(schema: Schema) -> list[Any]:
     """Return the value that the schema itself names, if it does."""
     if "const" in schema:
         return [schema["const"]]
-    if "default" in schema:
+    if schema.get("default") is not None:
         return [schema["default"]]
     named = schema.get("examples") or schema.get("enum")
     return named[:1] if isinstance(named, list) else []
@@ -134,30 +134,27 @@ def _text(schema: Schema) -> str:
 
 
 def _number(schema: Schema) -> float:
-    """Return the whole number closest to 1 that the bounds allow, else a bound or their middle."""
-    step = schema.get("multipleOf")
-    low = _bound(schema, "minimum", "exclusiveMinimum", 1)
-    high = _bound(schema, "maximum", "exclusiveMaximum", -1)
-    number: float = 1
-    if step:
-        number = step
-        if low is not None and low > number:
-            number = -(-low // step) * step
-    elif low is not None and low > number:
-        number = low
-    if high is not None and high < number:
-        number = high
-    if low is not None and number < low:
-        raise _NoExample
-    return number
+    """Return 1 or 0 if the bounds allow it, else a number at a bound or between both."""
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    step = schema.get("multipleOf", 1)
+    candidates = [step, 0]
+    for bound in (low, high):
+        if bound is not None:
+            candidates += [bound, *((bound // step + number) * step for number in (-1, 0, 1))]
+    if low is not None and high is not None:
+        candidates.append((low + high) / 2)
+    for number in candidates:
+        if _allows(schema, number):
+            return int(number) if float(number).is_integer() else number
+    raise _NoExample
 
 
-def _bound(schema: Schema, inclusive: str, exclusive: str, inwards: int) -> float | None:
-    """Return the outermost value that a bound allows, as far as whole numbers go."""
-    if inclusive in schema:
-        bound: float = schema[inclusive]
-        return bound
-    if exclusive not in schema:
-        return None
-    beyond: float = schema[exclusive]
-    return int(beyond) + inwards if float(beyond).is_integer() else beyond + 1e-6 * inwards
+def _allows(schema: Schema, number: float) -> bool:
+    """Whether a number is of the type and within the bounds of a schema."""
+    return (
+        (schema["type"] != "integer" or float(number).is_integer())
+        and schema.get("minimum", number) <= number <= schema.get("maximum", number)
+        and schema.get("exclusiveMinimum", number - 1) < number
+        and number < schema.get("exclusiveMaximum", number + 1)
+    )
