@@ -30,6 +30,7 @@ from pydantic import (
     Field,
     FutureDate,
     Json,
+    OnErrorOmit,
     PastDatetime,
     PlainValidator,
     RootModel,
@@ -115,6 +116,24 @@ class Turned(BaseModel):
         return given if isinstance(given, dict) else {"value": given}
 
 
+class Aliased(BaseModel):
+    model_config = ConfigDict(extra="forbid", validate_by_name=True)
+
+    a: int = Field(validation_alias=AliasChoices("x", AliasPath("z", 0)))
+
+
+class Renamed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    a: int = Field(alias="x")
+
+
+class Texts(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    x: str
+
+
 def _split(value: Any) -> Any:
     return value.split(",") if isinstance(value, str) else value
 
@@ -124,6 +143,7 @@ LEAVES: tuple[Any, ...] = (
     *(date, datetime, time, timedelta, PastDatetime, FutureDate, Path, IPv4Address, AnyUrl),
     *(Color, Level, Mixed, Forgiving, Literal["a", 1, None, True], Literal[Color.RED]),  # noqa: PYI030, RUF100
     *(Point, Names, Shouted, Tree, Free, Turned, SecretStr, StrictInt, Json[int], deque[int]),
+    *(Aliased, Renamed, Texts, list[OnErrorOmit[int]]),
     *(Mapping[str, int], Sequence[int], frozenset[int], dict[str, Any], list[Any], object),
     Annotated[Cat | Dog, Field(discriminator="kind")],
     Annotated[int, Field(gt=0, le=100, multiple_of=5)],
@@ -147,9 +167,9 @@ ODD: tuple[Any, ...] = (
     *("yes", "TRUE", "on", "red", "RED", "one", "text", "cat", "2026-01-31", "2035-01-31"),
     *("2026-01-31T09:00:00Z", "2026-01-31 09:00", "1767225600", "09:00", "P1D", "PT5S", "-PT5S"),
     *("9b2c9b0e-6f0b-4a3c-8d5e-0c1f2a3b4c5d", "https://example.org", "127.0.0.1", "a,b", "[1]"),
-    *([], [1], ["1", 1.0], [1, 1], ["a"], [[1, 2], [3]], {}, {"a": 1}, {"1": "2"}),
+    *([1, "a"], [], [1], ["1", 1.0], [1, 1], ["a"], [[1, 2], [3]], {}, {"a": 1}, {"1": "2"}),
     *({"kind": "cat", "lives": "9"}, {"kind": "dog"}, {"value": "1", "children": [{"value": 2}]}),
-    *({"x": 1}, [1, 2], {"value": 1, "children": None}, [0, [1, 2], -1]),
+    *({"x": 1}, {"z": [1]}, [1, 2], {"value": 1, "children": None}, [0, [1, 2], -1]),
 )
 
 Typed = tuple[Any, st.SearchStrategy[Any]]
@@ -327,3 +347,10 @@ def test_a_type_without_code_of_its_own_is_checked_exactly_as_by_the_worker(
     assert {one: submission_accepts(check, json.loads(one)) for one in judged} == judged
     assert True in judged.values()
     assert False in judged.values()
+
+
+def test_a_rule_about_the_present_time_is_left_to_the_worker_since_the_job_runs_later() -> None:
+    for annotation, payload in ((PastDatetime, "2999-01-31T09:00:00Z"), (FutureDate, "1999-01-31")):
+        binder = PayloadBinder(_handle, annotation)
+        assert not worker_accepts(binder, payload)
+        assert submission_accepts(PayloadType(binder).check, payload)
