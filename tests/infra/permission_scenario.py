@@ -204,6 +204,7 @@ def questions(cloud: RecordedCloud) -> None:
         "stats",
         "resweep",
         "handlers",
+        "handlers/nobody",
         "health",
         "openapi.json",
         "docs",

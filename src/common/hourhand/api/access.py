@@ -99,6 +99,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/v1/resweep"): _OPERATE_ALL,
     ("GET", "/v1/resweep"): _READ_SHARED,
     ("GET", "/v1/handlers"): _READ_SHARED,
+    ("GET", "/v1/handlers/{name}"): _READ_SHARED,
     ("GET", "/v1/health"): _READ_SHARED,
     ("GET", "/v1/openapi.json"): _READ_SHARED,
     ("GET", "/v1/docs"): _READ_SHARED,

@@ -53,6 +53,8 @@ from hourhand.answers.schedules import (
 )
 from hourhand.answers.system import (
     Handler,
+    HandlerPause,
+    HandlerPolicies,
     Health,
     LatenessStats,
     QueueStats,
@@ -123,6 +125,8 @@ __all__ = [
     "FieldProblem",
     "Fire",
     "Handler",
+    "HandlerPause",
+    "HandlerPolicies",
     "Health",
     "Invalid",
     "Job",

@@ -49,6 +49,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``slots``.
     """
     from hourhand.api.access import AccessRules
+    from hourhand.api.payload_check import PayloadChecks
     from hourhand.api.routing import Services
     from hourhand.services.audit import AuditService
     from hourhand.services.callers import Callers
@@ -63,7 +64,8 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
 
     if adapters is None:
         adapters = aws_api_adapters(settings)
-    wiring = Wiring(settings, adapters)
+    checks = PayloadChecks(adapters.handlers, adapters.telemetry)
+    wiring = Wiring(settings, adapters, check_payload=checks.require_valid)
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
     callers = Callers(adapters.control, telemetry)
     return Services(
@@ -77,6 +79,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             timings=settings.timings,
             telemetry=telemetry,
             ids=wiring.ids,
+            check_payload=wiring.check_payload,
         ),
         queries=QueryService(
             jobs=adapters.jobs,
