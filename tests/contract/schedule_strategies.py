@@ -80,6 +80,8 @@ schedules = st.builds(
     deleted_at=maybe(times),
     keep_until=maybe(times),
     note=texts,
+    managed_by=words,
+    paused_by=words,
     broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
     journal=journals,

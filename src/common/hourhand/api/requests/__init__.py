@@ -25,6 +25,7 @@ from hourhand.api.requests.schedule_operations import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    PutQuery,
 )
 from hourhand.api.requests.schedules import ScheduleInput
 
@@ -45,6 +46,7 @@ __all__ = [
     "NoteInput",
     "PageRequest",
     "PreviewInput",
+    "PutQuery",
     "ResweepInput",
     "RetryInput",
     "ScheduleInput",

@@ -109,6 +109,8 @@ SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
     Codec("deleted_at", "da", time, read_time),
     Codec("note", "t", text, read_text, default=""),
     Codec("broken", "br", text, read_text, default=""),
+    Codec("managed_by", "mb", text, read_text, default=""),
+    Codec("paused_by", "pb", text, read_text, default=""),
     Codec("backfills", "b", _words_value, _read_words, default=()),
     Codec("journal", "j", _journal_value, lambda v: read_journal(read_text(v)), default=()),
 )

@@ -8,6 +8,7 @@ a schedule writes another definition and points to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -138,6 +139,13 @@ class JournalEntry:
     is_least: bool = False
 
 
+CODE = "code"
+"""The origin of the schedules that ``@job`` declares."""
+
+ORIGIN = re.compile(rf"{CODE}|files:[A-Za-z0-9_.-]{{1,64}}")
+"""What `Schedule.managed_by` may be."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Schedule:
     """The hot item of a schedule.
@@ -153,7 +161,9 @@ class Schedule:
     missed times up to here belong to an outage for which the policy ``earliest`` ran its one
     already. ``zone_data``: the release of the time zone database that it was computed with.
     ``keep_until``: when a deleted one may be forgotten. ``broken``: why its nominal times cannot be
-    computed; it is not visited until what it depends on changes.
+    computed; it is not visited until what it depends on changes. ``managed_by``: the origin that
+    puts it, `CODE` or ``files:NAME``; empty for one that people put. ``paused_by``: the origin that
+    paused it, which may resume it; empty where a person or a failure did.
     """
 
     id: str
@@ -178,6 +188,8 @@ class Schedule:
     keep_until: datetime | None = None
     note: str = ""
     broken: str = ""
+    managed_by: str = ""
+    paused_by: str = ""
     backfills: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
 
