@@ -168,4 +168,8 @@ walks = st.builds(
     finished=counts,
     position=maybe(ids),
     zone_data=words,
+    declaring=words,
+    declared=words,
+    declared_at=maybe(times),
+    declared_ids=st.lists(ids, max_size=4).map(tuple),
 )

@@ -11,10 +11,11 @@ from typing import Any
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 _INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))
 _RETRY_FIELDS = tuple(f.name for f in fields(RetryPolicy))
+_SCHEDULE_FIELDS = tuple(f.name for f in fields(DeclaredSchedule))
 
 
 class ManifestHandlerDirectory:
@@ -41,12 +42,16 @@ def write_manifest(path: Path, handlers: Iterable[HandlerInfo]) -> None:
     path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
-def _written(value: HandlerInfo | RetryPolicy, names: Iterable[str]) -> dict[str, Any]:
+def _written(
+    value: HandlerInfo | RetryPolicy | DeclaredSchedule, names: Iterable[str]
+) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for name in names:
         given = getattr(value, name)
         if isinstance(given, RetryPolicy):
             given = _written(given, _RETRY_FIELDS)
+        elif isinstance(given, DeclaredSchedule):
+            given = _written(given, _SCHEDULE_FIELDS)
         if given is not None and given != "":
             written[name] = given
     return written
@@ -73,6 +78,8 @@ def _info(entry: Mapping[str, Any]) -> HandlerInfo:
         read["priority"] = Priority(read["priority"])
     if read.get("retry") is not None:
         read["retry"] = _retry(read["retry"])
+    if read.get("schedule") is not None:
+        read["schedule"] = _schedule(read["schedule"])
     return HandlerInfo(**read)
 
 
@@ -83,6 +90,13 @@ def _retry(entry: Mapping[str, Any]) -> RetryPolicy:
     if "jitter" in read:
         read["jitter"] = Jitter(read["jitter"])
     return RetryPolicy(**read)
+
+
+def _schedule(entry: Mapping[str, Any]) -> DeclaredSchedule:
+    read = dict(entry)
+    if isinstance(read["expression"], list):
+        read["expression"] = tuple(read["expression"])
+    return DeclaredSchedule(**read)
 
 
 def _invalid(path: Path, reason: str) -> InvalidInput:

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -15,8 +15,13 @@ from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
 from hourhand.handlers._policy import Policies, read_policies
+from hourhand.handlers._schedule import (
+    MAX_DECLARED_SCHEDULES,
+    check_schedule,
+    read_schedule,
+)
 from hourhand.handlers._submission import Registration, let_submit
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 HANDLER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 DESCRIPTION_CHARACTERS = 200
@@ -36,6 +41,7 @@ class Handler:
     function: Callable[..., Any]
     policies: Policies = field(default_factory=Policies)
     payload: PayloadBinder | None = None
+    schedule: DeclaredSchedule | None = None
 
     def arguments(self, payload_text: str) -> tuple[Any, ...]:
         """Return the arguments of ``function`` after the context.
@@ -45,9 +51,11 @@ class Handler:
         return () if self.payload is None else (self.payload(payload_text),)
 
     def check(self) -> None:
-        """Raise `InvalidHandler` where the type of the payload cannot be used."""
+        """Raise `InvalidHandler` where the type of the payload, or the schedule, cannot be used."""
         if self.payload is not None:
             self.payload.binder()
+        if self.schedule is not None:
+            check_schedule(self.name, self.schedule)
 
     @property
     def place(self) -> str:
@@ -67,6 +75,7 @@ class Handler:
             retry=self.policies.retry,
             on_lost=self.policies.on_lost,
             retention_seconds=self.policies.retention_seconds,
+            schedule=self.schedule,
         )
 
 
@@ -87,7 +96,11 @@ class Registry:
         return name in self._handlers
 
     def add(
-        self, name: str, function: Callable[..., Any], policies: Policies | None = None
+        self,
+        name: str,
+        function: Callable[..., Any],
+        policies: Policies | None = None,
+        schedule: DeclaredSchedule | None = None,
     ) -> Handler:
         """Register ``function`` under ``name``.
 
@@ -100,6 +113,7 @@ class Registry:
             function=function,
             policies=policies or Policies(),
             payload=_payload_binder(name, function),
+            schedule=schedule,
         )
         taken = self._handlers.get(name)
         if taken is not None:
@@ -145,7 +159,7 @@ default_registry = Registry()
 """Where ``@job`` registers by default."""
 
 
-def job(
+def job(  # noqa: PLR0913 - all that a handler states, each by its name
     name: str,
     *,
     timeout: int | None = None,
@@ -153,6 +167,8 @@ def job(
     priority: Priority | str | None = None,
     on_lost: OnLost | str | None = None,
     retention_seconds: int | None = None,
+    schedule: str | Sequence[str] | None = None,
+    timezone: str | None = None,
     registry: Registry | None = None,
 ) -> Registration:
     """Register a function as the handler ``name``; the function itself stays as it is.
@@ -161,7 +177,11 @@ def job(
     seconds that an attempt may take (1..840). ``on_lost``: ``retry`` or ``dead``, what to do with
     a job whose worker is lost. ``retention_seconds``: how long the job is kept after
     its end. A submission may override each of them. The function gets two attributes,
-    ``submit`` and ``submit_async``, by which it is submitted. Raises `InvalidHandler`.
+    ``submit`` and ``submit_async``, by which it is submitted.
+
+    ``schedule``: an expression such as ``30 2 * * *``, or a list of them, and ``timezone``, an IANA
+    name (default UTC), declare a schedule. Its id is the handler's name, its jobs have a null
+    payload, and the next deployment applies it. Raises `InvalidHandler`.
     """
     if callable(name):
         raise InvalidHandler('A handler needs a name: write @job("some-name").')
@@ -174,7 +194,8 @@ def job(
     )
 
     def register(function: F) -> F:
-        (default_registry if registry is None else registry).add(name, function, policies)
+        target = default_registry if registry is None else registry
+        target.add(name, function, policies, read_schedule(name, schedule, timezone))
         let_submit(name, function)
         return function
 
@@ -249,12 +270,19 @@ def load_handlers(module: str, registry: Registry | None = None) -> Registry:
 def describe(registry: Registry) -> list[HandlerInfo]:
     """Return the manifest's entry of every handler, by name.
 
-    Raises `hourhand.handlers.InvalidHandler` for one whose payload type cannot be used: packing
-    reports it.
+    Raises `hourhand.handlers.InvalidHandler` for one whose payload type or schedule cannot be
+    used: packing reports it.
     """
     for handler in registry:
         handler.check()
-    return [handler.info for handler in registry]
+    infos = [handler.info for handler in registry]
+    declared = sum(info.schedule is not None for info in infos)
+    if declared > MAX_DECLARED_SCHEDULES:
+        raise InvalidHandler(
+            f"{declared:,} handlers declare a schedule; at most {MAX_DECLARED_SCHEDULES:,} may. "
+            "Put the others with `hourhand schedules apply`."
+        )
+    return infos
 
 
 def _reason(module: str, error: BaseException) -> str:

@@ -11,8 +11,21 @@ from hourhand.domain.jobs.retry import RetryPolicy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DeclaredSchedule:
+    """The schedule that ``@job`` declares beside its handler; a tuple of expressions is a union."""
+
+    expression: str | tuple[str, ...]
+    timezone: str = "UTC"
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """One expression, or several."""
+        return (self.expression,) if isinstance(self.expression, str) else self.expression
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class HandlerInfo:
-    """A registered handler and the policies that its ``@job`` states."""
+    """A registered handler, with the policies and the schedule that its ``@job`` states."""
 
     name: str
     description: str = ""
@@ -21,6 +34,7 @@ class HandlerInfo:
     retry: RetryPolicy | None = None
     on_lost: str | None = None
     retention_seconds: int | None = None
+    schedule: DeclaredSchedule | None = None
 
 
 class HandlerDirectory(Protocol):

@@ -150,6 +150,10 @@ WALK_CODECS: Mapping[str, Codec] = by_field(
     always("zone_data", "z", text, read_text),
     Codec("running", "ru", number, read_int),
     Codec("position", "k", text, read_text),
+    Codec("declaring", "dg", text, read_text, default=""),
+    Codec("declared", "dd", text, read_text, default=""),
+    Codec("declared_at", "da", time, read_time),
+    Codec("declared_ids", "di", _words_value, _read_words, default=()),
 )
 
 

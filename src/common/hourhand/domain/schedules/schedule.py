@@ -265,10 +265,17 @@ class Calendar:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Walk:
-    """A pass over every schedule, to recompute what a calendar or the zone data changed.
+    """What the ticks do for all schedules together, and how far they are.
 
-    ``wanted`` rises with each change; ``position`` is the last schedule seen by the pass under
+    A pass over every schedule recomputes what a calendar or the zone data changed. ``wanted`` rises
+    with each change; ``position`` is the last schedule seen by the pass under
     way for ``running`` (``None``: none is). ``zone_data``: what the last pass was made with.
+
+    Passes over the declared schedules apply those of a deployment. ``declaring`` names the
+    deployment whose declarations are being applied, and ``declared`` the one for which a last pass
+    found nothing to do any more: once they are equal, there is nothing to do. ``declared_at``: when
+    the last pass for ``declaring`` ended (``None``: none did). ``declared_ids``: the schedules that
+    a deployment declares or declared, and which it may have put.
     """
 
     sequence: int = 0
@@ -278,3 +285,7 @@ class Walk:
     finished: int = 0
     position: str | None = None
     zone_data: str = ""
+    declaring: str = ""
+    declared: str = ""
+    declared_at: datetime | None = None
+    declared_ids: tuple[str, ...] = ()
