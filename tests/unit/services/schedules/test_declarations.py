@@ -314,26 +314,33 @@ def test_a_rollback_applies_the_declarations_of_the_older_version_again(world: W
     }
 
 
-def test_a_rollback_in_the_middle_of_a_deployment_is_applied(world: World) -> None:
+@pytest.mark.parametrize("passes", [0, 1], ids=["not begun", "one pass"])
+def test_a_rollback_in_the_middle_of_a_deployment_is_applied(world: World, passes: int) -> None:
     old = deploy(world, "1", greet=MINUTELY)
     tick(world, old, SETTLING_TICKS)
-    faults = Faults().crash(number_of_first_write(world), When.AFTER)
-    new = deploy(world, "2", faults=faults, report=MINUTELY)
+    new = deploy(world, "2", faults=crash_after_write(passes + 1), report=MINUTELY)
     with pytest.raises(Crash):
         tick(world, new)
+    world.advance(60)
+    # The record has the name of the older deployment from before: that is no reason to stop.
+    dying = deploy(world, "1", faults=crash_after_write(1), greet=MINUTELY)
+    with pytest.raises(Crash):
+        tick(world, dying)
     world.advance(60)
     tick(world, old, SETTLING_TICKS)
     assert summary(world)["greet"] == (MINUTELY, False, "code", "")
     assert world.schedules.get_walk().declared_ids == ("greet",)
 
 
-def number_of_first_write(world: World) -> int:
-    """Return which call of a tick of another deployment is its first write of the record."""
+def crash_after_write(nth: int) -> Faults:
+    """Let a process die after it wrote the record of the walks so often."""
     faults = Faults()
-    probe = World()
-    tick(probe, deploy(probe, "1", greet=MINUTELY), SETTLING_TICKS)
-    tick(probe, deploy(probe, "2", faults=faults, report=MINUTELY))
-    return next(call.number for call in faults.calls if call.method == "write_walk")
+
+    def die() -> None:
+        faults.is_crashed = True
+        raise Crash("after the record was written")
+
+    return faults.interrupt("write_walk", die, nth=nth, when=When.AFTER)
 
 
 def test_what_a_late_scheduler_of_the_version_before_wrote_is_put_right(world: World) -> None:

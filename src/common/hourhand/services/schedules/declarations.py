@@ -98,6 +98,8 @@ class DeclaredSchedules:
             begun = replace(
                 walk,
                 declaring=name,
+                # After a rollback it may have this very name.
+                declared="",
                 declared_at=None,
                 declared_ids=tuple(sorted({*walk.declared_ids, *declared})),
             )
