@@ -29,6 +29,7 @@ class Context:
 
     aws_request_id: str = "invocation-1"
     invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:scheduler:live"
+    function_version: str = "7"
     remaining_ms: int = 50_000
 
     def get_remaining_time_in_millis(self) -> int:
