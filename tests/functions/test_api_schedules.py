@@ -171,6 +171,7 @@ def test_defaults_are_filled_in_and_the_handlers_policies_are_null(api: ApiClien
         "tags": {},
         "paused": False,
         "note": None,
+        "managed_by": None,
         "status": "active",
         "revision": 1,
         "created_at": "2026-01-05T09:00:00.000Z",

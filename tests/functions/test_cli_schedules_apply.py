@@ -305,6 +305,18 @@ def test_a_put_by_hand_warns_that_something_manages_the_schedule(
     assert "files:ops" in shell.type("schedules", "list").out
 
 
+def test_a_copy_that_a_person_puts_has_no_origin(shell: Shell, folder: Path) -> None:
+    apply(shell, folder)
+    shown = shell.type("schedules", "show", "nightly", "--json").out
+    ran = shell.type("schedules", "put", "copy", "--file", "-", stdin=shown)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert {name: one["managed_by"] for name, one in schedules(shell).items()} == {
+        "nightly": "files:default",
+        "copy": None,
+    }
+
+
 def test_null_in_a_file_of_put_clears_the_origin(
     shell: Shell, folder: Path, tmp_path: Path
 ) -> None:

@@ -40,7 +40,8 @@ NOT_PUT = frozenset(
 OBJECTS = frozenset({"misfire", "keep", "retry"})
 """Fields with parts, of which a flag sets one."""
 
-NULL_IS_A_VALUE = frozenset({"payload", "managed_by"})
+ORIGIN = "managed_by"
+NULL_IS_A_VALUE = frozenset({"payload", ORIGIN})
 """In the other fields, null means that the field is not given."""
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -219,6 +220,9 @@ class Definition:
         """
         fields = {name: value for name, value in before.items() if name not in NOT_PUT}
         fields = {k: v for k, v in fields.items() if v is not None or k in NULL_IS_A_VALUE}
+        if fields.get(ORIGIN) is not None:
+            # What a person puts has no origin: a copy under another ID must not be pruned.
+            del fields[ORIGIN]
         for name, value in (self._fields() | policies.fields()).items():
             known = fields.get(name)
             is_part = name in OBJECTS and isinstance(known, Mapping)
