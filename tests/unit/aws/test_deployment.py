@@ -28,7 +28,7 @@ def test_the_version_that_the_alias_names_is_live(stubbed: Stub, named: str, is_
     assert (deployment.id, deployment.is_live()) == ("7", is_live)
 
 
-def test_a_function_without_an_alias_is_live(stubbed: Stub) -> None:
+def test_a_function_that_was_not_published_is_live(stubbed: Stub) -> None:
     deployment = LambdaDeployment(stubbed("lambda").client, RecordingTelemetry())
     deployment.called_as(FUNCTION, "$LATEST")
     assert deployment.is_live()
