@@ -185,7 +185,7 @@ def test_schedules_make_their_jobs(jobs: FakeHourhand) -> None:
 def test_a_declared_schedule_runs_nothing() -> None:
     registry = Registry()
     job("nightly", schedule="@hourly", registry=registry)(lambda ctx: None)
-    with FakeHourhand(registry) as double:
+    with FakeHourhand(start=START, handlers=registry) as double:
         assert double.advance(days=1) == []
         assert list(double.client.schedules.list()) == []
 
