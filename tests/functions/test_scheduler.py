@@ -157,7 +157,7 @@ def test_the_scheduler_learns_by_which_alias_it_was_called(
     monkeypatch: pytest.MonkeyPatch, scheduler: Handler, world: World
 ) -> None:
     calls: list[tuple[str, str]] = []
-    wired = replace(world.scheduler, called_as=lambda *call: calls.append(call))
+    wired = replace(world.scheduler, called_as=lambda *call: calls.append((call[0], call[1])))
     monkeypatch.setattr(functions, "wire_scheduler", lambda _: wired)
     handler = load_entry_point("scheduler")
     handler(load_event("scheduled_rule"), Context())

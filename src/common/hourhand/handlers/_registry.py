@@ -192,10 +192,12 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
         on_lost=on_lost,
         retention_seconds=retention_seconds,
     )
+    _require_name(name)
+    declared = read_schedule(name, schedule, timezone)
 
     def register(function: F) -> F:
         target = default_registry if registry is None else registry
-        target.add(name, function, policies, read_schedule(name, schedule, timezone))
+        target.add(name, function, policies, declared)
         let_submit(name, function)
         return function
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hourhand.domain.ids import OWN_ID
 from hourhand.handlers._errors import InvalidHandler
 from hourhand.ports.handler_directory import DeclaredSchedule
 
@@ -14,9 +13,7 @@ MAX_DECLARED_SCHEDULES = 1_000
 _EXAMPLE = '"30 2 * * *"'
 
 
-def read_schedule(
-    name: str, schedule: str | Sequence[str] | None, timezone: str | None
-) -> DeclaredSchedule | None:
+def read_schedule(name: str, schedule: object, timezone: object) -> DeclaredSchedule | None:
     """Return the declaration of the handler ``name``, if it has one.
 
     Raises `InvalidHandler` naming the argument that is wrong. The rule itself is not compiled:
@@ -27,15 +24,17 @@ def read_schedule(
             raise InvalidHandler(f"timezone needs a schedule, such as schedule={_EXAMPLE}.")
         return None
     expression = schedule if isinstance(schedule, str) else _several(schedule)
-    if timezone is not None and not isinstance(timezone, str):
+    zone = "UTC" if timezone is None else timezone
+    if not isinstance(zone, str):
         raise InvalidHandler(f"timezone must be a name such as Europe/Berlin, not {timezone!r}.")
-    if OWN_ID.fullmatch(name) is None:
+    # All else that a handler's name may have, an ID may have, too.
+    if "." in name:
         raise InvalidHandler(
             f"The schedule of the handler {name} has the handler's name as its id, so the name "
             "must not have a dot. Rename the handler, or put its schedule with "
             "`hourhand schedules apply`."
         )
-    return DeclaredSchedule(expression=expression, timezone=timezone or "UTC")
+    return DeclaredSchedule(expression=expression, timezone=zone)
 
 
 def check_schedule(name: str, declared: DeclaredSchedule) -> None:

@@ -91,8 +91,9 @@ def _steps(session: Session, schedules: Sequence[FileSchedule], manner: Manner) 
     """Return what each schedule of the files asks for, after the API has checked all of them."""
     from hourhand.client import Invalid, NotFound, TooLarge
 
-    client, problems, taken = session.client.schedules, Problems(), []
-    steps = []
+    client, problems = session.client.schedules, Problems()
+    taken: list[str] = []
+    steps: list[Step] = []
     for schedule in schedules:
         fields = {**schedule.fields, "managed_by": manner.origin}
         try:

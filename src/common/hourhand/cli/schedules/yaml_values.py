@@ -117,7 +117,8 @@ class _Reader:
             if _NUMBER.fullmatch(text):
                 return json.loads(text)
             problem = f'is {text}, which YAML reads as a number of its own: for text write "{text}"'
-        return self._refuse(path, line, problem)
+        self._refuse(path, line, problem)
+        return None
 
     def _refuse(self, path: str, line: int, message: str) -> None:
         self.document.problems.append((path, line, message))

@@ -160,11 +160,10 @@ class DeclaredSchedules:
 
     def _declare(self, schedule_id: str, wanted: DeclaredSchedule) -> bool:
         """Put a declared schedule; whether that changed it. A person's pause stays."""
-        before: Schedule | None = None
+        seen: list[Schedule | None] = []
 
         def build(current: Schedule | None) -> DeclaredPut | None:
-            nonlocal before
-            before = current
+            seen.append(current)
             if current is not None and current.managed_by not in {"", CODE}:
                 return None
             is_ours = current is not None and current.paused_by == CODE
@@ -180,10 +179,10 @@ class DeclaredSchedules:
                 "A schedule that the code declares is managed by another origin, and is left to "
                 "it. Rename the handler, or remove the schedule there.",
                 schedule_id=schedule_id,
-                managed_by=before.managed_by if before is not None else "",
             )
             return False
-        after = done[0].schedule
+        # The first look: a put may take two writes.
+        before, after = seen[0], done[0].schedule
         if before is not None and _state(before) == _state(after):
             return False
         self.telemetry.info("A schedule that the code declares was put.", schedule_id=schedule_id)
