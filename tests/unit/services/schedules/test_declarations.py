@@ -343,14 +343,39 @@ def crash_after_write(nth: int) -> Faults:
     return faults.interrupt("write_walk", die, nth=nth, when=When.AFTER)
 
 
+def take_lead(world: World, release: Release) -> None:
+    """Let another scheduler tick while the leader stands still, whose lease is over."""
+    lease = world.control.read_lease(LEADER)
+    assert lease is not None
+    world.control.release_lease(lease)
+    tick(world, release)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize(
+    "method", ["schedules.get", "put_definition", "schedules.write", "write_walk"]
+)
+def test_two_schedulers_of_one_version_at_once_do_no_harm(
+    world: World, method: str, nth: int
+) -> None:
+    tick(world, deploy(world, "1", greet=MINUTELY, report=MINUTELY), SETTLING_TICKS)
+    other = deploy(world, "2", greet="0 3 * * *")
+    faults = Faults().interrupt(method, lambda: take_lead(world, other), nth=nth)
+    release = deploy(world, "2", faults=faults, greet="0 3 * * *")
+    tick(world, release, SETTLING_TICKS + 1)
+    assert summary(world) == {
+        "greet": ("0 3 * * *", False, "code", ""),
+        "report": (MINUTELY, True, "code", UNDECLARED_NOTE),
+    }
+    walk = world.schedules.get_walk()
+    assert (walk.declared, walk.declared_ids) == (walk.declaring, ("greet",))
+
+
 def test_what_a_late_scheduler_of_the_version_before_wrote_is_put_right(world: World) -> None:
     def old_continues() -> None:
         # The new version is live and made its first pass while the old one stood still.
         old.deployment.lives = False
-        lease = world.control.read_lease(LEADER)
-        assert lease is not None
-        world.control.release_lease(lease)
-        tick(world, new)
+        take_lead(world, new)
         assert summary(world) == {"report": (MINUTELY, False, "code", "")}
 
     faults = Faults().interrupt("put_definition", old_continues)
