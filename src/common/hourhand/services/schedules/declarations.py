@@ -43,6 +43,9 @@ from hourhand.services.optional import log_newer, reason_of
 if TYPE_CHECKING:
     from hourhand.services.schedules.operations import ScheduleService
 
+DECLARED = "A schedule that the code declares was put."
+"""Logged for each schedule that a deployment creates or changes."""
+
 UNDECLARED_NOTE = "paused, since the code declares it no more"
 """The note of a schedule whose declaration was removed."""
 
@@ -185,7 +188,12 @@ class DeclaredSchedules:
         before, after = seen[0], done[0].schedule
         if before is not None and _state(before) == _state(after):
             return False
-        self.telemetry.info("A schedule that the code declares was put.", schedule_id=schedule_id)
+        self.telemetry.info(
+            DECLARED,
+            schedule_id=schedule_id,
+            expression=" | ".join(wanted.expressions),
+            timezone=wanted.timezone,
+        )
         return True
 
     def _undeclare(self, schedule_id: str) -> bool:
