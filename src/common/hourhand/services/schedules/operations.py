@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.jobs.job import Job
@@ -54,36 +53,17 @@ from hourhand.services.schedules.compiled_rules import (
     require_live,
 )
 from hourhand.services.schedules.history import spill
-from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
+from hourhand.services.schedules.new_schedule import (
+    ScheduleCheck,
+    ScheduleRequest,
+    settle_anchor,
+)
 from hourhand.services.schedules.triggers import Triggers
 from hourhand.services.schedules.visit import Materialiser
 from hourhand.services.schedules.withdrawal import Withdrawal
 
 MAX_LOST_RACES = 40
 """How often a schedule may change between the read and the write before the request fails."""
-
-
-class ScheduleRequest(Protocol):
-    """A schedule as it is to be: a request of the API, or a declaration in code.
-
-    ``paused``, ``note``, ``origin``: ``None`` where they stay as they are.
-    """
-
-    @property
-    def definition(self) -> ScheduleDefinition:
-        """What it runs and when."""
-
-    @property
-    def paused(self) -> bool | None:
-        """Whether it is to be paused."""
-
-    @property
-    def note(self) -> str | None:
-        """A note for people."""
-
-    @property
-    def origin(self) -> str | None:
-        """What manages it; empty for people."""
 
 
 @dataclass(frozen=True, slots=True)
