@@ -342,7 +342,7 @@ def test_null_in_a_file_of_put_clears_the_origin(
         (f"{NIGHTLY}paused: yes\n", ":6", "paused is yes, which YAML reads as a boolean"),
         (f"{NIGHTLY}id: other\n", ":6", "id is given twice"),
         (f"{NIGHTLY}---\n{NIGHTLY}", ":7", "the ID nightly is already at"),
-        ("a: [1\n", "", "line 1: it is not valid YAML"),
+        ("a: [1", "", "line 1: it is not valid YAML"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_its_line(

@@ -78,7 +78,8 @@ def apply(session: Session, paths: Sequence[str], manner: Manner) -> int:
         _do(session, differing[schedule_id], manner.origin)
         done.add(schedule_id)
 
-    code = session.do_to_each([one for one in differing if one not in deleted], act)
+    puts = [step.id for step in differing.values() if step.action != DELETE]
+    code = session.do_to_each(puts, act)
     if code == DONE:
         code = session.do_to_each(deleted, act)
     elif deleted:
