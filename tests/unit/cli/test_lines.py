@@ -77,7 +77,7 @@ def attempt(outcome: str, **fields: Any) -> Logged:
 
 def test_a_schedule_that_a_tick_put_is_told() -> None:
     fields = {"schedule_id": "nightly", "expression": "30 2 * * *", "timezone": "Europe/Berlin"}
-    line = shown(logged(DECLARED, **fields))
+    line = shown(logged(DECLARED, False, **fields))
     assert line == "09:08:07.065  scheduled   nightly  30 2 * * * (Europe/Berlin), by its handler"
     assert declarations.DECLARED == DECLARED
 
