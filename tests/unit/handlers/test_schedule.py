@@ -83,6 +83,27 @@ def test_a_rule_that_cannot_run_is_refused_at_packing(
     assert problem in caught.value.detail
 
 
+def optional(ctx: Any, payload: dict[str, int] | None) -> None: ...
+
+
+def required(ctx: Any, payload: dict[str, int]) -> None: ...
+
+
+def untyped(ctx: Any, payload: Any) -> None: ...
+
+
+@pytest.mark.parametrize("function", [optional, untyped])
+def test_a_handler_with_a_schedule_takes_a_null_payload(registry: Registry, function: Any) -> None:
+    job("nightly", schedule="@daily", registry=registry)(function)
+    assert len(describe(registry)) == 1
+
+
+def test_a_handler_that_needs_a_payload_can_declare_no_schedule(registry: Registry) -> None:
+    job("nightly", schedule="@daily", registry=registry)(required)
+    with pytest.raises(InvalidHandler, match="nightly creates jobs with a null payload"):
+        describe(registry)
+
+
 def test_more_declarations_than_the_scheduler_keeps_are_refused_at_packing(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,12 @@ from typing import Any, TypeVar, cast
 from hourhand.domain.jobs.job import OnLost, Priority
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
-from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
+from hourhand.handlers._errors import (
+    HandlersNotLoaded,
+    InvalidHandler,
+    InvalidPayload,
+    UnknownHandler,
+)
 from hourhand.handlers._policy import Policies, read_policies
 from hourhand.handlers._schedule import (
     MAX_DECLARED_SCHEDULES,
@@ -56,6 +61,17 @@ class Handler:
             self.payload.binder()
         if self.schedule is not None:
             check_schedule(self.name, self.schedule)
+            self._check_null_payload()
+
+    def _check_null_payload(self) -> None:
+        try:
+            self.arguments("null")
+        except InvalidPayload as error:
+            raise InvalidHandler(
+                f"The schedule of the handler {self.name} creates jobs with a null payload, which "
+                "the handler does not take. Make its payload optional, or put the schedule with a "
+                f"payload by `hourhand schedules apply`. {error}"
+            ) from None
 
     @property
     def place(self) -> str:
