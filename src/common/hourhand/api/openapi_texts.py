@@ -145,6 +145,9 @@ FIELD_TEXTS = {
         "after": "Only times later than this. Default now.",
     },
     "CalendarInput": texts_of(Calendar),
+    "PutQuery": {
+        "dry_run": "Only check the schedule, and answer it as it would be; change nothing.",
+    },
     "PageRequest": {
         "limit": "The maximum number of entries in a page.",
         "cursor": "The `next_cursor` of the page before.",

@@ -119,6 +119,9 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         # CloudWatch has no resources for this action (Service Authorization Reference).
         Grant(service="cloudwatch", actions=("GetMetricData",), resources=(EVERYTHING,)),
         Grant(service="lambda", actions=("InvokeFunction",), resources=(f"scheduler:{ALIAS}",)),
+        # Which version is live, before the declarations of this one are applied (ADR 26). The
+        # resource of this action is the function (Service Authorization Reference).
+        Grant(service="lambda", actions=("GetAlias",), resources=("scheduler",)),
     ),
     # User code shares the worker's role, so it writes no control record and no schedule.
     "worker": (

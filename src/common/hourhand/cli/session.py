@@ -6,7 +6,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO, TypeVar
@@ -109,6 +109,18 @@ class Session:
         # A relative time has no zone.
         is_absolute = self.manner.absolute or self.manner.utc
         return Times(self.clock.now(), zone, is_absolute)
+
+    def times_in(self, zone: str) -> Times:
+        """Formats times in the zone of a schedule; with --utc in UTC."""
+        from hourhand.domain.schedules.recurrence import BadExpression, zone_named
+
+        if self.manner.utc:
+            return self.times
+        try:
+            return replace(self.times, zone=zone_named(zone), zone_name=zone)
+        except BadExpression:
+            # The API may know a zone that was added after this machine's time zone data.
+            return self.times
 
     def close(self) -> None:
         """Close the client, if there is one."""

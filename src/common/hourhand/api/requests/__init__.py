@@ -34,6 +34,7 @@ from hourhand.api.requests.schedule_operations import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    PutQuery,
 )
 from hourhand.api.requests.schedules import ScheduleInput
 
@@ -59,6 +60,7 @@ __all__ = [
     "NoteInput",
     "PageRequest",
     "PreviewInput",
+    "PutQuery",
     "ResweepInput",
     "RetryInput",
     "ScheduleInput",

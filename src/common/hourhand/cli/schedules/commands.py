@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from hourhand.cli.completing import schedule_ids
-from hourhand.cli.exits import DONE, FAILED
+from hourhand.cli.exits import DONE, FAILED, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.flags import Policies, given
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
     DEFAULT_LIMIT,
+    SEVERAL,
     AllOption,
     EveryOption,
     FollowOption,
     LimitOption,
     WatchOption,
     YesOption,
+    listed,
 )
 from hourhand.cli.reading import read_time
 from hourhand.cli.schedules.definition import Definition, read_object
@@ -29,6 +32,7 @@ from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.schedule import BackfillOrder, Reprocess
 
 NOT_CONFIRMED = {FAILED: "you did not confirm"}
+FILES_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 schedules = Noun(
     name="schedules",
@@ -80,10 +84,83 @@ def put(
     save the output of [bold]schedules show --json[/], and put it with --file and the option.
     Repeating a put has no effect.
     """
-    from hourhand.cli.schedules.showing import show_state
+    from hourhand.cli.schedules.showing import show_put
 
     fields = definition.over(read_object(file), policies)
-    show_state(session, session.client.schedules.put(id, fields))
+    show_put(session, session.client.schedules.put(id, fields), fields)
+
+
+@schedules.command("apply")
+@verb(
+    example="hourhand schedules apply -f schedules/ --name billing --prune --dry-run",
+    codes={
+        FAILED: "you did not confirm; with --dry-run: there are differences",
+        WRONG_USAGE: "wrong usage, or a file is wrong: nothing was changed",
+        REFUSED: "a schedule has another origin: nothing was changed",
+    },
+)
+def apply(
+    session: Session,
+    files: Annotated[
+        list[str],
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="PATH",
+            callback=listed,
+            help=f"File, or folder of files, that end in .yaml, .yml or .json; - reads stdin. "
+            f"{SEVERAL}.",
+        ),
+    ],
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Name of this set of files. Its schedules get the origin files:NAME. Give each "
+            "repository its own name.",
+        ),
+    ] = "default",
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="Also delete the schedules with the same origin that the files no longer have.",
+        ),
+    ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Also change schedules that have another origin, and take them."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check the files, show the differences, and change nothing. Exit code 1 means "
+            "that there are differences.",
+        ),
+    ] = False,
+    yes: YesOption = False,
+) -> int:
+    """Put the schedules that files contain, and show what changes.
+
+    A file has the fields of [bold]PUT /schedules/{id}[/] and `id`, as YAML or JSON. It may have
+    several schedules: as a list, or as several YAML documents. All files are checked, by the API as
+    well, before anything is changed. A schedule that is as the file says stays untouched.
+    --prune shows what it deletes, and asks.
+    """
+    from hourhand.cli.schedules.applying import Manner
+    from hourhand.cli.schedules.applying import apply as run
+
+    if FILES_NAME.fullmatch(name) is None:
+        raise typer.BadParameter(
+            "must be 1 to 64 of A-Z, a-z, 0-9, _, . and -", param_hint="--name"
+        )
+    manner = Manner(
+        origin=f"files:{name}", prunes=prune, takes_over=take_over, is_dry=dry_run, is_sure=yes
+    )
+    return run(session, files, manner)
 
 
 @schedules.command("list")

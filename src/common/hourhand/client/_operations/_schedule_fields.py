@@ -33,6 +33,7 @@ class ScheduleFields(TypedDict, total=False):
     pause_on_failure: bool
     paused: bool
     note: str
+    managed_by: str | None
     keep: Mapping[str, int]
     priority: Literal["high", "medium", "low"]
     timeout_seconds: int
@@ -41,6 +42,10 @@ class ScheduleFields(TypedDict, total=False):
     retry: RetryPolicy | Mapping[str, Any]
     tenant: str
     tags: Mapping[str, str]
+
+
+NULL_IS_A_VALUE = frozenset({"payload", "managed_by"})
+"""In the other fields, null means that the field is not given."""
 
 
 def merged(schedule: object, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def encoded_schedule(given: Mapping[str, Any]) -> bytes:
     for name, value in given.items():
         if not isinstance(name, str):
             raise invalid("schedule", f"must have names of fields as keys, not {name!r}")
-        if value is not None or name == "payload":
+        if value is not None or name in NULL_IS_A_VALUE:
             members.append(encoded(name, name) + b":" + encoded(_sent(name, value), name))
     return b"{" + b",".join(members) + b"}"
 

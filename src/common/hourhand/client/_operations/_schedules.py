@@ -20,15 +20,21 @@ def put(
     schedule_id: str,
     schedule: Mapping[str, Any] | None = None,
     /,
+    *,
+    dry_run: bool = False,
     **fields: Unpack[ScheduleFields],
 ) -> Operation[Schedule]:
     """Create a schedule, or replace all of it, from a mapping or from fields by name.
 
     ``client.schedules.put("nightly", expression="0 3 * * *", timezone="Europe/Berlin",
-    handler="report")``. Without ``paused``, one that is replaced stays as it is. Raises `Invalid`.
+    handler="report")``. Without ``paused`` or ``managed_by``, one that is replaced stays as it is;
+    ``managed_by=None`` clears it. With ``dry_run``, return the schedule as it would be, and change
+    nothing. Raises `Invalid`.
     """
     body = encoded_schedule(merged(schedule, fields))
-    request = Request(method="PUT", target=_at(schedule_id), body=body)
+    query = {"dry_run": "true"} if dry_run else None
+    at = target("schedules", named("id", schedule_id), query=query)
+    request = Request(method="PUT", target=at, body=body)
     return (yield from ask_for(Schedule, session, request))
 
 
