@@ -159,7 +159,7 @@ JsonOption = Annotated[
     typer.Option(
         "--json",
         envvar="HOURHAND_JSON",
-        help="Print JSON for scripts, one object per line.",
+        help="Short for --output json.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -175,6 +175,14 @@ EveryOption = Annotated[
     float,
     typer.Option(
         "--every", metavar="SECONDS", min=0.2, help="With --watch: time between two updates."
+    ),
+]
+WebOption = Annotated[
+    bool,
+    typer.Option(
+        "--web",
+        help="Open the web console at this page instead. For an API on AWS, the command serves the "
+        "console until Ctrl-C.",
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

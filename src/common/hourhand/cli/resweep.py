@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hourhand.answers.system import Resweep
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.output.tables import facts
 from hourhand.cli.output.times import Times
 from hourhand.cli.reading import read_time_ago
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from hourhand.client import Resweep
 
 SinceOption = Annotated[
     # To Typer a union of types would be none.
@@ -37,7 +35,11 @@ _STATES = {
 }
 
 
-@verb(example="hourhand resweep --since 35d", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
+@verb(
+    example="hourhand resweep --since 35d",
+    codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    prints=(Resweep,),
+)
 def resweep(session: Session, since: SinceOption = None) -> None:
     """Make the scheduler look for due jobs in the past again. Without --since, show the progress.
 

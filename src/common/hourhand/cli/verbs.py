@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 
@@ -22,6 +22,9 @@ from hourhand.cli.exits import (
 )
 from hourhand.cli.session import Manner, Session
 
+if TYPE_CHECKING:
+    from hourhand.answers.answered import Answered
+
 
 def verb(
     *,
@@ -29,6 +32,7 @@ def verb(
     codes: Mapping[int, str | None] | None = None,
     asks_api: bool = True,
     tells_times: bool = True,
+    prints: Sequence[type[Answered]] = (),
 ) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
     """Turn a function that takes a `Session` and its own flags into a command.
 
@@ -38,6 +42,8 @@ def verb(
 
     ``codes`` changes the usual exit codes: another meaning, or ``None`` to remove one.
     ``asks_api`` adds the flags of a connection, ``tells_times`` those for the format of times.
+    ``prints``: the answers that the verb prints. ``--fields`` is checked against them before the
+    verb begins, without them against each record that is printed.
     """
     usual = dict.fromkeys((DONE, INTERRUPTED, *(OF_THE_API if asks_api else ())), "")
     all_codes = {WRONG_USAGE: "wrong usage", **usual, **(codes or {})}
@@ -56,8 +62,14 @@ def verb(
             connection = _gather(Connection, given) if asks_api else Connection()
             manner = _gather(Manner, given)
             gathered = {name: _gather(group, given) for name, group in groups.items()}
-            session = Session(connection=connection, manner=manner)
-            raise typer.Exit(_run(session, lambda: command(session, **gathered, **given)))
+            session = Session(connection=connection, manner=manner, kinds=prints)
+
+            def act() -> int | None:
+                # A wrong --fields is refused before anything changes.
+                _ = session.records
+                return command(session, **gathered, **given)
+
+            raise typer.Exit(_run(session, act))
 
         flags: list[inspect.Parameter] = []
         for each in own:
