@@ -59,10 +59,12 @@ def _offered(context: typer.Context, incomplete: str, asked: Asked) -> list[str]
 
 
 def _client(context: typer.Context) -> Client:
-    """Return a client of the API that the line so far or the environment names."""
+    """Return a client of the API that the line so far, the environment or the context names."""
     from hourhand import Client
+    from hourhand.cli.contexts.store import enter_context
 
-    names = ("token", "auth", "region", "profile")
+    names = ("context", "endpoint", "token", "auth", "region", "profile")
     given: dict[str, Any] = {name: context.params.get(name) for name in names}
-    endpoint = context.params.get("endpoint")
-    return Client(endpoint, **given, timeout_seconds=SECONDS, max_attempts=1)
+    enter_context(given)
+    del given["context"]
+    return Client(given.pop("endpoint"), **given, timeout_seconds=SECONDS, max_attempts=1)

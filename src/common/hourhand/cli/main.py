@@ -10,8 +10,10 @@ import typer
 
 from hourhand.cli.calendars.commands import calendars
 from hourhand.cli.console import console
+from hourhand.cli.contexts.commands import context
 from hourhand.cli.dead_letters.commands import dead_letters
 from hourhand.cli.deploy import deploy
+from hourhand.cli.doctor.command import doctor
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
 from hourhand.cli.helping import Noun
@@ -20,16 +22,12 @@ from hourhand.cli.options import (
     MEMORY,
     BackendOption,
     BatchSizeOption,
-    EndpointOption,
     HandlersOption,
     JsonOption,
     PortOption,
-    ProfileOption,
     QuickOption,
     QuietOption,
-    RegionOption,
     SpeedOption,
-    StackOption,
     TickSecondsOption,
     VerboseOption,
     WorkersOption,
@@ -148,43 +146,12 @@ def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = Fa
     raise typer.Exit(run_demo(QUICK if quick else FULL, port, is_json=json))
 
 
-@app.command()
-def doctor(
-    stack: StackOption = "hourhand-dev",
-    region: RegionOption = None,
-    profile: ProfileOption = None,
-    endpoint: EndpointOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Check a deployment and print how to fix each problem.
-
-    It checks the credentials, this machine's clock, the stack, the drift of its resources, the
-    queues, the functions, their versions, the tick rule and the event sources, the last tick, the
-    scheduler's clock, dead jobs and the API. Drift is the difference between a resource and the
-    stack's template: CloudFormation detects it, which takes up to five minutes. Everything else
-    takes half a minute. The command changes nothing.
-
-    Each check prints lines that begin with OK, WARNING (it works, but look at it), FAILED, SKIPPED
-    (the check could not run, for a reason outside the deployment) or UNKNOWN (the check could not
-    run, and a working deployment depends on its result). The line below says what to do.
-
-    Exit codes: 0 no check failed (warnings are allowed), 1 a check failed, 2 wrong usage, 3 no
-    check failed, but at least one is UNKNOWN.
-
-    [dim]Example: hourhand doctor --stack hourhand-prod --profile operations[/]
-    """
-    from hourhand.cli.doctor.run import DoctorOptions, run_doctor
-
-    options = DoctorOptions(
-        stack=stack, region=region, profile=profile, endpoint=endpoint, json=json
-    )
-    raise typer.Exit(run_doctor(options))
-
-
+app.command()(doctor)
 app.add_typer(jobs)
 app.add_typer(schedules)
 app.add_typer(calendars)
 app.add_typer(dead_letters)
+app.add_typer(context)
 app.command()(stats)
 app.command()(resweep)
 app.command()(console)

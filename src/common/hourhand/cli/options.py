@@ -118,12 +118,24 @@ VerboseOption = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Also show every request, log line, tick and metric."),
 ]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        envvar="HOURHAND_CONTEXT",
+        metavar="NAME",
+        help="Context to act in, see `hourhand context`. It sets the options of this group that "
+        "are not given. Default: the context in use.",
+        rich_help_panel=CONNECTION,
+    ),
+]
 StackOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         envvar="HOURHAND_STACK",
         metavar="NAME",
-        help="CloudFormation stack of the deployment.",
+        help="CloudFormation stack of the deployment. Default: that of the context, else "
+        "hourhand-dev.",
     ),
 ]
 RegionOption = Annotated[
@@ -131,7 +143,7 @@ RegionOption = Annotated[
     typer.Option(
         envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
         metavar="REGION",
-        help="AWS Region. Default: that of the API's URL, or of the profile.",
+        help="AWS Region. Default: that of the context, of the API's URL, or of the profile.",
         rich_help_panel=CONNECTION,
     ),
 ]

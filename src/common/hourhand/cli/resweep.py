@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from hourhand.answers.system import Resweep
-from hourhand.cli.exits import NOT_FOUND, REFUSED
+from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
+from hourhand.cli.options import YesOption
 from hourhand.cli.output.tables import facts
 from hourhand.cli.output.times import Times
 from hourhand.cli.reading import read_time_ago
@@ -37,10 +38,17 @@ _STATES = {
 
 @verb(
     example="hourhand resweep --since 35d",
-    codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    codes={
+        **dict.fromkeys((NOT_FOUND, REFUSED)),
+        FAILED: "in a production context: you did not confirm",
+    },
     prints=(Resweep,),
 )
-def resweep(session: Session, since: SinceOption = None) -> None:
+def resweep(
+    session: Session,
+    since: SinceOption = None,
+    yes: YesOption = False,  # noqa: ARG001 (the session has it)
+) -> None:
     """Make the scheduler look for due jobs in the past again. Without --since, show the progress.
 
     The scheduler stops reading a past minute once it has dispatched all jobs of that minute. If
@@ -51,6 +59,7 @@ def resweep(session: Session, since: SinceOption = None) -> None:
     if since is None:
         found = session.client.resweep_progress()
     else:
+        session.agree()
         found = session.client.resweep(_instant(since, session.times.now))
     if session.is_json:
         session.print_json(found.raw)

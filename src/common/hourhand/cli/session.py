@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     # Each verb imports this file, and `hourhand --help` each verb: it must be quick.
     from hourhand import Client
     from hourhand.answers.answered import Answered
+    from hourhand.cli.contexts.store import Named
     from hourhand.cli.output.progress import Meter
     from hourhand.ports.clock import Clock
+
+PRODUCTION_STYLE = "bold red"
 
 
 class Raw(Protocol):
@@ -103,13 +106,17 @@ class Manner:
 class Session:
     """One run of a verb. The client is opened at its first use.
 
-    ``kinds``: the answers that the verb prints, if it names them.
+    ``kinds``: the answers that the verb prints, if it names them. ``context``: where it acts.
+    ``is_sure``: --yes was given.
     """
 
     connection: Connection = field(default_factory=Connection)
     manner: Manner = field(default_factory=Manner)
     clock: Clock = field(default_factory=SystemClock)
     kinds: Sequence[type[Answered]] = ()
+    context: Named | None = None
+    is_sure: bool = False
+    _has_agreed: bool = False
 
     @cached_property
     def client(self) -> Client:
@@ -255,8 +262,10 @@ class Session:
 
         Raises `CommandError` for any answer but yes, and if there is no terminal.
         """
-        if is_sure:
+        if is_sure or self.is_sure:
             return
+        if self._is_production and self.context is not None:
+            question = f"Production context {self.context.name}: {question}"
         if not sys.stdin.isatty():
             message = f"{question} There is no terminal to ask on. Confirm with --yes."
             raise CommandError(message, WRONG_USAGE)
@@ -269,12 +278,32 @@ class Session:
             raise
         if answer.strip().lower() not in {"y", "yes"}:
             raise CommandError("Nothing was changed.", FAILED)
+        self._has_agreed = True
+
+    @property
+    def _is_production(self) -> bool:
+        return self.context is not None and self.context.context.is_production
+
+    def announce(self) -> None:
+        """Print in which context the command is about to change something."""
+        if self.context is not None:
+            style = PRODUCTION_STYLE if self._is_production else "dim"
+            self.remark(f"In {self.context}.", style)
+
+    def agree(self) -> None:
+        """Ask before a change in a production context, unless the user agreed to it already.
+
+        Raises `CommandError` as `confirm` does.
+        """
+        if self._is_production and not self._has_agreed:
+            self.confirm("Continue?", is_sure=False)
 
     def do_to_each(self, names: Sequence[str], act: Callable[[str], None]) -> int:
-        """Call ``act`` with each name, also after a failure; return the exit code.
+        """Change each of the named things, also after a failure; return the exit code.
 
         Different failures have no code in common but that of a failure.
         """
+        self.agree()
         codes = set()
         for name in dict.fromkeys(names):
             try:

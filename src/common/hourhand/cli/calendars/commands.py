@@ -55,6 +55,7 @@ CalendarNames = Annotated[
 @calendars.command("put")
 @verb(
     example="hourhand calendars put holidays --exclude 2026-12-25 --exclude 2026-12-28..2026-12-31",
+    changes=True,
     prints=(Calendar,),
 )
 def put(

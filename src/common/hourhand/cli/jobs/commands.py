@@ -53,6 +53,7 @@ jobs = Noun(name="jobs", help="Submit, list, follow and change jobs.")
         REFUSED: "another job has this ID or idempotency key",
         FAILED: "with --watch: the job did not succeed; with --file: some lines were rejected",
     },
+    changes=True,
     prints=(Job,),
 )
 def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
@@ -258,7 +259,7 @@ def redrive_jobs(
 
 
 @jobs.command("run-now")
-@verb(example="hourhand jobs run-now 01k2v8r3t5w7x9y1z3b5d", prints=(Job,))
+@verb(example="hourhand jobs run-now 01k2v8r3t5w7x9y1z3b5d", changes=True, prints=(Job,))
 def run_job_now(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
     """Make a waiting job due now."""
     from hourhand.cli.jobs.showing import show_changed
@@ -269,6 +270,7 @@ def run_job_now(session: Session, id: JobId) -> None:  # noqa: A002 (the argumen
 @jobs.command("reschedule")
 @verb(
     example="hourhand jobs reschedule 01k2v8r3t5w7x9y1z3b5d --delay 2h --priority low",
+    changes=True,
     prints=(Job,),
 )
 def reschedule_job(

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, WRONG_USAGE, CommandError
-from hourhand.cli.options import (
-    EndpointOption,
-    ProfileOption,
-    RegionOption,
-    StackOption,
-    YesOption,
+from hourhand.cli.connection import DeploymentFlags
+from hourhand.cli.exits import (
+    DONE,
+    FAILED,
+    NO_ACCESS,
+    NOT_FOUND,
+    REFUSED,
+    WRONG_USAGE,
+    CommandError,
 )
+from hourhand.cli.options import YesOption
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -83,20 +86,18 @@ KeepOption = Annotated[
         WRONG_USAGE: "wrong usage",
         NOT_FOUND: "no such stack or deployment",
         REFUSED: "no earlier deployment, or a deployment is running",
+        **NO_ACCESS,
     },
     asks_api=False,
 )
-def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+def rollback(
     session: Session,
-    stack: StackOption = "hourhand-dev",
+    flags: DeploymentFlags,
     to: ToOption = None,
     show: ListOption = False,
     prune: PruneOption = False,
     keep: KeepOption = KEPT_DEPLOYMENTS,
     yes: YesOption = False,
-    region: RegionOption = None,
-    profile: ProfileOption = None,
-    endpoint: EndpointOption = None,
 ) -> int:
     """Return to the functions' code and environment of an earlier deployment.
 
@@ -115,8 +116,10 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     from hourhand.cli.doctor.findings import NotSeen
     from hourhand.cli.versions import read_installed
 
+    stack = flags.stack_name
+
     def aws() -> Aws:
-        return open_aws(region, profile, endpoint, session.clock, seconds=ACTING_SECONDS)
+        return open_aws(flags, session.clock, seconds=ACTING_SECONDS)
 
     try:
         deployment, is_settled = _find(aws(), stack)
@@ -130,7 +133,7 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             return _prune(session, aws, deployment, installed, keep, is_sure=yes)
         return _go(session, aws, stack, deployment, installed, to, is_sure=yes)
     except NotSeen as hindrance:
-        raise CommandError(f"{hindrance.seen}. {hindrance.fix}".strip()) from hindrance
+        raise hindrance.as_error() from hindrance
 
 
 def _find(aws: Aws, stack: str) -> tuple[Deployment, bool]:

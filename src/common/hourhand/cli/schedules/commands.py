@@ -69,6 +69,7 @@ NoteOption = Annotated[
 @verb(
     example="hourhand schedules put nightly -x '0 3 * * *' --timezone Europe/Berlin "
     "--handler report",
+    changes=True,
     prints=(Schedule,),
 )
 def put(
@@ -147,7 +148,11 @@ def list_occurrences(
 
 
 @schedules.command("pause")
-@verb(example="hourhand schedules pause nightly --note 'database migration'", prints=(Schedule,))
+@verb(
+    example="hourhand schedules pause nightly --note 'database migration'",
+    changes=True,
+    prints=(Schedule,),
+)
 def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Pause schedules. Their pending jobs are cancelled; running jobs continue."""
     from hourhand.cli.schedules.showing import show_state
@@ -157,7 +162,7 @@ def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
 
 
 @schedules.command("resume")
-@verb(example="hourhand schedules resume nightly", prints=(Schedule,))
+@verb(example="hourhand schedules resume nightly", changes=True, prints=(Schedule,))
 def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Resume paused schedules. Their misfire policy decides about the runs that they missed."""
     from hourhand.cli.schedules.showing import show_state
@@ -173,6 +178,7 @@ def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
         DONE: "the job was created (with --watch: it succeeded)",
         FAILED: "with --watch: the job did not succeed",
     },
+    changes=True,
     prints=(Job,),
 )
 def trigger(
