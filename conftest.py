@@ -50,6 +50,7 @@ TIERS = {
     "tests/crash/test_visits.py": "exhaustive",
     "tests/e2e/test_acceptance.py": "real_time",
     "tests/e2e/test_demo.py": "real_time",
+    "tests/e2e/test_init_project.py": "real_time",
     "tests/e2e/test_local_cloud.py": "real_time",
     "tests/functions/test_cli_terminal.py": "real_time",
     "tests/functions/test_cold_start.py": "real_time",

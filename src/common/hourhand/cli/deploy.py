@@ -19,6 +19,7 @@ import typer
 from hourhand.cli.connection import AwsFlags
 from hourhand.cli.exits import DONE, FAILED, NO_ACCESS, NOT_ALLOWED, WRONG_USAGE, CommandError
 from hourhand.cli.options import SEVERAL, YesOption, listed
+from hourhand.cli.project import handlers_path, project_handlers
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -42,7 +43,8 @@ HandlersOption = Annotated[
     typer.Option(
         "--handlers",
         metavar="PATH",
-        help="Folder or .py file with your handlers. Default: those of the quickstart.",
+        help="Folder or .py file with your handlers. Default: handlers under [tool.hourhand] in "
+        "pyproject.toml, else those of the quickstart.",
     ),
 ]
 ModuleOption = Annotated[
@@ -124,7 +126,9 @@ def deploy(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     missing = [*missing_for(place)]
     if missing:
         raise CommandError("\n  ".join(["These requirements are missing:", *missing]))
-    settings = settings_given(handlers or place.handlers, module, stage, setting)
+    named = project_handlers(Path.cwd())
+    own = None if named is None else handlers_path(Path.cwd(), named)
+    settings = settings_given(handlers or own or place.handlers, module, stage, setting)
     action = "diff" if diff else "synth" if synth else "deploy"
     if not synth:
         _need_credentials(aws.profile)

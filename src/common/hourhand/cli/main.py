@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from hourhand.cli.doctor.command import doctor
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
 from hourhand.cli.helping import Noun
+from hourhand.cli.init import init
 from hourhand.cli.jobs.commands import jobs
 from hourhand.cli.options import (
     MEMORY,
@@ -32,6 +34,7 @@ from hourhand.cli.options import (
     VerboseOption,
     WorkersOption,
 )
+from hourhand.cli.project import FILE, TABLE, project_handlers
 from hourhand.cli.resweep import resweep
 from hourhand.cli.rollback.command import rollback
 from hourhand.cli.schedules.commands import schedules
@@ -75,7 +78,8 @@ def _hourhand(
 ) -> None:
     """Run jobs now, later or on a schedule, on AWS without servers.
 
-    [bold]hourhand dev[/] runs Hourhand on this machine, [bold]hourhand deploy[/] on AWS.
+    [bold]hourhand init[/] writes a project to start from. [bold]hourhand dev[/] runs Hourhand on
+    this machine, [bold]hourhand deploy[/] on AWS.
     [bold]hourhand demo[/] causes failures and shows that no job is lost, and
     [bold]hourhand doctor[/] checks a deployment. Every option can also be set by an environment
     variable, which the help of its command names.
@@ -84,7 +88,7 @@ def _hourhand(
 
 @app.command()
 def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
-    handlers: HandlersOption,
+    handlers: HandlersOption = None,
     port: PortOption = 8787,
     backend: BackendOption = MEMORY,
     tick_seconds: TickSecondsOption = 60.0,
@@ -109,9 +113,13 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         raise typer.BadParameter(f"needs --backend {MEMORY}", param_hint="--speed")
     from hourhand.cli.dev import DevOptions, run_dev
 
+    chosen = handlers or project_handlers(Path.cwd())
+    if chosen is None:
+        message = f'give a module, or name it in {FILE}: handlers = "jobs" under {TABLE}'
+        raise typer.BadParameter(message, param_hint="--handlers")
     run_dev(
         DevOptions(
-            handlers=handlers,
+            handlers=chosen,
             port=port,
             backend=backend,
             tick_seconds=tick_seconds,
@@ -146,6 +154,7 @@ def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = Fa
     raise typer.Exit(run_demo(QUICK if quick else FULL, port, is_json=json))
 
 
+app.command()(init)
 app.command()(doctor)
 app.add_typer(jobs)
 app.add_typer(schedules)

@@ -35,11 +35,12 @@ def _backend(value: str) -> str:
 
 
 HandlersOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         envvar="HOURHAND_HANDLERS",
         metavar="MODULE",
-        help="Module that registers the handlers, on PYTHONPATH or in the current folder. "
+        help="Module that registers the handlers, on PYTHONPATH or in the current folder. Default: "
+        "handlers under [tool.hourhand] in its pyproject.toml. "
         "Example: examples.quickstart.",
     ),
 ]
