@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hourhand.cli.calendars.commands import calendars
+from hourhand.cli.config.commands import config
 from hourhand.cli.console import console
 from hourhand.cli.contexts.commands import context
 from hourhand.cli.dead_letters.commands import dead_letters
@@ -167,6 +168,7 @@ app.command()(console)
 app.command()(estimate)
 app.command()(deploy)
 app.command()(rollback)
+app.add_typer(config)
 
 
 def main() -> None:

@@ -113,6 +113,7 @@ def rollback(
     if show + prune + (to is not None) > 1:
         raise typer.BadParameter("give only one of --to, --list and --prune")
     from hourhand.cli.doctor.asking import open_aws
+    from hourhand.cli.doctor.deployment import require_deployment
     from hourhand.cli.doctor.findings import NotSeen
     from hourhand.cli.versions import read_installed
 
@@ -122,7 +123,7 @@ def rollback(
         return open_aws(flags, session.clock, seconds=ACTING_SECONDS)
 
     try:
-        deployment, is_settled = _find(aws(), stack)
+        deployment, is_settled = require_deployment(aws(), stack)
         installed = read_installed(aws(), deployment)
         if show:
             return _list(session, stack, installed)
@@ -134,26 +135,6 @@ def rollback(
         return _go(session, aws, stack, deployment, installed, to, is_sure=yes)
     except NotSeen as hindrance:
         raise hindrance.as_error() from hindrance
-
-
-def _find(aws: Aws, stack: str) -> tuple[Deployment, bool]:
-    """Return the deployment, and whether CloudFormation is not changing it at the moment."""
-    from hourhand.cli.doctor.deployment import NO_SUCH_STACK, Deployment, no_stack
-
-    described = aws.ask(
-        "cloudformation",
-        "DescribeStacks",
-        f"stack {stack}",
-        expected={NO_SUCH_STACK},
-        StackName=stack,
-    )
-    stacks = described.get("Stacks", [])
-    if not stacks:
-        missing = no_stack(stack, aws.session.region_name)
-        raise CommandError(f"{missing.seen}. {missing.fix}", NOT_FOUND)
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
-    is_settled = not stacks[0]["StackStatus"].endswith("_IN_PROGRESS")
-    return Deployment(stacks[0]["StackId"], outputs), is_settled
 
 
 def _list(session: Session, stack: str, installed: Installed) -> int:
