@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
@@ -150,8 +150,8 @@ def job(
     *,
     timeout: int | None = None,
     retry: RetryPolicy | None = None,
-    priority: Priority | str | None = None,
-    on_lost: OnLost | str | None = None,
+    priority: PriorityChoice | None = None,
+    on_lost: OnLostChoice | None = None,
     retention_seconds: int | None = None,
     registry: Registry | None = None,
 ) -> Registration:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.retry import RetryPolicy
@@ -42,6 +43,14 @@ class JobStatus(StrEnum):
         return self in NOT_STARTED
 
 
+StatusChoice: TypeAlias = (
+    JobStatus
+    | Literal[
+        "PENDING", "ENQUEUED", "RUNNING", "RETRYING", "SUCCEEDED", "DEAD", "CANCELLED", "EXPIRED"
+    ]
+)
+"""A state as callers write it."""
+
 NOT_STARTED = frozenset({JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING})
 FINAL = frozenset(
     {JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED},
@@ -56,6 +65,10 @@ class Priority(StrEnum):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
+
+
+PriorityChoice: TypeAlias = Priority | Literal["high", "medium", "low"]
+"""A priority as callers write it."""
 
 
 class Outcome(StrEnum):
@@ -74,6 +87,10 @@ class OnLost(StrEnum):
 
     RETRY = "retry"
     DEAD = "dead"
+
+
+OnLostChoice: TypeAlias = OnLost | Literal["retry", "dead"]
+"""What callers write for it."""
 
 
 class EventKind(StrEnum):
