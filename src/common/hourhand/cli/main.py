@@ -42,6 +42,9 @@ from hourhand.cli.schedules.commands import schedules
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
 
+START, WORK, OPERATE = "Begin", "Jobs and schedules", "Deployments"
+"""The groups of the overview, in their order."""
+
 app = Noun(
     name="hourhand",
     add_completion=True,
@@ -87,7 +90,7 @@ def _hourhand(
     """
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     handlers: HandlersOption = None,
     port: PortOption = 8787,
@@ -132,7 +135,7 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     )
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = False) -> None:
     """Run 280 real jobs and two schedules on a local cloud, kill its leader, and report.
 
@@ -155,20 +158,20 @@ def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = Fa
     raise typer.Exit(run_demo(QUICK if quick else FULL, port, is_json=json))
 
 
-app.command()(init)
-app.command()(doctor)
-app.add_typer(jobs)
-app.add_typer(schedules)
-app.add_typer(calendars)
-app.add_typer(dead_letters)
-app.add_typer(context)
-app.command()(stats)
-app.command()(resweep)
-app.command()(console)
-app.command()(estimate)
-app.command()(deploy)
-app.command()(rollback)
-app.add_typer(config)
+app.command(rich_help_panel=START)(init)
+app.add_typer(jobs, rich_help_panel=WORK)
+app.add_typer(schedules, rich_help_panel=WORK)
+app.add_typer(calendars, rich_help_panel=WORK)
+app.add_typer(dead_letters, rich_help_panel=WORK)
+app.command(rich_help_panel=WORK)(stats)
+app.command(rich_help_panel=WORK)(console)
+app.add_typer(context, rich_help_panel=WORK)
+app.command(rich_help_panel=OPERATE)(deploy)
+app.command(rich_help_panel=OPERATE)(doctor)
+app.add_typer(config, rich_help_panel=OPERATE)
+app.command(rich_help_panel=OPERATE)(rollback)
+app.command(rich_help_panel=OPERATE)(resweep)
+app.command(rich_help_panel=OPERATE)(estimate)
 
 
 def main() -> None:
