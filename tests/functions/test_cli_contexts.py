@@ -17,9 +17,9 @@ READS = {
     *("jobs list", "jobs show", "jobs events", "jobs watch"),
     *("schedules list", "schedules show", "schedules occurrences", "schedules preview"),
     *("calendars list", "calendars show", "dead-letters list", "dead-letters show"),
-    *("stats", "console", "doctor", "estimate", "dev", "demo"),
+    *("stats", "console", "doctor", "config show", "estimate", "dev", "demo"),
     # They change only files on this machine.
-    *("context add", "context use", "context list", "context remove"),
+    *("init", "context add", "context use", "context list", "context remove"),
 }
 """Commands that change no deployment. Any other one must have --yes."""
 
