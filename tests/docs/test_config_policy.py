@@ -21,7 +21,10 @@ from tests.unit.cli.doctor.fakes import ACCOUNT, REGION
 
 PAGE = Path(__file__).parents[2] / "docs" / "iam" / "config.json"
 WORKER = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{STACK}-worker"
-SOURCE: dict[str, Any] = {"UUID": "14e0db71-5d35-4eb5-b481-8945cf9d10c2", "FunctionArn": f"{WORKER}:live"}
+SOURCE: dict[str, Any] = {
+    "UUID": "14e0db71-5d35-4eb5-b481-8945cf9d10c2",
+    "FunctionArn": f"{WORKER}:live",
+}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Names for shell completion, from the API.
+"""Names for shell completion, from the API and from the user's contexts.
 
 Nothing may disturb a prompt: if the API does not answer at once, the completion is empty.
 """
@@ -48,6 +48,16 @@ def job_ids(context: typer.Context, incomplete: str) -> list[str]:
     return _offered(
         context, incomplete, lambda client: (each.id for each in client.list(limit=MOST))
     )
+
+
+def context_names(incomplete: str) -> list[str]:
+    """Return the names of contexts that begin with ``incomplete``."""
+    from hourhand.cli.contexts.store import read_contexts
+
+    # As below: not even that of a damaged file.
+    with suppress(Exception):
+        return [name for name in read_contexts().contexts if name.startswith(incomplete)]
+    return []
 
 
 def _offered(context: typer.Context, incomplete: str, asked: Asked) -> list[str]:

@@ -119,7 +119,8 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
     chosen = handlers or project_handlers(Path.cwd())
     if chosen is None:
-        message = f'give a module, or name it in {FILE}: handlers = "jobs" under {TABLE}'
+        message = f'give a module, or name it in {FILE}: handlers = "jobs" under {TABLE}. '
+        message += "`hourhand init` writes a project that has it"
         raise typer.BadParameter(message, param_hint="--handlers")
     run_dev(
         DevOptions(

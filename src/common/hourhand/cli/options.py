@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hourhand.cli.completing import job_ids
+from hourhand.cli.completing import context_names, job_ids
 
 MEMORY, MOTO = "memory", "moto"
 CONNECTION, OUTPUT = "Connection", "Output"
@@ -128,6 +128,7 @@ ContextOption = Annotated[
         help="Context to act in, see `hourhand context`. It sets the options of this group that "
         "are not given. Default: the context in use.",
         rich_help_panel=CONNECTION,
+        autocompletion=context_names,
     ),
 ]
 StackOption = Annotated[

@@ -149,8 +149,11 @@ def test_the_current_context_is_left_out_where_another_api_is_named() -> None:
 
 
 def test_a_context_that_does_not_exist_is_an_error_that_lists_the_others() -> None:
-    with pytest.raises(CommandError, match="There are no contexts yet: `hourhand context add`"):
+    with pytest.raises(
+        CommandError, match="There are no contexts yet: `hourhand context add`"
+    ) as e:
         enter_context(flags(context="prod"))
+    assert e.value.exit_code == 2
     write_contexts(BOTH)
     with pytest.raises(CommandError, match=r"no context 'x'. The contexts are dev, prod\."):
         enter_context(flags(context="x"))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from hourhand.cli.completing import context_names
 from hourhand.cli.contexts.store import (
     Context,
     Contexts,
@@ -15,7 +16,7 @@ from hourhand.cli.contexts.store import (
     read_contexts,
     write_contexts,
 )
-from hourhand.cli.exits import NOT_FOUND, REFUSED, WRONG_USAGE, CommandError
+from hourhand.cli.exits import NOT_FOUND, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
@@ -39,18 +40,13 @@ context = Noun(
 )
 
 
-def _names(incomplete: str) -> list[str]:
-    try:
-        return [name for name in read_contexts().contexts if name.startswith(incomplete)]
-    except CommandError:
-        # A prompt cannot show an error.
-        return []
-
-
 ContextName = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="Name of the context.", show_default=False, autocompletion=_names
+        metavar="NAME",
+        help="Name of the context.",
+        show_default=False,
+        autocompletion=context_names,
     ),
 ]
 
@@ -127,7 +123,10 @@ def use(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Name of the context.", show_default=False, autocompletion=_names
+            metavar="NAME",
+            help="Name of the context.",
+            show_default=False,
+            autocompletion=context_names,
         ),
     ] = None,
     none: Annotated[

@@ -60,13 +60,13 @@ class Contexts:
         """The current context."""
         return None if self.current is None else self.named(self.current)
 
-    def named(self, name: str) -> Named:
+    def named(self, name: str, *, exit_code: int = NOT_FOUND) -> Named:
         """Return the context of that name. Raises `CommandError`, which lists the names."""
         if name not in self.contexts:
             names = f"The contexts are {', '.join(sorted(self.contexts))}."
             if not self.contexts:
                 names = "There are no contexts yet: `hourhand context add` adds one."
-            raise CommandError(f"There is no context {name!r}. {names}", NOT_FOUND)
+            raise CommandError(f"There is no context {name!r}. {names}", exit_code)
         return Named(name, self.contexts[name])
 
     def with_added(self, name: str, context: Context, *, replaces: bool) -> Contexts:
@@ -149,7 +149,7 @@ def enter_context(flags: dict[str, Any]) -> Named | None:
     """
     contexts = read_contexts()
     if flags.get("context"):
-        chosen = contexts.named(flags["context"])
+        chosen = contexts.named(flags["context"], exit_code=WRONG_USAGE)
     else:
         given = flags.get("endpoint") or flags.get("endpoint_url")
         if contexts.in_use is None or given not in {None, contexts.in_use.context.endpoint}:
