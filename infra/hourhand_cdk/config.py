@@ -24,6 +24,16 @@ from pydantic import (
     model_validator,
 )
 
+from hourhand.aws.worker_shares import (
+    CALLS_PER_POLLER,
+    CONCURRENCY_SHARES,
+    LEAST_POLLED_CONCURRENCY,
+    LEAST_WORKER_CONCURRENCY,
+    MINIMUM_POLLERS,
+    MOST_WORKER_CONCURRENCY,
+    pollers_of,
+    shared_out,
+)
 from hourhand.settings import (
     LEAST_LOOK_AHEAD_SECONDS,
     MAX_CLAIM_CHARACTERS,
@@ -39,15 +49,6 @@ from hourhand.settings import (
 )
 from hourhand_cdk.environment import check_names
 from hourhand_cdk.packing import PYTHON
-from hourhand_cdk.shares import (
-    CALLS_PER_POLLER,
-    CONCURRENCY_SHARES,
-    LEAST_POLLED_CONCURRENCY,
-    LEAST_WORKER_CONCURRENCY,
-    MINIMUM_POLLERS,
-    pollers_of,
-    shared_out,
-)
 
 LOG_RETENTIONS = {
     1: "ONE_DAY",
@@ -199,7 +200,9 @@ class Config(BaseModel):
     api_memory_mb: Memory = 1024
     scheduler_memory_mb: Memory = 1024
     worker_memory_mb: Memory = 1024
-    worker_concurrency: Annotated[int, Field(ge=LEAST_WORKER_CONCURRENCY, le=2000)] | None = Field(
+    worker_concurrency: (
+        Annotated[int, Field(ge=LEAST_WORKER_CONCURRENCY, le=MOST_WORKER_CONCURRENCY)] | None
+    ) = Field(
         default=None,
         description="Workers at a time, shared among the priorities. none: no ceiling, and "
         "fewer polls of idle queues.",

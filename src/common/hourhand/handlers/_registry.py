@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import (
@@ -195,8 +195,8 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
     *,
     timeout: int | None = None,
     retry: RetryPolicy | None = None,
-    priority: Priority | str | None = None,
-    on_lost: OnLost | str | None = None,
+    priority: PriorityChoice | None = None,
+    on_lost: OnLostChoice | None = None,
     retention_seconds: int | None = None,
     validate_on_submit: bool = True,
     schedule: str | Sequence[str] | None = None,

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.jobs import Job
+from hourhand.answers.schedules import BackfillReport, Occurrence, Preview, Schedule
 from hourhand.cli.completing import schedule_ids
 from hourhand.cli.exits import DONE, FAILED, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
@@ -21,6 +23,7 @@ from hourhand.cli.options import (
     FollowOption,
     LimitOption,
     WatchOption,
+    WebOption,
     YesOption,
     listed,
 )
@@ -69,7 +72,9 @@ NoteOption = Annotated[
 @schedules.command("put")
 @verb(
     example="hourhand schedules put nightly -x '0 3 * * *' --timezone Europe/Berlin "
-    "--handler report"
+    "--handler report",
+    changes=True,
+    prints=(Schedule,),
 )
 def put(
     session: Session,
@@ -164,7 +169,7 @@ def apply(
 
 
 @schedules.command("list")
-@verb(example="hourhand schedules list --watch")
+@verb(example="hourhand schedules list --watch", prints=(Schedule,))
 def list_schedules(
     session: Session,
     limit: LimitOption = DEFAULT_LIMIT,
@@ -181,25 +186,32 @@ def list_schedules(
 
 
 @schedules.command("show")
-@verb(example="hourhand schedules show nightly --past 30")
+@verb(example="hourhand schedules show nightly --past 30", prints=(Schedule,))
 def show_schedule(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
     past: Annotated[
         int, typer.Option(metavar="N", min=0, help="Number of past runs to show.")
     ] = 10,
+    web: WebOption = False,
 ) -> None:
     """Show a schedule with its next runs and its past runs.
 
     The output of --json can be put again.
     """
+    schedule = session.client.schedules.get(id)
+    if web:
+        from hourhand.cli.console import open_page
+
+        open_page(session, "schedules", schedule.id)
+        return
     from hourhand.cli.schedules.showing import show
 
-    show(session, session.client.schedules.get(id), past)
+    show(session, schedule, past)
 
 
 @schedules.command("occurrences")
-@verb(example="hourhand schedules occurrences nightly --all --json")
+@verb(example="hourhand schedules occurrences nightly --all --json", prints=(Occurrence,))
 def list_occurrences(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
@@ -213,7 +225,11 @@ def list_occurrences(
 
 
 @schedules.command("pause")
-@verb(example="hourhand schedules pause nightly --note 'database migration'")
+@verb(
+    example="hourhand schedules pause nightly --note 'database migration'",
+    changes=True,
+    prints=(Schedule,),
+)
 def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Pause schedules. Their pending jobs are cancelled; running jobs continue."""
     from hourhand.cli.schedules.showing import show_state
@@ -223,7 +239,7 @@ def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
 
 
 @schedules.command("resume")
-@verb(example="hourhand schedules resume nightly")
+@verb(example="hourhand schedules resume nightly", changes=True, prints=(Schedule,))
 def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Resume paused schedules. Their misfire policy decides about the runs that they missed."""
     from hourhand.cli.schedules.showing import show_state
@@ -239,6 +255,8 @@ def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
         DONE: "the job was created (with --watch: it succeeded)",
         FAILED: "with --watch: the job did not succeed",
     },
+    changes=True,
+    prints=(Job,),
 )
 def trigger(
     session: Session,
@@ -257,6 +275,7 @@ def trigger(
 @verb(
     example="hourhand schedules backfill nightly --from 2027-01-01 --to 2027-01-31 --dry-run",
     codes=NOT_CONFIRMED,
+    prints=(BackfillReport,),
 )
 def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
@@ -323,7 +342,10 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
 
 @schedules.command("preview")
-@verb(example="hourhand schedules preview -x '30 2 * * *' --timezone Europe/Berlin --count 5")
+@verb(
+    example="hourhand schedules preview -x '30 2 * * *' --timezone Europe/Berlin --count 5",
+    prints=(Preview,),
+)
 def preview(
     session: Session,
     definition: Definition,

@@ -12,6 +12,7 @@ from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._exchange import exchange
 from hourhand.client._json import A, decoded, invalid, read, shortened, time_text
 from hourhand.client._steps import Emit, Operation, Request, Session, Stream
+from hourhand.domain.jobs.job import StatusChoice
 
 MAX_PAGE_SIZE = 200
 MAX_LIMIT = 10**12
@@ -20,7 +21,7 @@ MAX_LIMIT = 10**12
 class JobFilters(TypedDict, total=False):
     """Filters for jobs. A job must match all that are given. ``tag`` is ``key:value``."""
 
-    status: str | None
+    status: StatusChoice | None
     handler: str | None
     schedule_id: str | None
     tenant: str | None

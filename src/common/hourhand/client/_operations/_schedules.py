@@ -13,6 +13,8 @@ from hourhand.client._operations._asking import ask, ask_for, members, named, pa
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
 from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.domain.groups.overlap import OverlapChoice
+from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice
 
 
 def put(
@@ -83,10 +85,10 @@ def trigger(session: Session, schedule_id: str, *, note: str | None = None) -> O
 class BackfillOptions(TypedDict, total=False):
     """How a backfill runs: see `backfill`."""
 
-    overlap: str | None
-    order: str | None
+    overlap: OverlapChoice | None
+    order: OrderChoice | None
     max_active: int | None
-    reprocess: str | None
+    reprocess: ReprocessChoice | None
     note: str | None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import OnLost, Priority
@@ -28,6 +29,9 @@ class MisfirePolicy(StrEnum):
     EARLIEST = "earliest"
     SKIP = "skip"
 
+
+MisfireChoice: TypeAlias = MisfirePolicy | Literal["latest", "all", "earliest", "skip"]
+"""What callers write for it."""
 
 MISFIRE_GRACE = timedelta(seconds=60)
 """A nominal time decided later than this was missed: one tick may come late without harm."""
@@ -233,12 +237,20 @@ class BackfillOrder(StrEnum):
     NEWEST = "newest"
 
 
+OrderChoice: TypeAlias = BackfillOrder | Literal["oldest", "newest"]
+"""What callers write for it."""
+
+
 class Reprocess(StrEnum):
     """Which of the past nominal times run that have a job already."""
 
     NONE = "none"
     FAILED = "failed"
     ALL = "all"
+
+
+ReprocessChoice: TypeAlias = Reprocess | Literal["none", "failed", "all"]
+"""What callers write for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
