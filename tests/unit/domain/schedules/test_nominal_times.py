@@ -172,9 +172,9 @@ def test_a_view_does_not_look_again_where_a_visit_looked() -> None:
 def _days(
     *expressions: str, zone: str = "UTC", month: date = date(2026, 11, 1), **fields: Any
 ) -> dict[int, DayOfTimes]:
-    recurrence = compile_rule(
-        Rule(expressions=expressions, timezone=zone, exclude=fields.pop("rule", ()))
-    )
+    exclude = fields.pop("rule", ())
+    rule = Rule(expressions=expressions, timezone=zone, anchor=rules.EARLIEST, exclude=exclude)
+    recurrence = compile_rule(rule)
     work = fields.pop("work", None) or Work(400_000)
     found = times_by_day(_define(timezone=zone, **fields), recurrence, month, work)
     return {day.day.day: day for day in found}
@@ -225,9 +225,8 @@ def test_the_start_and_the_end_of_the_definition_bound_the_days() -> None:
 
 
 def test_excluded_times_are_counted_apart() -> None:
-    days = _days(
-        "0 6,18 * * *", rule=(ExcludedDate(date(2026, 11, 2)), ExcludedExpression("0 18 * * *"))
-    )
+    exclude = (ExcludedDate(date(2026, 11, 2)), ExcludedExpression("0 18 * * *"))
+    days = _days("0 6,18 * * *", rule=exclude)
     assert (days[1].count, days[1].excluded, days[1].is_least) == (1, 1, False)
     assert (days[2].count, days[2].excluded) == (0, 2)
     assert days[2].first_excluded == datetime(2026, 11, 2, 6, tzinfo=UTC)

@@ -269,9 +269,8 @@ def test_a_cursor_of_another_listing_is_refused(bench: HistoryBench, cursor: str
 
 
 def _recent(bench: HistoryBench, count: int, faults: Faults | None = None) -> dict[str, list[Any]]:
-    schedules = [
-        bench.schedule(name) for name in bench.schedules.list_schedules(after=None, limit=9).names
-    ]
+    names = bench.schedules.list_schedules(after=None, limit=9).names
+    schedules = [bench.schedule(name) for name in names]
     found = bench.queries(faults).recent(schedules, count=count)
     return {
         name: [((r.entry.first - START) / HOUR, r.job and r.job.status) for r in records]
@@ -293,10 +292,8 @@ def test_the_jobs_of_all_schedules_are_read_together(bench: HistoryBench) -> Non
     bench.put(define(), journal=(_made(-1),), made=1)
     bench.put(define(), "t", journal=(_made(-2), _made(-1)), made=2)
     faults = Faults()
-    assert {name: len(runs) for name, runs in _recent(bench, 20, faults).items()} == {
-        "s": 1,
-        "t": 2,
-    }
+    found = _recent(bench, 20, faults)
+    assert {name: len(runs) for name, runs in found.items()} == {"s": 1, "t": 2}
     assert [call.method for call in faults.calls if call.port == "jobs"] == ["get_many"]
 
 
