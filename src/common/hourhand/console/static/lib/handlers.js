@@ -8,7 +8,7 @@ let asked = null;
 
 /** Return the handlers as the API lists them; an empty list until they are read. */
 export function useHandlers() {
-  useEffect(() => { readHandlers(); }, []);
+  useEffect(() => { ask(); }, []);
   return useStore(handlersStore);
 }
 
@@ -24,8 +24,15 @@ export function useHandler(name) {
   return found?.name === name ? found : null;
 }
 
-function readHandlers() {
+/** Resolve to the names of the handlers; to none if they cannot be read. */
+export async function handlerNames() {
+  await ask();
+  return handlersStore.get().map(({ name }) => name);
+}
+
+function ask() {
   asked ??= get(["handlers"])
     .then((answer) => handlersStore.set(answer.handlers))
     .catch(() => { asked = null; });
+  return asked;
 }
