@@ -122,9 +122,9 @@ function dayWords(found) {
     const sums = outcomesOf(runs);
     parts.push(OUTCOMES.filter(([name]) => sums[name] > 0).map(([name, , words]) => `${count(sums[name])} ${words}`).join(", "));
   }
-  if (kind !== "past" || isForgotten) {
+  if (planned.count > 0 && (kind !== "past" || isForgotten)) {
     const times = `${planned.is_least ? "at least " : ""}${counted(planned.count, "scheduled time")}`;
-    if (planned.count > 0 || runs.length === 0) parts.push(isForgotten ? `${times}, no longer in the history` : times);
+    parts.push(isForgotten ? `${times}, no longer in the history` : times);
   }
   if (planned.excluded > 0 && planned.count === 0) parts.push(`excluded by ${exclusionName(planned)}`);
   if (planned.clocks_change) parts.push("the clocks change");
