@@ -97,9 +97,10 @@ function DayCell({ found, isToday, isChosen, timezone }) {
   </button>`;
 }
 
-/** The times of a day that are planned: of today, those to come, where the day has only a few. */
-function plannedTimes({ kind, planned }) {
-  if (kind !== "today" || planned.count > planned.first.length) return planned.first;
+/** The planned times that a day shows: of today, those to come, or none if it has too many and some of them ran. */
+function plannedTimes({ kind, planned, runs }) {
+  if (kind !== "today") return planned.first;
+  if (planned.count > planned.first.length) return runs.length > 0 ? [] : planned.first;
   return planned.first.filter(({ at }) => Date.parse(at) > Date.now());
 }
 

@@ -75,12 +75,12 @@ function Expression({ text }) {
   return words ? html`<span class="rule-words">${words}</span><span class="rule-written">${written}</span>` : written;
 }
 
-/** A time from now and, below it, in the zone of a schedule; a dash if there is none. */
-export function ZonedTime({ at, timezone }) {
+/** A time from now and, below it, in the zone of a schedule; a dash if there is none. `isShort`: without its year. */
+export function ZonedTime({ at, timezone, isShort = false }) {
   const now = useNow();
   if (!at) return html`<span class="muted none">–</span>`;
   return html`<time class="zoned" dateTime=${at} title=${`${local(at)}\n${utc(at)}`}>
-    <span>${relative(at, now)}</span><span class="muted small">${timeInZone(at, timezone)}</span></time>`;
+    <span>${relative(at, now)}</span><span class="muted small">${(isShort ? shortTimeInZone : timeInZone)(at, timezone)}</span></time>`;
 }
 
 /** Return what manages a schedule in words: "code", "files: billing"; null if people do. */
