@@ -90,7 +90,7 @@ function DayCell({ found, isToday, isChosen, timezone }) {
     onClick=${() => changeQuery({ day: isChosen ? "" : day }, { replace: true })}>
     ${head}
     ${runs.length > 0 && html`<${Outcomes} runs=${runs} />`}
-    ${isExcluded && html`<span class="day-excluded">${exclusionName(planned)}</span>`}
+    ${isExcluded && html`<span class="day-excluded">${planned.excluded_by.length > 0 ? exclusionName(planned) : "excluded"}</span>`}
     ${times.length > 0 && (planned.count <= planned.first.length
       ? html`<span class="day-times">${times.map((fire) => html`<span key=${fire.at}>${fire.local.slice(11, 16)}</span>`)}</span>`
       : html`<span class="day-count">${countWords(planned)}</span>`)}

@@ -30,6 +30,7 @@ const MISFIRES = {
 const TIME = {
   weekday: "short", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
 };
+const WITHOUT_SECONDS = { ...TIME, second: undefined };
 /** Zones whose texts were made, which costs a browser about a millisecond each. */
 const formats = new Map();
 
@@ -108,9 +109,10 @@ export function timeInZone(iso, timezone) {
   return formatIn(timezone, { ...TIME, year: "numeric" }).format(new Date(iso));
 }
 
-/** Return a time in a zone without its year, for narrow places. */
+/** Return a time in a zone without its year, and without its seconds where they are none, for narrow places. */
 export function shortTimeInZone(iso, timezone) {
-  return formatIn(timezone, TIME).format(new Date(iso));
+  const format = new Date(iso).getUTCSeconds() === 0 ? WITHOUT_SECONDS : TIME;
+  return formatIn(timezone, format).format(new Date(iso));
 }
 
 /** Return a time in UTC, its milliseconds left out where there are none. */
@@ -134,7 +136,7 @@ export function localWords(local) {
 }
 
 function formatIn(timezone, options) {
-  const key = `${timezone} ${Object.keys(options)}`;
+  const key = `${timezone} ${JSON.stringify(options)}`;
   if (!formats.has(key)) formats.set(key, newFormat(timezone, options));
   return formats.get(key);
 }

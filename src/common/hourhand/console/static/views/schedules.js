@@ -93,8 +93,11 @@ function columnsOf(refresh) {
       cell: (schedule) => html`<span class="schedule-when"><${Rule} schedule=${schedule} /><${Policies} schedule=${schedule} /></span>`,
     },
     { title: "Next", className: "cell-moment", cell: ({ next_at: at, timezone }) => html`<${ZonedTime} at=${at} timezone=${timezone} isShort />` },
-    { title: "Last outcome", cell: ({ recent = [] }) => html`<${LastOutcome} runs=${recent} />` },
-    { title: "Newest runs", className: "cell-runs", cell: ({ recent = [], timezone }) => html`<${RunBars} runs=${recent} timezone=${timezone} />` },
+    {
+      title: "Newest runs",
+      className: "cell-runs",
+      cell: ({ recent = [], timezone }) => html`<span class="runs-cell"><${RunBars} runs=${recent} timezone=${timezone} /><${LastOutcome} runs=${recent} /></span>`,
+    },
     { title: "Actions", className: "cell-actions changes", cell: (schedule) => html`<${QuickActions} schedule=${schedule} refresh=${refresh} />` },
   ];
 }
