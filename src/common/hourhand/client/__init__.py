@@ -50,6 +50,8 @@ from hourhand.answers.schedules import (
 )
 from hourhand.answers.system import (
     Handler,
+    HandlerPause,
+    HandlerPolicies,
     Health,
     LatenessStats,
     QueueStats,
@@ -115,6 +117,8 @@ __all__ = [
     "FieldProblem",
     "Fire",
     "Handler",
+    "HandlerPause",
+    "HandlerPolicies",
     "Health",
     "Invalid",
     "Job",
