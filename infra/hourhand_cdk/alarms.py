@@ -248,8 +248,8 @@ def _chosen(metrics: Metrics) -> list[Rule]:
             entry="dead-jobs",
             says=f"A job with the {words} became DEAD in the last five minutes: it failed "
             "permanently and does not run again until it is redriven.",
-            first=f"run `hourhand jobs list --status DEAD --{kind} {value}`, fix the cause, then run "
-            f"`hourhand jobs redrive --{kind} {value}`.",
+            first=f"run `hourhand jobs list --status DEAD --{kind} {value}`, fix the cause, then "
+            f"run `hourhand jobs redrive --{kind} {value}`.",
             page="dead-letters",
             metric=metric,
             threshold=1,

@@ -26,6 +26,7 @@ from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.operations import ScheduleService
 from hourhand.services.schedules.queries import OccurrenceQueries
 from hourhand.services.ticks.watermark import ResweepService
+from hourhand.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +47,7 @@ class Services:
     audit: AuditService
     access: AccessRules
     handlers: HandlerDirectory
+    settings: Settings
     telemetry: Telemetry
 
 

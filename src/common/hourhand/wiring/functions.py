@@ -126,6 +126,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             scope_prefix=settings.jwt_scope_prefix, tenant_claim=settings.jwt_tenant_claim
         ),
         handlers=adapters.handlers,
+        settings=settings,
         telemetry=telemetry,
     )
 

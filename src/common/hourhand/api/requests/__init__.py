@@ -35,6 +35,7 @@ from hourhand.api.requests.schedule_operations import (
     PageRequest,
     PreviewInput,
     PutQuery,
+    SchedulePageRequest,
 )
 from hourhand.api.requests.schedules import ScheduleInput
 
@@ -64,6 +65,7 @@ __all__ = [
     "ResweepInput",
     "RetryInput",
     "ScheduleInput",
+    "SchedulePageRequest",
     "invalid",
     "is_calendar_name",
     "parse_instant",

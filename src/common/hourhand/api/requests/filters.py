@@ -39,14 +39,14 @@ def _split_tag(value: object) -> tuple[str, str]:
     return key, tag_value
 
 
-def _whole_number(most: int) -> BeforeValidator:
-    """Read a page size as a query string writes it."""
+def whole_number(least: int, most: int) -> BeforeValidator:
+    """Return what reads a number as a query string writes it."""
 
     def read(value: object) -> object:
-        is_text = isinstance(value, str) and value.isascii() and value.isdigit()
-        if is_text and len(str(value)) <= len(str(most)):
-            return int(str(value))
-        raise refusal(f"must be a whole number from 1 to {most}")
+        is_number = isinstance(value, str) and value.isascii() and value.isdigit()
+        if isinstance(value, str) and is_number and len(value) <= len(str(most)):
+            return int(value)
+        raise refusal(f"must be a whole number from {least} to {most}")
 
     return BeforeValidator(read)
 
@@ -73,11 +73,15 @@ Tag = Annotated[
 ExpectedCount = Annotated[int, Field(ge=0, le=limits.MAX_EXPECTED_COUNT)]
 ErrorType = Annotated[str, Field(min_length=1, max_length=limits.MAX_ERROR_TYPE_CHARACTERS)]
 ErrorGroup = Annotated[str, Field(pattern=f"^{GROUP_ID.pattern}$")]
-PageSize = Annotated[int, _whole_number(limits.MAX_PAGE_JOBS), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
-LettersRead = Annotated[
-    int, _whole_number(limits.MAX_DEAD_LETTERS_READ), Field(ge=1, le=limits.MAX_DEAD_LETTERS_READ)
+PageSize = Annotated[
+    int, whole_number(1, limits.MAX_PAGE_JOBS), Field(ge=1, le=limits.MAX_PAGE_JOBS)
 ]
-LogLines = Annotated[int, _whole_number(limits.MAX_LOG_LINES), Field(ge=1, le=limits.MAX_LOG_LINES)]
+LettersRead = Annotated[
+    int, whole_number(1, limits.MAX_DEAD_LETTERS_READ), Field(ge=1, le=limits.MAX_DEAD_LETTERS_READ)
+]
+LogLines = Annotated[
+    int, whole_number(1, limits.MAX_LOG_LINES), Field(ge=1, le=limits.MAX_LOG_LINES)
+]
 OrderName = Annotated[
     LogOrder,
     Field(strict=False),

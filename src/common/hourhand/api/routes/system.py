@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hourhand.answers.system import Handler, HandlerPolicies, Resweep, Stats
+from hourhand.answers.system import Handler, HandlerPolicies, Health, Resweep, Stats
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests import ResweepInput, quoted
@@ -54,9 +54,22 @@ def _handler(info: HandlerInfo) -> dict[str, Any]:
     )
 
 
-def get_health(_: Services, __: Request, ___: str) -> Answer:
-    """``GET /health``: this process answers. It calls no AWS service."""
-    return Answer.of({"status": "ok"})
+def get_health(services: Services, _: Request, __: str) -> Answer:
+    """``GET /health``: this process answers, and which installation it is of.
+
+    It calls no AWS service.
+    """
+    settings = services.settings
+    return Answer.of(
+        to_json(
+            Health,
+            settings,
+            status="ok",
+            stage=settings.stage or None,
+            region=settings.region or None,
+            account=settings.account or None,
+        )
+    )
 
 
 def get_openapi(services: Services, request: Request, _: str) -> Answer:

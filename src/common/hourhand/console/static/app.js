@@ -1,13 +1,15 @@
 // The shell: navigation, the view that the address names, and what stands in front of all views.
 import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
 import { startAccess } from "./lib/access.js";
-import { aboutStore, hostOf, startAbout } from "./lib/about.js";
+import { startAbout } from "./lib/about.js";
+import { OfflineBanner, Page } from "./lib/components.js";
 import { DialogHost } from "./lib/dialog.js";
+import { EnvironmentBar, startEnvironment } from "./lib/environment.js";
 import { Icon, Logo } from "./lib/icons.js";
 import { KeyHelp, showHelp, startKeys, useKey } from "./lib/keys.js";
-import { liveStore } from "./lib/live.js";
+import { liveStore, startReconnecting } from "./lib/live.js";
 import { address, match, navigate, startRouter, useLocation } from "./lib/router.js";
-import { EmptyState, ErrorState } from "./lib/states.js";
+import { ErrorState } from "./lib/states.js";
 import { useStore } from "./lib/store.js";
 import { nextTheme, startTheme, themeStore } from "./lib/theme.js";
 import { Toasts } from "./lib/toast.js";
@@ -18,6 +20,7 @@ import { routes as submitRoutes } from "./views/job_submit.js";
 import { routes as scheduleRoutes } from "./views/schedules.js";
 import { routes as deadLetterRoutes } from "./views/dead_letters.js";
 import { routes as calendarRoutes } from "./views/calendars.js";
+import { routes as handlerRoutes } from "./views/handlers.js";
 
 /** Each route: {pattern, view, section}. A view gets the pattern's segments and `query`. */
 const ROUTES = [
@@ -28,12 +31,14 @@ const ROUTES = [
   ...scheduleRoutes,
   ...deadLetterRoutes,
   ...calendarRoutes,
+  ...handlerRoutes,
 ];
 
 const SECTIONS = [
   { name: "overview", title: "Overview", to: address([""]), icon: "overview", keys: "g o" },
   { name: "jobs", title: "Jobs", to: address(["jobs"]), icon: "jobs", keys: "g j" },
   { name: "schedules", title: "Schedules", to: address(["schedules"]), icon: "schedules", keys: "g s" },
+  { name: "handlers", title: "Handlers", to: address(["handlers"]), icon: "handlers", keys: "g h" },
   { name: "dead-letters", title: "Dead letters", to: address(["dead-letters"]), icon: "deadLetters", keys: "g d" },
   { name: "calendars", title: "Calendars", to: address(["calendars"]), icon: "calendars", keys: "g c" },
 ];
@@ -51,8 +56,10 @@ function App() {
   useKey("p", "pause or resume refreshing", () => liveStore.set(!liveStore.get()));
   useKey("t", "switch between light, dark and the system's colours", nextTheme);
   return html`
+    <${EnvironmentBar} />
     <${Sidebar} current=${found?.route.section} />
     <main id="main" tabindex="-1">
+      <${OfflineBanner} />
       <${Guarded} key=${path}>
         ${found
           ? html`<${found.route.view} ...${found.segments} query=${query} />`
@@ -74,7 +81,6 @@ function Sidebar({ current }) {
   const theme = useStore(themeStore);
   return html`<header class="sidebar">
     <a class="brand" href=${address([""])}><${Logo} /><span>Hourhand</span></a>
-    <${Place} />
     <nav aria-label="Main">
       ${SECTIONS.map(({ name, title, to, icon, keys }) => html`<a key=${name} href=${to} class="nav-link"
         title=${`${title} (${keys})`} aria-current=${name === current ? "page" : undefined}>
@@ -93,20 +99,8 @@ function Sidebar({ current }) {
   </header>`;
 }
 
-/** The host of the deployed API, so that a deployment is not taken for the local cloud. */
-function Place() {
-  const about = useStore(aboutStore);
-  const host = hostOf(about);
-  if (!host && !about.read_only) return null;
-  return html`<p class="place small" title=${about.endpoint}>
-    ${host && html`<span class="cut">${host}</span>`}
-    ${about.read_only && html`<span class="badge badge-warning">read-only</span>`}
-  </p>`;
-}
-
 function NotFound() {
-  useEffect(() => { document.title = "Not found · Hourhand"; }, []);
-  return html`<${EmptyState} title="This page does not exist" icon="search">
+  return html`<${Page} title="This page does not exist">
     <p>The console has no page at this address. <a href=${address([""])}>Go to the overview</a>.</p>
   <//>`;
 }
@@ -114,14 +108,17 @@ function NotFound() {
 /** Shown instead of every view if the server refuses this tab. */
 function NoAccess() {
   useEffect(() => { document.title = "No access · Hourhand"; }, []);
-  return html`<main id="main"><${EmptyState} title="This tab has no access to the console" icon="warning">
+  return html`<main id="main"><div class="page">
+    <h1>This tab has no access to the console</h1>
     <p>Open the address that <code>hourhand console</code> printed. It ends in a token, which changes at each start.</p>
-  <//></main>`;
+  </div></main>`;
 }
 
 startTheme();
 startAccess();
 startRouter();
 startKeys();
+startReconnecting();
 const hasAccess = await startAbout();
+if (hasAccess) startEnvironment();
 render(html`<${hasAccess ? App : NoAccess} />`, document.getElementById("app"));

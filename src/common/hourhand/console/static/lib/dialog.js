@@ -1,6 +1,8 @@
 // Questions in front of the page. The browser's own dialog keeps the focus and closes on Esc.
 import { html, useId, useLayoutEffect, useRef, useState } from "./html.js";
 import { aboutStore } from "./about.js";
+import { connectionStore } from "./api.js";
+import { ProductionNote } from "./environment.js";
 import { Icon } from "./icons.js";
 import { ErrorState } from "./states.js";
 import { createStore, useStore } from "./store.js";
@@ -12,6 +14,9 @@ export function Dialog({ title, onClose, children, footer, isWide = false, isBus
   const titleId = useId();
   useLayoutEffect(() => {
     const before = document.activeElement;
+    // The page behind does not scroll; the room of its scroll bar is kept, so that nothing moves.
+    const root = document.documentElement;
+    root.style.setProperty("--scroll-bar", `${window.innerWidth - root.clientWidth}px`);
     element.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
@@ -50,6 +55,10 @@ export function confirmAction(asked) {
     toast("This console is read-only, so it cannot change anything.", { tone: "bad" });
     return Promise.resolve(undefined);
   }
+  if (!connectionStore.get().isReachable) {
+    toast("The API cannot be reached, so the console cannot change anything now.", { tone: "bad" });
+    return Promise.resolve(undefined);
+  }
   return new Promise((resolve) => question.set({ ...asked, resolve }));
 }
 
@@ -62,6 +71,7 @@ export function DialogHost() {
 function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf, resolve }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState(null);
+  const { isReachable } = useStore(connectionStore);
   const end = (result) => {
     question.set(null);
     resolve(result);
@@ -83,11 +93,11 @@ function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf,
   const tone = isDangerous ? "button-danger" : "button-primary";
   return html`<${Dialog} title=${title} isBusy=${isBusy} onClose=${() => end(undefined)}>
     <form onSubmit=${submit}>
-      <div class="dialog-words">${body}</div>
+      <div class="dialog-words">${body}<${ProductionNote} /></div>
       <${ErrorState} error=${error} isInline />
       <div class="dialog-actions">
         <button type="button" class="button" disabled=${isBusy} onClick=${() => end(undefined)}>Back</button>
-        <button type="submit" class=${`button ${tone}`} disabled=${isBusy} autofocus>
+        <button type="submit" class=${`button ${tone}`} disabled=${isBusy || !isReachable} autofocus>
           ${isBusy ? "Working …" : label}
         </button>
       </div>
