@@ -26,7 +26,7 @@ WAIT_SECONDS = 15.0
 LOOK_SECONDS = 0.05
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-_ARGUMENTS = (
+ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
     # Nothing that the browser does of its own may look like the page's doing.
@@ -72,7 +72,7 @@ def running_chromium() -> Iterator[Browser]:
         missing("playwright is not installed; it is in the extra `dev`")
     path = find_chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
+        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         try:
             yield browser
         finally:

@@ -195,7 +195,7 @@ def test_selected_jobs_are_cancelled_and_the_others_are_not(page: Page, cloud: C
     page.goto("/console/jobs?tag=batch:picked")
     for job_id in cancel:
         row(page, job_id).get_by_role("checkbox").check()
-    page.get_by_role("button", name="Live refresh: Waiting").wait_for()
+    page.get_by_role("button", name="Live refresh: On hold").wait_for()
     page.get_by_role("button", name="Cancel 3").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Cancel 3 jobs").click()

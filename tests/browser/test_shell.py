@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.contrast import poor_texts
-from tests.browser.harness import OWN_PROFILE, Cloud, Guard
+from tests.browser.harness import (
+    ARGUMENTS,
+    OWN_PROFILE,
+    Cloud,
+    Guard,
+    find_chromium,
+    new_profile,
+)
 from tests.browser.harness_seed import Seeds
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 SECTIONS = {
     "g o": ("Overview", "/console/"),
@@ -198,6 +205,82 @@ def test_an_api_that_is_lost_is_told_of_and_what_was_shown_stays(
     page.unroute("**/v1/**")
     alert.get_by_role("button", name="Try again").click()
     alert.wait_for(state="detached")
+
+
+def test_while_the_api_does_not_answer_the_console_says_so_and_changes_nothing(
+    page: Page, guard: Guard, job_ids: dict[str, str]
+) -> None:
+    guard.allow("Failed to load resource: net::ERR_FAILED")
+    page.goto("/console/jobs")
+    page.get_by_role("link", name=job_ids["DEAD"]).wait_for()
+    page.get_by_role("button", name="Live refresh: Live").wait_for()
+    page.route("**/v1/**", lambda route: route.abort())
+    # Noticed by the view itself, at its next refresh.
+    page.get_by_role("button", name="Live refresh: Offline").wait_for()
+    assert page.get_by_role("button", name="Live refresh: Live").count() == 0
+    page.get_by_role("alert").get_by_text("The data on this page are from").wait_for()
+    page.goto(f"/console/jobs/{job_ids['DEAD']}")
+    page.get_by_role("alert").first.wait_for()
+    page.keyboard.press("d")
+    assert page.get_by_role("dialog").count() == 0
+    page.unroute("**/v1/**")
+    # Noticed without a click: the console asks again, and the view reads its data.
+    page.get_by_role("alert").first.wait_for(state="detached")
+    page.get_by_role("button", name="Live refresh: Live").wait_for()
+
+
+def test_a_question_that_is_open_cannot_be_sent_while_the_api_does_not_answer(
+    page: Page, guard: Guard, job_ids: dict[str, str]
+) -> None:
+    guard.allow("Failed to load resource: net::ERR_FAILED")
+    page.goto(f"/console/jobs/{job_ids['PENDING']}")
+    page.get_by_role("button", name="Cancel job").click()
+    send = page.get_by_role("dialog").get_by_role("button", name="Cancel job")
+    page.route("**/v1/**", lambda route: route.abort())
+    page.locator("dialog button[type=submit]:disabled").wait_for()
+    page.unroute("**/v1/**")
+    page.locator("dialog button[type=submit]:not(:disabled)").wait_for()
+    assert send.is_enabled()
+
+
+def test_an_api_behind_the_console_that_does_not_answer_counts_as_offline(
+    page: Page, guard: Guard, job_ids: dict[str, str]
+) -> None:
+    guard.allow("status of 502")
+    page.goto("/console/jobs")
+    page.get_by_role("link", name=job_ids["DEAD"]).wait_for()
+    problem = {
+        "type": "urn:hourhand:no_credentials",
+        "title": "Bad Gateway",
+        "status": 502,
+        "detail": "The credentials have expired.",
+    }
+    page.route("**/v1/**", lambda route: route.fulfill(status=502, json=problem))
+    page.get_by_role("button", name="Live refresh: Offline").wait_for()
+    page.get_by_role("alert").get_by_text("The credentials have expired.").wait_for()
+
+
+def test_a_dialog_covers_the_whole_page_and_moves_nothing(
+    browser: Browser, cloud: Cloud, job_ids: dict[str, str]
+) -> None:
+    # By default, a headless browser has no scroll bars.
+    with_bars = browser.browser_type.launch(
+        executable_path=find_chromium(),
+        args=list(ARGUMENTS),
+        ignore_default_args=["--hide-scrollbars"],
+    )
+    try:
+        page = new_profile(with_bars, cloud.url, viewport={"width": 1280, "height": 400}).new_page()
+        page.goto(f"/console/jobs/{job_ids['DEAD']}")
+        shown(page)
+        size = "[innerWidth - document.documentElement.clientWidth, document.querySelector('h1').getBoundingClientRect().x]"
+        bar, heading = page.evaluate(size)
+        assert bar > 0
+        page.get_by_role("button", name="Redrive").click()
+        page.get_by_role("dialog").wait_for()
+        assert page.evaluate(size) == [0, heading]
+    finally:
+        with_bars.close()
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
 import { startAccess } from "./lib/access.js";
 import { aboutStore, hostOf, startAbout } from "./lib/about.js";
+import { OfflineBanner } from "./lib/components.js";
 import { DialogHost } from "./lib/dialog.js";
 import { Icon, Logo } from "./lib/icons.js";
 import { KeyHelp, showHelp, startKeys, useKey } from "./lib/keys.js";
-import { liveStore } from "./lib/live.js";
+import { liveStore, startReconnecting } from "./lib/live.js";
 import { address, match, navigate, startRouter, useLocation } from "./lib/router.js";
 import { EmptyState, ErrorState } from "./lib/states.js";
 import { useStore } from "./lib/store.js";
@@ -53,6 +54,7 @@ function App() {
   return html`
     <${Sidebar} current=${found?.route.section} />
     <main id="main" tabindex="-1">
+      <${OfflineBanner} />
       <${Guarded} key=${path}>
         ${found
           ? html`<${found.route.view} ...${found.segments} query=${query} />`
@@ -123,5 +125,6 @@ startTheme();
 startAccess();
 startRouter();
 startKeys();
+startReconnecting();
 const hasAccess = await startAbout();
 render(html`<${hasAccess ? App : NoAccess} />`, document.getElementById("app"));

@@ -1,16 +1,33 @@
 // The HTTP API, from the page's own origin. Failures are `ApiError`, with the problem's fields.
 import { TOKEN_PROBLEM, accessHeaders, forgetToken } from "./access.js";
 import { parseExact } from "./exact_json.js";
+import { createStore } from "./store.js";
 
 const PREFIX = "/v1";
 const TIMEOUT_MILLISECONDS = 30_000;
 const MOST_ITEMS_A_PAGE = 200;
+
+/** Problems of `hourhand console` itself: the API behind it gave no answer. */
+const NO_ANSWER_PROBLEMS = ["urn:hourhand:no_api_answer", "urn:hourhand:no_credentials"];
+
+const REACHABLE = { isReachable: true, detail: "" };
+
+/**
+ * {isReachable, detail}: false from a request without an answer until the next answer; `detail` says
+ * why. What changes something is disabled meanwhile. Views use `useReachable` of live.js.
+ */
+export const connectionStore = createStore(REACHABLE);
 
 /** A failed request; `errors` is a list of {field, message}. Status 0: there was no answer. */
 export class ApiError extends Error {
   constructor({ status, title, detail, type = "", errors = [] }) {
     super(detail || title);
     Object.assign(this, { status, title, detail, type, errors });
+  }
+
+  /** Whether the API gave no answer, neither a good one nor a refusal. */
+  get isWithoutAnswer() {
+    return this.status === 0 || NO_ANSWER_PROBLEMS.includes(this.type);
   }
 
   /** Return what is wrong with `field` (or a part of it), or null. */
@@ -27,11 +44,22 @@ export class ApiError extends Error {
 export async function request(method, path, options = {}) {
   const { query = {}, body, bodyText, signal, exactFields = [] } = options;
   const text = bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
-  const answer = await send(method, addressOf(path, query), text, signal);
-  const answered = await read(answer);
-  if (!answer.ok) throw problemOf(answer, answered);
-  if (answer.status === 204 || answered === "") return null;
-  return parsed(answered, exactFields);
+  try {
+    const answer = await send(method, addressOf(path, query), text, signal);
+    const answered = await read(answer, signal);
+    if (!answer.ok) throw problemOf(answer, answered);
+    connectionStore.set(REACHABLE);
+    if (answer.status === 204 || answered === "") return null;
+    return parsed(answered, exactFields);
+  } catch (error) {
+    if (error instanceof ApiError) noteConnection(error);
+    throw error;
+  }
+}
+
+function noteConnection(error) {
+  if (!error.isWithoutAnswer) connectionStore.set(REACHABLE);
+  else if (connectionStore.get().isReachable) connectionStore.set({ isReachable: false, detail: error.detail });
 }
 
 /** Read: `get(["jobs"], { query: { status: "DEAD" } })`. */
@@ -146,16 +174,17 @@ async function send(method, target, text, signal) {
   }
 }
 
-async function read(answer) {
+async function read(answer, signal) {
   try {
     return await answer.text();
-  } catch {
+  } catch (error) {
+    if (signal?.aborted) throw error;
     throw unreachable();
   }
 }
 
 function unreachable() {
-  const detail = "The server did not answer. Check that it is running. The data on this page may be out of date.";
+  const detail = "The server did not answer. Check that it is running.";
   return new ApiError({ status: 0, title: "The API cannot be reached", detail });
 }
 

@@ -6,7 +6,7 @@ export { CheckField, Field, SelectField, TextField } from "./forms.js";
 export { Icon } from "./icons.js";
 export { JsonEditor } from "./json_editor.js";
 export { JsonView, LongText } from "./json_view.js";
-export { LiveSwitch, Page, Pager } from "./page.js";
+export { Changes, LiveSwitch, OfflineBanner, Page, Pager } from "./page.js";
 export { EmptyState, ErrorState, FieldProblems, Loading } from "./states.js";
 export { Table } from "./table.js";
 export { Time } from "./time.js";

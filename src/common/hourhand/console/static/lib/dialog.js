@@ -1,6 +1,7 @@
 // Questions in front of the page. The browser's own dialog keeps the focus and closes on Esc.
 import { html, useId, useLayoutEffect, useRef, useState } from "./html.js";
 import { aboutStore } from "./about.js";
+import { connectionStore } from "./api.js";
 import { Icon } from "./icons.js";
 import { ErrorState } from "./states.js";
 import { createStore, useStore } from "./store.js";
@@ -12,6 +13,9 @@ export function Dialog({ title, onClose, children, footer, isWide = false, isBus
   const titleId = useId();
   useLayoutEffect(() => {
     const before = document.activeElement;
+    // The page behind does not scroll; the room of its scroll bar is kept, so that nothing moves.
+    const root = document.documentElement;
+    root.style.setProperty("--scroll-bar", `${window.innerWidth - root.clientWidth}px`);
     element.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
@@ -50,6 +54,10 @@ export function confirmAction(asked) {
     toast("This console is read-only, so it cannot change anything.", { tone: "bad" });
     return Promise.resolve(undefined);
   }
+  if (!connectionStore.get().isReachable) {
+    toast("The API cannot be reached, so the console cannot change anything now.", { tone: "bad" });
+    return Promise.resolve(undefined);
+  }
   return new Promise((resolve) => question.set({ ...asked, resolve }));
 }
 
@@ -62,6 +70,7 @@ export function DialogHost() {
 function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf, resolve }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState(null);
+  const { isReachable } = useStore(connectionStore);
   const end = (result) => {
     question.set(null);
     resolve(result);
@@ -87,7 +96,7 @@ function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf,
       <${ErrorState} error=${error} isInline />
       <div class="dialog-actions">
         <button type="button" class="button" disabled=${isBusy} onClick=${() => end(undefined)}>Back</button>
-        <button type="submit" class=${`button ${tone}`} disabled=${isBusy} autofocus>
+        <button type="submit" class=${`button ${tone}`} disabled=${isBusy || !isReachable} autofocus>
           ${isBusy ? "Working …" : label}
         </button>
       </div>

@@ -1,7 +1,9 @@
-// The frame of a view: its title (in the tab too), its actions, and the live switch.
-import { html, useEffect, useRef } from "./html.js";
+// The frame of a view: its title (in the tab too), its actions, and whether its data are live.
+import { connectionStore } from "./api.js";
+import { localClock, relative, visible } from "./format.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { Icon } from "./icons.js";
-import { liveStore } from "./live.js";
+import { checkConnection, liveStore, oldestReadTime, useNow, useReachable } from "./live.js";
 import { address, canGoBack } from "./router.js";
 import { useStore } from "./store.js";
 
@@ -22,19 +24,68 @@ export function Page({ title, heading, actions, children, className = "" }) {
   </div>`;
 }
 
-/** The switch between live and paused; `heldBecause` says why a view waits by itself. */
+const OLD_MILLISECONDS = 10_000;
+
+/**
+ * The switch between live and paused. It says when the data do not refresh, and how old they are then;
+ * `heldBecause` says why a view does not refresh for now.
+ */
 export function LiveSwitch({ onRefresh, heldBecause }) {
   const isLive = useStore(liveStore);
-  const words = !isLive ? "Paused" : heldBecause ? "Waiting" : "Live";
-  const title = isLive ? heldBecause ?? "This view refreshes automatically. Click to pause (p)" : "Automatic refresh is paused. Click to resume (p)";
+  const isReachable = useReachable();
+  const age = useAgeWords();
+  const state = !isReachable ? "Offline" : !isLive ? "Paused" : heldBecause ? "On hold" : "Live";
+  const titles = {
+    Offline: "The API cannot be reached. This view refreshes as soon as the API answers",
+    Paused: "Automatic refresh is paused. Click to resume (p)",
+    "On hold": heldBecause,
+    Live: "This view refreshes automatically. Click to pause (p)",
+  };
   return html`<span class="live">
-    <button type="button" class=${`button button-small live-${words.toLowerCase()}`} aria-pressed=${isLive}
-      aria-label=${`Live refresh: ${words}`} title=${title} onClick=${() => liveStore.set(!isLive)}>
-      <span class="live-dot" aria-hidden="true"></span>${words}
+    <button type="button" class=${`button button-small live-${state.toLowerCase().replace(" ", "-")}`} aria-pressed=${isLive}
+      aria-label=${`Live refresh: ${state}`} title=${titles[state]} onClick=${() => liveStore.set(!isLive)}>
+      <span class="live-dot" aria-hidden="true"></span>${state}${state !== "Live" && age && html`<span class="live-age">${age}</span>`}
     </button>
     ${onRefresh && html`<button type="button" class="button-icon" aria-label="Refresh now" title="Refresh now (r)"
       onClick=${onRefresh}><${Icon} name="refresh" /></button>`}
   </span>`;
+}
+
+/** Shown above every view while the API does not answer: what that means, and how old the data are. */
+export function OfflineBanner() {
+  const { isReachable, detail } = useStore(connectionStore);
+  const [isAsking, setAsking] = useState(false);
+  useNow();
+  if (isReachable) return null;
+  const readAt = oldestReadTime();
+  const tryAgain = async () => {
+    setAsking(true);
+    await checkConnection();
+    setAsking(false);
+  };
+  return html`<div class="offline" role="alert">
+    <${Icon} name="offline" />
+    <p class="offline-text"><strong>The API cannot be reached.</strong> ${visible(detail)}${" "}
+      ${readAt && html`The data on this page are from ${localClock(readAt)} (<${Age} />). `}
+      Actions are disabled until the API answers.</p>
+    <button type="button" class="button button-small" disabled=${isAsking} onClick=${tryAgain}>Try again</button>
+  </div>`;
+}
+
+/** Controls that change something: hidden in a read-only console, disabled while the API is unreachable. */
+export function Changes({ label, className = "", children }) {
+  return html`<fieldset class=${`actions changes ${className}`} aria-label=${label} disabled=${!useReachable()}>${children}</fieldset>`;
+}
+
+/** Apart from the banner, so that a screen reader does not read an alert again each second. */
+function Age() {
+  return html`<span aria-live="off">${relative(new Date(oldestReadTime()).toISOString(), useNow())}</span>`;
+}
+
+function useAgeWords() {
+  const now = useNow();
+  const readAt = oldestReadTime();
+  return readAt && now - readAt >= OLD_MILLISECONDS ? relative(new Date(readAt).toISOString(), now) : "";
 }
 
 /** Newer and older pages of a listing by cursor; both are addresses. */
