@@ -3,6 +3,7 @@ import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
 import { startAccess } from "./lib/access.js";
 import { aboutStore, hostOf, startAbout } from "./lib/about.js";
 import { OfflineBanner } from "./lib/components.js";
+import { NavCount } from "./lib/counts.js";
 import { DialogHost } from "./lib/dialog.js";
 import { Icon, Logo } from "./lib/icons.js";
 import { KeyHelp, showHelp, startKeys, useKey } from "./lib/keys.js";
@@ -80,7 +81,7 @@ function Sidebar({ current }) {
     <nav aria-label="Main">
       ${SECTIONS.map(({ name, title, to, icon, keys }) => html`<a key=${name} href=${to} class="nav-link"
         title=${`${title} (${keys})`} aria-current=${name === current ? "page" : undefined}>
-        <${Icon} name=${icon} /><span>${title}</span></a>`)}
+        <${Icon} name=${icon} /><span>${title}</span><${NavCount} section=${name} /></a>`)}
     </nav>
     <div class="sidebar-foot">
       <button type="button" class="button-icon" onClick=${nextTheme}

@@ -37,7 +37,8 @@ function SubmitPage({ query }) {
   <//>`;
 }
 
-function SubmitForm({ form, setForm }) {
+/** The form of a job; it opens the page of the job that it submits. */
+export function SubmitForm({ form, setForm }) {
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const set = (name) => (value) => setForm((old) => ({ ...old, [name]: value }));
