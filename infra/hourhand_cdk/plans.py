@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from aws_cdk import Aws
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -86,10 +87,17 @@ class Plans:
     @property
     def api(self) -> Plan:
         """Answer requests."""
+        settings = replace(
+            self._shared_settings(),
+            manifest=MANIFEST,
+            stage=self.config.stage.value,
+            region=Aws.REGION,
+            account=Aws.ACCOUNT_ID,
+        )
         return Plan(
             name="api",
             folder=str(self.packed.api),
-            environment=self._environment(replace(self._shared_settings(), manifest=MANIFEST)),
+            environment=self._environment(settings),
             statements=self._statements("api"),
             memory_mb=self.config.api_memory_mb,
             timeout_seconds=API_TIMEOUT_SECONDS,

@@ -273,12 +273,15 @@ def test_a_dialog_covers_the_whole_page_and_moves_nothing(
         page = new_profile(with_bars, cloud.url, viewport={"width": 1280, "height": 400}).new_page()
         page.goto(f"/console/jobs/{job_ids['DEAD']}")
         shown(page)
-        size = "[innerWidth - document.documentElement.clientWidth, document.querySelector('h1').getBoundingClientRect().x]"
-        bar, heading = page.evaluate(size)
+        bar_and_heading = """() => [
+          innerWidth - document.documentElement.clientWidth,
+          document.querySelector("h1").getBoundingClientRect().x,
+        ]"""
+        bar, heading = page.evaluate(bar_and_heading)
         assert bar > 0
         page.get_by_role("button", name="Redrive").click()
         page.get_by_role("dialog").wait_for()
-        assert page.evaluate(size) == [0, heading]
+        assert page.evaluate(bar_and_heading) == [0, heading]
     finally:
         with_bars.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from hourhand.api.requests import BackfillInput, CalendarInput, ScheduleInput
@@ -31,6 +31,7 @@ from hourhand.services.schedules.queries import (
     Preview,
     PreviewFire,
 )
+from hourhand.settings import Settings
 from hourhand.testing import make_job
 from tests.world.world import World
 
@@ -200,7 +201,12 @@ class FakeOccurrences:
         )
 
     def preview(
-        self, definition: ScheduleDefinition, *, count: int, after: datetime | None
+        self,
+        definition: ScheduleDefinition,
+        *,
+        count: int,
+        after: datetime | None,
+        month: date | None = None,
     ) -> Preview:
         self.previews.append((definition, count, after))
         note = "02:30 does not exist on this day: it fires at 03:00 instead."
@@ -232,6 +238,7 @@ class FakeServices:
     operations: OperationsService
     bulk: BulkService
     handlers: HandlerDirectory
+    settings: Settings
     telemetry: Telemetry
     schedules: FakeSchedules = field(default_factory=FakeSchedules)
     backfills: FakeBackfills = field(default_factory=FakeBackfills)
@@ -248,5 +255,6 @@ def fake_services(world: World) -> FakeServices:
         operations=api.operations,
         bulk=api.bulk,
         handlers=api.handlers,
+        settings=api.settings,
         telemetry=api.telemetry,
     )

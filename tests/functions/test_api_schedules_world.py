@@ -124,3 +124,44 @@ def test_a_calendar_is_shared_and_kept_while_it_is(api: ApiClient) -> None:
     assert (conflict.status, "often" in conflict.json["detail"]) == (409, True)
     api.send("DELETE", PATH)
     assert api.send("DELETE", "/v1/calendars/holidays").status == 204
+
+
+def test_a_listing_has_the_newest_runs_only_if_they_are_asked_for(
+    api: ApiClient, world: World
+) -> None:
+    put(api, expression="@yearly")
+    job = api.post(f"{PATH}/trigger").json
+    world.deliver()
+    assert "recent" not in api.get("/v1/schedules").json["schedules"][0]
+    (schedule,) = api.get("/v1/schedules?recent=20").json["schedules"]
+    (run,) = schedule["recent"]
+    assert (run["job_id"], run["status"], run["kind"]) == (job["id"], "SUCCEEDED", "trigger")
+    assert (run["count"], run["reason"], run["duration_ms"]) == (1, None, 0)
+    refused = api.get("/v1/schedules?recent=21")
+    assert (refused.status, refused.fields) == (422, ["recent"])
+
+
+def test_a_preview_of_a_month_has_its_days_and_the_calendars_that_exclude(api: ApiClient) -> None:
+    api.send("PUT", "/v1/calendars/holidays", {"exclude": ["2026-12-25"]})
+    schedule = {"expression": "0 6 * * *", "timezone": "Europe/Berlin", "exclude": ["holidays"]}
+    body = {"schedule": schedule, "count": 1, "month": "2026-12"}
+    days = {day["day"]: day for day in api.post("/v1/schedules/preview", body).json["days"]}
+    assert len(days) == 31
+    assert days["2026-12-25"] == {
+        "day": "2026-12-25",
+        "count": 0,
+        "is_least": False,
+        "first": [],
+        "excluded": 1,
+        "excluded_by": ["holidays"],
+        "clocks_change": False,
+    }
+    (first,) = days["2026-12-24"]["first"]
+    assert (first["at"], first["local"][11:16]) == ("2026-12-24T05:00:00.000Z", "06:00")
+
+
+@pytest.mark.parametrize("month", ["2026-13", "2026-1", "1970-01", "2201-01", 5, "month"])
+def test_a_month_that_is_none_is_refused(api: ApiClient, month: Any) -> None:
+    body = {"schedule": {"expression": "@daily"}, "month": month}
+    response = api.post("/v1/schedules/preview", body)
+    assert (response.status, response.fields) == (422, ["month"])

@@ -10,12 +10,23 @@ import pytest
 
 from hourhand.api.app import ROUTES, create_app
 from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.settings import Settings
 from tests.functions.api_client import ApiClient, load_event
 from tests.world.world import World
 
 
-def test_health_asks_nothing_of_aws(api: ApiClient, world: World) -> None:
-    assert api.get("/v1/health").json == {"status": "ok"}
+def test_health_says_which_installation_answers_and_null_for_what_is_not_known(
+    world: World,
+) -> None:
+    place = {"installation": "shop", "stage": "prod", "region": "eu-west-1", "account": "123"}
+    here = replace(world.api, settings=Settings(**place))
+    assert ApiClient(create_app(here)).get("/v1/health").json == {"status": "ok", **place}
+    unknown = replace(world.api, settings=Settings())
+    assert ApiClient(create_app(unknown)).get("/v1/health").json == {
+        "status": "ok",
+        "installation": "hourhand",
+        **dict.fromkeys(("stage", "region", "account")),
+    }
 
 
 def test_handlers_are_listed_with_the_policies_they_state() -> None:

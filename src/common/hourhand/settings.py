@@ -31,6 +31,9 @@ _NAMES = {
     "scheduler_function": "HOURHAND_SCHEDULER_FUNCTION",
     "handlers": "HOURHAND_HANDLERS",
     "manifest": "HOURHAND_MANIFEST",
+    "stage": "HOURHAND_STAGE",
+    "region": "HOURHAND_REGION",
+    "account": "HOURHAND_ACCOUNT",
 }
 
 INSTALLATION = "hourhand"
@@ -154,7 +157,8 @@ class Settings:
     handlers (workers only); ``manifest`` the path of the JSON file that names them (API and
     scheduler). ``scheduler_function``: what is invoked for shards that are too much for one
     invocation; `SELF`, a name or an ARN, or empty where nothing can be. Queues are URLs.
-    ``tracing``: report every call to X-Ray.
+    ``tracing``: report every call to X-Ray. ``stage``, ``region`` and ``account`` say where the
+    deployment is, for people: no decision depends on them. They are empty where nothing set them.
 
     The flags can be changed while the system runs, for one function or for all; every value that
     is taken is safe. ``leader``, ``dispatch`` and ``monitoring``: see there.
@@ -179,6 +183,9 @@ class Settings:
     scheduler_function: str = ""
     handlers: str = ""
     manifest: str = ""
+    stage: str = ""
+    region: str = ""
+    account: str = ""
     timings: Timings = field(default_factory=Timings)
     leader: LeaderMode = LeaderMode.ELECTED
     dispatch: DispatchMode = DispatchMode.SINGLE

@@ -147,6 +147,14 @@ def test_only_a_backfill_that_starts_nothing_is_asked_for_again(
     assert len(caller.requests) == tries
 
 
+def test_a_preview_of_a_month_and_a_listing_with_runs_say_so(calling: Calling) -> None:
+    caller = ask(calling, "schedules.preview", expression="@daily", month="2026-12")
+    assert sent(caller)["month"] == "2026-12"
+    listed = ask(calling, "schedules.list", recent=20)
+    assert listed.requests[-1].url.params["recent"] == "20"
+    assert "recent" not in ask(calling, "schedules.list").requests[-1].url.params
+
+
 def test_a_preview_is_of_fields_or_of_a_mapping(calling: Calling) -> None:
     caller = ask(
         calling, "schedules.preview", {"timezone": "UTC"}, expression="@daily", after=NEW_YEAR

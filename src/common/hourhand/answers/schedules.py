@@ -1,7 +1,7 @@
 """Schedules, their occurrences and backfills, and calendars."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from hourhand.answers.answered import Answered
@@ -11,6 +11,7 @@ from hourhand.answers.jobs import (
     JobSummary,
     OnLostName,
     PriorityName,
+    StatusName,
 )
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.rule import DstFold, DstGap
@@ -24,6 +25,7 @@ EXCLUDED = (
     " times with offset (`to` is not), expressions"
 )
 
+OccurrenceKind = Annotated[str, ("schedule", "trigger", "backfill")]
 OverlapName = Annotated[str, OverlapPolicy]
 
 
@@ -40,11 +42,32 @@ class PreviewedFire(Fire):
     note: str | None
 
 
+class PreviewedDay(Answered):
+    """A day in the schedule's zone: how many scheduled times it has, and the `first` three.
+
+    `is_least`: it has more than `count`. `excluded` counts the times that exclusions remove, and
+    `excluded_by` has the names of the calendars that remove the first of them. `clocks_change`: the
+    day has a clock change.
+    """
+
+    day: date
+    count: int
+    is_least: bool
+    first: tuple[PreviewedFire, ...]
+    excluded: int
+    excluded_by: tuple[str, ...]
+    clocks_change: bool
+
+
 class Preview(Answered):
-    """The next scheduled times of a schedule; `warnings` name local times that do not exist."""
+    """The next scheduled times of a schedule; `warnings` name local times that do not exist.
+
+    `days` are the days of the requested month.
+    """
 
     fires: tuple[PreviewedFire, ...]
     warnings: tuple[str, ...]
+    days: tuple[PreviewedDay, ...] = ()
 
 
 class Range(Answered):
@@ -80,6 +103,22 @@ class ScheduleRetry(Answered):
     base_seconds: float | None
     max_delay_seconds: float | None
     jitter: JitterName | None
+
+
+class RecentRun(Answered):
+    """One of a schedule's newest runs, or `count` scheduled times that have no job.
+
+    `status` is the job's; it is null if there is no job (see `reason`), or if the job is no longer
+    kept. `duration_ms`: how long its last attempt took.
+    """
+
+    at: datetime
+    count: int
+    kind: OccurrenceKind
+    reason: str | None
+    job_id: str | None
+    status: StatusName | None
+    duration_ms: int | None
 
 
 class Backfill(Answered):
@@ -191,6 +230,9 @@ class Schedule(Answered):
     last_occurrence: datetime | None
     occurrences_made: int
     backfills: tuple[Backfill, ...]
+    recent: Annotated[
+        tuple[RecentRun, ...], "Its newest runs, newest first; only in a listing with `recent`."
+    ] = ()
 
 
 class SchedulePage(Answered):
@@ -212,7 +254,7 @@ class Occurrence(Answered):
     until: datetime | None
     count: int
     is_least: bool
-    kind: Annotated[str, ("schedule", "trigger", "backfill")]
+    kind: OccurrenceKind
     reason: str | None
     skipped_first: str | None
     job_id: str | None

@@ -69,6 +69,10 @@ class Handlers(Answered):
 
 
 class Health(Answered):
-    """The API answers."""
+    """The API answers. The other fields say which installation it is; null: it is not known."""
 
     status: Annotated[str, ("ok",)]
+    installation: Annotated[str, "The prefix of the names of its tables, queues and functions."]
+    stage: Annotated[str | None, "`dev` or `prod`, as it was deployed; `local` for a local cloud."]
+    region: Annotated[str | None, "Its AWS Region."]
+    account: Annotated[str | None, "The id of its AWS account."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -22,6 +22,7 @@ _PLAIN: Mapping[Any, Mapping[str, str]] = {
     float: {"type": "number"},
     bool: {"type": "boolean"},
     datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
     NoneType: {"type": "null"},
 }
 

@@ -23,6 +23,7 @@ from hourhand.api.requests import (
     PreviewInput,
     ResweepInput,
     ScheduleInput,
+    SchedulePageRequest,
 )
 
 _BODY_FAILS = (400, 413, 415, 422)
@@ -131,7 +132,7 @@ _SCHEDULES: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/schedules"): Description(
         summary="List schedules by id, in pages",
         tag="schedules",
-        query=PageRequest,
+        query=SchedulePageRequest,
         answer=schedules.SchedulePage,
         fails=(503,),
     ),

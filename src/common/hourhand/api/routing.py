@@ -22,6 +22,7 @@ from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.operations import ScheduleService
 from hourhand.services.schedules.queries import OccurrenceQueries
 from hourhand.services.ticks.watermark import ResweepService
+from hourhand.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +39,7 @@ class Services:
     occurrences: OccurrenceQueries
     resweeps: ResweepService
     handlers: HandlerDirectory
+    settings: Settings
     telemetry: Telemetry
 
 

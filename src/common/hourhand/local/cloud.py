@@ -35,6 +35,9 @@ from hourhand.settings import Settings
 
 READY_SECONDS = 30.0
 READY_LOOK_SECONDS = 0.05
+LOCAL_STAGE = "local"
+"""What a local cloud answers as its stage."""
+
 GRACE_SECONDS = 5.0
 """How long running jobs may continue after the cloud was asked to stop."""
 
@@ -67,7 +70,9 @@ class LocalCloud:
     def __init__(self, options: CloudOptions, tell: Listener) -> None:
         """Start nothing yet."""
         self.options = options
-        self.settings = Settings(timings=options.timings.precise, handlers=options.handlers)
+        self.settings = Settings(
+            timings=options.timings.precise, handlers=options.handlers, stage=LOCAL_STAGE
+        )
         self.backend = _backend(options)
         self.workers: list[WorkerSlot] = []
         self.schedulers: list[SchedulerSlot] = []

@@ -109,6 +109,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),
         handlers=adapters.handlers,
+        settings=settings,
         telemetry=telemetry,
     )
 

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from hourhand.domain.schedules import rule as rules
-from hourhand.domain.schedules.nominal_times import MAX_WORK_A_VIEW, first_fires, upcoming
+from hourhand.domain.schedules.nominal_times import (
+    MAX_TIMES_A_DAY,
+    MAX_WORK_A_VIEW,
+    DayOfTimes,
+    first_fires,
+    times_by_day,
+    upcoming,
+)
 from hourhand.domain.schedules.recurrence import (
     ExcludedDate,
     ExcludedExpression,
@@ -157,3 +164,70 @@ def test_a_view_does_not_look_again_where_a_visit_looked() -> None:
     now = NOW + HOUR - 30 * SECOND
     changed = _schedule(cursor=now, next_at=now + 60 * SECOND)
     assert _hours(upcoming(changed, _define(), HOURLY, now=now, count=1)) == [1]
+
+
+# --- a month, day by day ---
+
+
+def _days(
+    *expressions: str, zone: str = "UTC", month: date = date(2026, 11, 1), **fields: Any
+) -> dict[int, DayOfTimes]:
+    exclude = fields.pop("rule", ())
+    rule = Rule(expressions=expressions, timezone=zone, anchor=rules.EARLIEST, exclude=exclude)
+    recurrence = compile_rule(rule)
+    work = fields.pop("work", None) or Work(400_000)
+    found = times_by_day(_define(timezone=zone, **fields), recurrence, month, work)
+    return {day.day.day: day for day in found}
+
+
+def test_a_month_of_a_fast_rate_has_every_day_within_the_work_of_a_preview() -> None:
+    days = _days("rate(20 seconds)", month=date(2026, 12, 1))
+    assert {day.count for day in days.values()} == {4320}
+    assert len(days) == 31
+    assert not any(day.is_least for day in days.values())
+
+
+def test_a_day_with_too_many_times_says_that_it_has_more() -> None:
+    days = _days("* * * * * *", month=date(2026, 2, 1))
+    assert {(day.count, day.is_least) for day in days.values()} == {(MAX_TIMES_A_DAY, True)}
+
+
+def test_once_the_work_is_over_the_days_say_that_they_were_not_counted() -> None:
+    days = _days("* * * * *", work=Work(2000))
+    assert (days[1].count, days[1].is_least) == (1440, False)
+    assert days[2].is_least
+    assert (days[30].count, days[30].is_least) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("zone", "month", "day", "count"),
+    [
+        ("Europe/Berlin", date(2026, 3, 1), 29, 23),
+        ("Europe/Berlin", date(2026, 10, 1), 25, 25),
+        # Midnight itself does not exist on this day.
+        ("Africa/Cairo", date(2026, 4, 1), 24, 23),
+    ],
+)
+def test_a_day_is_as_long_as_its_zone_makes_it(
+    zone: str, month: date, day: int, count: int
+) -> None:
+    days = _days("rate(1 hour)", zone=zone, month=month)
+    assert (days[day].count, days[day].clocks_change) == (count, True)
+    assert (days[1].count, days[1].clocks_change) == (24, False)
+
+
+def test_the_start_and_the_end_of_the_definition_bound_the_days() -> None:
+    begin = datetime(2026, 11, 3, 12, tzinfo=UTC)
+    days = _days("0 * * * *", start_at=begin, end_at=begin + 24 * HOUR)
+    assert {day: found.count for day, found in days.items() if found.count} == {3: 12, 4: 13}
+    assert days[3].first == (begin, begin + HOUR, begin + 2 * HOUR)
+    assert not days[30].is_least
+
+
+def test_excluded_times_are_counted_apart() -> None:
+    exclude = (ExcludedDate(date(2026, 11, 2)), ExcludedExpression("0 18 * * *"))
+    days = _days("0 6,18 * * *", rule=exclude)
+    assert (days[1].count, days[1].excluded, days[1].is_least) == (1, 1, False)
+    assert (days[2].count, days[2].excluded) == (0, 2)
+    assert days[2].first_excluded == datetime(2026, 11, 2, 6, tzinfo=UTC)
+    assert _days("0 6 * * *")[1].first_excluded is None

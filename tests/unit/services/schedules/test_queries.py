@@ -265,6 +265,56 @@ def test_a_cursor_of_another_listing_is_refused(bench: HistoryBench, cursor: str
     assert [error.field for error in refused.value.errors] == ["cursor"]
 
 
+# --- the newest runs of many schedules ----------------------------------------------------------
+
+
+def _recent(bench: HistoryBench, count: int, faults: Faults | None = None) -> dict[str, list[Any]]:
+    names = bench.schedules.list_schedules(after=None, limit=9).names
+    schedules = [bench.schedule(name) for name in names]
+    found = bench.queries(faults).recent(schedules, count=count)
+    return {
+        name: [((r.entry.first - START) / HOUR, r.job and r.job.status) for r in records]
+        for name, records in found.items()
+    }
+
+
+def test_the_newest_runs_come_first_and_none_is_in_the_future(bench: HistoryBench) -> None:
+    bench.put(define(), journal=(_made(-3), _skipped(-2), _made(-1), _made(0.05)), made=3)
+    bench.put_job(-1, JobStatus.SUCCEEDED)
+    bench.put_job(-3, JobStatus.DEAD)
+    assert _recent(bench, 20) == {
+        "s": [(-1, JobStatus.SUCCEEDED), (-2, None), (-3, JobStatus.DEAD)]
+    }
+    assert _recent(bench, 2) == {"s": [(-1, JobStatus.SUCCEEDED), (-2, None)]}
+
+
+def test_the_jobs_of_all_schedules_are_read_together(bench: HistoryBench) -> None:
+    bench.put(define(), journal=(_made(-1),), made=1)
+    bench.put(define(), "t", journal=(_made(-2), _made(-1)), made=2)
+    faults = Faults()
+    found = _recent(bench, 20, faults)
+    assert {name: len(runs) for name, runs in found.items()} == {"s": 1, "t": 2}
+    assert [call.method for call in faults.calls if call.port == "jobs"] == ["get_many"]
+
+
+@pytest.mark.parametrize(("made", "reads"), [(3, 1), (1, 0)])
+def test_a_page_is_read_only_where_the_item_has_too_few(
+    bench: HistoryBench, made: int, reads: int
+) -> None:
+    bench.put(define(), journal=(_made(-1),), made=made)
+    bench.put_page(_made(-3), _made(-2))
+    faults = Faults()
+    runs = _recent(bench, 20, faults)["s"]
+    assert [call.method for call in faults.calls].count("read_journal") == reads
+    assert [hour for hour, _ in runs] == ([-1, -2, -3] if reads else [-1])
+    assert [hour for hour, _ in _recent(bench, 1)["s"]] == [-1]
+
+
+def test_a_schedule_that_never_ran_has_no_runs(bench: HistoryBench) -> None:
+    bench.put(define())
+    assert _recent(bench, 20) == {"s": []}
+
+
 # --- how much is kept ---------------------------------------------------------------------------
 
 
@@ -405,6 +455,53 @@ def test_calendars_are_looked_up_and_those_that_are_missing_warned_of(bench: His
 def test_a_rule_that_is_wrong_is_refused(bench: HistoryBench) -> None:
     with pytest.raises(BadExpression):
         _preview(bench, define("never"))
+
+
+def _month(
+    bench: HistoryBench, definition: ScheduleDefinition, month: date = date(2026, 3, 1)
+) -> dict[date, queries.PreviewDay]:
+    preview = bench.queries().preview(definition, count=1, after=None, month=month)
+    return {day.times.day: day for day in preview.days}
+
+
+def test_a_month_has_all_its_days_and_the_times_of_each(bench: HistoryBench) -> None:
+    days = _month(bench, define("0 9,10,11,12 * * MON", timezone="Asia/Tokyo"))
+    assert sorted(days) == [date(2026, 3, number) for number in range(1, 32)]
+    monday = days[date(2026, 3, 2)]
+    assert (monday.times.count, monday.times.is_least) == (4, False)
+    assert [fire.local[11:16] for fire in monday.first] == ["09:00", "10:00", "11:00"]
+    assert days[date(2026, 3, 3)].times.count == 0
+
+
+def test_a_month_without_a_month_given_is_not_computed(bench: HistoryBench) -> None:
+    assert _preview(bench, define()).days == ()
+
+
+def test_the_day_of_a_clock_change_is_marked_and_has_its_note(bench: HistoryBench) -> None:
+    days = _month(bench, define("30 2 * * *", timezone="Europe/Berlin"))
+    assert [day for day, found in days.items() if found.times.clocks_change] == [date(2026, 3, 29)]
+    assert "02:30 does not exist" in str(days[date(2026, 3, 29)].first[0].note)
+
+
+def test_each_excluded_day_names_its_calendars(bench: HistoryBench) -> None:
+    bench.put_calendar("holidays", ExcludedDate(date(2026, 3, 5)))
+    bench.put_calendar("closed", ExcludedDate(date(2026, 3, 5)), ExcludedDate(date(2026, 3, 6)))
+    names = tuple(CalendarName(name) for name in ("holidays", "closed", "gone"))
+    own = ExcludedDate(date(2026, 3, 7))
+    days = _month(bench, define("0 0,12 * * *", exclude=(*names, own)))
+    found = {n: days[date(2026, 3, n)] for n in (4, 5, 6, 7)}
+    assert {n: day.excluded_by for n, day in found.items()} == {
+        4: (),
+        5: ("holidays", "closed"),
+        6: ("closed",),
+        7: (),
+    }
+    assert {n: (day.times.count, day.times.excluded) for n, day in found.items()} == {
+        4: (2, 0),
+        5: (0, 2),
+        6: (0, 2),
+        7: (0, 2),
+    }
 
 
 # --- what takes long to find ---

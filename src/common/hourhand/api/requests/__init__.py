@@ -25,6 +25,7 @@ from hourhand.api.requests.schedule_operations import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    SchedulePageRequest,
 )
 from hourhand.api.requests.schedules import ScheduleInput
 
@@ -48,6 +49,7 @@ __all__ = [
     "ResweepInput",
     "RetryInput",
     "ScheduleInput",
+    "SchedulePageRequest",
     "is_calendar_name",
     "parse_instant",
     "payload_text",

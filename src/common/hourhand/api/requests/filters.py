@@ -31,11 +31,16 @@ def _split_tag(value: object) -> tuple[str, str]:
     return key, tag_value
 
 
-def _whole_number(value: object) -> object:
-    """Read a page size as a query string writes it."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len("200"):
-        return int(value)
-    raise refusal(f"must be a whole number from 1 to {limits.MAX_PAGE_JOBS}")
+def whole_number(least: int, most: int) -> BeforeValidator:
+    """Return what reads a number as a query string writes it."""
+
+    def read(value: object) -> object:
+        is_number = isinstance(value, str) and value.isascii() and value.isdigit()
+        if isinstance(value, str) and is_number and len(value) <= len(str(most)):
+            return int(value)
+        raise refusal(f"must be a whole number from {least} to {most}")
+
+    return BeforeValidator(read)
 
 
 Tag = Annotated[
@@ -43,7 +48,9 @@ Tag = Annotated[
     BeforeValidator(_split_tag),
     WithJsonSchema({"type": "string", "pattern": "^[^:]+:", "examples": ["customer:42"]}),
 ]
-PageSize = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=limits.MAX_PAGE_JOBS)]
+PageSize = Annotated[
+    int, whole_number(1, limits.MAX_PAGE_JOBS), Field(ge=1, le=limits.MAX_PAGE_JOBS)
+]
 
 
 class JobFilters(BaseModel):

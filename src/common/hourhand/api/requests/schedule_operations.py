@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Annotated
+from datetime import date
+from typing import Annotated, Self
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
 
 from hourhand.api.requests import _limits as limits
-from hourhand.api.requests._errors import invalid, validate
+from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._exclusions import Exclusions, exclusions_of
 from hourhand.api.requests._rules import exclusion_faults
-from hourhand.api.requests.filters import Cursor, PageSize
+from hourhand.api.requests.filters import Cursor, PageSize, whole_number
 from hourhand.api.requests.jobs import STRICT, HandlerName
 from hourhand.api.requests.schedules import (
     FireTime,
@@ -22,7 +24,7 @@ from hourhand.api.requests.schedules import (
 )
 from hourhand.domain.errors import FieldError
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.schedules.recurrence import Exclusion
+from hourhand.domain.schedules.recurrence import EARLIEST, LATEST, Exclusion
 from hourhand.domain.schedules.schedule import (
     BackfillOrder,
     CalendarName,
@@ -32,6 +34,26 @@ from hourhand.domain.schedules.schedule import (
 
 OrderName = Annotated[BackfillOrder, Field(strict=False)]
 ReprocessName = Annotated[Reprocess, Field(strict=False)]
+
+
+def _month(value: object) -> date:
+    match = _MONTH.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise refusal("must be a month such as 2026-12")
+    first = date(int(match[1]), int(match[2]), 1)
+    if not _FIRST_MONTH <= first <= _LAST_MONTH:
+        raise refusal(f"must be from {_FIRST_MONTH:%Y-%m} to {_LAST_MONTH:%Y-%m}")
+    return first
+
+
+_MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
+_FIRST_MONTH = date(EARLIEST.year, 2, 1)
+"""In most zones, the month before begins before the earliest scheduled time."""
+
+_LAST_MONTH = date(LATEST.year - 1, 12, 1)
+
+Month = Annotated[date, BeforeValidator(_month, json_schema_input_type=str)]
+"""The first day of a month, given as ``2026-12``."""
 
 
 class NoteInput(BaseModel):
@@ -74,13 +96,17 @@ class PreviewedSchedule(ScheduleFields):
 
 
 class PreviewInput(BaseModel):
-    """Of which schedule the fires are asked, how many, and strictly after when."""
+    """Of which schedule the fires are asked, how many, and strictly after when.
+
+    ``month``: count them for each of its days, too.
+    """
 
     model_config = STRICT
 
     schedule: PreviewedSchedule
     count: Annotated[int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES)] = limits.DEFAULT_PREVIEW_FIRES
     after: FireTime | None = None
+    month: Month | None = None
 
     @classmethod
     def parse(cls, raw: object) -> PreviewInput:
@@ -145,9 +171,17 @@ class PageRequest(BaseModel):
     cursor: Cursor | None = None
 
     @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> PageRequest:
+    def parse_query(cls, query: Mapping[str, str]) -> Self:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         return validate(cls, query, what="query")
+
+
+class SchedulePageRequest(PageRequest):
+    """The query of the listing of schedules; ``recent``: how many of its newest runs each shows."""
+
+    recent: Annotated[
+        int, whole_number(0, limits.MAX_RECENT_RUNS), Field(ge=0, le=limits.MAX_RECENT_RUNS)
+    ] = 0
 
 
 def _without_nulls(raw: object) -> object:

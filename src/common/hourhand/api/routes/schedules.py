@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.named_pages import answer_page
@@ -11,6 +14,7 @@ from hourhand.api.requests import (
     PageRequest,
     PreviewInput,
     ScheduleInput,
+    SchedulePageRequest,
     quoted,
 )
 from hourhand.api.routing import Route, Services
@@ -24,6 +28,12 @@ from hourhand.api.views.schedules import (
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 from hourhand.domain.ids import OWN_ID
 from hourhand.services.schedules.operations import ScheduleView
+from hourhand.services.schedules.queries import OccurrenceRecord
+
+MAX_SCHEDULES_WITH_RECENT = 50
+"""Twenty runs of each are 1,000 jobs: ten calls of BatchGetItem, about a second."""
+
+Runs = Sequence[OccurrenceRecord]
 
 
 def put_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
@@ -39,13 +49,20 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
 
 
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
-    """``GET /schedules``, in the order of their ids."""
-    return answer_page(
-        "schedules",
-        PageRequest.parse_query(request.query()),
-        services.schedules.list,
-        lambda view: (view.schedule.id, schedule_response(view)),
-    )
+    """``GET /schedules``, in the order of their ids; a page with newest runs is shorter."""
+    query = SchedulePageRequest.parse_query(request.query())
+    if not query.recent:
+        return answer_page("schedules", query, services.schedules.list, _named)
+
+    def read(
+        after: str | None, limit: int
+    ) -> tuple[Sequence[tuple[ScheduleView, Runs]], str | None]:
+        most = min(limit, MAX_SCHEDULES_WITH_RECENT)
+        views, next_name = services.schedules.list(after, most)
+        recent = services.occurrences.recent([v.schedule for v in views], count=query.recent)
+        return [(view, recent[view.schedule.id]) for view in views], next_name
+
+    return answer_page("schedules", query, read, lambda pair: _named(*pair))
 
 
 def get_schedule(services: Services, _: Request, schedule_id: str) -> Answer:
@@ -105,7 +122,7 @@ def preview_schedule(services: Services, request: Request, _: str) -> Answer:
     """``POST /schedules/preview``: the next scheduled times; it creates nothing."""
     wanted = PreviewInput.parse(request.json())
     preview = services.occurrences.preview(
-        wanted.definition, count=wanted.count, after=wanted.after
+        wanted.definition, count=wanted.count, after=wanted.after, month=wanted.month
     )
     return Answer.of(preview_response(preview))
 
@@ -122,6 +139,10 @@ SCHEDULE_ROUTES = (
     Route("POST", "/v1/schedules/{id}/backfill", backfill_schedule, takes_body=True),
     Route("GET", "/v1/schedules/{id}/occurrences", list_occurrences, takes_query=True),
 )
+
+
+def _named(view: ScheduleView, recent: Runs = ()) -> tuple[str, dict[str, Any]]:
+    return view.schedule.id, schedule_response(view, recent)
 
 
 def _told(view: ScheduleView) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hourhand.answers.system import Handler, Resweep, Stats
+from hourhand.answers.system import Handler, Health, Resweep, Stats
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests import ResweepInput
@@ -31,9 +31,22 @@ def get_handlers(services: Services, _: Request, __: str) -> Answer:
     return Answer.of({"handlers": [to_json(Handler, info) for info in services.handlers.all()]})
 
 
-def get_health(_: Services, __: Request, ___: str) -> Answer:
-    """``GET /health``: this process answers. It calls no AWS service."""
-    return Answer.of({"status": "ok"})
+def get_health(services: Services, _: Request, __: str) -> Answer:
+    """``GET /health``: this process answers, and which installation it is of.
+
+    It calls no AWS service.
+    """
+    settings = services.settings
+    return Answer.of(
+        to_json(
+            Health,
+            settings,
+            status="ok",
+            stage=settings.stage or None,
+            region=settings.region or None,
+            account=settings.account or None,
+        )
+    )
 
 
 def get_openapi(_: Services, request: Request, __: str) -> Answer:

@@ -26,7 +26,7 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
     SkipReason,
 )
-from hourhand.domain.times import rfc3339
+from hourhand.domain.times import rfc3339, to_ms
 from hourhand.json_dataclasses import to_json
 from hourhand.services.jobs.queries import summary
 from hourhand.services.schedules.backfills import BackfillReport
@@ -35,13 +35,16 @@ from hourhand.services.schedules.queries import (
     OccurrencePage,
     OccurrenceRecord,
     Preview,
+    PreviewDay,
     PreviewFire,
 )
 from hourhand.services.schedules.triggers import TRIGGER
 
 
-def schedule_response(view: ScheduleView) -> dict[str, Any]:
-    """Return a schedule: what was put, its defaults filled in, and how it stands."""
+def schedule_response(
+    view: ScheduleView, recent: Sequence[OccurrenceRecord] = ()
+) -> dict[str, Any]:
+    """Return a schedule: what was put, its defaults filled in, how it stands, its newest runs."""
     schedule, definition = view.schedule, view.definition
     expressions, payload = definition.expressions, definition.payload_text
     return to_json(
@@ -64,6 +67,7 @@ def schedule_response(view: ScheduleView) -> dict[str, Any]:
         last_occurrence=_last_occurrence(view),
         occurrences_made=schedule.made,
         backfills=[_backfill(backfill) for backfill in view.backfills],
+        recent=[_recent_run(record) for record in recent],
     )
 
 
@@ -80,7 +84,8 @@ def occurrence_page(page: OccurrencePage) -> dict[str, Any]:
 def preview_response(preview: Preview) -> dict[str, Any]:
     """Return when a schedule would fire."""
     fires = [_previewed_fire(fire) for fire in preview.fires]
-    return to_json(schedules.Preview, preview, fires=fires)
+    days = [_previewed_day(day) for day in preview.days]
+    return to_json(schedules.Preview, preview, fires=fires, days=days)
 
 
 def backfill_report(report: BackfillReport) -> dict[str, Any]:
@@ -143,6 +148,26 @@ def _backfill(backfill: Backfill) -> dict[str, Any]:
     return to_json(schedules.Backfill, backfill, note=note, done=backfill.position)
 
 
+def _recent_run(record: OccurrenceRecord) -> dict[str, Any]:
+    entry, job = record.entry, record.job
+    return to_json(
+        schedules.RecentRun,
+        entry,
+        at=entry.first,
+        kind=_kind(entry.salt),
+        reason=entry.reason if job is None else _skip_reason_of(job),
+        job_id=record.job_id,
+        status=None if job is None else job.status,
+        duration_ms=None if job is None else _duration_ms(job),
+    )
+
+
+def _duration_ms(job: Job) -> int | None:
+    if job.started_at is None or job.finished_at is None:
+        return None
+    return max(0, to_ms(job.finished_at) - to_ms(job.started_at))
+
+
 def _occurrence(record: OccurrenceRecord) -> dict[str, Any]:
     entry, job = record.entry, record.job
     return to_json(
@@ -177,6 +202,15 @@ _SKIP_REASONS = frozenset(reason.value for reason in SkipReason)
 
 def _fires(instants: Sequence[datetime]) -> list[dict[str, Any]]:
     return [to_json(schedules.Fire, None, at=instant) for instant in instants]
+
+
+def _previewed_day(day: PreviewDay) -> dict[str, Any]:
+    return to_json(
+        schedules.PreviewedDay,
+        day.times,
+        first=[_previewed_fire(fire) for fire in day.first],
+        excluded_by=day.excluded_by,
+    )
 
 
 def _previewed_fire(fire: PreviewFire) -> dict[str, Any]:

@@ -39,11 +39,21 @@ def get(session: Session, schedule_id: str) -> Operation[Schedule]:
 
 
 def list_schedules(
-    session: Session, *, page_size: int = 50, limit: int | None = None
+    session: Session, *, page_size: int = 50, limit: int | None = None, recent: int = 0
 ) -> Stream[Schedule]:
-    """Iterate over schedules in the order of their ids."""
+    """Iterate over schedules in the order of their ids.
+
+    ``recent``: how many of its newest runs each of them has, at most 20. Raises `Invalid`.
+    """
+    query = {"recent": recent} if recent else {}
     yield from pages(
-        session, Schedule, ("schedules",), "schedules", page_size=page_size, limit=limit
+        session,
+        Schedule,
+        ("schedules",),
+        "schedules",
+        page_size=page_size,
+        limit=limit,
+        query=query,
     )
 
 
@@ -130,13 +140,15 @@ def preview(
     *,
     count: int = 10,
     after: datetime | None = None,
+    month: str | None = None,
     **fields: Unpack[ScheduleFields],
 ) -> Operation[Preview]:
     """Return the scheduled times of a definition after ``after`` (default: now); create nothing.
 
-    Its handler may be left out. Raises `Invalid`.
+    ``month``, such as ``2026-12``: count them for each of its days, too. The handler may be left
+    out. Raises `Invalid`.
     """
-    wanted = encoded_schedule({"count": count, "after": after})
+    wanted = encoded_schedule({"count": count, "after": after, "month": month})
     body = wanted[:-1] + b',"schedule":' + encoded_schedule(merged(schedule, fields)) + b"}"
     request = Request(method="POST", target=target("schedules", "preview"), body=body)
     return (yield from ask_for(Preview, session, request))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.schedules.journal import SETTLED_AFTER, job_times
@@ -22,6 +22,14 @@ _TICK = timedelta(milliseconds=1)
 
 MAX_WORK_A_VIEW = 40_000
 """20,000 times with one excluding expression: about 20 ms, times a page of views."""
+
+MAX_TIMES_A_DAY = 5_000
+"""More than a rate of 20 seconds has; a month of such days is half the work of a preview."""
+
+FIRST_TIMES_OF_A_DAY = 3
+"""What a day of a calendar on a screen has room for."""
+
+_MOST_DAYS = 31
 
 MAX_DOUBTS = 2_500
 """Nominal times that are looked up, of the first and of the last of an outage, and as many on
@@ -88,6 +96,69 @@ def first_fires(
         times.append(found.at)
         after = found.at
     return FirstFires(tuple(times), is_cut=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DayOfTimes:
+    """The nominal times of a local day: the first ones, and how many there are.
+
+    ``is_least``: there are more than ``count``, or the search was broken off. ``excluded``: how
+    many were excluded, and ``first_excluded`` which of them was the first.
+    """
+
+    day: date
+    count: int
+    is_least: bool
+    first: tuple[datetime, ...]
+    excluded: int
+    first_excluded: datetime | None
+    clocks_change: bool
+
+
+def times_by_day(
+    definition: ScheduleDefinition, recurrence: Recurrence, month: date, work: Work
+) -> tuple[DayOfTimes, ...]:
+    """Return the nominal times of each day of a month in the definition's zone.
+
+    ``month`` is its first day. Of a day, at most `MAX_TIMES_A_DAY` are counted; once ``work`` is
+    over, none.
+    """
+    days = [month + timedelta(days=number) for number in range(_MOST_DAYS)]
+    return tuple(
+        _times_of_day(definition, recurrence, day, work) for day in days if day.month == month.month
+    )
+
+
+def _times_of_day(
+    definition: ScheduleDefinition, recurrence: Recurrence, day: date, work: Work
+) -> DayOfTimes:
+    begin, end = recurrence.first_of_day(day), recurrence.first_of_day(day + timedelta(days=1))
+    after = not_before_start(definition, begin - _TICK)
+    until = min(last_nominal(definition), end - _TICK)
+    first: list[datetime] = []
+    count = excluded = 0
+    first_excluded: datetime | None = None
+    is_cut = work.is_over
+    for fire in recurrence.fires(after, until, work) if not is_cut and after < until else ():
+        if count + excluded == MAX_TIMES_A_DAY or work.is_over:
+            is_cut = True
+            break
+        if fire.is_excluded:
+            excluded += 1
+            first_excluded = first_excluded or fire.at
+        else:
+            count += 1
+            first += [fire.at] if count <= FIRST_TIMES_OF_A_DAY else []
+    offsets = {recurrence.local(begin).utcoffset(), recurrence.local(end).utcoffset()}
+    return DayOfTimes(
+        day=day,
+        count=count,
+        is_least=is_cut,
+        first=tuple(first),
+        excluded=excluded,
+        first_excluded=first_excluded,
+        clocks_change=len(offsets) > 1,
+    )
 
 
 def _looked_until(schedule: Schedule, now: datetime) -> datetime:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules.journal import fill_in
-from hourhand.domain.schedules.nominal_times import FirstFires, first_fires, upcoming
+from hourhand.domain.schedules.nominal_times import (
+    DayOfTimes,
+    FirstFires,
+    first_fires,
+    times_by_day,
+    upcoming,
+)
 from hourhand.domain.schedules.rule import BadExpression, Work
 from hourhand.domain.schedules.schedule import (
+    CalendarName,
     JournalEntry,
     Keep,
     Schedule,
@@ -52,6 +59,9 @@ MAX_JOURNAL_PAGES = 2_000
 
 ENTRIES_A_READ = 100
 """Entries whose jobs are looked up at a time: what one BatchGetItem takes."""
+
+MAX_PAGES_OF_RECENT = 2
+"""The newest page of a schedule's own entries, or one of a backfill and that."""
 
 MAX_READS = 20
 """Lookups that one page of a history may cost; a page that needs more comes back short."""
@@ -98,11 +108,21 @@ class PreviewFire:
 
 
 @dataclass(frozen=True, slots=True)
+class PreviewDay:
+    """A day of a month: its nominal times, the first of them, and which calendars exclude some."""
+
+    times: DayOfTimes
+    first: tuple[PreviewFire, ...]
+    excluded_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """When a schedule would fire, and what its author should know."""
 
     fires: tuple[PreviewFire, ...]
     warnings: tuple[str, ...]
+    days: tuple[PreviewDay, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +165,30 @@ class OccurrenceQueries:
             else (),
         )
 
+    def recent(
+        self, schedules: Sequence[Schedule], *, count: int
+    ) -> Mapping[str, tuple[OccurrenceRecord, ...]]:
+        """Return the newest ``count`` past entries of each schedule's history, newest first.
+
+        It reads the jobs of all schedules together. A schedule whose own item has fewer entries
+        costs one query more. Raises `Unavailable`.
+        """
+        now = self.clock.now()
+        newest = {
+            schedule.id: [e for e in self._newest(schedule, count) if e.first <= now][:count]
+            for schedule in schedules
+        }
+        found = self._jobs_of(newest)
+        return {
+            schedule_id: tuple(self._record(schedule_id, entry, found) for entry in entries)
+            for schedule_id, entries in newest.items()
+        }
+
+    def _newest(self, schedule: Schedule, count: int) -> list[JournalEntry]:
+        in_item = sum(1 for entry in schedule.journal if entry.reason is None)
+        has_older = in_item < schedule.made and len(schedule.journal) < count
+        return self._entries(schedule, pages=MAX_PAGES_OF_RECENT if has_older else 0)
+
     def _recurrence(self, definition: ScheduleDefinition) -> Recurrence | None:
         try:
             return self.recurrences.of(definition)
@@ -153,11 +197,17 @@ class OccurrenceQueries:
             return None
 
     def preview(
-        self, definition: ScheduleDefinition, *, count: int, after: datetime | None
+        self,
+        definition: ScheduleDefinition,
+        *,
+        count: int,
+        after: datetime | None,
+        month: date | None = None,
     ) -> Preview:
         """Return the scheduled times of a definition, strictly after ``after`` (default: now).
 
-        Jitter is left out. Raises `BadExpression`, `Unavailable`.
+        ``month``: also those of each day of the month that has this first day. Jitter is left out.
+        Raises `BadExpression`, `Unavailable`.
         """
         now = self.clock.now()
         after = now if after is None else after
@@ -167,19 +217,35 @@ class OccurrenceQueries:
         found = self._first_fires(definition, recurrence, after, wanted)
         fires = found.times
         return Preview(
-            fires=tuple(
-                PreviewFire(
-                    at=fire,
-                    local=recurrence.local(fire).isoformat(timespec="milliseconds"),
-                    note=recurrence.note(fire),
-                )
-                for fire in fires
-            ),
+            fires=tuple(_previewed(recurrence, fire) for fire in fires),
+            days=() if month is None else self._days(definition, recurrence, month),
             warnings=(
                 *self._unknown_calendars(definition),
                 *([_CUT] if found.is_cut else _early_end(fires, after, count)),
                 *_left_out(recurrence, after, fires),
             ),
+        )
+
+    def _days(
+        self, definition: ScheduleDefinition, recurrence: Recurrence, month: date
+    ) -> tuple[PreviewDay, ...]:
+        work = self.recurrences.work_within(MAX_WORK_A_PREVIEW, MAX_SECONDS_A_PREVIEW)
+        days = times_by_day(definition, recurrence, month, work)
+        by_calendar = {
+            name: self.recurrences.of(replace(definition, exclude=(CalendarName(name),)))
+            for name in definition.calendars
+        }
+        return tuple(
+            PreviewDay(
+                times=day,
+                first=tuple(_previewed(recurrence, fire) for fire in day.first),
+                excluded_by=tuple(
+                    name
+                    for name, alone in by_calendar.items()
+                    if day.first_excluded and _excludes(alone, day.first_excluded)
+                ),
+            )
+            for day in days
         )
 
     def _first_fires(
@@ -196,8 +262,8 @@ class OccurrenceQueries:
         missing = self.recurrences.missing_calendars(definition)
         return [f"There is no calendar {name}, so it excludes nothing." for name in missing]
 
-    def _entries(self, schedule: Schedule) -> list[JournalEntry]:
-        """Return every entry of the journal, newest first, each once.
+    def _entries(self, schedule: Schedule, pages: int = MAX_JOURNAL_PAGES) -> list[JournalEntry]:
+        """Return the entries of the item and of the newest ``pages``, newest first, each once.
 
         A page whose writer died may hold what was decided otherwise later: of what the schedule
         itself decided only that counts which lies before the next newer page, or before the hot
@@ -205,7 +271,8 @@ class OccurrenceQueries:
         """
         found = list(schedule.journal)
         end = min((e.first for e in found if not e.salt), default=schedule.cursor + _TICK)
-        for page in self.schedules.read_journal(schedule.id, before=None, limit=MAX_JOURNAL_PAGES):
+        read = self.schedules.read_journal(schedule.id, before=None, limit=pages) if pages else ()
+        for page in read:
             decided = [e for e in page.entries if not (page.tag or e.salt) and e.first < end]
             found += decided
             found += (e for e in page.entries if page.tag or e.salt)
@@ -241,18 +308,42 @@ class OccurrenceQueries:
     def _with_jobs(
         self, schedule_id: str, entries: Iterable[JournalEntry]
     ) -> list[OccurrenceRecord]:
-        ids = [
-            self.ids.of_occurrence(schedule_id, entry.first, entry.salt)
-            if entry.reason is None
-            else None
-            for entry in entries
+        listed = list(entries)
+        found = self._jobs_of({schedule_id: listed})
+        return [self._record(schedule_id, entry, found) for entry in listed]
+
+    def _jobs_of(self, entries: Mapping[str, Sequence[JournalEntry]]) -> Mapping[str, Job]:
+        """Return the jobs of entries, which are given by the id of their schedule."""
+        wanted = [
+            job_id
+            for schedule_id, listed in entries.items()
+            for entry in listed
+            if (job_id := self._job_id(schedule_id, entry)) is not None
         ]
-        wanted = [job_id for job_id in ids if job_id is not None]
-        found = self.jobs.get_many(wanted) if wanted else {}
-        return [
-            OccurrenceRecord(entry, found.get(job_id) if job_id else None, job_id)
-            for entry, job_id in zip(entries, ids, strict=True)
-        ]
+        return self.jobs.get_many(wanted) if wanted else {}
+
+    def _record(
+        self, schedule_id: str, entry: JournalEntry, found: Mapping[str, Job]
+    ) -> OccurrenceRecord:
+        job_id = self._job_id(schedule_id, entry)
+        return OccurrenceRecord(entry, found.get(job_id) if job_id else None, job_id)
+
+    def _job_id(self, schedule_id: str, entry: JournalEntry) -> str | None:
+        if entry.reason is not None:
+            return None
+        return self.ids.of_occurrence(schedule_id, entry.first, entry.salt)
+
+
+def _previewed(recurrence: Recurrence, fire: datetime) -> PreviewFire:
+    return PreviewFire(
+        at=fire,
+        local=recurrence.local(fire).isoformat(timespec="milliseconds"),
+        note=recurrence.note(fire),
+    )
+
+
+def _excludes(recurrence: Recurrence, nominal: datetime) -> bool:
+    return any(fire.is_excluded for fire in recurrence.fires(nominal - _TICK, nominal))
 
 
 _Place = tuple[int, str, str]

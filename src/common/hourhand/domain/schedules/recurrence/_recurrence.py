@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 
 from hourhand.domain.schedules.recurrence._dst import Expression, can_occur, union
 from hourhand.domain.schedules.recurrence._exclusions import (
@@ -114,6 +114,12 @@ class Recurrence:
     def local(self, at: datetime) -> datetime:
         """Return the instant ``at`` as the clocks of the rule's zone show it."""
         return at.astimezone(zone_named(self.rule.timezone))
+
+    def first_of_day(self, day: date) -> datetime:
+        """Return the first instant of a local day of the rule's zone."""
+        # Where a clock change skips midnight, this is the instant of the change (PEP 495, fold 0).
+        midnight = datetime.combine(day, time.min, tzinfo=zone_named(self.rule.timezone))
+        return midnight.astimezone(UTC)
 
     def note(self, at: datetime) -> str | None:
         """Return in words what a change of the clocks does to the fire at this time, if it does."""
