@@ -8,10 +8,19 @@ let asked = null;
 
 /** Return the handlers as the API lists them; an empty list until they are read. */
 export function useHandlers() {
-  useEffect(() => {
-    asked ??= get(["handlers"])
-      .then((answer) => handlersStore.set(answer.handlers))
-      .catch(() => { asked = null; });
-  }, []);
+  useEffect(() => { ask(); }, []);
   return useStore(handlersStore);
+}
+
+/** Resolve to the names of the handlers; to none if they cannot be read. */
+export async function handlerNames() {
+  await ask();
+  return handlersStore.get().map(({ name }) => name);
+}
+
+function ask() {
+  asked ??= get(["handlers"])
+    .then((answer) => handlersStore.set(answer.handlers))
+    .catch(() => { asked = null; });
+  return asked;
 }

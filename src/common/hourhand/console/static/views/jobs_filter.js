@@ -3,11 +3,11 @@ import { html, useId, useRef, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import { ErrorState, Icon, TextField, statusWord } from "../lib/components.js";
 import { inputTime, instantOf, visible } from "../lib/format.js";
-import { useHandlers } from "../lib/handlers.js";
+import { handlerNames, useHandlers } from "../lib/handlers.js";
 import { useKey } from "../lib/keys.js";
 import { address, changeQuery, navigate } from "../lib/router.js";
 import { countInWords, StatusPill } from "./jobs_counts.js";
-import { filtersOf, STATUSES, termsOf, unknownOf } from "./jobs_query.js";
+import { besideKey, filtersOf, STATUSES, termsOf, unknownOf } from "./jobs_query.js";
 import { EXAMPLES, readSearch, unknownWord } from "./jobs_search.js";
 
 const RANGES = [["15 min", 15], ["1 h", 60], ["24 h", 24 * 60], ["7 d", 7 * 24 * 60]];
@@ -21,13 +21,13 @@ export function JobsFilter({ query, draft, onDraft, counts }) {
   const unknown = unknownOf(query);
   const handlers = useHandlers();
   const names = handlers.map(({ name }) => name);
-  const set = (changes) => changeQuery({ ...changes, cursor: "" });
+  const set = (changes) => changeQuery({ ...besideKey(filters, changes), ...changes, cursor: "" });
   const behind = BEHIND_THE_BUTTON.filter((name) => filters[name]).length;
   const [isOpen, setOpen] = useState(false);
   const known = filters.handler && !names.includes(filters.handler) ? [...names, filters.handler] : names;
   return html`<section class="filter" aria-label="Filters">
     <div class="jobs-filter-row">
-      <${Search} names=${names} draft=${draft} onDraft=${onDraft} onFilters=${set} />
+      <${Search} draft=${draft} onDraft=${onDraft} onFilters=${set} />
       <select class="input filter-handler" aria-label="Handler" value=${filters.handler ?? ""}
         onChange=${(event) => set({ handler: event.currentTarget.value })}>
         <option value="">All handlers</option>
@@ -44,7 +44,7 @@ export function JobsFilter({ query, draft, onDraft, counts }) {
 }
 
 /** The search box. A search of which one term is refused is not applied at all. */
-function Search({ names, draft, onDraft, onFilters }) {
+function Search({ draft, onDraft, onFilters }) {
   const input = useRef(null);
   const noteId = useId();
   const [problems, setProblems] = useState([]);
@@ -58,6 +58,7 @@ function Search({ names, draft, onDraft, onFilters }) {
   };
   const search = async (event) => {
     event.preventDefault();
+    const names = await handlerNames();
     const found = readSearch(draft, names, Date.now());
     setError(null);
     setProblems(found.problems);
@@ -69,9 +70,7 @@ function Search({ names, draft, onDraft, onFilters }) {
       return;
     }
     onDraft("");
-    // A key names one job: the filters before it would be refused beside it.
-    if (found.filters.idempotency_key) navigate(address(["jobs"], found.filters));
-    else if (Object.keys(found.filters).length > 0) onFilters(found.filters);
+    if (Object.keys(found.filters).length > 0) onFilters(found.filters);
   };
   const replace = ({ term, instead }) => {
     change(draft.replace(term, instead));

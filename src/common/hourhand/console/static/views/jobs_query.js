@@ -46,6 +46,16 @@ export function bodyOf({ discarded, ...filters }) {
   return discarded === undefined ? filters : { ...filters, discarded: discarded === "true" };
 }
 
+/**
+ * Return what else must change with `changes`, as new values: a key names one job, so the API takes it
+ * with no filter but the tenant. The later one of a key and another filter replaces the earlier one.
+ */
+export function besideKey(filters, changes) {
+  const others = Object.keys(FILTERS).filter((name) => !["idempotency_key", "tenant"].includes(name));
+  if (changes.idempotency_key) return Object.fromEntries(others.map((name) => [name, ""]));
+  return filters.idempotency_key && others.some((name) => changes[name]) ? { idempotency_key: "" } : {};
+}
+
 /** Return each filter as {name, words, value}: "status" and "Dead", "created after" and a local time. */
 export function termsOf(filters) {
   return Object.entries(filters).map(([name, value]) => ({ name, words: FILTERS[name], value: valueInWords(name, value) }));
