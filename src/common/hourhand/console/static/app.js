@@ -1,10 +1,11 @@
 // The shell: navigation, the view that the address names, and what stands in front of all views.
 import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
 import { startAccess } from "./lib/access.js";
-import { aboutStore, hostOf, startAbout } from "./lib/about.js";
+import { startAbout } from "./lib/about.js";
 import { OfflineBanner } from "./lib/components.js";
 import { NavCount } from "./lib/counts.js";
 import { DialogHost } from "./lib/dialog.js";
+import { EnvironmentBar, startEnvironment } from "./lib/environment.js";
 import { Icon, Logo } from "./lib/icons.js";
 import { KeyHelp, showHelp, startKeys, useKey } from "./lib/keys.js";
 import { liveStore, startReconnecting } from "./lib/live.js";
@@ -20,6 +21,7 @@ import { routes as submitRoutes } from "./views/job_submit.js";
 import { routes as scheduleRoutes } from "./views/schedules.js";
 import { routes as deadLetterRoutes } from "./views/dead_letters.js";
 import { routes as calendarRoutes } from "./views/calendars.js";
+import { routes as handlerRoutes } from "./views/handlers.js";
 
 /** Each route: {pattern, view, section}. A view gets the pattern's segments and `query`. */
 const ROUTES = [
@@ -30,12 +32,14 @@ const ROUTES = [
   ...scheduleRoutes,
   ...deadLetterRoutes,
   ...calendarRoutes,
+  ...handlerRoutes,
 ];
 
 const SECTIONS = [
   { name: "overview", title: "Overview", to: address([""]), icon: "overview", keys: "g o" },
   { name: "jobs", title: "Jobs", to: address(["jobs"]), icon: "jobs", keys: "g j" },
   { name: "schedules", title: "Schedules", to: address(["schedules"]), icon: "schedules", keys: "g s" },
+  { name: "handlers", title: "Handlers", to: address(["handlers"]), icon: "handlers", keys: "g h" },
   { name: "dead-letters", title: "Dead letters", to: address(["dead-letters"]), icon: "deadLetters", keys: "g d" },
   { name: "calendars", title: "Calendars", to: address(["calendars"]), icon: "calendars", keys: "g c" },
 ];
@@ -53,6 +57,7 @@ function App() {
   useKey("p", "pause or resume refreshing", () => liveStore.set(!liveStore.get()));
   useKey("t", "switch between light, dark and the system's colours", nextTheme);
   return html`
+    <${EnvironmentBar} />
     <${Sidebar} current=${found?.route.section} />
     <main id="main" tabindex="-1">
       <${OfflineBanner} />
@@ -77,7 +82,6 @@ function Sidebar({ current }) {
   const theme = useStore(themeStore);
   return html`<header class="sidebar">
     <a class="brand" href=${address([""])}><${Logo} /><span>Hourhand</span></a>
-    <${Place} />
     <nav aria-label="Main">
       ${SECTIONS.map(({ name, title, to, icon, keys }) => html`<a key=${name} href=${to} class="nav-link"
         title=${`${title} (${keys})`} aria-current=${name === current ? "page" : undefined}>
@@ -94,17 +98,6 @@ function Sidebar({ current }) {
       <a class="docs-link not-on-phone" href="/v1/docs" target="_blank" rel="noreferrer">API docs</a>
     </div>
   </header>`;
-}
-
-/** The host of the deployed API, so that a deployment is not taken for the local cloud. */
-function Place() {
-  const about = useStore(aboutStore);
-  const host = hostOf(about);
-  if (!host && !about.read_only) return null;
-  return html`<p class="place small" title=${about.endpoint}>
-    ${host && html`<span class="cut">${host}</span>`}
-    ${about.read_only && html`<span class="badge badge-warning">read-only</span>`}
-  </p>`;
 }
 
 function NotFound() {
@@ -128,4 +121,5 @@ startRouter();
 startKeys();
 startReconnecting();
 const hasAccess = await startAbout();
+if (hasAccess) startEnvironment();
 render(html`<${hasAccess ? App : NoAccess} />`, document.getElementById("app"));

@@ -5,7 +5,8 @@ import { createStore } from "./store.js";
 
 const PREFIX = "/v1";
 const TIMEOUT_MILLISECONDS = 30_000;
-const MOST_ITEMS_A_PAGE = 200;
+/** The largest page of any listing of the API. */
+const MOST_A_PAGE = 200;
 
 /** Problems of `hourhand console` itself: the API behind it gave no answer. */
 const NO_ANSWER_PROBLEMS = ["urn:hourhand:no_api_answer", "urn:hourhand:no_credentials"];
@@ -77,7 +78,7 @@ export async function collectPage(path, name, { query = {}, cursor, limit, signa
   const items = [];
   let [left, nextCursor] = [limit, cursor || null];
   for (let made = 0; made < mostRequests; made += 1) {
-    const asked = { ...query, limit: Math.min(left, MOST_ITEMS_A_PAGE), cursor: nextCursor };
+    const asked = { ...query, limit: Math.min(left, MOST_A_PAGE), cursor: nextCursor };
     const page = await get(path, { query: asked, signal });
     items.push(...page[name]);
     nextCursor = page.next_cursor;

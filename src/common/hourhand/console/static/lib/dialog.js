@@ -2,6 +2,7 @@
 import { html, useId, useLayoutEffect, useRef, useState } from "./html.js";
 import { aboutStore } from "./about.js";
 import { connectionStore } from "./api.js";
+import { ProductionNote } from "./environment.js";
 import { Icon } from "./icons.js";
 import { ErrorState } from "./states.js";
 import { createStore, useStore } from "./store.js";
@@ -92,7 +93,7 @@ function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf,
   const tone = isDangerous ? "button-danger" : "button-primary";
   return html`<${Dialog} title=${title} isBusy=${isBusy} onClose=${() => end(undefined)}>
     <form onSubmit=${submit}>
-      <div class="dialog-words">${body}</div>
+      <div class="dialog-words">${body}<${ProductionNote} /></div>
       <${ErrorState} error=${error} isInline />
       <div class="dialog-actions">
         <button type="button" class="button" disabled=${isBusy} onClick=${() => end(undefined)}>Back</button>

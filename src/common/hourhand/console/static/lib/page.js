@@ -1,5 +1,6 @@
 // The frame of a view: its title (in the tab too), its actions, and whether its data are live.
 import { connectionStore } from "./api.js";
+import { useInstallation } from "./environment.js";
 import { localClock, relative, visible } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { Icon } from "./icons.js";
@@ -10,7 +11,10 @@ import { useStore } from "./store.js";
 /** A view. `title` is text; `heading` may be markup in its place; `actions` stand beside it. */
 export function Page({ title, heading, actions, children, className = "" }) {
   const element = useRef(null);
-  useEffect(() => { document.title = `${title} · Hourhand`; }, [title]);
+  const installation = useInstallation();
+  useEffect(() => {
+    document.title = [title, installation, "Hourhand"].filter(Boolean).join(" · ");
+  }, [title, installation]);
   useEffect(() => {
     // After a step within the console, a screen reader continues at the new view's title.
     if (canGoBack()) element.current?.focus({ preventScroll: true });

@@ -2,7 +2,7 @@
 import { html, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import {
-  Badge, EmptyState, ErrorState, Icon, JsonView, LiveSwitch, Loading, Page, Time,
+  Badge, Changes, EmptyState, ErrorState, Icon, JsonView, LiveSwitch, Loading, Page, Time,
 } from "../lib/components.js";
 import { count, counted, duration, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -14,7 +14,7 @@ import { FireCalendar } from "./schedule_calendar.js";
 import { definitionOf } from "./schedule_definition.js";
 import { mayChange } from "./schedule_leaving.js";
 import { Occurrences } from "./schedule_occurrences.js";
-import { misfireWords, overlapWords, Rule, ScheduleBadge, timeInZone } from "./schedule_words.js";
+import { misfireWords, originWords, overlapWords, Rule, ScheduleBadge, ZonedTime } from "./schedule_words.js";
 
 export const routes = [{ pattern: "/schedules/:id", view: ScheduleView, section: "schedules" }];
 
@@ -65,7 +65,7 @@ function Actions({ schedule, refresh }) {
     if (isStarted) refresh();
   };
   useKey("e", "edit the schedule", () => mayChange() && navigate(address(["schedules", schedule.id, "edit"])));
-  return html`<div class="schedule-actions changes" role="group" aria-label="Actions">
+  return html`<${Changes} label="Actions" className="schedule-actions">
     <button type="button" class="button" onClick=${ask(askToTrigger)}><${Icon} name="play" />Run now</button>
     ${schedule.paused
       ? html`<button type="button" class="button" onClick=${ask(askToResume)}>Resume</button>`
@@ -73,22 +73,24 @@ function Actions({ schedule, refresh }) {
     <button type="button" class="button" onClick=${() => setBackfilling(true)}>Backfill</button>
     <a class="button" href=${address(["schedules", schedule.id, "edit"])}><${Icon} name="edit" />Edit</a>
     <button type="button" class="button" onClick=${erase}><${Icon} name="trash" />Delete</button>
-    ${isBackfilling && html`<${BackfillDialog} schedule=${schedule} onClose=${end} />`}
-  </div>`;
+  <//>
+  ${isBackfilling && html`<${BackfillDialog} schedule=${schedule} onClose=${end} />`}`;
 }
 
 function Summary({ schedule }) {
   const { broken_reason: broken, note, timezone } = schedule;
+  const origin = originWords(schedule.managed_by);
   return html`<section class="card" aria-label="State"><div class="card-body">
     ${broken && html`<p class="schedule-note"><${Badge} tone="bad">Broken<//>${" "}<bdi>${visible(broken)}</bdi></p>`}
     ${note && html`<p class="schedule-note">
       <${Badge} tone=${schedule.paused ? "warning" : "neutral"}>Note<//>${" "}<bdi>${visible(note)}</bdi></p>`}
     <dl class="facts">
       <${Fact} title="When"><${Rule} schedule=${schedule} /><//>
-      <${Fact} title="Next"><${Moment} at=${schedule.next_at} timezone=${timezone} /><//>
-      <${Fact} title="Last"><${Moment} at=${schedule.last_occurrence} timezone=${timezone} /><//>
-      ${schedule.paused_at && html`<${Fact} title="Paused"><${Time} at=${schedule.paused_at} form="both" /><//>`}
-      <${Fact} title="Handler"><bdi>${visible(schedule.handler)}</bdi><//>
+      <${Fact} title="Next"><${ZonedTime} at=${schedule.next_at} timezone=${timezone} /><//>
+      <${Fact} title="Last"><${ZonedTime} at=${schedule.last_occurrence} timezone=${timezone} /><//>
+      ${schedule.paused_at && html`<${Fact} title="Paused"><${ZonedTime} at=${schedule.paused_at} timezone=${timezone} /><//>`}
+      <${Fact} title="Handler"><a href=${address(["handlers", schedule.handler])}><bdi>${visible(schedule.handler)}</bdi></a><//>
+      ${origin && html`<${Fact} title="Managed by">${origin}<//>`}
       <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>${counted(schedule.occurrences_made, "job")} created</a>
         ${schedule.max_occurrences && html`<span class="muted"> of at most ${count(schedule.max_occurrences)}</span>`}<//>
       <${Fact} title="Overlap"><span title=${overlapWords(schedule.overlap)}>${schedule.overlap}</span>
@@ -103,12 +105,6 @@ function Summary({ schedule }) {
 
 function Fact({ title, children }) {
   return html`<div><dt>${title}</dt><dd>${children}</dd></div>`;
-}
-
-/** A time from now, and in the schedule's own zone. */
-function Moment({ at, timezone }) {
-  if (!at) return html`<span class="muted">–</span>`;
-  return html`<${Time} at=${at} /><span class="muted small moment-zone">${timeInZone(at, timezone)}</span>`;
 }
 
 function Tabs({ id, current }) {

@@ -1,66 +1,53 @@
-// A month of a schedule's scheduled times, day by day, by its present rule.
-import { html, useEffect, useRef, useState } from "../lib/html.js";
+// A month of a schedule, day by day: outcomes of the past, planned times by the present rule, and exclusions by name.
+import { html, useEffect, useState } from "../lib/html.js";
 import { post } from "../lib/api.js";
-import { ErrorState, Icon } from "../lib/components.js";
-import { count, counted, visible } from "../lib/format.js";
-import { useNow } from "../lib/live.js";
-import { changeQuery } from "../lib/router.js";
+import { Badge, ErrorState, Icon, Loading, StatusBadge } from "../lib/components.js";
+import { count, counted, duration, visible } from "../lib/format.js";
+import { useNow, usePolled } from "../lib/live.js";
+import { address, changeQuery } from "../lib/router.js";
 import { ruleOf } from "./schedule_definition.js";
-import { densityOf, emptyMonth, FIRST_MONTH, LAST_MONTH, readMonth, shiftMonth, totalOf, weeksOf } from "./schedule_fires.js";
-import { dayInZone, localWords, shortUtc } from "./schedule_words.js";
+import { daysOf, densityOf, FIRST_MONTH, LAST_MONTH, outcomesOf, readMonth, shiftMonth, weeksOf } from "./schedule_month.js";
+import { dayInZone, localWords, reasonWords, shortTimeInZone, shortUtc } from "./schedule_words.js";
 
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-const TIMES_IN_A_CELL = 3;
-const FIRES_SHOWN = 100;
+const TIMES_SHOWN = 100;
+const RUNS_SHOWN = 100;
+const REFRESH_MILLISECONDS = 30_000;
+
+const OUTCOMES = [
+  ["good", "check", "succeeded"],
+  ["bad", "cross", "dead"],
+  ["active", "play", "active"],
+  ["quiet", "slash", "skipped"],
+];
 
 /** The calendar of a schedule; month and day are in the address. */
 export function FireCalendar({ schedule, query }) {
   const today = dayInZone(useNow(), schedule.timezone);
   const month = monthOf(query.get("month")) ?? today.slice(0, 7);
   const rule = ruleOf(schedule);
-  const { reading, error, isReading, readOn } = useMonth(rule, month);
-  const day = query.get("day");
+  const { data, error, isLoading, refresh } = usePolled(
+    (signal) => readMonth(schedule, rule, month, today, signal),
+    `month ${schedule.id} ${JSON.stringify(rule)} ${month}`,
+    { everyMilliseconds: REFRESH_MILLISECONDS },
+  );
+  const days = data && daysOf(data, schedule, today);
+  const chosen = query.get("day");
   return html`<section class="card" aria-label="Calendar of scheduled times">
     <div class="card-header calendar-header">
       <h2 id="calendar-month">${monthWords(month)} <span class="muted">${visible(schedule.timezone)}</span></h2>
       <${MonthButtons} month=${month} current=${today.slice(0, 7)} />
     </div>
-    <div class="card-body calendar-body" aria-busy=${isReading}>
-      <p class="muted small" role="status">${isReading ? "Reading …" : summaryOf(reading, schedule)}</p>
-      <${ErrorState} error=${error} isInline onRetry=${readOn} />
-      <${Grid} reading=${reading} today=${today} chosen=${day} />
-      ${!isReading && !reading.isComplete && !error && html`<p><button type="button" class="button" onClick=${readOn}>Read on</button>
-        <span class="muted small"> The schedule has very many scheduled times. Only the days read so far are filled in.</span></p>`}
-      ${reading.warnings.map((warning) => html`<p key=${warning} class="notice">${visible(warning)}</p>`)}
-      ${day?.startsWith(month) && html`<${Day} key=${day} day=${day} found=${reading.days.get(day)} />`}
+    <div class="card-body calendar-body" aria-busy=${isLoading}>
+      <${ErrorState} error=${error} isInline onRetry=${refresh} />
+      ${!data && isLoading && html`<${Loading} />`}
+      ${data && html`<p class="muted small" role="status">${summaryOf(days, schedule)}</p>
+        <${Grid} month=${month} days=${days} today=${today} chosen=${chosen} timezone=${schedule.timezone} />
+        <${Legend} />`}
+      ${data?.warnings.map((warning) => html`<p key=${warning} class="notice">${visible(warning)}</p>`)}
+      ${chosen && days?.has(chosen) && html`<${Day} key=${chosen} found=${days.get(chosen)} schedule=${schedule} rule=${rule} />`}
     </div>
   </section>`;
-}
-
-/** Read a month's scheduled times; again when the rule or the month changes. */
-function useMonth(rule, month) {
-  const key = JSON.stringify([rule, month]);
-  const [state, setState] = useState({ key: null, reading: emptyMonth(month), error: null, isReading: true });
-  const ending = useRef(null);
-  const read = async (from) => {
-    ending.current?.abort();
-    const mine = new AbortController();
-    ending.current = mine;
-    setState({ key, reading: from, error: null, isReading: true });
-    const ask = (body) => post(["schedules", "preview"], body, { signal: mine.signal });
-    try {
-      const reading = await readMonth(from, rule, ask);
-      if (!mine.signal.aborted) setState({ key, reading, error: null, isReading: false });
-    } catch (error) {
-      if (!mine.signal.aborted) setState({ key, reading: from, error, isReading: false });
-    }
-  };
-  useEffect(() => {
-    read(emptyMonth(month));
-    return () => ending.current?.abort();
-  }, [key]);
-  const current = state.key === key ? state : { reading: emptyMonth(month), error: null, isReading: true };
-  return { ...current, readOn: () => read(current.reading) };
 }
 
 function MonthButtons({ month, current }) {
@@ -75,55 +62,146 @@ function MonthButtons({ month, current }) {
   </div>`;
 }
 
-function Grid({ reading, today, chosen }) {
-  const { month, days } = reading;
+function Grid({ month, days, today, chosen, timezone }) {
   return html`<table class="calendar" aria-labelledby="calendar-month">
     <thead><tr>${WEEKDAYS.map((name) => html`<th key=${name} scope="col"><abbr title=${name}>${name.slice(0, 3)}</abbr></th>`)}</tr></thead>
     <tbody>${weeksOf(month).map((week) => html`<tr key=${week[0]}>
-      ${week.map((day) => html`<td key=${day}>${day.startsWith(month)
-        ? html`<${DayCell} day=${day} found=${days.get(day)} isToday=${day === today} isChosen=${day === chosen} />`
+      ${week.map((day) => html`<td key=${day}>${days.has(day)
+        ? html`<${DayCell} found=${days.get(day)} isToday=${day === today} isChosen=${day === chosen} timezone=${timezone} />`
         : ""}</td>`)}
     </tr>`)}</tbody>
   </table>`;
 }
 
-function DayCell({ day, found, isToday, isChosen }) {
-  const fires = found?.fires ?? [];
+function DayCell({ found, isToday, isChosen, timezone }) {
+  const { day, kind, planned, runs, isForgotten } = found;
   const number = html`<span class="day-number" aria-current=${isToday ? "date" : undefined}>${Number(day.slice(8))}</span>`;
-  if (fires.length === 0) return html`<div class="day">${number}</div>`;
-  const hasNote = fires.some((fire) => fire.note);
-  const words = `${day}: ${found.isLeast ? "at least " : ""}${counted(fires.length, "scheduled time")}${hasNote ? ", the clocks change" : ""}`;
-  return html`<button type="button" class=${`day day-${densityOf(fires.length)}`} aria-label=${words} aria-pressed=${isChosen}
+  if (kind === "before") return html`<div class="day day-before">${number}</div>`;
+  const times = kind === "past" && !isForgotten ? [] : plannedTimes(found);
+  const isExcluded = planned.excluded > 0 && planned.count === 0;
+  const isEmpty = runs.length === 0 && times.length === 0 && !isExcluded;
+  const head = html`<span class="day-head">${number}${planned.clocks_change
+    ? html` <span class="day-mark" title="The clocks change">DST</span>` : ""}</span>`;
+  if (isEmpty) return html`<div class="day">${head}</div>`;
+  const { good, bad } = outcomesOf(runs);
+  const tone = bad > 0 ? "day-bad" : good > 0 ? "day-good" : isForgotten ? "day-forgotten" : `day-${kind === "past" ? 0 : densityOf(planned.count)}`;
+  return html`<button type="button" class=${`day ${tone}`} aria-label=${dayWords(found)} aria-pressed=${isChosen}
     onClick=${() => changeQuery({ day: isChosen ? "" : day }, { replace: true })}>
-    <span>${number}${hasNote ? html` <span class="day-mark" title="The clocks change">DST</span>` : ""}</span>
-    ${fires.length <= TIMES_IN_A_CELL
-      ? html`<span class="day-times">${fires.map((fire) => html`<span key=${fire.at}>${fire.local.slice(11, 16)}</span>`)}</span>`
-      : html`<span class="day-count">${count(fires.length)}${found.isLeast ? "+" : ""}</span>`}
+    ${head}
+    ${runs.length > 0 && html`<${Outcomes} runs=${runs} />`}
+    ${isExcluded && html`<span class="day-excluded">${exclusionName(planned)}</span>`}
+    ${times.length > 0 && (planned.count <= planned.first.length
+      ? html`<span class="day-times">${times.map((fire) => html`<span key=${fire.at}>${fire.local.slice(11, 16)}</span>`)}</span>`
+      : html`<span class="day-count">${countWords(planned)}</span>`)}
   </button>`;
 }
 
-function Day({ day, found }) {
-  const [shown, setShown] = useState(FIRES_SHOWN);
-  const fires = found?.fires ?? [];
+/** The times of a day that are planned: of today, those to come, where the day has only a few. */
+function plannedTimes({ kind, planned }) {
+  if (kind !== "today" || planned.count > planned.first.length) return planned.first;
+  return planned.first.filter(({ at }) => Date.parse(at) > Date.now());
+}
+
+function Outcomes({ runs }) {
+  const sums = outcomesOf(runs);
+  return html`<span class="day-outcomes">${OUTCOMES.filter(([name]) => sums[name] > 0).map(([name, shape]) => html`
+    <${Badge} key=${name} tone=${name} shape=${shape}>${count(sums[name])}<//>`)}</span>`;
+}
+
+function Legend() {
+  return html`<ul class="calendar-legend" aria-label="Legend">
+    ${OUTCOMES.map(([name, shape, words]) => html`<li key=${name}><${Badge} tone=${name} shape=${shape}>${words}<//></li>`)}
+    <li class="muted small">times without a mark are planned, by the present rule</li>
+  </ul>`;
+}
+
+function dayWords(found) {
+  const { day, kind, planned, runs, isForgotten } = found;
+  const parts = [];
+  if (runs.length > 0) {
+    const sums = outcomesOf(runs);
+    parts.push(OUTCOMES.filter(([name]) => sums[name] > 0).map(([name, , words]) => `${count(sums[name])} ${words}`).join(", "));
+  }
+  if (kind !== "past" || isForgotten) {
+    const times = `${planned.is_least ? "at least " : ""}${counted(planned.count, "scheduled time")}`;
+    if (planned.count > 0 || runs.length === 0) parts.push(isForgotten ? `${times}, no longer in the history` : times);
+  }
+  if (planned.excluded > 0 && planned.count === 0) parts.push(`excluded by ${exclusionName(planned)}`);
+  if (planned.clocks_change) parts.push("the clocks change");
+  return `${day}: ${parts.join(", ")}`;
+}
+
+/** Return which calendars exclude a day, or that the schedule itself does. */
+function exclusionName({ excluded_by: names }) {
+  return names.length > 0 ? visible(names.join(", ")) : "the schedule";
+}
+
+function countWords({ count: number, is_least: isLeast }) {
+  return isLeast && number === 0 ? "many" : `${count(number)}${isLeast ? "+" : ""}`;
+}
+
+function Day({ found, schedule, rule }) {
+  const { day, kind, planned, runs, isForgotten } = found;
+  const showsTimes = (kind !== "past" || isForgotten) && planned.count > 0;
   return html`<section class="day-list" aria-label=${`Scheduled times of ${day}`}>
-    <h3>${day}: ${found?.isLeast ? "at least " : ""}${counted(fires.length, "scheduled time")}</h3>
-    <ol class="fires">${fires.slice(0, shown).map((fire) => html`<li key=${fire.at}>
-      <span>${localWords(fire.local)}</span> <span class="muted small">${shortUtc(fire.at)}</span>
-      ${fire.note && html`<p class="notice">${visible(fire.note)}</p>`}</li>`)}</ol>
-    ${fires.length > shown && html`<button type="button" class="button button-small" onClick=${() => setShown(fires.length)}>
-      Show all ${count(fires.length)}</button>`}
-    ${found?.isLeast && html`<p class="muted small">The calendar does not read more times of a day than these.</p>`}
+    <h3>${dayWords(found)}</h3>
+    ${planned.excluded > 0 && html`<p class="muted small">${counted(planned.excluded, "time")} excluded by ${exclusionName(planned)}.
+      ${planned.excluded_by.map((name) => html` <a key=${name} href=${address(["calendars", name])}>Show the calendar ${visible(name)}</a>`)}</p>`}
+    ${runs.length > 0 && html`<${Runs} runs=${runs} timezone=${schedule.timezone} />`}
+    ${showsTimes && html`<${Times} planned=${planned} rule=${rule} />`}
   </section>`;
 }
 
-function summaryOf(reading, schedule) {
-  const { count: fires, isLeast } = totalOf(reading);
-  const bounds = [
+/** The runs of a day, each with its job. */
+function Runs({ runs, timezone }) {
+  return html`<ul class="day-runs">${runs.slice(0, RUNS_SHOWN).map((run) => html`<li key=${`${run.at} ${run.job_id ?? run.reason}`}>
+      <span>${shortTimeInZone(run.at, timezone)}</span>
+      ${run.reason
+        ? html`<span title=${reasonWords(run.reason)}><${Badge} tone="quiet" shape="slash">${run.count > 1 ? `${count(run.count)} ` : ""}skipped: ${visible(run.reason)}<//></span>`
+        : run.job ? html`<${StatusBadge} status=${run.job.status} />` : html`<span class="muted small">its job is no longer kept</span>`}
+      ${run.job && html`<a class="mono cut" href=${address(["jobs", run.job_id])}>${visible(run.job_id)}</a>
+        <span class="muted small">${run.job.started_at && run.job.finished_at
+          ? `took ${duration(Date.parse(run.job.finished_at) - Date.parse(run.job.started_at))}` : ""}</span>`}
+    </li>`)}</ul>
+    ${runs.length > RUNS_SHOWN && html`<p class="muted small">Only the newest ${count(RUNS_SHOWN)} of ${count(runs.length)} are listed.</p>`}`;
+}
+
+/** The planned times of a day, by the server. */
+function Times({ planned, rule }) {
+  const [fires, setFires] = useState(planned.count <= planned.first.length ? planned.first : null);
+  const [error, setError] = useState(null);
+  useEffect(() => {
+    if (fires) return undefined;
+    const ending = new AbortController();
+    const after = new Date(Date.parse(planned.first[0].at) - 1).toISOString();
+    post(["schedules", "preview"], { schedule: rule, count: TIMES_SHOWN, after }, { signal: ending.signal })
+      .then((answer) => setFires(answer.fires.filter((fire) => fire.local.startsWith(planned.day))))
+      .catch((failure) => ending.signal.aborted || setError(failure));
+    return () => ending.abort();
+  }, []);
+  if (error) return html`<${ErrorState} error=${error} isInline />`;
+  if (!fires) return html`<${Loading} rows=${2} />`;
+  return html`<ol class="fires">${fires.map((fire) => html`<li key=${fire.at}>
+      <span>${localWords(fire.local)}</span> <span class="muted small">${shortUtc(fire.at)}</span>
+      ${fire.note && html`<p class="notice">${visible(fire.note)}</p>`}</li>`)}</ol>
+    ${planned.count > fires.length && html`<p class="muted small">Only the first ${count(fires.length)} of ${countWords(planned)} are listed.</p>`}`;
+}
+
+function summaryOf(days, schedule) {
+  const ahead = [...days.values()].filter(({ kind }) => kind === "ahead");
+  const planned = ahead.reduce((sum, day) => sum + day.planned.count, 0);
+  const isLeast = ahead.some((day) => day.planned.is_least);
+  const sentences = [
+    [...days.values()].every(({ kind }) => kind === "before")
+      ? "The schedule did not exist in this month."
+      : ahead.length > 0 && `${isLeast ? "At least " : ""}${counted(planned, "scheduled time")} to come by the present rule.`,
+    [...days.values()].some(({ isForgotten }) => isForgotten) &&
+      `The history keeps the newest ${count(schedule.keep.succeeded)} succeeded and ${count(schedule.keep.failed)} failed runs. Days before them show the times of the present rule.`,
     schedule.paused && "The schedule is paused: none of its future times runs until it is resumed.",
     schedule.max_occurrences && `The schedule ends after ${counted(schedule.max_occurrences, "occurrence")}. The calendar does not count them.`,
     schedule.jitter_seconds > 0 && "The calendar leaves out jitter.",
-  ].filter(Boolean);
-  return [`${isLeast ? "At least " : ""}${counted(fires, "scheduled time")} by the present rule.`, ...bounds].join(" ");
+  ];
+  return sentences.filter(Boolean).join(" ");
 }
 
 function monthOf(text) {

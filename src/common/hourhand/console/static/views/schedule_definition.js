@@ -21,6 +21,8 @@ const STATE_FIELDS = [
   "last_occurrence",
   "occurrences_made",
   "backfills",
+  "recent",
+  "managed_by",
 ];
 
 /** The fields that decide the scheduled times, which a preview needs. */

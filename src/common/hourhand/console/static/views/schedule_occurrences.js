@@ -5,6 +5,7 @@ import { Badge, EmptyState, ErrorState, Loading, Pager, StatusBadge, Table, Time
 import { counted, duration, visible } from "../lib/format.js";
 import { usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
+import { Details } from "./schedule_details.js";
 import { reasonWords, shortTimeInZone, timeInZone } from "./schedule_words.js";
 
 const OCCURRENCES_A_PAGE = 50;
@@ -38,7 +39,7 @@ export function Occurrences({ schedule, cursor, asked }) {
         <${Past} schedule=${schedule} data=${data} cursor=${cursor} />
         <${Pager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["schedules", schedule.id]} query=${{}} />
       </section>
-      <${Upcoming} schedule=${schedule} fires=${data.upcoming} />
+      <div class="occurrences-side"><${Upcoming} schedule=${schedule} fires=${data.upcoming} /><${Details} schedule=${schedule} /></div>
     </div>`}`;
 }
 

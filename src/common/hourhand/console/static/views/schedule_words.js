@@ -1,7 +1,9 @@
 // Schedules in words and badges: their state, their policies, times in their own zone.
 import { html } from "../lib/html.js";
 import { Badge } from "../lib/components.js";
-import { shorten, utc, visible } from "../lib/format.js";
+import { local, relative, shorten, utc, visible } from "../lib/format.js";
+import { useNow } from "../lib/live.js";
+import { ruleWords } from "./schedule_rule.js";
 
 const STATES = {
   active: { tone: "good", shape: "clock", word: "Active" },
@@ -28,6 +30,8 @@ const MISFIRES = {
 const TIME = {
   weekday: "short", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
 };
+/** Zones whose texts were made, which costs a browser about a millisecond each. */
+const formats = new Map();
 
 const EXPRESSION_CHARACTERS = 60;
 
@@ -48,21 +52,40 @@ export function ScheduleBadge({ status }) {
   return html`<${Badge} tone=${tone} shape=${shape}>${word}<//>`;
 }
 
-/** The overlap and misfire policies of a schedule; hovering shows their full description. */
+/** The overlap and misfire policies of a schedule, except the defaults; hovering describes them. */
 export function Policies({ schedule: { overlap, misfire } }) {
-  return html`<span class="muted small nowrap">
-    <span title=${overlapWords(overlap)}>overlap: ${overlap}</span>${" · "}
-    <span title=${misfireWords(misfire.policy)}>missed: ${misfire.policy}</span>
+  const policies = [
+    overlap !== "skip" && html`<span key="overlap" title=${overlapWords(overlap)}>overlap: ${overlap}</span>`,
+    misfire.policy !== "latest" && html`<span key="missed" title=${misfireWords(misfire.policy)}>missed: ${misfire.policy}</span>`,
+  ].filter(Boolean);
+  return policies.length > 0 && html`<span class="muted small nowrap">${policies.flatMap((one, index) => (index ? [" · ", one] : [one]))}</span>`;
+}
+
+/** When a schedule runs: in words where they say it exactly, and as it is written, with its zone. */
+export function Rule({ schedule }) {
+  return html`<span class="rule">
+    ${[schedule.expression].flat().map((text, index) => html`<${Expression} key=${index} text=${text} />`)}
+    <span class="muted small">${visible(schedule.timezone)}</span>
   </span>`;
 }
 
-/** The expressions of a schedule, one below the other, and their zone. */
-export function Rule({ schedule }) {
-  return html`<span class="rule">
-    ${[schedule.expression].flat().map((text, index) => html`<code key=${index} title=${visible(text)}>
-      <bdi>${visible(shorten(text, EXPRESSION_CHARACTERS))}</bdi></code>`)}
-    <span class="muted small">${visible(schedule.timezone)}</span>
-  </span>`;
+function Expression({ text }) {
+  const words = ruleWords(text);
+  const written = html`<code title=${visible(text)}><bdi>${visible(shorten(text, EXPRESSION_CHARACTERS))}</bdi></code>`;
+  return words ? html`<span class="rule-words">${words}</span><span class="rule-written">${written}</span>` : written;
+}
+
+/** A time from now and, below it, in the zone of a schedule; a dash if there is none. */
+export function ZonedTime({ at, timezone }) {
+  const now = useNow();
+  if (!at) return html`<span class="muted none">–</span>`;
+  return html`<time class="zoned" dateTime=${at} title=${`${local(at)}\n${utc(at)}`}>
+    <span>${relative(at, now)}</span><span class="muted small">${timeInZone(at, timezone)}</span></time>`;
+}
+
+/** Return what manages a schedule in words: "code", "files: billing"; null if people do. */
+export function originWords(managedBy) {
+  return managedBy ? visible(managedBy.replace(/^files:/, "files: ")) : null;
 }
 
 /** Return what a schedule does when times overlap, as a sentence. */
@@ -111,6 +134,12 @@ export function localWords(local) {
 }
 
 function formatIn(timezone, options) {
+  const key = `${timezone} ${Object.keys(options)}`;
+  if (!formats.has(key)) formats.set(key, newFormat(timezone, options));
+  return formats.get(key);
+}
+
+function newFormat(timezone, options) {
   try {
     return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: timezone });
   } catch {

@@ -1,8 +1,9 @@
 // The list of schedules, with their state and their next scheduled times.
 import { html } from "../lib/html.js";
 import { collectPage } from "../lib/api.js";
+import { aboutStore } from "../lib/about.js";
 import {
-  EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, SelectField, Table, TextField, Time,
+  Changes, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, SelectField, Table, TextField,
 } from "../lib/components.js";
 import { count, counted, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -11,7 +12,8 @@ import { address, changeQuery } from "../lib/router.js";
 import { routes as editorRoutes } from "./schedule_editor.js";
 import { routes as scheduleRoutes } from "./schedule.js";
 import { askToPause, askToResume, askToTrigger } from "./schedule_actions.js";
-import { Policies, Rule, ScheduleBadge } from "./schedule_words.js";
+import { LastOutcome, RunBars, RUNS_SHOWN } from "./schedule_runs.js";
+import { originWords, Policies, Rule, ScheduleBadge, ZonedTime } from "./schedule_words.js";
 import { NamePager } from "./schedules_pager.js";
 
 export const routes = [
@@ -20,17 +22,19 @@ export const routes = [
   ...scheduleRoutes,
 ];
 
-const SCHEDULES_A_PAGE = 100;
+const SCHEDULES_A_PAGE = 50;
 const REFRESH_MILLISECONDS = 5000;
+/** Each refresh reads up to a thousand jobs, which cost money in a deployment. */
+const DEPLOYED_MILLISECONDS = 30_000;
 const NOTE_CHARACTERS = 80;
 const STATES = [["", "any"], ["active", "active"], ["paused", "paused"], ["broken", "broken"], ["ended", "ended"]];
 
 function SchedulesView({ query }) {
   const cursor = query.get("cursor");
   const { data, error, isLoading, refresh } = usePolled(
-    (signal) => collectPage(["schedules"], "schedules", { cursor, limit: SCHEDULES_A_PAGE, signal }),
+    (signal) => collectPage(["schedules"], "schedules", { query: { recent: RUNS_SHOWN }, cursor, limit: SCHEDULES_A_PAGE, signal }),
     `schedules ${cursor ?? ""}`,
-    { everyMilliseconds: REFRESH_MILLISECONDS },
+    { everyMilliseconds: aboutStore.get().endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS },
   );
   useKey("r", "refresh", refresh);
   useKey("/", "filter", () => document.getElementById("schedules-filter").querySelector("input")?.focus());
@@ -50,21 +54,21 @@ function Found({ data, cursor, query, refresh }) {
   const state = query.get("state") ?? "";
   const shown = data.items.filter((schedule) => isMatch(schedule, words, state));
   return html`<div class="filter-row" id="schedules-filter">
-      <${TextField} label="Filter" type="search" placeholder="id, handler or note" value=${query.get("q") ?? ""}
+      <${TextField} label="Filter" type="search" placeholder="id, handler, note or origin" value=${query.get("q") ?? ""}
         onChange=${(q) => changeQuery({ q }, { replace: true })} />
       <${SelectField} label="State" options=${STATES} value=${state}
         onChange=${(chosen) => changeQuery({ state: chosen }, { replace: true })} />
       <p class="muted small filter-count" role="status">${summaryOf(shown.length, data)}</p>
     </div>
     ${shown.length > 0
-      ? html`<${Table} caption="Schedules by id" columns=${columnsOf(refresh)} rows=${shown}
+      ? html`<${Table} caption="Schedules by id" columns=${columnsOf(refresh)} rows=${shown} className="table-schedules"
           rowKey=${(schedule) => schedule.id} rowHref=${(schedule) => address(["schedules", schedule.id])} />`
       : html`<${EmptyState} title="No schedule matches" icon="search">
           <p><a href=${address(["schedules"])}>Show all schedules</a></p><//>`}`;
 }
 
 function isMatch(schedule, words, state) {
-  const texts = [schedule.id, schedule.handler, schedule.note ?? ""];
+  const texts = [schedule.id, schedule.handler, schedule.note ?? "", schedule.managed_by ?? ""];
   return (state === "" || schedule.status === state) && texts.some((text) => text.toLowerCase().includes(words));
 }
 
@@ -88,17 +92,20 @@ function columnsOf(refresh) {
       title: "When",
       cell: (schedule) => html`<span class="schedule-when"><${Rule} schedule=${schedule} /><${Policies} schedule=${schedule} /></span>`,
     },
-    { title: "Next", className: "cell-moment", cell: ({ next_at: at }) => html`<${Time} at=${at} form="both" />` },
-    { title: "Last", className: "cell-moment", cell: ({ last_occurrence: at }) => html`<${Time} at=${at} form="both" />` },
+    { title: "Next", className: "cell-moment", cell: ({ next_at: at, timezone }) => html`<${ZonedTime} at=${at} timezone=${timezone} />` },
+    { title: "Last outcome", cell: ({ recent = [] }) => html`<${LastOutcome} runs=${recent} />` },
+    { title: "Newest runs", className: "cell-runs", cell: ({ recent = [], timezone }) => html`<${RunBars} runs=${recent} timezone=${timezone} />` },
     { title: "Actions", className: "cell-actions changes", cell: (schedule) => html`<${QuickActions} schedule=${schedule} refresh=${refresh} />` },
   ];
 }
 
 function Name({ schedule }) {
   const { id, handler, note } = schedule;
+  const origin = originWords(schedule.managed_by);
   return html`<span class="schedule-name">
     <a href=${address(["schedules", id])}>${visible(id)}</a>
     <bdi class="muted small">${visible(handler)}</bdi>
+    ${origin && html`<span><span class="tag" title="This schedule is managed elsewhere">${origin}</span></span>`}
     ${note && html`<bdi class="muted small cut" title=${visible(note)}>${visible(shorten(note, NOTE_CHARACTERS))}</bdi>`}
   </span>`;
 }
@@ -112,10 +119,10 @@ function QuickActions({ schedule, refresh }) {
     if (await question(schedule)) refresh();
   };
   const name = visible(schedule.id);
-  return html`<span class="quick-actions">
+  return html`<${Changes} label=${`Actions on ${name}`} className="quick-actions">
     ${schedule.paused
       ? html`<${SmallButton} label=${`Resume ${name}`} onClick=${ask(askToResume)}>Resume<//>`
       : html`<${SmallButton} label=${`Pause ${name}`} onClick=${ask(askToPause)}>Pause<//>`}
     <${SmallButton} label=${`Run ${name} now`} onClick=${ask(askToTrigger)}>Run<//>
-  </span>`;
+  <//>`;
 }
