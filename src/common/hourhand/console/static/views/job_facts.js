@@ -1,7 +1,7 @@
 // The times and policies of a job, as a list of terms.
 import { html } from "../lib/html.js";
-import { aboutStore } from "../lib/about.js";
 import { CopyButton, PriorityBadge, Time } from "../lib/components.js";
+import { environmentStore } from "../lib/environment.js";
 import { count, duration, visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
@@ -58,16 +58,11 @@ function policiesOf(job) {
 
 /** The id of the job's trace. A deployment's traces are in X-Ray, which writes the id in three parts. */
 function Trace({ id }) {
-  const region = regionOf(useStore(aboutStore).endpoint);
+  const { region } = useStore(environmentStore);
   const parts = `1-${id.slice(0, 8)}-${id.slice(8)}`;
   const place = region && `https://${region}.console.aws.amazon.com/cloudwatch/home?region=${region}#xray:traces/${parts}`;
   return html`<span class="trace-id"><span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the id of the trace" isQuiet />
     ${place && html`<a href=${place} target="_blank" rel="noreferrer">Open in X-Ray</a>`}</span>`;
-}
-
-/** Return the Region of a deployed API, where its address names it, else null. */
-function regionOf(endpoint) {
-  return /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com/.exec(endpoint ?? "")?.[1] ?? null;
 }
 
 function Tags({ tags }) {

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { bulk, countBulk, each, MOST_COUNTED, post } from "../lib/api.js";
 import { Dialog, ErrorState, TextField } from "../lib/components.js";
+import { ProductionNote } from "../lib/environment.js";
 import { count, counted, visible } from "../lib/format.js";
 import { useReachable } from "../lib/live.js";
 import { address } from "../lib/router.js";
@@ -105,6 +106,7 @@ function Question({ verb, found, before, note, onNote, explanation, onRun, onBac
       <${Changed} before=${before} number=${number} />
       <p><strong>${number}</strong> will be ${VERBS[verb].done}.</p>
       <p class="muted">${explanation}</p>
+      <${ProductionNote} />
       ${verb === "discard" && html`<${TextField} label="Note" hint="Optional. Why no further work is needed" maxlength=${MAX_NOTE_CHARACTERS}
         value=${note} onChange=${onNote} />`}
       ${isMany && html`<div class="many" role="group" aria-label="Confirmation">

@@ -84,8 +84,9 @@ function failures({ ended, failed, dead, handlers }, windowWords) {
   const name = "Failures";
   if (ended === 0 && dead === 0) return { name, tone: "neutral", text: `no attempt ended in the ${windowWords}` };
   const text = `${count(failed)} of ${counted(ended, "attempt")} failed, ${dead === 0 ? "no job died" : `${counted(dead, "job")} died`}`;
-  const tone = dead > 0 ? worseOf("warning", toneOfShare(failed, ended)) : toneOfShare(failed, ended);
-  return { name, tone, headline: tone === "bad" ? "Failing" : "Some failures", text, findings: failingHandlers(handlers) };
+  const findings = failingHandlers(handlers);
+  const tone = findings.length > 0 ? worseOf("warning", toneOfShare(failed, ended)) : toneOfShare(failed, ended);
+  return { name, tone, headline: tone === "bad" ? "Failing" : "Some failures", text, findings };
 }
 
 /** Return a finding for each handler whose jobs died, or whose attempts fail too often. */
