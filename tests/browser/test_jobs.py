@@ -52,7 +52,7 @@ def test_filters_are_set_by_hand_and_undone_by_the_back_button(
     page.get_by_label("Handler", exact=True).select_option("charge-card")
     row(page, job_ids["EXPIRED"]).wait_for(state="detached")
     page.get_by_role("button", name="More filters").click()
-    page.get_by_label("Tenant").fill("acme")
+    page.get_by_label("Tenant", exact=True).fill("acme")
     page.keyboard.press("Enter")
     page.wait_for_url("**/jobs?handler=charge-card&tenant=acme")
     row(page, job_ids["DEAD"]).wait_for()
@@ -61,7 +61,7 @@ def test_filters_are_set_by_hand_and_undone_by_the_back_button(
     page.go_back()
     page.go_back()
     page.wait_for_url("**/jobs?handler=charge-card")
-    assert page.get_by_label("Tenant").input_value() == ""
+    assert page.get_by_label("Tenant", exact=True).input_value() == ""
     page.go_back()
     row(page, job_ids["EXPIRED"]).wait_for()
     assert page.get_by_label("Handler", exact=True).input_value() == ""
@@ -73,7 +73,7 @@ def test_jobs_of_a_time_are_shown_for_what_was_picked(page: Page, job_ids: dict[
     page.get_by_role("button", name="15 min").click()
     page.wait_for_url("**created_after=**")
     row(page, job_ids["DEAD"]).wait_for()
-    page.get_by_label("Created before").fill("2020-01-01T00:00:00")
+    page.get_by_label("Created before", exact=True).fill("2020-01-01T00:00:00")
     page.keyboard.press("Enter")
     page.get_by_text("No job matches").wait_for()
     assert page.get_by_role("button", name="Cancel …").count() == 0
@@ -89,8 +89,9 @@ def test_a_filter_that_is_not_taken_is_told_by_its_name(page: Page, guard: Guard
 
 
 def test_pages_lead_to_older_jobs_and_back(page: Page, cloud: Cloud) -> None:
-    tag = {"tags": {"page": "yes"}, "delay_seconds": 3600}
-    made = [cloud.submit("greet", number, **tag) for number in range(60)]
+    made = [cloud.submit("greet", number, tags={"page": "yes"}) for number in range(60)]
+    for job_id in made:
+        cloud.reach(job_id, "SUCCEEDED")
     page.goto("/console/jobs?tag=page:yes")
     row(page, made[-1]).wait_for()
     first = shown_ids(page)
@@ -191,3 +192,65 @@ def test_a_newcomer_submits_a_job_sees_it_fail_finds_it_again_and_redrives_it(
     page.get_by_role("region", name="History").get_by_text("redriven").wait_for()
     cloud.reach(job_id, "DEAD")
     page.locator(".attempt-line").nth(1).wait_for()
+
+
+def test_jobs_that_wait_for_their_time_are_shown_apart_the_next_one_first(
+    page: Page, cloud: Cloud
+) -> None:
+    fields = {"tags": {"apart": "yes"}}
+    later = [cloud.submit("greet", None, delay_seconds=7200 - n, **fields) for n in range(7)]
+    done = cloud.submit("greet", None, **fields)
+    cloud.reach(done, "SUCCEEDED")
+    page.goto("/console/jobs?tag=apart:yes")
+    row(page, done).wait_for()
+    sections = page.locator(".table-jobs tbody")
+    assert sections.count() == 2
+    upcoming, recent = sections.nth(0), sections.nth(1)
+    assert upcoming.locator(".job-id").all_inner_texts() == later[:1:-1]
+    assert recent.locator(".job-id").all_inner_texts() == [done]
+    assert upcoming.get_by_role("rowheader").inner_text().startswith("Upcoming 7 jobs")
+    upcoming.get_by_role("button", name="Show all 7").click()
+    page.locator(".job-id").get_by_text(later[0]).wait_for()
+    assert upcoming.locator(".job-id").all_inner_texts() == later[::-1]
+    page.goto("/console/jobs?tag=apart:yes&status=PENDING")
+    row(page, later[0]).wait_for()
+    assert sections.count() == 1
+
+
+def test_pills_count_the_jobs_of_each_status_under_the_other_filters(
+    page: Page, seeds: Seeds
+) -> None:
+    for _ in range(2):
+        seeds.succeeded(tags={"counted": "yes"})
+    seeds.dead(tags={"counted": "yes"})
+    page.goto("/console/jobs?tag=counted:yes&status=DEAD")
+    pills = page.get_by_role("navigation", name="Status")
+    pills.get_by_role("link", name="All 3", exact=True).wait_for()
+    pills.get_by_role("link", name="Succeeded 2", exact=True).wait_for()
+    pills.get_by_role("link", name="Dead 1", exact=True).wait_for()
+    pills.get_by_role("link", name="Running 0", exact=True).wait_for()
+
+
+def test_counting_ends_at_a_thousand_and_says_so(
+    page: Page, cloud: Cloud, job_ids: dict[str, str]
+) -> None:
+    jobs = {status: cloud.job(job_ids[status]) for status in ("SUCCEEDED", "RUNNING", "DEAD")}
+
+    def answer(route: Route) -> None:
+        number = 200 if "limit=200" in route.request.url else 50
+        page_of_jobs = [{**jobs["SUCCEEDED"], "id": f"j{n}"} for n in range(number - 2)]
+        page_of_jobs += [jobs["RUNNING"], jobs["RUNNING"]]
+        dead = {"jobs": [jobs["DEAD"]] * 7, "next_cursor": None}
+        more = {"jobs": page_of_jobs, "next_cursor": "more"}
+        route.fulfill(json=dead if "status=DEAD" in route.request.url else more)
+
+    page.route("**/v1/jobs?**", answer)
+    page.goto("/console/jobs")
+    pills = page.get_by_role("navigation", name="Status")
+    pills.get_by_role("link", name="All 1,000+", exact=True).wait_for()
+    assert pills.get_by_role("link", name="All").get_attribute("title") == "1,000 or more"
+    pills.get_by_role("link", name="Running 10+", exact=True).wait_for()
+    # They have an index of their own, which is read to its end.
+    pills.get_by_role("link", name="Dead 7+", exact=True).wait_for()
+    # None among the newest thousand does not mean none at all.
+    pills.get_by_role("link", name="Expired", exact=True).wait_for()

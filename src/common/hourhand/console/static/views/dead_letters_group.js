@@ -32,7 +32,7 @@ export function DeadLetterGroup({ group, isOpen, isWhole, onBusy, onDone }) {
   });
   const toggle = () => changeQuery({ group: isOpen ? "" : id }, { replace: true });
   const number = `${count(group.jobs)}${isWhole ? "" : "+"}`;
-  return html`<section class="card dead-group" aria-label=${`Dead jobs of ${visible(handler)} with error ${visible(type ?? "unknown")}`}>
+  return html`<section class="card dead-group" aria-label=${visible(`Dead jobs of ${handler} with ${type ?? "no error"}: ${pattern}`)}>
     <div class="dead-group-head">
       <button type="button" class="dead-group-toggle" aria-expanded=${isOpen} onClick=${toggle}>
         <${Icon} name=${isOpen ? "down" : "forward"} />

@@ -47,7 +47,7 @@ function Event({ event, before }) {
     <span class="history-text">
       <span>${WORDS[event.kind] ?? visible(event.kind.toLowerCase())}</span>
       <span class="muted small"> ${[attempt, `by ${visible(event.actor)}`].filter(Boolean).join(", ")}</span>
-      ${event.caller && html`<bdi class="history-caller small mono" title="The caller that requested this">${visible(event.caller)}</bdi>`}
+      ${event.caller && event.caller !== event.actor && html`<bdi class="history-caller small mono" title="The caller that requested this">${visible(event.caller)}</bdi>`}
       ${event.reason && html`<bdi class="history-reason small">${visible(event.reason)}</bdi>`}
     </span>
     <span class="history-ago small muted not-on-phone"><${Time} at=${event.at} /></span>

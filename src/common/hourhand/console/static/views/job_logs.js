@@ -1,5 +1,5 @@
 // The log of a job: the lines of its handler and of its worker, page by page, or followed while it runs.
-import { html, useState } from "../lib/html.js";
+import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import { CopyButton, ErrorState, Loading, LongText } from "../lib/components.js";
 import { count, counted, local, localClock, utc, visible } from "../lib/format.js";
@@ -7,6 +7,7 @@ import { usePolled } from "../lib/live.js";
 
 const LINES_A_PAGE = 200;
 const FOLLOW_MILLISECONDS = 2000;
+const LAST_LINES_MILLISECONDS = 5000;
 const MESSAGE_CHARACTERS = 2000;
 /** Empty pages that one reading goes through before it leaves the rest to the button. */
 const MOST_REQUESTS = 5;
@@ -16,30 +17,33 @@ const TONES = { WARNING: "text-warning", ERROR: "text-bad", CRITICAL: "text-bad"
 /** Show the newest lines, or the oldest. `isOpen`: the job has not ended, so its log may grow. */
 export function Logs({ jobId, isOpen }) {
   const [order, setOrder] = useState("newest");
-  const [isFollowed, setFollowed] = useState(isOpen);
+  const [chosen, setChosen] = useState(null);
   const [older, setOlder] = useState(null);
-  const isFollowing = isFollowed && order === "newest" && older === null;
+  // Until the user chooses, the log is followed while the job may add to it.
+  const isFollowing = (chosen ?? isOpen) && order === "newest" && older === null;
   const { data, error, isLoading, refresh } = usePolled(
     (signal) => readLines(jobId, order, null, signal), `log of ${jobId}, ${order}`,
     { everyMilliseconds: isFollowing ? FOLLOW_MILLISECONDS : 0 },
   );
   const lines = [...(data?.lines ?? []), ...(older?.lines ?? [])];
   const cursor = older ? older.cursor : data?.cursor;
-  const choose = (chosen) => {
+  useLastLines(isOpen, refresh);
+  const sort = (by) => {
     setOlder(null);
-    setOrder(chosen);
+    setOrder(by);
   };
   const follow = () => {
-    if (!isFollowing) choose("newest");
-    setFollowed(!isFollowing);
-    if (!isFollowing) refresh();
+    setChosen(!isFollowing);
+    if (isFollowing) return;
+    sort("newest");
+    refresh();
   };
   return html`<section class="card" aria-label="Log">
     <div class="card-header"><h2>Log</h2>
       <span class="log-tools">
         <span class="segmented" role="group" aria-label="Order">
           ${["newest", "oldest"].map((one) => html`<button key=${one} type="button" class="button button-small" aria-pressed=${order === one}
-            onClick=${() => choose(one)}>${one === "newest" ? "Newest first" : "Oldest first"}</button>`)}
+            onClick=${() => sort(one)}>${one === "newest" ? "Newest first" : "Oldest first"}</button>`)}
         </span>
         <button type="button" class="button button-small" aria-pressed=${isFollowing} onClick=${follow}
           title="Read the newest lines every ${FOLLOW_MILLISECONDS / 1000} s">${isFollowing ? "Following" : "Follow"}</button>
@@ -57,6 +61,18 @@ export function Logs({ jobId, isOpen }) {
         onMore=${(page) => setOlder({ lines: [...(older?.lines ?? []), ...page.lines], cursor: page.cursor })} />`}
     </div>
   </section>`;
+}
+
+/** Read once more after the job has ended: its last lines may be stored some seconds later. */
+function useLastLines(isOpen, refresh) {
+  const wasOpen = useRef(isOpen);
+  useEffect(() => {
+    const hasEnded = wasOpen.current && !isOpen;
+    wasOpen.current = isOpen;
+    if (!hasEnded) return undefined;
+    const timer = setTimeout(refresh, LAST_LINES_MILLISECONDS);
+    return () => clearTimeout(timer);
+  }, [isOpen]);
 }
 
 /** Read one page of lines; pages may be empty, so it reads on until there is a line. */

@@ -26,7 +26,6 @@ function JobsView({ query }) {
   const cursor = query.get("cursor");
   const key = query.toString();
   const [draft, setDraft] = useState("");
-  const [done, setDone] = useState(0);
   const [selected, setSelected] = useState({ key, ids: new Set() });
   const selection = selected.key === key ? selected.ids : new Set();
   const select = (ids) => setSelected({ key, ids });
@@ -34,9 +33,9 @@ function JobsView({ query }) {
     (signal) => readPage(filters, cursor, signal), key,
     { everyMilliseconds: REFRESH_MILLISECONDS, isHeld: selection.size > 0 },
   );
-  const counts = useStatusCounts(filters, done);
+  const counts = useStatusCounts(filters);
   const refreshAll = () => {
-    setDone(done + 1);
+    counts.refresh();
     refresh();
   };
   useKey("r", "refresh", refreshAll);
@@ -46,7 +45,7 @@ function JobsView({ query }) {
     <a class="button button-primary changes" href=${address(["submit"], { handler: filters.handler })}>
       <${Icon} name="plus" />Submit job</a>`;
   return html`<${Page} title="Jobs" actions=${actions}>
-    <${JobsFilter} query=${query} draft=${draft} onDraft=${setDraft} counts=${counts} />
+    <${JobsFilter} query=${query} draft=${draft} onDraft=${setDraft} counts=${counts.data} />
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     <${BulkBar} filters=${filters} jobs=${data?.items ?? []} selection=${selection}
       isNone=${!data || (data.items.length === 0 && !data.nextCursor && !cursor)}

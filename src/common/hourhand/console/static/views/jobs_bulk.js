@@ -39,7 +39,7 @@ function SelectedActions({ chosen, disabledBecause, onAsk, onClear }) {
   return html`<strong aria-live="polite">${count(chosen.length)} selected</strong>
     ${Object.keys(VERBS).map((verb) => {
       const jobs = chosen.filter(APPLIES[verb]);
-      return html`<button key=${verb} type="button" class="button button-small" disabled=${jobs.length === 0 || disabledBecause}
+      return html`<button key=${verb} type="button" class="button button-small" disabled=${jobs.length === 0 || Boolean(disabledBecause)}
         onClick=${() => onAsk({ verb, jobs })}>${VERBS[verb].ask} ${jobs.length || ""}</button>`;
     })}
     <button type="button" class="button button-small" onClick=${onClear}>Clear selection</button>
@@ -54,7 +54,7 @@ function FilterActions({ filters, disabledBecause, onAsk }) {
   }
   return html`
     ${verbs.length > 0 && html`<span class="muted small bulk-scope">All ${visible(inWords(filters))}:</span>`}
-    ${verbs.map((verb) => html`<button key=${verb} type="button" class="button button-small" disabled=${disabledBecause}
+    ${verbs.map((verb) => html`<button key=${verb} type="button" class="button button-small" disabled=${Boolean(disabledBecause)}
       aria-describedby=${disabledBecause ? noteId : undefined} onClick=${() => onAsk({ verb, filters })}>${VERBS[verb].ask} …</button>`)}
     ${disabledBecause && html`<span id=${noteId} class="small text-warning">${visible(disabledBecause)}</span>`}`;
 }

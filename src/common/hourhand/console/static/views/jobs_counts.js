@@ -15,10 +15,10 @@ const MANY_MILLISECONDS = 30_000;
 const DEPLOYED_MILLISECONDS = 60_000;
 
 /**
- * Return how many jobs pass `filters` without their status, as `countInWords` takes it; null until they
- * are counted. They are counted again whenever `asked` changes.
+ * Count the jobs that pass `filters` without their status. Returns {data, refresh}: `data` is what
+ * `countInWords` takes, null until they are counted.
  */
-export function useStatusCounts(filters, asked) {
+export function useStatusCounts(filters) {
   const { status: _, ...others } = filters;
   const isDeployed = Boolean(useStore(aboutStore).endpoint);
   const [isFew, setFew] = useState(false);
@@ -29,7 +29,7 @@ export function useStatusCounts(filters, asked) {
   };
   const local = isFew ? FEW_MILLISECONDS : MANY_MILLISECONDS;
   const everyMilliseconds = isDeployed ? DEPLOYED_MILLISECONDS : local;
-  return usePolled(load, `${JSON.stringify(others)} ${asked}`, { everyMilliseconds }).data;
+  return usePolled(load, JSON.stringify(others), { everyMilliseconds });
 }
 
 /** Return {byStatus, all, isWhole}. Not whole: each number is the least that there are. */

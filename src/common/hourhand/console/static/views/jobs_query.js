@@ -62,9 +62,11 @@ export function termsOf(filters) {
 }
 
 /** Return the filters as a phrase: "jobs with status DEAD, handler report"; "every job" for none. */
-export function inWords(filters) {
-  const parts = Object.entries(filters).map(([name, value]) => `${FILTERS[name]} ${isTime(name) ? local(value) : value}`);
-  return parts.length === 0 ? "every job" : `jobs with ${parts.join(", ")}`;
+export function inWords({ discarded, ...filters }) {
+  const parts = Object.keys(FILTERS).filter((name) => filters[name])
+    .map((name) => `${FILTERS[name]} ${isTime(name) ? local(filters[name]) : filters[name]}`);
+  const which = { true: "discarded jobs", false: "jobs that are not discarded" }[discarded] ?? (parts.length > 0 ? "jobs" : "every job");
+  return parts.length > 0 ? `${which} with ${parts.join(", ")}` : which;
 }
 
 /** Return the bulk actions that can change a job that passes the filters; none without a filter. */
