@@ -149,7 +149,8 @@ def _times_of_day(
         else:
             count += 1
             first += [fire.at] if count <= FIRST_TIMES_OF_A_DAY else []
-    offsets = {recurrence.local(begin).utcoffset(), recurrence.local(end).utcoffset()}
+    # A change at midnight itself belongs to the day that begins with it.
+    offsets = {recurrence.local(at - _TICK).utcoffset() for at in (begin, end)}
     return DayOfTimes(
         day=day,
         count=count,

@@ -33,7 +33,8 @@ export class ApiError extends Error {
 
   /** Return what is wrong with `field` (or a part of it), or null. */
   of(field) {
-    const found = this.errors.find((e) => e.field === field || e.field.startsWith(`${field}.`));
+    const isOf = (e) => e.field === field || e.field.startsWith(`${field}.`) || e.field.startsWith(`${field}[`);
+    const found = this.errors.find(isOf);
     return found ? found.message : null;
   }
 }

@@ -1,5 +1,5 @@
-// The registered handlers: read once, since they change with a deploy only.
-import { useEffect } from "./html.js";
+// The registered handlers: read once, since they change with a deployment only.
+import { useEffect, useState } from "./html.js";
 import { get } from "./api.js";
 import { createStore, useStore } from "./store.js";
 
@@ -10,6 +10,18 @@ let asked = null;
 export function useHandlers() {
   useEffect(() => { ask(); }, []);
   return useStore(handlersStore);
+}
+
+/** Return a handler by its name, with its payload's schema; null until it is read, and if there is none. */
+export function useHandler(name) {
+  const [found, setFound] = useState(null);
+  useEffect(() => {
+    if (!name) return undefined;
+    const ending = new AbortController();
+    get(["handlers", name], { signal: ending.signal }).then(setFound, () => {});
+    return () => ending.abort();
+  }, [name]);
+  return found?.name === name ? found : null;
 }
 
 /** Resolve to the names of the handlers; to none if they cannot be read. */

@@ -1,14 +1,15 @@
 // Calendars: named lists of exclusions that schedules share.
 import { html } from "../lib/html.js";
 import { collectPage, get, remove } from "../lib/api.js";
-import { confirmAction, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Table, Time } from "../lib/components.js";
-import { count, counted, shorten, visible } from "../lib/format.js";
+import { Changes, confirmAction, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Table, Time } from "../lib/components.js";
+import { count, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { address, navigate } from "../lib/router.js";
 import { routes as editorRoutes } from "./calendars_editor.js";
 import { describeExclusion } from "./schedule_exclusions.js";
 import { mayChange } from "./schedule_leaving.js";
+import { ScheduleUsers } from "./schedule_users.js";
 import { NamePager } from "./schedules_pager.js";
 
 export const routes = [
@@ -22,10 +23,6 @@ const REFRESH_MILLISECONDS = 10_000;
 const NOTE_CHARACTERS = 120;
 const EXCLUSIONS_SHOWN = 3;
 const EXCLUSION_CHARACTERS = 60;
-
-/** How many schedules are searched for those that use a calendar. */
-const MOST_SCHEDULES_READ = 1000;
-const SCHEDULES_A_PAGE = 200;
 
 function CalendarsView({ query }) {
   const cursor = query.get("cursor");
@@ -82,15 +79,18 @@ function CalendarView({ name }) {
   useKey("r", "refresh", refresh);
   useKey("e", "edit the calendar", () => mayChange() && navigate(address(["calendars", name, "edit"])));
   const actions = calendar && html`<${LiveSwitch} onRefresh=${refresh} />
-    <a class="button changes" href=${address(["calendars", name, "edit"])}><${Icon} name="edit" />Edit</a>
-    <button type="button" class="button changes" onClick=${() => erase(name)}><${Icon} name="trash" />Delete</button>`;
+    <${Changes} label="Actions">
+      <a class="button" href=${address(["calendars", name, "edit"])}><${Icon} name="edit" />Edit</a>
+      <button type="button" class="button" onClick=${() => erase(name)}><${Icon} name="trash" />Delete</button>
+    <//>`;
   return html`<${Page} title=${`Calendar ${visible(name)}`} heading=${html`<bdi>${visible(name)}</bdi>`} actions=${actions}>
     ${error?.status === 404
       ? html`<${EmptyState} title="This calendar does not exist" icon="search">
           <p><a href=${address(["calendars"])}>Show all calendars</a></p><//>`
       : html`<${ErrorState} error=${error} isInline onRetry=${refresh} />`}
     ${isLoading && html`<${Loading} rows=${3} />`}
-    ${calendar && error?.status !== 404 && html`<${Exclusions} calendar=${calendar} /><${Users} name=${name} />`}
+    ${calendar && error?.status !== 404 && html`<${Exclusions} calendar=${calendar} />
+      <${ScheduleUsers} title="Used by" noun="calendar" name=${name} uses=${({ exclude }) => exclude.includes(name)} />`}
   <//>`;
 }
 
@@ -118,34 +118,4 @@ function Exclusions({ calendar }) {
             <bdi class="tag mono">${visible(describeExclusion(one))}</bdi></li>`)}</ul>`}
     </div>
   </section>`;
-}
-
-/** The schedules that use a calendar, among those searched. */
-function Users({ name }) {
-  const { data, error, isLoading, refresh } = usePolled((signal) => findUsers(name, signal), `users of ${name}`, { everyMilliseconds: 0 });
-  return html`<section class="card">
-    <div class="card-header"><h2>Used by</h2></div>
-    <div class="card-body">
-      <${ErrorState} error=${error} isInline onRetry=${refresh} />
-      ${isLoading && html`<${Loading} rows=${1} />`}
-      ${data && html`${data.users.length === 0
-          ? html`<p class="muted">${data.isWhole ? "No schedule uses this calendar." : `None of the first ${counted(data.read, "schedule")} uses this calendar.`}</p>`
-          : html`<ul class="exclusions">${data.users.map((id) => html`<li key=${id}>
-              <a href=${address(["schedules", id])}>${visible(id)}</a></li>`)}</ul>`}
-        ${!data.isWhole && data.users.length > 0 && html`<p class="muted small">
-          Only the first ${counted(data.read, "schedule")} were searched.</p>`}`}
-    </div>
-  </section>`;
-}
-
-async function findUsers(name, signal) {
-  const users = [];
-  let [read, cursor] = [0, null];
-  do {
-    const page = await collectPage(["schedules"], "schedules", { cursor, limit: SCHEDULES_A_PAGE, signal });
-    users.push(...page.items.filter(({ exclude }) => exclude.includes(name)).map(({ id }) => id));
-    read += page.items.length;
-    cursor = page.nextCursor;
-  } while (cursor && read < MOST_SCHEDULES_READ);
-  return { users, read, isWhole: !cursor };
 }

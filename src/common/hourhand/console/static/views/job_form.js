@@ -2,10 +2,13 @@
 import { pretty } from "../lib/exact_json.js";
 import { instantOf } from "../lib/format.js";
 
+/** The payload of a form in which nothing was typed yet. */
+export const EMPTY_PAYLOAD = "{}";
+
 /** Return an empty form for a handler. */
 export function emptyForm(handler) {
   return {
-    handler, payload: "{}", when: "now", delay: "", runAt: "", priority: "", key: "",
+    handler, payload: EMPTY_PAYLOAD, when: "now", delay: "", runAt: "", priority: "", key: "",
     tenant: "", tags: "", timeout: "", attempts: "", retry: null, onLost: "", expiresAt: "", retention: "", note: "",
   };
 }

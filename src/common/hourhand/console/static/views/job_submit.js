@@ -2,13 +2,15 @@
 import { html, useEffect, useState } from "../lib/html.js";
 import { get, request } from "../lib/api.js";
 import {
-  ErrorState, Field, JsonEditor, Loading, Page, SelectField, TextField, toast,
+  ErrorState, Field, Loading, Page, SelectField, TextField, toast,
 } from "../lib/components.js";
 import { visible } from "../lib/format.js";
-import { useHandlers } from "../lib/handlers.js";
+import { useHandler, useHandlers } from "../lib/handlers.js";
+import { useReachable } from "../lib/live.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { address, navigate } from "../lib/router.js";
-import { bodyText, emptyForm, formOf } from "./job_form.js";
+import { bodyText, EMPTY_PAYLOAD, emptyForm, formOf } from "./job_form.js";
+import { firstPayload, PayloadFields } from "./payload_fields.js";
 
 export const routes = [{ pattern: "/submit", view: SubmitPage, section: "jobs" }];
 
@@ -41,6 +43,16 @@ function SubmitPage({ query }) {
 export function SubmitForm({ form, setForm }) {
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
+  const isReachable = useReachable();
+  const handler = useHandler(form.handler);
+  // What the form filled in by itself; another handler replaces it, and never what was typed.
+  const [filledIn, setFilledIn] = useState(EMPTY_PAYLOAD);
+  useEffect(() => {
+    if (!handler || form.payload !== filledIn) return;
+    const payload = firstPayload(handler);
+    setFilledIn(payload);
+    setForm((old) => ({ ...old, payload }));
+  }, [handler]);
   const set = (name) => (value) => setForm((old) => ({ ...old, [name]: value }));
   const wrong = (field) => error?.of?.(field);
   const isReady = form.handler && !jsonFault(form.payload);
@@ -60,8 +72,8 @@ export function SubmitForm({ form, setForm }) {
   return html`<form class="card" onSubmit=${submit}><div class="card-body form">
     <div class="fields">
       <${HandlerField} value=${form.handler} onChange=${set("handler")} error=${wrong("handler")} />
-      <${JsonEditor} label="Payload (JSON)" text=${form.payload} onChange=${set("payload")} error=${wrong("payload")}
-        hint=${form.note} />
+      <${PayloadFields} key=${`${handler?.name} ${filledIn}`} schema=${handler?.payload_schema} text=${form.payload}
+        onChange=${set("payload")} hint=${form.note} wrong=${wrong} />
     </div>
     <${When} form=${form} set=${set} wrong=${wrong} />
     <div class="fields">
@@ -73,7 +85,7 @@ export function SubmitForm({ form, setForm }) {
     <${More} form=${form} set=${set} wrong=${wrong} />
     <${ErrorState} error=${error} isInline />
     <div class="dialog-actions">
-      <button type="submit" class="button button-primary" disabled=${isBusy || !isReady}>
+      <button type="submit" class="button button-primary" disabled=${isBusy || !isReady || !isReachable}>
         ${isBusy ? "Submitting …" : "Submit job"}
       </button>
     </div>

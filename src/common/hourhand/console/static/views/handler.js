@@ -1,0 +1,161 @@
+// The page of one handler: its payload, its policies, how its newest jobs went, and its schedules.
+import { html } from "../lib/html.js";
+import { aboutStore } from "../lib/about.js";
+import { collectPage, get } from "../lib/api.js";
+import {
+  Badge, EmptyState, ErrorState, Icon, JsonView, LiveSwitch, Loading, Page, StatusBadge, Table, Time,
+} from "../lib/components.js";
+import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
+import { useKey } from "../lib/keys.js";
+import { usePolled } from "../lib/live.js";
+import { address } from "../lib/router.js";
+import { rowsOf } from "../lib/schema.js";
+import { statsOf } from "./handler_stats.js";
+import { ScheduleUsers } from "./schedule_users.js";
+
+export const routes = [{ pattern: "/handlers/:name", view: HandlerView, section: "handlers" }];
+
+const JOBS_IN_SAMPLE = 200;
+const JOBS_SHOWN = 20;
+const REFRESH_MILLISECONDS = 5000;
+const DEPLOYED_MILLISECONDS = 30_000;
+const ERROR_CHARACTERS = 120;
+
+function HandlerView({ name }) {
+  const everyMilliseconds = aboutStore.get().endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS;
+  const { data: handler, error, isLoading, refresh: readAgain } = usePolled(
+    (signal) => get(["handlers", name], { signal }), `handler ${name}`, { everyMilliseconds: 0 },
+  );
+  const { data: sample, error: jobsError, refresh: readJobs } = usePolled(
+    (signal) => collectPage(["jobs"], "jobs", { query: { handler: name }, limit: JOBS_IN_SAMPLE, signal }),
+    `jobs of handler ${name}`,
+    { everyMilliseconds },
+  );
+  const refresh = () => {
+    readAgain();
+    readJobs();
+  };
+  useKey("r", "refresh", refresh);
+  const actions = handler && html`<${LiveSwitch} onRefresh=${refresh} />
+    <a class="button changes" href=${address(["new-schedule"], { handler: name })}>New schedule</a>
+    <a class="button button-primary changes" href=${address(["submit"], { handler: name })}><${Icon} name="plus" />Submit a job</a>`;
+  const heading = html`<bdi>${visible(name)}</bdi>${handler?.paused && html` <${Badge} tone="warning" shape="pause">Paused<//>`}`;
+  return html`<${Page} title=${`Handler ${visible(name)}`} heading=${heading} actions=${actions}>
+    ${error?.status === 404 ? html`<${Missing} name=${name} />` : html`<${ErrorState} error=${error} isInline onRetry=${readAgain} />`}
+    ${isLoading && html`<${Loading} />`}
+    ${handler && html`
+      ${handler.description && html`<p class="muted"><bdi>${visible(handler.description)}</bdi></p>`}
+      <${ErrorState} error=${jobsError} isInline onRetry=${readJobs} />
+      ${sample && html`<${Figures} name=${name} sample=${sample} />`}
+      <div class="handler-columns">
+        <${Payload} handler=${handler} />
+        <div class="handler-side">
+          <${Policies} policies=${handler.policies} />
+          <${ScheduleUsers} title="Schedules" noun="handler" name=${name} uses=${(schedule) => schedule.handler === name} />
+        </div>
+      </div>
+      ${sample && html`<${RecentJobs} name=${name} jobs=${sample.items.slice(0, JOBS_SHOWN)} />`}`}
+  <//>`;
+}
+
+function Missing({ name }) {
+  return html`<${EmptyState} title="This handler is not registered" icon="search">
+    <p>No handler has the name ${visible(name)}. Its module may not be packed. <a href=${address(["handlers"])}>Show all handlers</a>.</p>
+  <//>`;
+}
+
+/** Figures of the newest jobs, with the sample that they come from. */
+function Figures({ name, sample: { items, nextCursor } }) {
+  const stats = statsOf(items);
+  const rate = stats.ended > 0 ? percent(stats.failed / stats.ended) : "–";
+  return html`<section aria-label="Figures">
+    <dl class="tiles">
+      <${Tile} term="Took p50" value=${duration(stats.p50)} note="of ended attempts" />
+      <${Tile} term="Took p95" value=${duration(stats.p95)} note="of ended attempts" />
+      <${Tile} term="Failed attempts" value=${rate} note=${`${count(stats.failed)} of ${count(stats.ended)}`} isBad=${stats.failed > 0} />
+      <${Tile} term="Dead" value=${stats.dead > 0
+        ? html`<a class="text-bad" href=${address(["jobs"], { handler: name, status: "DEAD" })}>${count(stats.dead)}</a>` : "0"} note="of these jobs" />
+    </dl>
+    <p class="muted small figures-sample">${stats.jobs === 0
+      ? nextCursor ? "None of the newest jobs that were searched is of this handler." : "This handler has no jobs."
+      : html`From the newest ${counted(stats.jobs, "job")} of this handler, created since <${Time} at=${stats.since} form="local" />.`}</p>
+  </section>`;
+}
+
+function Tile({ term, value, note, isBad }) {
+  return html`<div class="tile">
+    <dt>${term}</dt><dd class=${isBad ? "text-bad" : ""}>${value}</dd><dd class="tile-note">${note}</dd>
+  </div>`;
+}
+
+function Payload({ handler: { payload_schema: schema, payload_validated: isValidated, payload_examples: examples } }) {
+  const rows = schema ? rowsOf(schema) : null;
+  return html`<section class="card" aria-label="Payload">
+    <div class="card-header"><h2>Payload</h2><span class="muted small">${isValidated
+      ? "A submission with another payload is refused" : "Checked only when the handler runs"}</span></div>
+    <div class="card-body">
+      ${!schema && html`<p class="muted">This handler takes any JSON, or its schema is too large to be published.</p>`}
+      ${rows?.length > 0 && html`<${Fields} rows=${rows} />`}
+      ${schema && html`<details class="fold" open=${!rows}><summary>JSON Schema</summary><${JsonView} value=${schema} label="the schema" /></details>`}
+      ${examples?.length > 0 && html`<details class="fold"><summary>An example</summary><${JsonView} value=${examples[0]} label="the example" /></details>`}
+    </div>
+  </section>`;
+}
+
+function Fields({ rows }) {
+  return html`<table class="table plain schema-fields">
+    <thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Default</th></tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${row.name}>
+      <td><bdi class="mono">${visible(row.name)}</bdi>${row.isRequired && html` <span class="required">required</span>`}
+        ${row.description && html`<div class="muted small">${visible(row.description)}</div>`}</td>
+      <td>${visible(row.type)}${row.bounds.length > 0 && html`<div class="muted small">${visible(row.bounds.join(", "))}</div>`}</td>
+      <td>${row.hasDefault ? html`<bdi class="mono small">${visible(shorten(JSON.stringify(row.standard), 60))}</bdi>` : html`<span class="muted">–</span>`}</td>
+    </tr>`)}</tbody>
+  </table>`;
+}
+
+/** What `@job` states; the defaults of Hourhand hold for the others. */
+function Policies({ policies }) {
+  const { timeout_seconds: timeout, priority, retry, on_lost: onLost, retention_seconds: retention } = policies;
+  const standard = html`<span class="muted">default</span>`;
+  const facts = [
+    ["Time limit", timeout == null ? standard : duration(timeout * 1000)],
+    ["Priority", priority ?? standard],
+    ["Attempts", retry ? `at most ${count(retry.max_attempts)}` : standard],
+    ["Backoff", retry ? `${retry.backoff} from ${duration(retry.base_seconds * 1000)}` : standard],
+    ["If its worker is lost", onLost ? (onLost === "dead" ? "end DEAD" : "retry") : standard],
+    ["Kept after its end", retention == null ? standard : duration(retention * 1000)],
+  ];
+  return html`<section class="card" aria-label="Policies">
+    <div class="card-header"><h2>Policies</h2></div>
+    <div class="card-body"><dl class="facts">${facts.map(([term, value]) => html`<div key=${term}><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div>
+  </section>`;
+}
+
+function RecentJobs({ name, jobs }) {
+  return html`<section class="handler-jobs" aria-label="Newest jobs">
+    <div class="section-header"><h2>Newest jobs</h2><a class="small" href=${address(["jobs"], { handler: name })}>All jobs of this handler</a></div>
+    ${jobs.length === 0
+      ? html`<p class="muted">None.</p>`
+      : html`<${Table} caption="The newest jobs of this handler" columns=${JOB_COLUMNS} rows=${jobs}
+          rowKey=${({ id }) => id} rowHref=${({ id }) => address(["jobs", id])} />`}
+  </section>`;
+}
+
+const JOB_COLUMNS = [
+  { title: "Status", cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
+  { title: "Job", cell: ({ id }) => html`<a class="mono cut" href=${address(["jobs", id])}>${visible(id)}</a>` },
+  { title: "Run at", className: "nowrap", cell: ({ run_at: at }) => html`<${Time} at=${at} />` },
+  { title: "Attempt", isNumber: true, cell: ({ attempt, retry }) => `${count(attempt)} of ${count(retry.max_attempts)}` },
+  { title: "Took", isNumber: true, cell: (job) => tookWords(job) },
+  { title: "Error", className: "cell-note", cell: (job) => html`<${JobError} job=${job} />` },
+];
+
+function tookWords({ started_at: begun, finished_at: ended }) {
+  return begun && ended ? duration(Date.parse(ended) - Date.parse(begun)) : html`<span class="muted none">–</span>`;
+}
+
+function JobError({ job: { error, status } }) {
+  if (!error || status === "SUCCEEDED") return html`<span class="muted none">–</span>`;
+  return html`<bdi class="small"><span class="text-bad">${visible(error.type)}</span> ${visible(shorten(error.message, ERROR_CHARACTERS))}</bdi>`;
+}
