@@ -70,6 +70,7 @@ function Search({ draft, onDraft, onFilters }) {
       return;
     }
     onDraft("");
+    input.current.blur();
     if (Object.keys(found.filters).length > 0) onFilters(found.filters);
   };
   const replace = ({ term, instead }) => {

@@ -99,15 +99,19 @@ function Figures({ stats, sample, points, chosen }) {
     <${Scheduler} stats=${stats} />`;
 }
 
-/** Return a window in words: "last 15 min". */
+/** Return a window in words: "last 15 min", "last hour". */
 function wordsOf(name) {
-  return `last ${name.replace("m", " min").replace("h", " h")}`;
+  return name === "1h" ? "last hour" : `last ${lengthOf(name)}`;
+}
+
+function lengthOf(name) {
+  return name.replace("m", " min").replace("h", " h");
 }
 
 function Windows({ chosen }) {
   return html`<nav class="chips" aria-label="Window of the verdict and the plots">
     ${Object.keys(WINDOWS).map((name) => html`<a key=${name} class="chip" href=${address([""], { window: name })}
-      aria-current=${name === chosen ? "true" : undefined}>${wordsOf(name).replace("last ", "")}</a>`)}
+      aria-current=${name === chosen ? "true" : undefined}>${lengthOf(name)}</a>`)}
   </nav>`;
 }
 

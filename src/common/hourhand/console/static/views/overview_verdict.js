@@ -76,7 +76,7 @@ function lateness({ started, lateP99 }, windowWords) {
   if (lateP99 <= ON_TIME_MILLISECONDS) return { name, tone: "good", text };
   const isLate = lateP99 > LATE_MILLISECONDS;
   const tone = isLate ? "bad" : "warning";
-  const finding = { tone, text: `Jobs started up to ${duration(lateP99)} late in the ${windowWords}.` };
+  const finding = { tone, text: `Jobs started late in the ${windowWords}: p99 is ${duration(lateP99)} after the due time.` };
   return { name, tone, headline: isLate ? "Late" : "A little late", text, findings: [finding] };
 }
 
