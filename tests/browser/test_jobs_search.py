@@ -153,7 +153,7 @@ def test_a_filter_of_the_address_that_is_not_known_is_shown_and_stops_bulk_actio
     assert page.get_by_role("button", name="Cancel …").is_disabled()
     page.get_by_role("button", name="Remove filter: unknown filter statsu").click()
     page.wait_for_url("**/jobs?tenant=acme")
-    page.wait_for_function("!document.querySelector('.bulk-bar button').disabled")
+    page.get_by_role("button", name="Cancel …", disabled=False).wait_for()
 
 
 def test_a_search_that_the_api_cannot_answer_says_so(
