@@ -8,6 +8,9 @@ import { useStore } from "../lib/store.js";
 import { emptyForm } from "./job_form.js";
 import { SubmitForm } from "./job_submit.js";
 
+/** Where `hourhand dev` serves, and the command looks, unless they are told otherwise. */
+const USUAL_PORT = "8787";
+
 /** Offer the first job, with the first registered handler until another is chosen. */
 export function FirstJob() {
   const handlers = useHandlers();
@@ -17,7 +20,7 @@ export function FirstJob() {
   useEffect(() => {
     if (first) setForm((old) => (old.handler ? old : { ...old, handler: first }));
   }, [first]);
-  const line = commandOf(form.handler || first || "HANDLER", form.payload, endpoint);
+  const line = commandOf(form.handler || first || "HANDLER", form.payload, endpoint ?? localEndpoint());
   return html`<section class="first-job" aria-label="The first job">
     <div class="first-job-words">
       <h2>No jobs yet</h2>
@@ -27,6 +30,11 @@ export function FirstJob() {
     </div>
     ${!isReadOnly && html`<${SubmitForm} form=${form} setForm=${setForm} />`}
   </section>`;
+}
+
+/** Return the address of a local cloud, or null where the command finds it by itself. */
+function localEndpoint() {
+  return location.port === USUAL_PORT ? null : location.origin;
 }
 
 /** Return the command that submits the same job; the payload is quoted for a shell. */
