@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from hourhand import JobContext, NotRetryable, Retry, job
 
@@ -68,6 +69,31 @@ def build_report(ctx: JobContext, payload: Any) -> str:
         ctx.progress(int(done), total=seconds, message=f"page {int(done)}")
         time.sleep(LOOK_SECONDS)
     return "written"
+
+
+@dataclass
+class Line:
+    """A line of an invoice."""
+
+    text: str
+
+
+@dataclass
+class Invoice:
+    """What a customer owes."""
+
+    customer: str
+    cents: int
+    currency: Literal["EUR", "USD"] = "EUR"
+    send: bool = True
+    reference: str | None = None
+    lines: list[Line] = field(default_factory=list)
+
+
+@job("send-invoice", timeout=60, priority="high", retry=Retry(max_attempts=2))
+def send_invoice(ctx: JobContext, payload: Invoice) -> dict[str, Any]:
+    """Send an invoice to a customer."""
+    return asdict(payload)
 
 
 def _words(payload: Any, otherwise: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,11 @@ from tests.browser.harness import Cloud, Guard
 from tests.browser.harness_seed import HARMED, HOSTILE, Seeds
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
 PHONE = {"viewport": {"width": 390, "height": 844}}
 FAR_AWAY = {"timezone_id": "Pacific/Auckland"}
 MAX_NOTE = 1000
-MOST_REQUESTS = 13
-"""Of a month: its twelve pages of fires, and when its days begin."""
 
 
 def row_of(page: Page, schedule_id: str) -> Locator:
@@ -55,6 +54,80 @@ def test_the_list_tells_of_state_rule_next_time_and_policies(page: Page, seeds: 
     assert "overlap: buffer_one" in text
     assert "missed: all" in text
     assert row.locator("time").first.get_attribute("title") is not None
+
+
+def test_the_list_has_the_rule_in_words_and_the_next_time_in_its_own_zone(
+    page: Page, seeds: Seeds
+) -> None:
+    seeds.schedule("in-words", "0 6 * * MON-FRI", timezone="Asia/Tokyo")
+    page.goto("/console/schedules")
+    row = row_of(page, "in-words")
+    row.get_by_text("Weekdays at 06:00").wait_for()
+    assert "06:00:00 GMT+9" in row.locator(".zoned").inner_text()
+    row.get_by_text("not run yet").wait_for()
+    assert "overlap" not in row.inner_text()
+
+
+def test_the_list_has_the_last_outcome_and_bars_of_the_newest_runs_in_one_request(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    seeds.schedule("with-runs", "0 0 1 1 *")
+    for handler, status in (
+        ("greet", "SUCCEEDED"),
+        ("greet", "SUCCEEDED"),
+        ("charge-card", "DEAD"),
+    ):
+        seeds.schedule("with-runs", "0 0 1 1 *", handler=handler)
+        job = cloud.ask("POST", "/schedules/with-runs/trigger")
+        cloud.reach(job["id"], status)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto("/console/schedules")
+    row = row_of(page, "with-runs")
+    row.get_by_role("img", name="The newest 3 runs: 1 dead, 2 succeeded").wait_for()
+    assert row.locator(".last-outcome").inner_text().startswith("Dead")
+    assert row.locator("rect.run-bad").count() == 1
+    assert row.locator("rect").count() == 20
+    listed = [url for url in asked if "/v1/schedules" in url or "/v1/jobs/" in url]
+    assert len(listed) == 1
+
+
+def test_a_schedule_that_is_managed_elsewhere_says_so(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("declared")
+
+    def answer(route: Route) -> None:
+        answered = route.fetch()
+        body = answered.json()
+        for schedule in body.get("schedules", [body]):
+            schedule["managed_by"] = "files:billing"
+        route.fulfill(response=answered, json=body)
+
+    page.route(re.compile("/v1/schedules(/declared)?([?]|$)"), answer)
+    page.goto("/console/schedules")
+    row_of(page, "declared").get_by_text("files: billing").wait_for()
+    open_schedule(page, "declared")
+    page.get_by_text("The next apply of these files replaces what is changed here.").wait_for()
+
+
+def test_the_page_has_the_exclusions_the_payload_and_the_tags(page: Page, seeds: Seeds) -> None:
+    seeds.calendar("closing-days", "2027-01-06")
+    seeds.schedule(
+        "detailed",
+        "0 6 * * *",
+        exclude=["closing-days", "2027-12-25", {"from": "2027-12-28", "to": "2027-12-31"}],
+        payload={"customer": 42},
+        tags={"team": "billing"},
+        timeout_seconds=30,
+    )
+    open_schedule(page, "detailed")
+    exclusions = page.get_by_role("region", name="Exclusions")
+    exclusions.get_by_text("2027-12-28 to 2027-12-31").wait_for()
+    exclusions.get_by_text("2027-12-25").wait_for()
+    assert page.get_by_role("region", name="Payload").get_by_text("42").is_visible()
+    assert page.get_by_role("region", name="Tags").get_by_text("team: billing").is_visible()
+    assert page.get_by_role("region", name="Policies of its jobs").get_by_text("30 s").is_visible()
+    exclusions.get_by_role("link", name="closing-days").click()
+    page.wait_for_url("**/console/calendars/closing-days")
 
 
 def test_the_list_is_filtered_by_words_and_by_state(page: Page, seeds: Seeds) -> None:
@@ -208,16 +281,44 @@ def test_a_refused_backfill_says_so_at_the_field(page: Page, seeds: Seeds, guard
 def test_the_calendar_shows_each_fire_and_what_the_clocks_do(page: Page, seeds: Seeds) -> None:
     seeds.schedule("nightly", "30 2 * * *", timezone="Europe/Berlin", exclude=["2027-03-10"])
     page.goto("/console/schedules/nightly?tab=calendar&month=2027-03")
-    page.get_by_text("30 scheduled times by the present rule").wait_for()
-    cells = page.locator(".calendar button")
-    assert cells.count() == 30
-    assert page.get_by_role("button", name="2027-03-10").count() == 0
+    page.get_by_text("30 scheduled times to come by the present rule").wait_for()
+    assert page.locator(".calendar button").count() == 31
+    page.get_by_role("button", name="2027-03-10: excluded by the schedule").wait_for()
     page.get_by_role("button", name="2027-03-28: 1 scheduled time, the clocks change").click()
     told = page.get_by_role("region", name="Scheduled times of 2027-03-28")
     assert "Sun 2027-03-28 03:00 +02:00" in told.inner_text()
     assert "2027-03-28 01:00:00 UTC" in told.inner_text()
     assert "02:30 does not exist in Europe/Berlin" in told.inner_text()
     assert "day=2027-03-28" in page.url
+
+
+def test_an_excluded_day_has_the_name_of_its_calendar(page: Page, seeds: Seeds) -> None:
+    seeds.calendar("bank-holidays", "2027-03-26", "2027-03-29")
+    seeds.schedule("on-bank-days", "0 6 * * *", exclude=["bank-holidays"])
+    page.goto("/console/schedules/on-bank-days?tab=calendar&month=2027-03")
+    day = page.get_by_role("button", name="2027-03-26: excluded by bank-holidays")
+    day.wait_for()
+    assert "bank-holidays" in day.inner_text()
+    day.click()
+    page.get_by_role("link", name="Show the calendar bank-holidays").click()
+    page.wait_for_url("**/console/calendars/bank-holidays")
+
+
+def test_the_past_of_the_calendar_has_outcomes_and_begins_with_the_schedule(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    seeds.schedule("looked-back-at", "0 0 1 1 *", timezone="Europe/Berlin")
+    for handler, status in (("greet", "SUCCEEDED"), ("charge-card", "DEAD")):
+        seeds.schedule("looked-back-at", "0 0 1 1 *", timezone="Europe/Berlin", handler=handler)
+        job = cloud.ask("POST", "/schedules/looked-back-at/trigger")
+        cloud.reach(job["id"], status)
+    open_schedule(page, "looked-back-at", "calendar")
+    today = page.get_by_role("button", name=re.compile("1 succeeded, 1 dead"))
+    today.click()
+    page.locator(".day-runs").get_by_role("link", name=job["id"]).wait_for()
+    page.get_by_role("button", name="Previous month").click()
+    page.get_by_text("The schedule did not exist in this month.").wait_for()
+    assert page.locator(".calendar button").count() == 0
 
 
 @pytest.mark.parametrize("context_options", [FAR_AWAY])
@@ -231,24 +332,34 @@ def test_the_days_of_the_calendar_are_those_of_the_schedules_zone(page: Page, se
     assert "month=2027-03" in page.url
 
 
-def test_a_day_with_very_many_fires_says_that_it_has_more(page: Page, seeds: Seeds) -> None:
-    seeds.schedule("each-minute", "* * * * *")
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("* * * * *", "1,440 scheduled times"),
+        ("rate(20 seconds)", "4,320 scheduled times"),
+        ("* * * * * *", "at least 5,000 scheduled times"),
+    ],
+)
+def test_a_month_of_a_fast_rate_is_whole_and_costs_one_request(
+    page: Page, seeds: Seeds, expression: str, words: str
+) -> None:
+    seeds.schedule("fast", expression, paused=True)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto("/console/schedules/each-minute?tab=calendar&month=2027-02")
-    page.get_by_role("button", name="2027-02-01: at least 1,000 scheduled times").wait_for()
-    assert page.get_by_role("button", name="2027-02-28").count() == 0
-    assert sum(url.endswith("/preview") for url in asked) <= MOST_REQUESTS
-    page.get_by_role("button", name="Read on").click()
-    page.get_by_role("button", name="2027-02-20: at least 1,000 scheduled times").wait_for()
+    page.goto("/console/schedules/fast?tab=calendar&month=2027-02")
+    for day in ("01", "15", "28"):
+        page.get_by_role("button", name=f"2027-02-{day}: {words}").wait_for()
+    assert sum(url.endswith("/preview") for url in asked) == 1
+    page.get_by_role("button", name="2027-02-28").click()
+    page.get_by_text(re.compile("Only the first 100 of")).wait_for()
 
 
 def test_a_month_before_the_start_has_no_fires(page: Page, seeds: Seeds) -> None:
     seeds.schedule("later", "0 0 * * *", start_at="2028-05-30T00:00:00Z")
     page.goto("/console/schedules/later?tab=calendar&month=2028-04")
-    page.get_by_text("0 scheduled times by the present rule").wait_for()
+    page.get_by_text("0 scheduled times to come by the present rule").wait_for()
     page.get_by_role("button", name="Next month").click()
-    page.get_by_text("2 scheduled times by the present rule").wait_for()
+    page.get_by_text("2 scheduled times to come by the present rule").wait_for()
 
 
 def test_a_schedule_is_deleted_only_when_asked_twice(

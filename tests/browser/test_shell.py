@@ -18,12 +18,13 @@ from tests.browser.harness import (
 from tests.browser.harness_seed import Seeds
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 SECTIONS = {
     "g o": ("Overview", "/console/"),
     "g j": ("Jobs", "/console/jobs"),
     "g s": ("Schedules", "/console/schedules"),
+    "g h": ("Handlers", "/console/handlers"),
     "g d": ("Dead letters", "/console/dead-letters"),
     "g c": ("Calendars", "/console/calendars"),
 }
@@ -342,3 +343,53 @@ def test_a_deployed_api_is_named_and_a_read_only_console_offers_no_changes(
     for name in ("Cancel …", "Redrive …"):
         assert not page.get_by_role("button", name=name).is_visible()
     assert not page.get_by_role("link", name="Submit job").is_visible()
+
+
+PRODUCTION = {
+    "status": "ok",
+    "installation": "hourhand-shop",
+    "stage": "prod",
+    "region": "eu-central-1",
+    "account": "123456789012",
+}
+
+
+def environment(page: Page) -> Locator:
+    """Return the bar that says which installation the console shows."""
+    return page.get_by_role("complementary", name="Environment")
+
+
+def test_a_local_cloud_is_called_local(page: Page) -> None:
+    page.goto("/console/")
+    environment(page).get_by_text("Local").wait_for()
+    assert page.locator(":root[data-production]").count() == 0
+    assert page.title() == "Overview · Hourhand"
+
+
+def test_production_is_unmistakable(page: Page, job_ids: dict[str, str]) -> None:
+    page.route("**/v1/health", lambda route: route.fulfill(json=PRODUCTION))
+    page.goto(f"/console/jobs/{job_ids['PENDING']}")
+    shown(page)
+    bar = environment(page)
+    bar.get_by_text("Production").wait_for()
+    for words in ("hourhand-shop", "eu-central-1", "1234-5678-9012"):
+        assert bar.get_by_text(words).is_visible()
+    red, green, blue = page.evaluate(
+        "getComputedStyle(document.querySelector('.environment')).backgroundColor.match(/\\d+/g)"
+    )[:3]
+    assert int(red) > 2 * int(green)
+    assert int(red) > 2 * int(blue)
+    assert "hourhand-shop" in page.title()
+    page.get_by_role("button", name="Cancel job").click()
+    words = "This changes production: hourhand-shop."
+    page.get_by_role("dialog").get_by_text(words).wait_for()
+    assert poor_texts(page) == []
+
+
+def test_an_installation_that_does_not_say_what_it_is_is_named_by_its_host(page: Page) -> None:
+    about = {"endpoint": "https://jobs.example.org/prod", "read_only": False}
+    page.route("**/console/about.json", lambda route: route.fulfill(json=about))
+    page.route("**/v1/health", lambda route: route.fulfill(json={"status": "ok"}))
+    page.goto("/console/jobs")
+    environment(page).get_by_text("jobs.example.org").wait_for()
+    environment(page).get_by_text("Deployed").wait_for()

@@ -80,6 +80,14 @@ def test_an_occurrence_has_the_fields_of_the_page() -> None:
     assert set(names(section(PAGE, "An occurrence"))) == _fields(schedules.Occurrence)
 
 
+@pytest.mark.parametrize(
+    ("title", "model"),
+    [("A recent run", schedules.RecentRun), ("A previewed day", schedules.PreviewedDay)],
+)
+def test_a_part_of_a_schedule_has_the_fields_of_the_page(title: str, model: type[Answered]) -> None:
+    assert set(names(section(PAGE, title))) == _fields(model)
+
+
 def test_a_backfill_has_the_fields_of_the_page() -> None:
     text = section(PAGE, "A backfill")
     own = set(names(text))

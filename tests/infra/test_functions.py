@@ -16,12 +16,15 @@ from hourhand.settings import (
     read_settings,
     settings_environment,
 )
+from tests.infra.evaluation import ACCOUNT, REGION
 from tests.infra.stacks import FUNCTIONS, Deployment, Deployments
 
 NEEDS = {"api": API_NEEDS, "scheduler": SCHEDULER_NEEDS, "worker": WORKER_NEEDS}
 FURTHER = {
     # What is started for shards that are too much for one invocation.
-    "scheduler": {"HOURHAND_SCHEDULER_FUNCTION"}
+    "scheduler": {"HOURHAND_SCHEDULER_FUNCTION"},
+    # Which installation it answers for.
+    "api": {"HOURHAND_STAGE", "HOURHAND_REGION", "HOURHAND_ACCOUNT"},
 }
 """What a function can do without, and is told all the same."""
 
@@ -66,6 +69,12 @@ def test_what_a_function_is_told_is_what_is_deployed(dev: Deployment, function: 
         "hourhand-dev-low",
     ]
     assert settings.dead_letter_queue.endswith("/hourhand-dev-dead-letters")
+
+
+def test_the_api_knows_which_installation_it_answers_for(dev: Deployment) -> None:
+    settings = read_settings(environment_of(dev, "api"), API_NEEDS)
+    assert (settings.installation, settings.stage) == ("hourhand-dev", "dev")
+    assert (settings.region, settings.account) == (REGION, ACCOUNT)
 
 
 def test_flags_reach_every_function(deployments: Deployments) -> None:

@@ -65,6 +65,9 @@ def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:
     settings = replace(
         COMPLETE,
         installation="hourhand-prod",
+        stage="prod",
+        region="eu-west-1",
+        account="123456789012",
         scheduler_function=SELF,
         timings=timings,
         leader=LeaderMode.STANDBY,

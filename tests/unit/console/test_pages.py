@@ -28,7 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[RunningServer]:
-    pages = Pages(About(endpoint="https://api.example", read_only=True), folder)
+    about = About(endpoint="https://api.example", read_only=True, is_production=True)
+    pages = Pages(about, folder)
     running = serve_loopback(lambda request: pages.find(request) or ELSE, "127.0.0.1", 0)
     yield running
     running.close()
@@ -124,7 +125,11 @@ def test_a_changed_file_is_seen_once_the_page_is_loaded(
 
 def test_the_page_learns_what_it_is_a_console_of(server: RunningServer) -> None:
     answer = get(server, "/console/about.json")
-    assert answer.json == {"endpoint": "https://api.example", "read_only": True}
+    assert answer.json == {
+        "endpoint": "https://api.example",
+        "read_only": True,
+        "is_production": True,
+    }
     assert answer.headers["cache-control"] == "no-store"
 
 

@@ -44,6 +44,7 @@ def test_a_console_for_reading_reads_and_previews(serve: Serve, api: RawServer) 
     assert send(console, "GET", "/console/about.json").json == {
         "endpoint": api.url,
         "read_only": True,
+        "is_production": False,
     }
 
 
@@ -60,8 +61,10 @@ def test_a_console_is_served_by_what_it_is_told(
     api: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOURHAND_ENDPOINT", f"{api.url}/v1")
-    console = serve_console(token="my.jwt", port=0, read_only=True)
+    console = serve_console(token="my.jwt", port=0, read_only=True, is_production=True)
     assert console.endpoint == api.url
+    about = send(console, "GET", "/console/about.json").json
+    assert (about["read_only"], about["is_production"]) == (True, True)
     assert console.address == f"{console.url}#token={console.token}"
     assert len(console.token) >= 43
     send(console, "GET", "/v1/jobs")

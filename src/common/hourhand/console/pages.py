@@ -25,10 +25,14 @@ _NO_PAGE = "This installation has no console: its files are missing."
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The page's settings. ``endpoint`` is ``None`` if this server also serves the API."""
+    """The page's settings. ``endpoint`` is ``None`` if this server also serves the API.
+
+    ``is_production``: the user said so, whatever the API answers of its stage.
+    """
 
     endpoint: str | None = None
     read_only: bool = False
+    is_production: bool = False
 
 
 class Pages:

@@ -57,7 +57,7 @@ class RunningConsole:
         self.upstream.close()
 
 
-def serve_console(
+def serve_console(  # noqa: PLR0913 - those of `hourhand.Client`, and those of the page
     endpoint: str | None = None,
     *,
     token: str | None = None,
@@ -66,18 +66,20 @@ def serve_console(
     profile: str | None = None,
     port: int = DEFAULT_PORT,
     read_only: bool = False,
+    is_production: bool = False,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> RunningConsole:
     """Serve the console for a deployed API; the arguments are those of `hourhand.Client`.
 
-    ``port`` 0 takes a free one; ``read_only`` refuses whatever changes something. Raises
+    ``port`` 0 takes a free one; ``read_only`` refuses whatever changes something; the page shows
+    ``is_production``. Raises
     `hourhand.client.NotConfigured` for an endpoint or credentials that cannot be used, and
     `InvalidInput` for a port that cannot be had.
     """
     found = find_endpoint(endpoint)
     authorise = find_authorisation(found, auth=auth, token=token, region=region, profile=profile)
     upstream = Upstream(found, authorise, timeout_seconds=timeout_seconds)
-    return serve_upstream(upstream, port=port, read_only=read_only)
+    return serve_upstream(upstream, port=port, read_only=read_only, is_production=is_production)
 
 
 def serve_upstream(
@@ -86,6 +88,7 @@ def serve_upstream(
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
     read_only: bool = False,
+    is_production: bool = False,
 ) -> RunningConsole:
     """Serve the console for the API behind ``upstream``, which is closed with it.
 
@@ -93,7 +96,8 @@ def serve_upstream(
     """
     token = secrets.token_urlsafe(TOKEN_BYTES)
     access = Access(token)
-    pages = Pages(About(endpoint=upstream.endpoint, read_only=read_only))
+    about = About(upstream.endpoint, read_only=read_only, is_production=is_production)
+    pages = Pages(about)
 
     def respond(request: Request) -> Reply:
         return (

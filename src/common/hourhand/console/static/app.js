@@ -2,7 +2,7 @@
 import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
 import { startAccess } from "./lib/access.js";
 import { startAbout } from "./lib/about.js";
-import { OfflineBanner } from "./lib/components.js";
+import { OfflineBanner, Page } from "./lib/components.js";
 import { NavCount } from "./lib/counts.js";
 import { DialogHost } from "./lib/dialog.js";
 import { EnvironmentBar, startEnvironment } from "./lib/environment.js";
@@ -10,7 +10,7 @@ import { Icon, Logo } from "./lib/icons.js";
 import { KeyHelp, showHelp, startKeys, useKey } from "./lib/keys.js";
 import { liveStore, startReconnecting } from "./lib/live.js";
 import { address, match, navigate, startRouter, useLocation } from "./lib/router.js";
-import { EmptyState, ErrorState } from "./lib/states.js";
+import { ErrorState } from "./lib/states.js";
 import { useStore } from "./lib/store.js";
 import { nextTheme, startTheme, themeStore } from "./lib/theme.js";
 import { Toasts } from "./lib/toast.js";
@@ -101,8 +101,7 @@ function Sidebar({ current }) {
 }
 
 function NotFound() {
-  useEffect(() => { document.title = "Not found · Hourhand"; }, []);
-  return html`<${EmptyState} title="This page does not exist" icon="search">
+  return html`<${Page} title="This page does not exist">
     <p>The console has no page at this address. <a href=${address([""])}>Go to the overview</a>.</p>
   <//>`;
 }
@@ -110,9 +109,10 @@ function NotFound() {
 /** Shown instead of every view if the server refuses this tab. */
 function NoAccess() {
   useEffect(() => { document.title = "No access · Hourhand"; }, []);
-  return html`<main id="main"><${EmptyState} title="This tab has no access to the console" icon="warning">
+  return html`<main id="main"><div class="page">
+    <h1>This tab has no access to the console</h1>
     <p>Open the address that <code>hourhand console</code> printed. It ends in a token, which changes at each start.</p>
-  <//></main>`;
+  </div></main>`;
 }
 
 startTheme();

@@ -2,8 +2,11 @@
 import { accessHeaders, askOtherTabs, forgetToken } from "./access.js";
 import { createStore } from "./store.js";
 
-/** {endpoint: a deployed API's address, null for the local API; read_only: whether changes are refused}. */
-export const aboutStore = createStore({ endpoint: null, read_only: false });
+/**
+ * {endpoint: a deployed API's address, null for the local API; read_only: whether changes are refused;
+ * is_production: whether the user said that it is production}.
+ */
+export const aboutStore = createStore({ endpoint: null, read_only: false, is_production: false });
 
 /**
  * Read it once, at the start. Resolves to whether this tab may use the console. Without an answer the

@@ -12,16 +12,16 @@ export const environmentStore = createStore(NOT_KNOWN);
 
 /** Read it now, and again when the API answers after it did not: it may be another installation. */
 export function startEnvironment() {
-  read();
+  const mark = () => document.documentElement.toggleAttribute("data-production", isProduction(environmentStore.get()));
+  mark();
+  environmentStore.listen(mark);
   connectionStore.listen(({ isReachable }) => isReachable && read());
-  environmentStore.listen((environment) => {
-    document.documentElement.toggleAttribute("data-production", isProduction(environment));
-  });
+  read();
 }
 
-/** Whether what is changed here is changed in production. */
-export function isProduction({ stage }) {
-  return stage === "prod";
+/** Whether what is changed here is changed in production: the stage or the user's own context says so. */
+function isProduction({ stage }) {
+  return stage === "prod" || aboutStore.get().is_production === true;
 }
 
 /** Return the name of the installation for titles, or null for a local cloud. */
@@ -39,7 +39,7 @@ export function EnvironmentBar() {
   const kind = isProduction(environment) ? "production" : environment.stage === "local" ? "local" : "deployed";
   const isNamed = installation && kind !== "local";
   return html`<aside class=${`environment environment-${kind}`} aria-label="Environment">
-    <strong class="environment-stage">${stageWords(environment, host)}</strong>
+    <strong class="environment-stage">${kind === "production" ? "Production" : stageWords(environment, host)}</strong>
     ${isNamed && html`<span class="environment-name">${visible(installation)}</span>`}
     ${region && html`<span>${visible(region)}</span>`}
     ${account && html`<span class="environment-account" title="AWS account">
@@ -53,8 +53,10 @@ export function EnvironmentBar() {
 /** A sentence for questions before a change, where it changes production; else nothing. */
 export function ProductionNote() {
   const environment = useStore(environmentStore);
+  const about = useStore(aboutStore);
   if (!isProduction(environment)) return null;
-  return html`<p class="dialog-production">This changes <strong>production</strong>: ${visible(environment.installation)}.</p>`;
+  const name = environment.installation ?? hostOf(about) ?? "an installation without a name";
+  return html`<p class="dialog-production">This changes <strong>production</strong>: ${visible(name)}.</p>`;
 }
 
 async function read() {
@@ -67,7 +69,7 @@ async function read() {
 }
 
 function stageWords({ stage, installation }, host) {
-  const known = { prod: "Production", dev: "Development", local: "Local" }[stage];
+  const known = { dev: "Development", local: "Local" }[stage];
   if (known) return known;
   if (stage) return visible(stage);
   return installation || host ? "Deployed" : "Not known";

@@ -140,7 +140,8 @@ function valueText({ kind }, text) {
   if (text.trim() === "") return null;
   if (kind === "text") return JSON.stringify(text);
   if (kind === "number") return NUMBER.test(text.trim()) ? text.trim() : JSON.stringify(text.trim());
-  return text;
+  // Broken JSON must break the whole: "1, \"other\": 2" would be two members of it.
+  return kind === "json" && jsonFault(text) ? `!${text}` : text;
 }
 
 function plainType(schema, root) {

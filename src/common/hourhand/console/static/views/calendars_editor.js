@@ -3,7 +3,7 @@ import { html, useState } from "../lib/html.js";
 import { get, put } from "../lib/api.js";
 import { EmptyState, ErrorState, Loading, Page, TextField, toast } from "../lib/components.js";
 import { visible } from "../lib/format.js";
-import { usePolled } from "../lib/live.js";
+import { usePolled, useReachable } from "../lib/live.js";
 import { address, navigate } from "../lib/router.js";
 import { faultsOf, strayFaults } from "./schedule_definition.js";
 import { exclusionLines, parseExclusions } from "./schedule_exclusions.js";
@@ -48,6 +48,7 @@ function Editor({ title, calendar }) {
   const [note, setNote] = useState(calendar?.note ?? "");
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
+  const isReachable = useReachable();
   const before = [calendar?.name ?? "", exclusionLines(calendar?.exclude), calendar?.note ?? ""];
   useLeaveWarning([name, lines, note].some((text, index) => text !== before[index]));
   const save = async (event) => {
@@ -72,7 +73,7 @@ function Editor({ title, calendar }) {
       <p class="muted small field-wide">Schedules that use this calendar are recomputed within a few ticks.</p>
       <div class="dialog-actions field-wide">
         <a class="button" href=${back}>Cancel</a>
-        <button type="submit" class="button button-primary" disabled=${isBusy}>${isBusy ? "Saving …" : "Save"}</button>
+        <button type="submit" class="button button-primary" disabled=${isBusy || !isReachable}>${isBusy ? "Saving …" : "Save"}</button>
       </div>
     </div></form>
   <//>`;

@@ -34,19 +34,19 @@ function SubmitPage({ query }) {
   return html`<${Page} title=${title} className="page-narrow">
     ${from && html`<p class="muted">A new job with the fields of job
       <a class="mono" href=${address(["jobs", from])}>${visible(from)}</a>. That job is not changed.</p>`}
-    ${form && html`<${SubmitForm} form=${form} setForm=${setForm} />`}
+    ${form && html`<${SubmitForm} form=${form} setForm=${setForm} isCopy=${Boolean(from)} />`}
     ${!form && (error ? html`<${ErrorState} error=${error} />` : html`<${Loading} />`)}
   <//>`;
 }
 
-/** The form of a job; it opens the page of the job that it submits. */
-export function SubmitForm({ form, setForm }) {
+/** The form of a job; it opens the page of the job that it submits. `isCopy`: it begins as another job. */
+export function SubmitForm({ form, setForm, isCopy = false }) {
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const isReachable = useReachable();
   const handler = useHandler(form.handler);
   // What the form filled in by itself; another handler replaces it, and never what was typed.
-  const [filledIn, setFilledIn] = useState(EMPTY_PAYLOAD);
+  const [filledIn, setFilledIn] = useState(isCopy ? null : EMPTY_PAYLOAD);
   useEffect(() => {
     if (!handler || form.payload !== filledIn) return;
     const payload = firstPayload(handler);

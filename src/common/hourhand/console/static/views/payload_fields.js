@@ -28,7 +28,9 @@ export function PayloadFields({ schema, text, onChange, hint, wrong }) {
     setTexts(changed);
     onChange(payloadOf(fields, changed));
   };
-  return html`<${ModeBar} label="JSON" onClick=${() => setTexts(null)} title="Edit the payload as JSON" />
+  const isBroken = jsonFault(text) !== null;
+  return html`<${ModeBar} label="JSON" isDisabled=${isBroken} onClick=${() => setTexts(null)}
+      title=${isBroken ? "Correct the marked fields first" : "Edit the payload as JSON"} />
     <div class="field-wide payload-fields" role="group" aria-label="Payload">
       <div class="fields">${fields.map((field) => html`<${PayloadField} key=${field.name} field=${field} value=${texts[field.name]}
         onChange=${change(field.name)} error=${wrong(`payload.${field.name}`)} />`)}</div>

@@ -84,6 +84,7 @@ function Summary({ schedule }) {
     ${broken && html`<p class="schedule-note"><${Badge} tone="bad">Broken<//>${" "}<bdi>${visible(broken)}</bdi></p>`}
     ${note && html`<p class="schedule-note">
       <${Badge} tone=${schedule.paused ? "warning" : "neutral"}>Note<//>${" "}<bdi>${visible(note)}</bdi></p>`}
+    ${origin && html`<p class="notice schedule-note">${managedWords(schedule.managed_by)}</p>`}
     <dl class="facts">
       <${Fact} title="When"><${Rule} schedule=${schedule} /><//>
       <${Fact} title="Next"><${ZonedTime} at=${schedule.next_at} timezone=${timezone} /><//>
@@ -101,6 +102,13 @@ function Summary({ schedule }) {
       <${Fact} title="Changed"><${Time} at=${schedule.updated_at} /><//>
     </dl>
   </div></section>`;
+}
+
+/** What happens to a change here of a schedule that is declared elsewhere. */
+function managedWords(managedBy) {
+  if (managedBy === "code") return "This schedule is declared in code. The next deployment replaces what is changed here.";
+  if (managedBy.startsWith("files:")) return "This schedule is declared in files. The next apply of these files replaces what is changed here.";
+  return `This schedule is managed by ${visible(managedBy)}.`;
 }
 
 function Fact({ title, children }) {

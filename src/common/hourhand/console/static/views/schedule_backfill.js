@@ -3,6 +3,7 @@ import { html, useState } from "../lib/html.js";
 import { post } from "../lib/api.js";
 import { Dialog, ErrorState, SelectField, TextField, Time, toast } from "../lib/components.js";
 import { count, counted, inputTime, instantOf, visible } from "../lib/format.js";
+import { useReachable } from "../lib/live.js";
 import { timeInZone } from "./schedule_words.js";
 
 const HOUR_MILLISECONDS = 3_600_000;
@@ -72,7 +73,7 @@ export function BackfillDialog({ schedule, onClose }) {
 function SubmitButton({ report, isBusy }) {
   const words = report === null ? "Count first" : `Run ${counted(report.total, "occurrence")}`;
   return html`<button type="submit" class=${`button ${report === null ? "" : "button-primary"}`}
-    disabled=${isBusy || report?.total === 0}>${isBusy ? "Working …" : words}</button>`;
+    disabled=${isBusy || report?.total === 0 || !useReachable()}>${isBusy ? "Working …" : words}</button>`;
 }
 
 function Questions({ asked, change, error }) {

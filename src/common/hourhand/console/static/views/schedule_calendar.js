@@ -19,6 +19,7 @@ const OUTCOMES = [
   ["bad", "cross", "dead"],
   ["active", "play", "active"],
   ["quiet", "slash", "skipped"],
+  ["neutral", "question", "no longer kept"],
 ];
 
 /** The calendar of a schedule; month and day are in the address. */
@@ -105,7 +106,12 @@ function plannedTimes({ kind, planned }) {
 function Outcomes({ runs }) {
   const sums = outcomesOf(runs);
   return html`<span class="day-outcomes">${OUTCOMES.filter(([name]) => sums[name] > 0).map(([name, shape]) => html`
-    <${Badge} key=${name} tone=${name} shape=${shape}>${count(sums[name])}<//>`)}</span>`;
+    <${Badge} key=${name} tone=${name} shape=${shape}>${count(sums[name])}${isPartial(name, runs) ? "+" : ""}<//>`)}</span>`;
+}
+
+/** Whether only a part of skipped times that belong to several days is counted. */
+function isPartial(name, runs) {
+  return name === "quiet" && runs.some(({ isPart }) => isPart);
 }
 
 function Legend() {
@@ -120,11 +126,11 @@ function dayWords(found) {
   const parts = [];
   if (runs.length > 0) {
     const sums = outcomesOf(runs);
-    parts.push(OUTCOMES.filter(([name]) => sums[name] > 0).map(([name, , words]) => `${count(sums[name])} ${words}`).join(", "));
+    parts.push(OUTCOMES.filter(([name]) => sums[name] > 0).map(([name, , words]) => `${isPartial(name, runs) ? "at least " : ""}${count(sums[name])} ${words}`).join(", "));
   }
-  if (kind !== "past" || isForgotten) {
+  if (planned.count > 0 && (kind !== "past" || isForgotten)) {
     const times = `${planned.is_least ? "at least " : ""}${counted(planned.count, "scheduled time")}`;
-    if (planned.count > 0 || runs.length === 0) parts.push(isForgotten ? `${times}, no longer in the history` : times);
+    parts.push(isForgotten ? `${times}, no longer in the history` : times);
   }
   if (planned.excluded > 0 && planned.count === 0) parts.push(`excluded by ${exclusionName(planned)}`);
   if (planned.clocks_change) parts.push("the clocks change");

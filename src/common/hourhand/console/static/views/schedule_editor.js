@@ -7,7 +7,7 @@ import {
 import { parseExact, pretty } from "../lib/exact_json.js";
 import { visible } from "../lib/format.js";
 import { jsonFault } from "../lib/json_fault.js";
-import { usePolled } from "../lib/live.js";
+import { usePolled, useReachable } from "../lib/live.js";
 import { address, navigate } from "../lib/router.js";
 import { definitionOf, draftOf, faultsOf, readDraft, strayFaults } from "./schedule_definition.js";
 import { ScheduleForm } from "./schedule_form.js";
@@ -57,6 +57,7 @@ function Editor({ title, definition, current = null }) {
   const [refusal, setRefusal] = useState({ error: null, faults: [], count: 0 });
   const [isBusy, setBusy] = useState(false);
   const [isDirty, setDirty] = useState(false);
+  const isReachable = useReachable();
   const read = readWritten(written);
   const preview = usePreview(read);
   const faults = [...read.faults, ...preview.faults, ...refusal.faults];
@@ -78,7 +79,7 @@ function Editor({ title, definition, current = null }) {
   };
   const actions = html`<${ModeSwitch} written=${written} read=${read} change=${change} />
     <a class="button" href=${current ? address(["schedules", current.id]) : address(["schedules"])}>Cancel</a>
-    <button type="submit" form="schedule-form" class="button button-primary" disabled=${isBusy}>${isBusy ? "Saving …" : "Save"}</button>`;
+    <button type="submit" form="schedule-form" class="button button-primary" disabled=${isBusy || !isReachable}>${isBusy ? "Saving …" : "Save"}</button>`;
   return html`<${Page} title=${title} actions=${actions}>
     <div class="schedule-editor">
       <form id="schedule-form" class="schedule-form" novalidate onSubmit=${(event) => { event.preventDefault(); save(); }}>

@@ -11,6 +11,8 @@ export const LAST_MONTH = "2199-12";
 const A_DAY_MS = 86_400_000;
 const OCCURRENCES_A_READ = 1000;
 
+const ENDED_OTHERWISE = ["CANCELLED", "EXPIRED"];
+
 /** The numbers of times a day at which a day is drawn one step denser: any, hourly or more, ... */
 const DENSITIES = [1, 4, 25, 289];
 
@@ -55,11 +57,10 @@ export async function readMonth(schedule, rule, month, today, signal) {
  * did not exist), "past", "today" or "ahead"; `runs` are the occurrences of the day, the newest first.
  * `isForgotten`: the history no longer has that day.
  */
-export function daysOf({ days, occurrences, isWhole }, { created_at: createdAt, timezone, occurrences_made: made }, today) {
+export function daysOf({ days, occurrences, isWhole }, { created_at: createdAt, timezone, keep }, today) {
   const created = dayInZone(Date.parse(createdAt), timezone);
   const byDay = runsByDay(occurrences, timezone);
-  const listed = occurrences.filter(({ kind, job_id: jobId }) => kind === "schedule" && jobId).length;
-  const isCut = !isWhole || listed < made;
+  const isCut = !isWhole || isFull(occurrences, keep);
   // The history has the newest runs: days before the oldest of them may have had others.
   const oldest = [...byDay.keys()].sort()[0] ?? today;
   return new Map(days.map((planned) => {
@@ -70,17 +71,26 @@ export function daysOf({ days, occurrences, isWhole }, { created_at: createdAt, 
   }));
 }
 
-/** Return the numbers of a day's runs by outcome: {good, bad, active, quiet}. Skipped times count by their number. */
+/** Return the numbers of a day's runs by outcome: {good, bad, active, quiet, neutral (the job is no longer kept)}. */
 export function outcomesOf(runs) {
-  const sums = { good: 0, bad: 0, active: 0, quiet: 0 };
+  const sums = { good: 0, bad: 0, active: 0, quiet: 0, neutral: 0 };
   for (const { job, reason, count } of runs) {
     if (reason) sums.quiet += count;
-    else if (!job || job.status === "SUCCEEDED") sums.good += 1;
+    else if (!job) sums.neutral += 1;
+    else if (job.status === "SUCCEEDED") sums.good += 1;
     else if (job.status === "DEAD") sums.bad += 1;
-    else if (["CANCELLED", "EXPIRED"].includes(job.status)) sums.quiet += 1;
+    else if (ENDED_OTHERWISE.includes(job.status)) sums.quiet += 1;
     else sums.active += 1;
   }
   return sums;
+}
+
+/** Whether a history has as many ended jobs as it lists at most: the server counts a job that is gone as succeeded. */
+function isFull(occurrences, keep) {
+  const jobs = occurrences.filter(({ reason }) => !reason).map(({ job }) => job);
+  const succeeded = jobs.filter((job) => !job || job.status === "SUCCEEDED").length;
+  const failed = jobs.filter((job) => job && ["DEAD", ...ENDED_OTHERWISE].includes(job.status)).length;
+  return succeeded >= keep.succeeded || failed >= keep.failed;
 }
 
 /** A run of skipped times belongs to each day from its first time to its last. */

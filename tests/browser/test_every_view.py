@@ -1,0 +1,92 @@
+"""What axe-core says of every view of the console, light and dark, and what a phone shows of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.accessibility import violations
+from tests.browser.contrast import poor_texts
+from tests.browser.harness import Cloud
+from tests.browser.harness_seed import Seeds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+SCHEMES = [{"color_scheme": "light"}, {"color_scheme": "dark"}]
+
+CUT = """() => [...document.querySelectorAll(".nav-link span, .table-cards td, label, dt, th")]
+  .filter((label) => label.checkVisibility() && label.scrollWidth > label.clientWidth + 1
+    && getComputedStyle(label).overflow !== "visible")
+  .map((label) => label.textContent.trim())"""
+"""The labels of which a part is cut off."""
+
+
+@pytest.fixture(scope="module")
+def views(seeds: Seeds, cloud: Cloud) -> dict[str, str]:
+    """Return the addresses of all views, each with something to show."""
+    seeds.calendar("holidays", "2027-03-26")
+    seeds.schedule(
+        "seen", "0 6 * * MON-FRI", exclude=["holidays"], payload={"a": 1}, tags={"team": "a"}
+    )
+    job = cloud.ask("POST", "/schedules/seen/trigger")
+    cloud.reach(job["id"], "SUCCEEDED")
+    dead = seeds.dead(tags={"customer": "42"}, tenant="acme")
+    seeds.retrying()
+    return {
+        "overview": "/console/",
+        "jobs": "/console/jobs",
+        "job": f"/console/jobs/{dead}",
+        "submit": "/console/submit?handler=greet",
+        "schedules": "/console/schedules",
+        "schedule": "/console/schedules/seen",
+        "calendar of a schedule": "/console/schedules/seen?tab=calendar",
+        "a day of it": "/console/schedules/seen?tab=calendar&month=2027-03&day=2027-03-26",
+        "definition": "/console/schedules/seen?tab=definition",
+        "editor": "/console/schedules/seen/edit",
+        "new schedule": "/console/new-schedule",
+        "handlers": "/console/handlers",
+        "handler": "/console/handlers/greet",
+        "dead letters": "/console/dead-letters",
+        "calendars": "/console/calendars",
+        "calendar": "/console/calendars/holidays",
+        "no such page": "/console/nowhere",
+    }
+
+
+def show(page: Page, path: str) -> None:
+    page.goto(path)
+    page.locator("h1, .empty h2").first.wait_for()
+    page.locator(".skeleton").first.wait_for(state="detached")
+
+
+@pytest.mark.parametrize("context_options", SCHEMES)
+def test_axe_finds_nothing_on_any_view(page: Page, views: dict[str, str]) -> None:
+    found = {}
+    for name, path in views.items():
+        show(page, path)
+        found[name] = violations(page)
+    assert {name: broken for name, broken in found.items() if broken} == {}
+
+
+@pytest.mark.parametrize("context_options", SCHEMES)
+def test_every_text_of_every_view_stands_out(page: Page, views: dict[str, str]) -> None:
+    found = {}
+    for name, path in views.items():
+        show(page, path)
+        found[name] = poor_texts(page)
+    assert {name: poor for name, poor in found.items() if poor} == {}
+
+
+@pytest.mark.parametrize("context_options", [PHONE])
+def test_a_phone_shows_every_view_with_all_labels_and_nothing_at_its_side(
+    page: Page, views: dict[str, str]
+) -> None:
+    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    found: dict[str, Any] = {}
+    for name, path in views.items():
+        show(page, path)
+        found[name] = (page.evaluate(wider), page.evaluate(CUT))
+    assert {name: seen for name, seen in found.items() if seen != (0, [])} == {}
