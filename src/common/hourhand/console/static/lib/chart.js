@@ -114,6 +114,12 @@ function decades(_plot, _axis, low, high) {
   return Array.from({ length: last - first + 1 }, (_, index) => 10 ** (first + index));
 }
 
+/** Return the place of a value that has no other to be joined to by a line; else uPlot decides. */
+function onlyOne(plot, series, isShown) {
+  const known = plot.data[series].flatMap((value, index) => (value == null ? [] : [index]));
+  return !isShown && known.length === 1 ? known : null;
+}
+
 function seriesOptions({ label, tone, kind }) {
   const stroke = colour(tone);
   const isBars = kind === "bars";
@@ -123,7 +129,7 @@ function seriesOptions({ label, tone, kind }) {
     width: isBars ? 0 : 1.75,
     fill: isBars ? stroke : undefined,
     paths: isBars ? uPlot.paths.bars({ size: [0.7, 40], gap: 1 }) : undefined,
-    points: isBars ? { show: false } : { size: 5 },
+    points: isBars ? { show: false } : { size: 5, filter: onlyOne },
     spanGaps: true,
   };
 }

@@ -52,7 +52,7 @@ export function DeadLetterGroup({ group, isOpen, isWhole, onBusy, onDone }) {
     <p class="dead-group-newest small"><span class="muted">Newest:</span>${" "}
       <a class="mono" href=${address(["jobs", newest.id])}>${visible(newest.id)}</a>${" "}
       <span class="muted"><${Time} at=${newest.at} />${group.jobs > 1 && html`, first <${Time} at=${group.first_at} />`}</span>
-      ${newest.message && html`<bdi class="dead-group-example">${visible(shorten(newest.message, MESSAGE_CHARACTERS))}</bdi>`}</p>
+      ${newest.message && newest.message !== pattern && html`<bdi class="dead-group-example">${visible(shorten(newest.message, MESSAGE_CHARACTERS))}</bdi>`}</p>
     ${isOpen && html`<${Jobs} key=${done} group=${group} isHeld=${asked !== null} onBusy=${onBusy} onAsk=${setAsked} />`}
     ${asked && html`<${BulkDialog} ...${asked} onClose=${close} />`}
   </section>`;
@@ -135,7 +135,7 @@ function Traceback({ jobId }) {
   );
   const text = job?.error?.traceback ?? "";
   return html`<section class="traceback" aria-label="Traceback" aria-live="polite">
-    <h3>Traceback of <a class="mono" href=${address(["jobs", jobId])}>${visible(jobId)}</a></h3>
+    <h2>Traceback of <a class="mono" href=${address(["jobs", jobId])}>${visible(jobId)}</a></h2>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && html`<${Loading} rows=${2} />`}
     ${job && (text === ""

@@ -25,7 +25,7 @@ export function FirstJob() {
     <div class="first-job-words">
       <h2>No jobs yet</h2>
       <p class="muted">A job is one run of a handler with a payload. Submit the first one here, or with the command line:</p>
-      <div class="command"><code>${visible(line)}</code><${CopyButton} text=${line} label="the command" isQuiet /></div>
+      <div class="command"><code>${visible(line).split(" ").map((word, index) => html`<span key=${index}>${word}</span> `)}</code><${CopyButton} text=${line} label="the command" isQuiet /></div>
       <p class="muted small">The command prints the job as it runs. This page then shows whether jobs start on time, and what failed.</p>
     </div>
     ${!isReadOnly && html`<${SubmitForm} form=${form} setForm=${setForm} />`}
