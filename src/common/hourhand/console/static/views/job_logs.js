@@ -113,6 +113,7 @@ function More({ jobId, order, cursor, shown, onMore }) {
     }
     setReading(false);
   };
+  if (shown === 0 && !cursor) return null;
   return html`<${ErrorState} error=${error} isInline />
     <p class="log-more"><span class="muted small">${shown > 0 ? `${counted(shown, "line")} shown${cursor ? "" : ", which are all"}` : ""}</span>
       ${cursor && html`<button type="button" class="button button-small" disabled=${isReading} onClick=${read}>

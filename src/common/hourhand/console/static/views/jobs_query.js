@@ -84,7 +84,7 @@ export function changesWhich(verb, filters) {
     return "Waiting jobs are cancelled immediately, and running jobs are asked to stop. Jobs that have ended do not change.";
   }
   if (verb === "discard") {
-    return "Only dead jobs are discarded. They leave the dead letters and the alarm, keep their history, and can still be redriven until they are deleted.";
+    return "Only dead jobs are discarded. A discarded job leaves the dead letters and the alarm. It keeps its history, and can still be redriven until it is deleted.";
   }
   if (!filters.status) {
     return "Only dead jobs are redriven, and no discarded ones. To redrive cancelled or expired jobs, filter by that status first.";
