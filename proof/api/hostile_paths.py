@@ -165,6 +165,7 @@ ROUTES = (
         "/v1/calendars",
         "/v1/stats",
         "/v1/handlers",
+        "/v1/handlers/greet",
         "/v1/health",
         "/v1/openapi.json",
         "/v1/docs",

@@ -23,6 +23,12 @@ CUT = """() => [...document.querySelectorAll(".nav-link span, .table-cards td, l
   .map((label) => label.textContent.trim())"""
 """The labels of which a part is cut off."""
 
+UNLABELLED = """() => [...document.querySelectorAll(".table-cards td:not(.cell-check)")]
+  .filter((cell) => cell.checkVisibility())
+  .filter((cell) => !getComputedStyle(cell, "::before").content.includes(cell.dataset.title))
+  .map((cell) => cell.dataset.title)"""
+"""The titles of columns that do not stand beside their values."""
+
 
 @pytest.fixture(scope="module")
 def views(seeds: Seeds, cloud: Cloud) -> dict[str, str]:
@@ -88,5 +94,5 @@ def test_a_phone_shows_every_view_with_all_labels_and_nothing_at_its_side(
     found: dict[str, Any] = {}
     for name, path in views.items():
         show(page, path)
-        found[name] = (page.evaluate(wider), page.evaluate(CUT))
-    assert {name: seen for name, seen in found.items() if seen != (0, [])} == {}
+        found[name] = (page.evaluate(wider), page.evaluate(CUT), page.evaluate(UNLABELLED))
+    assert {name: seen for name, seen in found.items() if seen != (0, [], [])} == {}

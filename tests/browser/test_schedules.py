@@ -63,7 +63,7 @@ def test_the_list_has_the_rule_in_words_and_the_next_time_in_its_own_zone(
     page.goto("/console/schedules")
     row = row_of(page, "in-words")
     row.get_by_text("Weekdays at 06:00").wait_for()
-    assert "06:00:00 GMT+9" in row.locator(".zoned").inner_text()
+    assert "06:00 GMT+9" in row.locator(".zoned").inner_text()
     row.get_by_text("not run yet").wait_for()
     assert "overlap" not in row.inner_text()
 
@@ -233,7 +233,7 @@ def test_times_are_told_in_the_zone_of_the_schedule(page: Page, seeds: Seeds) ->
     upcoming = page.locator(".upcoming li")
     upcoming.first.wait_for()
     assert upcoming.count() == 10
-    assert all("06:30:00" in text for text in upcoming.all_inner_texts())
+    assert all("06:30 " in text for text in upcoming.all_inner_texts())
 
 
 def test_a_backfill_is_counted_before_it_is_begun(page: Page, seeds: Seeds, cloud: Cloud) -> None:

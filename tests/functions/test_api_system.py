@@ -34,7 +34,35 @@ def test_handlers_are_listed_with_the_policies_they_state() -> None:
     api = ApiClient(create_app(World(handlers=handlers).api))
     listed = api.get("/v1/handlers").json["handlers"]
     assert [handler["name"] for handler in listed] == ["greet", "slow"]
-    assert (listed[1]["timeout_seconds"], listed[1]["description"]) == (600, "Takes long.")
+    assert listed[1] == {
+        "name": "slow",
+        "description": "Takes long.",
+        "payload_schema": None,
+        "payload_examples": [],
+        "payload_validated": False,
+        "policies": {
+            "timeout_seconds": 600,
+            **dict.fromkeys(("priority", "retry", "on_lost", "retention_seconds")),
+        },
+        "paused": None,
+    }
+    assert api.get("/v1/handlers/slow").json == listed[1]
+
+
+def test_a_handler_is_shown_with_what_it_takes() -> None:
+    schema = {"type": "object", "properties": {"to": {"type": "string", "default": "Ada"}}}
+    handler = HandlerInfo(
+        name="send", payload_schema=schema, payload_examples=({},), payload_check={"type": "any"}
+    )
+    shown = ApiClient(create_app(World(handlers=(handler,)).api)).get("/v1/handlers/send").json
+    assert (shown["payload_schema"], shown["payload_examples"]) == (schema, [{}])
+    assert shown["payload_validated"] is True
+
+
+def test_an_unknown_handler_is_answered_with_the_names_that_exist(api: ApiClient) -> None:
+    answer = api.get("/v1/handlers/gret")
+    assert (answer.status, answer.json["type"]) == (404, "urn:hourhand:not_found")
+    assert "gret is not a registered handler. Did you mean 'greet'" in answer.json["detail"]
 
 
 def test_stats_tell_queues_lateness_and_the_leader(api: ApiClient, world: World) -> None:

@@ -181,6 +181,23 @@ def test_a_preview_tells_local_times_and_what_the_clocks_do_to_them(shell: Shell
     assert shell.api.get("/v1/schedules").json["schedules"] == []
 
 
+def test_a_month_has_a_row_for_each_day_with_its_times_and_what_excludes_them(
+    shell: Shell,
+) -> None:
+    shell.api.send("PUT", "/v1/calendars/holidays", {"exclude": ["2026-03-05"]})
+    put(shell, "nightly", "-x", "30 2 * * *", "--handler", "greet", "--exclude", "holidays")
+    rule = ["nightly", "--timezone", "Europe/Berlin", "--month", "2026-03"]
+    ran = shell.type("schedules", "preview", *rule)
+
+    title, *days = ran.out.splitlines()
+    assert title.split() == ["DAY", "TIMES", "FIRST", "EXCLUDED", "BY"]
+    assert days[3].split() == ["Wed", "2026-03-04", "1", "02:30"]
+    assert days[4].split() == ["Thu", "2026-03-05", "0", "holidays"]
+    assert days[28].split() == ["Sun", "2026-03-29", "1", "03:00", "*"]
+    assert days[31].startswith("* 2026-03-29 02:30 does not exist in Europe/Berlin")
+    assert shell.type("schedules", "preview", *rule[:-1], "2026-13").code == 2
+
+
 def test_a_preview_can_be_of_one_that_there_is_with_a_change(shell: Shell) -> None:
     put(shell, "nightly", "-x", "30 2 * * *", "--handler", "greet")
     ran = shell.type("schedules", "preview", "nightly", "--timezone", "Asia/Tokyo", "--json")

@@ -404,6 +404,10 @@ def test_the_system_is_told_of(caller: Caller, world: World) -> None:
     assert caller("resweep", since).since == since
     assert caller("resweep_progress").state == "requested"
     assert [handler.name for handler in caller("handlers")] == ["greet", "report"]
+    shown = caller("handler", "greet")
+    assert (shown.name, shown.payload_schema, shown.policies.retry) == ("greet", None, None)
+    with pytest.raises(NotFound, match="Did you mean 'greet'"):
+        caller("handler", "gret")
     assert caller("health").status == "ok"
 
 

@@ -193,6 +193,7 @@ def questions(cloud: RecordedCloud) -> None:
         "stats",
         "resweep",
         "handlers",
+        "handlers/nobody",
         "health",
         "openapi.json",
         "docs",

@@ -1,7 +1,8 @@
 """Imports packed handlers and writes their manifest. Run by its path, in isolation.
 
 ``_handlers_process.py ANSWER TREE LIBRARIES MODULE MANIFEST``: imports nothing but what TREE and
-LIBRARIES hold, writes the manifest, and answers with the handlers' names or with what is wrong.
+LIBRARIES hold, writes the manifest, and answers with the handlers' names and with warnings about
+them, or with what is wrong.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ def _read(module: str, manifest: Path, tree: str) -> dict[str, object]:
     from hourhand.domain.errors import HourhandError  # noqa: PLC0415 (from TREE)
     from hourhand.handlers import describe, load_handlers  # noqa: PLC0415 (from TREE)
 
+    notes: list[str] = []
     try:
-        handlers = describe(load_handlers(module))
+        handlers = describe(load_handlers(module), notes.append)
     except HourhandError as error:
         cause = error.__cause__
         return {
@@ -43,7 +45,7 @@ def _read(module: str, manifest: Path, tree: str) -> dict[str, object]:
             "may_be_the_version": isinstance(cause, _OF_A_VERSION),
         }
     write_manifest(manifest, handlers)
-    return {"handlers": [info.name for info in handlers]}
+    return {"handlers": [info.name for info in handlers], "notes": notes}
 
 
 def _shown(error: BaseException, tree: str) -> str:

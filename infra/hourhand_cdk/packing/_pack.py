@@ -182,7 +182,7 @@ def _pack(work: _Work, *, measures: bool) -> Report:
     proving = _proving_libraries(work, here, target, requirements)
     manifest = work.workspace / MANIFEST
     worker = work.assemble(WORKER, proving, None, work.workspace / "here" / WORKER)
-    handlers = _prove(work, module, worker, manifest, target)
+    handlers, said = _prove(work, module, worker, manifest, target)
     libraries = proving if target == here else work.libraries(target, requirements)
     trees = {one: _assembled(work, one, libraries, manifest) for one in FUNCTIONS}
     compiler = find_compiler(target)
@@ -200,7 +200,7 @@ def _pack(work: _Work, *, measures: bool) -> Report:
         handlers=handlers,
         rows=rows,
         proof=_proof_text(here, target),
-        notes=(*work.files.notes, *_pinning_notes(requirements, libraries), *warnings),
+        notes=(*work.files.notes, *said, *_pinning_notes(requirements, libraries), *warnings),
     )
 
 
@@ -244,8 +244,8 @@ def _proving_libraries(
 
 def _prove(
     work: _Work, module: str, worker: Path, manifest: Path, target: Target
-) -> tuple[str, ...]:
-    """Import the handlers from ``worker`` and write ``manifest``; return their names."""
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Import the handlers from ``worker`` and write ``manifest``; return names and warnings."""
     work.say(f"Importing {module} as the worker will, without credentials")
     ended = work.isolation.run(_handlers_process.__file__, worker, [module, str(manifest)])
     answer = ended.answer
@@ -257,7 +257,7 @@ def _prove(
             advice = target.advice_from(Target.this_machine())
         said = (answer["error"], advice, answer["traceback"], ended.output)
         raise HandlersFailed(_with_lines(*said))
-    return tuple(answer["handlers"])
+    return tuple(answer["handlers"]), tuple(answer["notes"])
 
 
 def _reason(ended: Ended) -> str:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hourhand.aws.handler_manifest import read_manifest
+from hourhand.api.payload_check import PayloadChecks
+from hourhand.aws.handler_manifest import ManifestHandlerDirectory, read_manifest
+from hourhand.domain.errors import InvalidInput
+from hourhand.memory import RecordingTelemetry
 from hourhand_cdk.packing import (
     PYTHONS,
     HandlersFailed,
@@ -49,6 +52,14 @@ class Packer:
             measures=False,
         )
 
+
+HUGE = """
+from typing import Literal
+from hourhand import job
+
+@job("huge")
+def huge(ctx, payload: Literal[tuple(f"choice {number}" for number in range(10_000))]): ...
+"""
 
 UNRULY = """
 import os, threading
@@ -111,6 +122,28 @@ def test_the_manifest_lies_where_jobs_are_validated(packed: Packed) -> None:
         names = [info.name for info in read_manifest(folder / "manifest.json")]
         assert names == list(packed.handlers)
     assert not (packed.worker / "manifest.json").exists()
+
+
+def test_the_manifest_says_what_each_handler_takes_and_the_api_can_check_it(
+    packed: Packed,
+) -> None:
+    directory = ManifestHandlerDirectory(packed.api / "manifest.json")
+    welcome = directory.find("send-welcome")
+    assert welcome is not None
+    assert welcome.payload_schema is not None
+    assert welcome.payload_schema["required"] == ["email", "name"]
+    assert welcome.payload_examples == ({"email": "text", "name": "text"},)
+    checks = PayloadChecks(directory, RecordingTelemetry())
+    checks.require_valid("send-welcome", '{"email": "ada@example.org", "name": "Ada"}')
+    with pytest.raises(InvalidInput, match=r"payload\.name"):
+        checks.require_valid("send-welcome", '{"email": "ada@example.org"}')
+
+
+def test_a_schema_that_is_too_large_for_the_manifest_is_a_note(tmp_path: Path, cache: Path) -> None:
+    packed = Packer(tmp_path, cache)({"handlers.py": HUGE})
+    assert any(note.startswith("The payload schema of huge") for note in packed.report.notes)
+    [info] = read_manifest(packed.api / "manifest.json")
+    assert (info.payload_schema, info.payload_check) == (None, None)
 
 
 def test_no_installers_notes_are_packed(packed: Packed) -> None:

@@ -26,6 +26,9 @@ FULL = HandlerInfo(
     ),
     on_lost="dead",
     retention_seconds=0,
+    payload_schema={"type": "integer", "default": 3},
+    payload_examples=(3, None),
+    payload_check={"type": "int", "gt": 0},
 )
 
 
@@ -36,6 +39,14 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert directory.all() == (FULL, PLAIN)
     assert directory.find("bill") == FULL
     assert directory.find("nonsense") is None
+
+
+def test_advice_about_missing_handlers_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "handlers.json"
+    write_manifest(path, [PLAIN], advice="Import it.")
+    assert ManifestHandlerDirectory(path).advice == "Import it."
+    write_manifest(path, [PLAIN])
+    assert ManifestHandlerDirectory(path).advice == ""
 
 
 def test_a_handler_without_policies_is_its_name_alone(tmp_path: Path) -> None:

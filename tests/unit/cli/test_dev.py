@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,19 @@ import pytest
 from hourhand.cli.dev import first_commands, program_name
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.handlers import load_handlers
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.testing import FakeHourhand
 
 URL = "http://127.0.0.1:8787"
-QUICKSTART = ("check-report", "send-newsletter", "send-welcome")
+QUICKSTART = tuple(
+    HandlerInfo(name=name) for name in ("check-report", "send-newsletter", "send-welcome")
+)
+UNTYPED = (HandlerInfo(name="resize"), HandlerInfo(name="send"))
+SCHEMA = {"type": "object", "required": ["to"], "properties": {"to": {"type": "string"}}}
+TYPED = HandlerInfo(name="write", payload_schema=SCHEMA, payload_examples=({"to": "it's Ada"},))
 
 
-def submissions(handlers: tuple[str, ...]) -> list[list[str]]:
+def submissions(handlers: Sequence[HandlerInfo]) -> list[list[str]]:
     """Return the words of each printed command that submits a job."""
     printed = [one for group in first_commands("hourhand", URL, handlers).values() for one in group]
     words = [shlex.split(command) for command in printed]
@@ -47,15 +54,30 @@ def test_the_one_that_fails_is_said_to_fail() -> None:
     assert "fails on purpose" in said
 
 
-def test_handlers_of_ones_own_are_tried_with_an_empty_payload() -> None:
-    [only] = submissions(("resize", "send"))
+def test_handlers_that_take_any_json_are_tried_with_an_empty_payload() -> None:
+    [only] = submissions(UNTYPED)
 
     assert only[3:] == ["resize", "{}", "--watch"]
 
 
-@pytest.mark.parametrize("handlers", [QUICKSTART, ("resize",)])
+def test_a_handler_with_an_example_payload_is_tried_first_and_with_it() -> None:
+    [only] = submissions((*UNTYPED, TYPED))
+
+    assert (only[3], json.loads(only[4])) == ("write", {"to": "it's Ada"})
+
+
+def test_no_payload_is_suggested_that_would_be_refused() -> None:
+    unknown = HandlerInfo(name="write", payload_schema=SCHEMA)
+    commands = first_commands("hourhand", URL, (unknown,))
+
+    assert submissions((unknown,)) == []
+    assert commands["what a handler takes:"] == ["hourhand handlers show write"]
+    assert not any("schedules put" in one for group in commands.values() for one in group)
+
+
+@pytest.mark.parametrize("handlers", [QUICKSTART, UNTYPED, (TYPED,)])
 def test_a_schedule_that_is_suggested_wants_what_its_handler_takes(
-    handlers: tuple[str, ...],
+    handlers: tuple[HandlerInfo, ...],
 ) -> None:
     *_, last = first_commands("hourhand", URL, handlers).values()
     words = shlex.split(last[0])

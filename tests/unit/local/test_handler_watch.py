@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hourhand.aws.handler_manifest import read_manifest
+from hourhand.aws.handler_manifest import ManifestHandlerDirectory, read_manifest
 from hourhand.local.events import HandlersLoaded, News
 from hourhand.local.handler_watch import (
     Handlers,
@@ -20,6 +20,7 @@ from hourhand.local.handler_watch import (
     read_handlers,
     snapshot,
 )
+from hourhand.ports.handler_directory import HandlerInfo
 
 WAIT_SECONDS = 30
 
@@ -30,6 +31,20 @@ import my_words
 @job("greet", timeout=7, retry=Retry(max_attempts=2))
 def greet(ctx, payload):
     return my_words.HELLO
+"""
+
+TYPED = """
+from typing import Literal, TypedDict
+from hourhand import job
+
+class Letter(TypedDict):
+    to: str
+
+@job("small")
+def small(ctx, payload: Letter): ...
+
+@job("huge")
+def huge(ctx, payload: Literal[tuple(f"choice {n}" for n in range(10_000))]): ...
 """
 
 
@@ -65,6 +80,26 @@ def test_a_module_in_the_current_folder_is_found(
     monkeypatch.chdir(folder)
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     assert read_handlers("my_jobs", folder / "manifest.json", environment).names == ("greet",)
+
+
+def test_a_missing_handler_is_answered_with_the_module_to_import_it_in(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    read_handlers("my_jobs", folder / "manifest.json", environment)
+    directory = ManifestHandlerDirectory(folder / "manifest.json")
+    assert directory.advice.startswith("Import the module that registers it in my_jobs, or start")
+
+
+def test_what_a_handler_takes_is_read_and_a_schema_that_is_too_large_is_told(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    (folder / "my_jobs.py").write_text(TYPED)
+    handlers = read_handlers("my_jobs", folder / "manifest.json", environment)
+    huge, small = handlers.infos
+    assert small.payload_examples == ({"to": "text"},)
+    assert huge.payload_schema is None
+    [note] = handlers.notes
+    assert note.startswith("The payload schema of huge is left out: it is ")
 
 
 def test_a_broken_module_is_told_with_its_own_part_of_the_traceback(
@@ -115,15 +150,13 @@ class Watched:
         self.changes = 0
         self.error: HandlersBroken | None = None
         self.names: tuple[str, ...] = ("greet",)
-        self.watch = HandlerWatch(
-            self.read, Handlers(("greet",), self.seen()), self.change, self.news.put
-        )
+        self.watch = HandlerWatch(self.read, self.read(), self.change, self.news.put)
         self.watch.start()
 
     def read(self) -> Handlers:
         if self.error is not None:
             raise self.error
-        return Handlers(self.names, self.seen())
+        return Handlers(tuple(HandlerInfo(name=one) for one in self.names), self.seen())
 
     def seen(self) -> Snapshot:
         return snapshot([str(self.file)])

@@ -30,6 +30,10 @@ DAY = timedelta(days=1)
 class Welcome:
     email: str
 
+    def __post_init__(self) -> None:
+        if self.email == "nobody":
+            raise ValueError("nobody has no address")
+
 
 class Refused(Exception):
     """What a handler of these tests raises."""
@@ -118,10 +122,25 @@ def test_what_the_api_refuses_is_refused(jobs: FakeHourhand) -> None:
     with pytest.raises(Invalid) as raised:
         jobs.client.submit("nobody", timeout_seconds=0)
     assert {error.field for error in raised.value.errors} >= {"timeout_seconds"}
-    with pytest.raises(Invalid, match="Registered: refuse, report, send-welcome"):
+    with pytest.raises(Invalid, match="Registered: refuse, report, send-welcome") as unknown:
         jobs.client.submit("nobody")
+    assert "Import the module that registers it before the test submits" in str(unknown.value)
     with pytest.raises(NotFound):
         jobs.get("nothing")
+
+
+def test_a_payload_that_the_handler_cannot_take_is_refused_as_by_the_api(
+    jobs: FakeHourhand,
+) -> None:
+    with pytest.raises(Invalid) as raised:
+        send_welcome.submit({"name": "Ada"})
+    [error] = raised.value.errors
+    assert (error.field, error.message) == ("payload.email", "is required")
+    jobs.assert_not_submitted()
+    # A stub stands in for the work, not for what the API takes.
+    jobs.stub("send-welcome")
+    with pytest.raises(Invalid, match=r"payload\.email"):
+        jobs.client.submit("send-welcome", {})
 
 
 def test_the_same_key_is_the_same_job(jobs: FakeHourhand) -> None:
@@ -132,8 +151,8 @@ def test_the_same_key_is_the_same_job(jobs: FakeHourhand) -> None:
     jobs.assert_submitted("report", count=1)
 
 
-def test_a_payload_that_does_not_fit_ends_its_job(jobs: FakeHourhand) -> None:
-    job_id = jobs.client.submit("send-welcome", {"mail": "x"}).id
+def test_a_payload_that_only_code_of_the_handler_refuses_ends_its_job(jobs: FakeHourhand) -> None:
+    job_id = jobs.client.submit("send-welcome", {"email": "nobody"}).id
     [run] = jobs.run_due()
     assert run.outcome == "FAILED"
     ended = jobs.get(job_id)
@@ -219,7 +238,7 @@ def test_a_handler_that_waits_for_another_job_moves_the_clock_alone(jobs: FakeHo
 
     jobs.stub("send-welcome", wait)
     other = report.submit(delay=10).id
-    assert jobs.run(send_welcome.submit({}).id).result == "waited"
+    assert jobs.run(send_welcome.submit(Welcome("ada")).id).result == "waited"
     assert jobs.get(other).status == "ENQUEUED"
     assert [run.job_id for run in jobs.run_due()] == [other]
 

@@ -79,3 +79,15 @@ def test_a_handler_may_be_named_by_its_function(handlers: LiveHandlers, registry
     assert handlers.name_of("anything") == "anything"
     with pytest.raises(ValueError, match="is not a registered handler"):
         handlers.name_of(print)
+
+
+def test_a_stub_takes_what_the_handler_takes(handlers: LiveHandlers, registry: Registry) -> None:
+    def count(context: JobContext, payload: int) -> None: ...
+
+    registry.add("count", count)
+    handlers.stub("count", greet)
+    info = handlers.find("count")
+    assert info is not None
+    assert info.payload_schema == {"type": "integer"}
+    assert info.payload_check == {"type": "int", "strict": True}
+    assert [one.payload_check for one in handlers.all()] == [info.payload_check]

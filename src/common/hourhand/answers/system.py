@@ -1,7 +1,8 @@
 """Statistics, resweeps, handlers and the health of the API."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from hourhand.answers.answered import Answered
 from hourhand.answers.jobs import OnLostName, PriorityName, Retry
@@ -50,16 +51,39 @@ class Resweep(Answered):
     until: datetime | None
 
 
-class Handler(Answered):
-    """A registered handler and the policies of its `@job`; null for those that it leaves out."""
+class HandlerPolicies(Answered):
+    """The policies of a handler's `@job`; null for those that it leaves to the defaults."""
 
-    name: str
-    description: str
     timeout_seconds: int | None
     priority: PriorityName | None
     retry: Retry | None
     on_lost: OnLostName | None
     retention_seconds: int | None
+
+
+class HandlerPause(Answered):
+    """Since when a handler is paused, until when (null: until it is resumed), and why."""
+
+    since: datetime
+    until: datetime | None
+    note: str | None
+
+
+class Handler(Answered):
+    """A registered handler: what it takes, its policies, and whether it is paused."""
+
+    name: str
+    description: str
+    payload_schema: Annotated[
+        Mapping[str, Any] | None,
+        "JSON Schema (draft 2020-12) of the payload; null if the handler takes any JSON",
+    ]
+    payload_examples: Annotated[
+        tuple[Any, ...], "payloads that the handler accepts; empty if none is known"
+    ]
+    payload_validated: Annotated[bool, "whether a submission is refused if its payload is wrong"]
+    policies: HandlerPolicies
+    paused: HandlerPause | None
 
 
 class Handlers(Answered):

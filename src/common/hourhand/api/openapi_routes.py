@@ -241,6 +241,12 @@ _SYSTEM: Mapping[tuple[str, str], Description] = {
         answer=system.Resweep,
         fails=(503,),
     ),
+    ("GET", "/v1/handlers/{name}"): Description(
+        summary="Read a handler: the schema of its payload, its policies, whether it is paused",
+        tag="system",
+        answer=system.Handler,
+        fails=(404,),
+    ),
     ("GET", "/v1/handlers"): Description(
         summary="List the registered handlers", tag="system", answer=system.Handlers
     ),

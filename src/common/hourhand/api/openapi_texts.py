@@ -111,11 +111,17 @@ FIELD_TEXTS = {
         "schedule": "A schedule as for `PUT /v1/schedules/{id}`.",
         "count": "The number of scheduled times to return.",
         "after": "Only times later than this. Default now.",
+        "month": "A month such as `2026-12`, whose days are counted, too.",
     },
     "CalendarInput": texts_of(Calendar),
     "PageRequest": {
         "limit": "The maximum number of entries in a page.",
         "cursor": "The `next_cursor` of the page before.",
+    },
+    "SchedulePageRequest": {
+        "limit": "The maximum number of schedules in a page; with `recent`, at most 50.",
+        "cursor": "The `next_cursor` of the page before.",
+        "recent": "How many of its newest runs each schedule has, at most 20. Default 0.",
     },
 }
 """By model and field; a test checks that none is missing."""

@@ -22,7 +22,7 @@ class ManifestHandlerDirectory:
 
     def __init__(self, path: str | Path) -> None:
         """Read the manifest; raise `InvalidInput` naming what is wrong with it."""
-        infos = read_manifest(Path(path))
+        infos, self.advice = _read(Path(path))
         self._by_name = {info.name: info for info in sorted(infos, key=lambda info: info.name)}
 
     def find(self, name: str) -> HandlerInfo | None:
@@ -34,11 +34,17 @@ class ManifestHandlerDirectory:
         return tuple(self._by_name.values())
 
 
-def write_manifest(path: Path, handlers: Iterable[HandlerInfo]) -> None:
-    """Write ``handlers`` to ``path``; what a handler leaves to the default is left out."""
+def write_manifest(path: Path, handlers: Iterable[HandlerInfo], *, advice: str = "") -> None:
+    """Write ``handlers`` to ``path``; what a handler leaves to the default is left out.
+
+    ``advice`` says what to do about a handler that is missing.
+    """
     ordered = sorted(handlers, key=lambda info: info.name)
-    manifest = {"handlers": [_written(info, _INFO_FIELDS) for info in ordered]}
-    path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    entries = [json.dumps(_written(info, _INFO_FIELDS)) for info in ordered]
+    # A line for each handler: schemas are long, and indented they are longer.
+    listed = "".join(f"\n{entry}," for entry in entries).rstrip(",")
+    added = f', "advice": {json.dumps(advice)}' if advice else ""
+    path.write_text(f'{{"handlers": [{listed}]{added}}}\n', encoding="utf-8")
 
 
 def _written(value: HandlerInfo | RetryPolicy, names: Iterable[str]) -> dict[str, Any]:
@@ -47,16 +53,20 @@ def _written(value: HandlerInfo | RetryPolicy, names: Iterable[str]) -> dict[str
         given = getattr(value, name)
         if isinstance(given, RetryPolicy):
             given = _written(given, _RETRY_FIELDS)
-        if given is not None and given != "":
+        if given is not None and given not in ("", ()):
             written[name] = given
     return written
 
 
 def read_manifest(path: Path) -> list[HandlerInfo]:
     """Read a manifest; raise `InvalidInput` for a file that is missing or no manifest."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[list[HandlerInfo], str]:
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))["handlers"]
-        return [_info(entry) for entry in listed]
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        return [_info(entry) for entry in manifest["handlers"]], str(manifest.get("advice", ""))
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
         raise _invalid(path, reason) from error
@@ -73,6 +83,7 @@ def _info(entry: Mapping[str, Any]) -> HandlerInfo:
         read["priority"] = Priority(read["priority"])
     if read.get("retry") is not None:
         read["retry"] = _retry(read["retry"])
+    read["payload_examples"] = tuple(read.get("payload_examples", ()))
     return HandlerInfo(**read)
 
 

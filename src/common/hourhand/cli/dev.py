@@ -17,12 +17,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from hourhand.cli.handlers.showing import submission_of
 from hourhand.cli.lines import NORMAL, line_of
 from hourhand.domain.ticks.timings import Timings
 from hourhand.local.backend import MEMORY, MOTO
 from hourhand.local.child_process import kill_children
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from hourhand.local.events import News
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import read_settings
 
 NAME = "hourhand"
@@ -108,7 +110,7 @@ def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Local
         "console": f"{url}/console/",
         "API": f"{url}/v1",
         "docs": f"{url}/v1/docs",
-        "handlers": f"{', '.join(cloud.handler_names)} [dim](of {options.handlers})[/]",
+        "handlers": f"{', '.join(cloud.handlers.names)} [dim](of {options.handlers})[/]",
         "runs on": _described(options),
     }
     if timings != Timings():
@@ -117,9 +119,11 @@ def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Local
     console.print("[bold]Hourhand[/] is ready.")
     for name, value in rows.items():
         console.print(f"  [dim]{name:<9}[/] {value}")
+    for note in cloud.handlers.notes:
+        console.print(Text(f"  {note}", style="yellow"))
     console.print()
     console.print("Try")
-    for purpose, commands in first_commands(program_name(), url, cloud.handler_names).items():
+    for purpose, commands in first_commands(program_name(), url, cloud.handlers.infos).items():
         console.print(f"  [dim]{purpose}[/]")
         for command in commands:
             # On a line of its own, to be copied: not every shell accepts a comment beside it.
@@ -146,32 +150,21 @@ def _described(options: DevOptions) -> str:
     return f"{at}; {options.workers} worker process{plural}{batch}, {tick}{speed}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Trial:
-    """A handler to start with, and a payload that suits it."""
-
-    handler: str
-    payload: str
-
-    def __str__(self) -> str:
-        return f"{self.handler} '{self.payload}'"
-
-
-_SUCCEEDS = _Trial(handler="send-welcome", payload='{"email": "ada@example.org", "name": "Ada"}')
-_FAILS = _Trial(handler="check-report", payload="{}")
+_SUCCEEDS = """send-welcome '{"email": "ada@example.org", "name": "Ada"}'"""
+_FAILS = "check-report '{}'"
 """Both are handlers of `examples.quickstart`, which ``make dev`` runs."""
 
 
-def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str, list[str]]:
+def first_commands(program: str, url: str, handlers: Sequence[HandlerInfo]) -> dict[str, list[str]]:
     """Return the commands to type first, by their purpose. ``program`` is the command's name.
 
     With the handlers of the quickstart, the first job succeeds at once and the second is dead at
-    once. The payloads of other handlers are unknown.
+    once. Of other handlers, the first one is suggested of which an example payload is known.
     """
-    trial = _Trial(handler=handlers[0], payload="{}")
     submit = f"{program} jobs submit"
-    tried = {"a job:": [f"{submit} {trial} --watch", f"{program} jobs list"]}
-    if {_SUCCEEDS.handler, _FAILS.handler} <= set(handlers):
+    trial = _first_trial(handlers)
+    names = {info.name for info in handlers}
+    if all(one.split(maxsplit=1)[0] in names for one in (_SUCCEEDS, _FAILS)):
         trial = _SUCCEEDS
         tried = {
             "a job that succeeds:": [f"{submit} {trial} --watch", f"{program} jobs list"],
@@ -180,15 +173,32 @@ def first_commands(program: str, url: str, handlers: Sequence[str]) -> dict[str,
                 f"{program} dead-letters list",
             ],
         }
-    schedule = f"often -x 'rate(10 seconds)' --handler {trial.handler} --payload '{trial.payload}'"
+    elif trial is not None:
+        tried = {"a job:": [f"{submit} {trial} --watch", f"{program} jobs list"]}
+    else:
+        tried = {"what a handler takes:": [f"{program} handlers show {handlers[0].name}"]}
+    commands = {"in another terminal, once:": [f"export HOURHAND_ENDPOINT={url}"], **tried}
+    if trial is None:
+        return {**commands, "the state of the system:": [f"{program} stats --watch"]}
+    handler, payload = trial.split(maxsplit=1)
+    schedule = f"often -x 'rate(10 seconds)' --handler {handler} --payload {payload}"
     return {
-        "in another terminal, once:": [f"export HOURHAND_ENDPOINT={url}"],
-        **tried,
+        **commands,
         "a schedule, and the state of the system:": [
             f"{program} schedules put {schedule}",
             f"{program} stats --watch",
         ],
     }
+
+
+def _first_trial(handlers: Sequence[HandlerInfo]) -> str | None:
+    """Return handler and payload, as a shell takes them, of a submission that works."""
+    # A handler with a known payload says more than one that takes anything.
+    for info in sorted(handlers, key=lambda info: not info.payload_examples):
+        found = submission_of(info.name, info.payload_schema, info.payload_examples)
+        if found is not None:
+            return found
+    return None
 
 
 def program_name(arguments: Sequence[str] = sys.argv) -> str:

@@ -79,6 +79,8 @@ def _handlers_loaded(news: HandlersLoaded, detail: int) -> Told | None:
     if news.error is not None:
         return "handlers", "bold red", f"not loaded, the previous ones stay: {news.error}"
     names = f"loaded: {', '.join(news.names)}"
+    if news.notes:
+        return "handlers", "yellow", "\n".join([names, *news.notes])
     return ("handlers", "green", names) if detail >= NORMAL else None
 
 

@@ -14,6 +14,7 @@ from hourhand.cli.dead_letters.commands import dead_letters
 from hourhand.cli.deploy import deploy
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
+from hourhand.cli.handlers.commands import handlers
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.commands import jobs
 from hourhand.cli.options import (
@@ -185,6 +186,7 @@ app.add_typer(jobs)
 app.add_typer(schedules)
 app.add_typer(calendars)
 app.add_typer(dead_letters)
+app.add_typer(handlers)
 app.command()(stats)
 app.command()(resweep)
 app.command()(console)

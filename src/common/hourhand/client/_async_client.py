@@ -127,6 +127,7 @@ class AsyncClient:
     resweep = awaiting(_system.resweep)
     resweep_progress = awaiting(_system.resweep_progress)
     handlers = awaiting(_system.handlers)
+    handler = awaiting(_system.handler)
     health = awaiting(_system.health)
 
     async def aclose(self) -> None:

@@ -127,6 +127,7 @@ class Client:
     resweep = blocking(_system.resweep)
     resweep_progress = blocking(_system.resweep_progress)
     handlers = blocking(_system.handlers)
+    handler = blocking(_system.handler)
     health = blocking(_system.health)
 
     def close(self) -> None:

@@ -10,17 +10,22 @@ import types
 import typing
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from hourhand.handlers._errors import InvalidHandler, InvalidPayload
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Binder = Callable[[str], Any]
 
 MAX_NAMED_ERRORS = 10
 """The wrong fields that one message names; the rest is counted."""
 
-_UNCHECKED = (inspect.Parameter.empty, Any, object)
-_JSON_TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
+UNCHECKED = (inspect.Parameter.empty, Any, object)
+"""Annotations of payloads that may be any JSON."""
+
+JSON_TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
     dict: ((dict,), "an object"),
     Mapping: ((dict,), "an object"),
     MutableMapping: ((dict,), "an object"),
@@ -30,8 +35,9 @@ _JSON_TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
     int: ((int,), "a whole number"),
     float: ((int, float), "a number"),
     bool: ((bool,), "true or false"),
-    None: ((types.NoneType,), "null"),
+    types.NoneType: ((types.NoneType,), "null"),
 }
+"""By the type of a payload: the types that its JSON may have, the plainest last, and their name."""
 _BARE_ARGUMENTS = ((), (Any,), (str, Any))
 
 
@@ -54,8 +60,12 @@ class PayloadBinder:
     def binder(self) -> Binder:
         """Return what reads the payload; raise `InvalidHandler` if the type cannot be used."""
         if self._bind is None:
-            self._bind = _binder_for(_resolve(self.function, self.annotation))
+            self._bind = _binder_for(self.type())
         return self._bind
+
+    def type(self) -> Any:
+        """Return the type of the payload; raise `InvalidHandler` if it cannot be found."""
+        return _resolve(self.function, self.annotation)
 
 
 def _resolve(function: Callable[..., Any], annotation: Any) -> Any:
@@ -84,14 +94,17 @@ def _globals_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _binder_for(annotation: Any) -> Binder:
-    if annotation in _UNCHECKED:
+    if annotation in UNCHECKED:
         return _read
-    if annotation is types.NoneType:
-        annotation = None
-    origin = get_origin(annotation) or annotation
-    if _is_hashable(origin) and origin in _JSON_TYPES and get_args(annotation) in _BARE_ARGUMENTS:
-        return _plain_binder(origin)
-    return _pydantic_binder(annotation)
+    plain = plain_type(annotation)
+    return _pydantic_binder(annotation) if plain is None else _plain_binder(plain)
+
+
+def plain_type(annotation: Any) -> Any:
+    """Return the type of JSON that an annotation names, such as ``dict``; ``None`` for others."""
+    origin = types.NoneType if annotation is None else get_origin(annotation) or annotation
+    is_plain = _is_hashable(origin) and origin in JSON_TYPES
+    return origin if is_plain and get_args(annotation) in _BARE_ARGUMENTS else None
 
 
 def _is_hashable(value: object) -> bool:
@@ -103,7 +116,7 @@ def _is_hashable(value: object) -> bool:
 
 
 def _plain_binder(annotation: Any) -> Binder:
-    accepted, wanted = _JSON_TYPES[annotation]
+    accepted, wanted = JSON_TYPES[annotation]
 
     def bind(payload_text: str) -> Any:
         payload = _read(payload_text)
@@ -124,19 +137,29 @@ def _read(payload_text: str) -> Any:
 
 
 def _json_name(value: Any) -> str:
-    kinds = _JSON_TYPES[None if value is None else type(value)]
-    return kinds[1]
+    return JSON_TYPES[type(value)][1]
+
+
+def type_adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Return what pydantic validates a type with; raise `InvalidHandler` where it cannot."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - 0.04 s, only where needed
+    from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError  # noqa: PLC0415
+
+    try:
+        return TypeAdapter(with_new_typed_dicts(annotation))
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, NameError) as error:
+        name = _name(annotation)
+        raise InvalidHandler(f"Payloads of type {name} cannot be validated: {error}") from error
+
+
+def _name(annotation: Any) -> str:
+    return getattr(annotation, "__name__", None) or str(annotation)
 
 
 def _pydantic_binder(annotation: Any) -> Binder:
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - 0.04 s, only where needed
-    from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError  # noqa: PLC0415
+    from pydantic import ValidationError  # noqa: PLC0415
 
-    name = getattr(annotation, "__name__", None) or str(annotation)
-    try:
-        adapter = TypeAdapter(with_new_typed_dicts(annotation))
-    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, NameError) as error:
-        raise InvalidHandler(f"Payloads of type {name} cannot be validated: {error}") from error
+    adapter, name = type_adapter(annotation), _name(annotation)
 
     def bind(payload_text: str) -> Any:
         try:

@@ -7,13 +7,15 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from hourhand.domain.jobs.job import OnLost, Priority
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
+from hourhand.handlers._payload_type import PayloadType, size_bytes
 from hourhand.handlers._policy import Policies, read_policies
 from hourhand.handlers._submission import Registration, let_submit
 from hourhand.ports.handler_directory import HandlerInfo
@@ -25,17 +27,19 @@ MAX_NAMES_IN_MESSAGE = 20
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Handler:
     """A registered function, with the policies that its ``@job`` states.
 
     ``payload``: reads the payload from its JSON text; ``None`` where the function takes none.
+    ``validates_on_submit``: whether a submission is refused if its payload does not fit.
     """
 
     name: str
     function: Callable[..., Any]
     policies: Policies = field(default_factory=Policies)
     payload: PayloadBinder | None = None
+    validates_on_submit: bool = True
 
     def arguments(self, payload_text: str) -> tuple[Any, ...]:
         """Return the arguments of ``function`` after the context.
@@ -56,9 +60,15 @@ class Handler:
         name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
         return f"{module}.{name}"
 
-    @property
+    @cached_property
+    def payload_type(self) -> PayloadType | None:
+        """What can be said of the payload; ``None`` where the function takes none."""
+        return None if self.payload is None else PayloadType(self.payload)
+
+    @cached_property
     def info(self) -> HandlerInfo:
-        """The handler as a manifest describes it."""
+        """The handler as a manifest describes it, without examples of its payload."""
+        taken = self.payload_type
         return HandlerInfo(
             name=self.name,
             description=_first_line(self.function),
@@ -67,6 +77,8 @@ class Handler:
             retry=self.policies.retry,
             on_lost=self.policies.on_lost,
             retention_seconds=self.policies.retention_seconds,
+            payload_schema=taken.schema if taken else None,
+            payload_check=taken.check if taken and self.validates_on_submit else None,
         )
 
 
@@ -87,7 +99,12 @@ class Registry:
         return name in self._handlers
 
     def add(
-        self, name: str, function: Callable[..., Any], policies: Policies | None = None
+        self,
+        name: str,
+        function: Callable[..., Any],
+        policies: Policies | None = None,
+        *,
+        validates_on_submit: bool = True,
     ) -> Handler:
         """Register ``function`` under ``name``.
 
@@ -100,6 +117,7 @@ class Registry:
             function=function,
             policies=policies or Policies(),
             payload=_payload_binder(name, function),
+            validates_on_submit=validates_on_submit,
         )
         taken = self._handlers.get(name)
         if taken is not None:
@@ -153,6 +171,7 @@ def job(
     priority: Priority | str | None = None,
     on_lost: OnLost | str | None = None,
     retention_seconds: int | None = None,
+    validate_on_submit: bool = True,
     registry: Registry | None = None,
 ) -> Registration:
     """Register a function as the handler ``name``; the function itself stays as it is.
@@ -160,8 +179,10 @@ def job(
     It takes ``(context, payload)``, or the context alone, and may be ``async``. ``timeout``: the
     seconds that an attempt may take (1..840). ``on_lost``: ``retry`` or ``dead``, what to do with
     a job whose worker is lost. ``retention_seconds``: how long the job is kept after
-    its end. A submission may override each of them. The function gets two attributes,
-    ``submit`` and ``submit_async``, by which it is submitted. Raises `InvalidHandler`.
+    its end. A submission may override each of them. ``validate_on_submit``: whether the API
+    refuses a payload that the function cannot take; without it, the worker finds out. The function
+    gets two attributes, ``submit`` and ``submit_async``, by which it is submitted. Raises
+    `InvalidHandler`.
     """
     if callable(name):
         raise InvalidHandler('A handler needs a name: write @job("some-name").')
@@ -174,7 +195,8 @@ def job(
     )
 
     def register(function: F) -> F:
-        (default_registry if registry is None else registry).add(name, function, policies)
+        to = default_registry if registry is None else registry
+        to.add(name, function, policies, validates_on_submit=validate_on_submit)
         let_submit(name, function)
         return function
 
@@ -246,15 +268,58 @@ def load_handlers(module: str, registry: Registry | None = None) -> Registry:
     return target
 
 
-def describe(registry: Registry) -> list[HandlerInfo]:
+MAX_SCHEMA_BYTES = 65_536
+"""What a manifest says of the payload of one handler: its schema, check and examples."""
+
+MAX_SCHEMAS_BYTES = 1_048_576
+"""The same of all handlers: each cold start of the API reads the manifest, and one answer, of at
+most 4.5 MB, lists it."""
+
+
+def describe(registry: Registry, warn: Callable[[str], None] | None = None) -> list[HandlerInfo]:
     """Return the manifest's entry of every handler, by name.
 
-    Raises `hourhand.handlers.InvalidHandler` for one whose payload type cannot be used: packing
-    reports it.
+    ``warn`` is called with a sentence for each handler whose payload cannot be described, or only
+    by too much. Raises `hourhand.handlers.InvalidHandler` for a handler whose payload type cannot
+    be used: packing reports it.
     """
     for handler in registry:
         handler.check()
-    return [handler.info for handler in registry]
+    described = []
+    room = MAX_SCHEMAS_BYTES
+    for handler in registry:
+        examples = handler.payload_type.examples if handler.payload_type else ()
+        info = replace(handler.info, payload_examples=examples)
+        taken = size_bytes([info.payload_schema, info.payload_check, info.payload_examples]) or 0
+        problem = _problem(handler, info)
+        if taken > min(MAX_SCHEMA_BYTES, room):
+            problem = _TOO_LARGE.format(name=info.name, taken=taken)
+            info = replace(info, payload_schema=None, payload_check=None, payload_examples=())
+        else:
+            room -= taken
+        if problem is not None and warn is not None:
+            warn(problem)
+        described.append(info)
+    return described
+
+
+_TOO_LARGE = (
+    "The payload schema of {name} is left out: it is {taken:,} bytes. At most "
+    f"{MAX_SCHEMA_BYTES:,} for one handler and {MAX_SCHEMAS_BYTES:,} for all are published. "
+    "Only the worker will validate its payloads."
+)
+
+
+def _problem(handler: Handler, info: HandlerInfo) -> str | None:
+    """Return what pydantic could not say of a payload, as a sentence."""
+    taken = handler.payload_type
+    if taken is None or taken.takes_any:
+        return None
+    if info.payload_schema is None:
+        return f"The payload of {info.name} has no JSON Schema: generating it failed."
+    if info.payload_check is None and handler.validates_on_submit:
+        return f"The payloads of {info.name} cannot be checked at submission, only by the worker."
+    return None
 
 
 def _reason(module: str, error: BaseException) -> str:

@@ -91,9 +91,9 @@ class LocalCloud:
         return self._server.url
 
     @property
-    def handler_names(self) -> tuple[str, ...]:
+    def handlers(self) -> Handlers:
         """The handlers that were there at the start."""
-        return self._handlers.names
+        return self._handlers
 
     def now(self) -> datetime:
         """Return the time that passes in this cloud."""

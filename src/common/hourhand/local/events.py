@@ -107,9 +107,10 @@ class ApiAnswered:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HandlersLoaded:
-    """The handlers were read (again): their names, or why the old ones stay."""
+    """The handlers were read (again): their names and warnings, or why the old ones stay."""
 
     names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     error: str | None = None
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hourhand.aws.handler_manifest import read_manifest
 from hourhand.domain.errors import HourhandError
 from hourhand.local.events import HandlersLoaded, Listener
+from hourhand.ports.handler_directory import HandlerInfo
 
 LOOK_SECONDS = 0.5
 """How often the files are checked."""
@@ -36,10 +38,16 @@ class HandlersBroken(HourhandError):
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """The result of reading handlers: their names, and the files that they came from."""
+    """The result of reading handlers: what they are, their files, and warnings about them."""
 
-    names: tuple[str, ...]
+    infos: tuple[HandlerInfo, ...]
     files: Snapshot
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the handlers, sorted."""
+        return tuple(info.name for info in self.infos)
 
 
 def read_handlers(module: str, to: Path, environment: Mapping[str, str]) -> Handlers:
@@ -68,7 +76,11 @@ def read_handlers(module: str, to: Path, environment: Mapping[str, str]) -> Hand
     if "error" in told:
         detail = "\n".join(filter(None, [told["error"], ran.stderr.rstrip()]))
         raise HandlersBroken(detail, tuple(told.get("files", ())))
-    return Handlers(names=tuple(told["handlers"]), files=snapshot(told["files"]))
+    return Handlers(
+        infos=tuple(read_manifest(to)),
+        files=snapshot(told["files"]),
+        notes=tuple(told["notes"]),
+    )
 
 
 class HandlerWatch:
@@ -119,7 +131,7 @@ class HandlerWatch:
             return
         self._files = set(handlers.files)
         self._on_change()
-        self._tell(HandlersLoaded(names=handlers.names))
+        self._tell(HandlersLoaded(names=handlers.names, notes=handlers.notes))
 
 
 def snapshot(files: Iterable[str]) -> Snapshot:

@@ -1,8 +1,8 @@
 """Reads the handlers in a process of their own: the cloud itself never imports user code.
 
 ``python -m hourhand.local.manifest_process --handlers examples.quickstart --to manifest.json``
-writes the manifest and prints, as one line of JSON, the handlers' names and the files that they
-are made of; or it prints what is wrong with them, and exits with 1.
+writes the manifest and prints, as one line of JSON, warnings about the handlers and the files that
+they are made of; or it prints what is wrong with them, and exits with 1.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from hourhand.handlers import describe, load_handlers
 from hourhand.local.child_lines import take_over_streams, write_line
 from hourhand.local.environment import allow_current_folder
 
+ADVICE = (
+    "Import the module that registers it in {module}, or start hourhand dev with --handlers and "
+    "that module."
+)
+
 
 def main() -> None:
     """Read, write, print."""
@@ -36,8 +41,9 @@ def main() -> None:
 
 
 def _read(module: str, to: Path, replies: IO[str]) -> int:
+    notes: list[str] = []
     try:
-        handlers = describe(load_handlers(module))
+        handlers = describe(load_handlers(module), notes.append)
     except HourhandError as error:
         if error.__cause__ is not None:
             _show(error.__cause__)
@@ -45,10 +51,9 @@ def _read(module: str, to: Path, replies: IO[str]) -> int:
         return 1
     # Whole or not at all: the API may read it at any moment.
     part = to.with_suffix(".part")
-    write_manifest(part, handlers)
+    write_manifest(part, handlers, advice=ADVICE.format(module=module))
     part.replace(to)
-    names = [info.name for info in handlers]
-    write_line(replies, {"handlers": names, "files": _files(module)})
+    write_line(replies, {"notes": notes, "files": _files(module)})
     return 0
 
 

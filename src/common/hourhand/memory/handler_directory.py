@@ -10,8 +10,9 @@ from hourhand.ports.handler_directory import HandlerInfo
 class MemoryHandlerDirectory:
     """Implements the port `HandlerDirectory` over a fixed list."""
 
-    def __init__(self, *handlers: HandlerInfo | str) -> None:
+    def __init__(self, *handlers: HandlerInfo | str, advice: str = "") -> None:
         """Take handlers, or names alone for handlers that state no policy of their own."""
+        self.advice = advice
         infos = [HandlerInfo(name=h) if isinstance(h, str) else h for h in handlers]
         self._by_name = {info.name: info for info in infos}
 

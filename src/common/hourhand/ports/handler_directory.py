@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import RetryPolicy
@@ -12,7 +12,12 @@ from hourhand.domain.jobs.retry import RetryPolicy
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HandlerInfo:
-    """A registered handler and the policies that its ``@job`` states."""
+    """A registered handler, the policies that its ``@job`` states, and what it takes.
+
+    ``payload_schema`` is the JSON Schema of its payload, for readers. ``payload_check`` is what a
+    submission is checked with (`hourhand.handlers`), absent where nothing is checked.
+    ``payload_examples`` are payloads that the handler accepts.
+    """
 
     name: str
     description: str = ""
@@ -21,10 +26,17 @@ class HandlerInfo:
     retry: RetryPolicy | None = None
     on_lost: str | None = None
     retention_seconds: int | None = None
+    payload_schema: Mapping[str, Any] | None = None
+    payload_examples: tuple[Any, ...] = ()
+    payload_check: Mapping[str, Any] | None = None
 
 
 class HandlerDirectory(Protocol):
     """The handlers that exist, without importing them (a manifest made at packing)."""
+
+    @property
+    def advice(self) -> str:
+        """What to do about a missing handler, as a sentence; empty in a deployment."""
 
     def find(self, name: str) -> HandlerInfo | None:
         """Return the handler of that name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hourhand.handlers import Handler, Registry
@@ -15,6 +16,8 @@ class LiveHandlers:
     So a test may register handlers, or import the modules that do, at any moment. A stub takes
     precedence over the handler of its name.
     """
+
+    advice = "Import the module that registers it before the test submits the job."
 
     def __init__(self, registry: Registry) -> None:
         """Look into ``registry``."""
@@ -46,11 +49,18 @@ class LiveHandlers:
         raise ValueError(f"{handler!r} is not a registered handler; give its name, or the function")
 
     def find(self, name: str) -> HandlerInfo | None:
-        """Return what is known of the handler of that name."""
-        is_known = name in self._stubs or name in self._registry
-        return self.get(name).info if is_known else None
+        """Return what is known of the handler of that name; what it takes is the real one's."""
+        stub = self._stubs.get(name)
+        if name not in self._registry:
+            return None if stub is None else stub.info
+        real = self._registry.get(name).info
+        if stub is None:
+            return real
+        return replace(
+            stub.info, payload_schema=real.payload_schema, payload_check=real.payload_check
+        )
 
     def all(self) -> Sequence[HandlerInfo]:
         """Return every handler, by name."""
         names = {*self._stubs, *(handler.name for handler in self._registry)}
-        return [self.get(name).info for name in sorted(names)]
+        return [info for name in sorted(names) if (info := self.find(name)) is not None]

@@ -45,6 +45,7 @@ class WorkerServices:
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function. It needs ``handlers``, ``schedules``, ``calendars`` and ``slots``."""
+    from hourhand.api.payload_check import PayloadChecks
     from hourhand.api.routing import Services
     from hourhand.services.jobs.bulk import BulkService
     from hourhand.services.jobs.queries import QueryService
@@ -60,7 +61,8 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         adapters = replace(
             aws_adapters(settings, "api"), handlers=ManifestHandlerDirectory(settings.manifest)
         )
-    wiring = Wiring(settings, adapters)
+    checks = PayloadChecks(adapters.handlers, adapters.telemetry)
+    wiring = Wiring(settings, adapters, check_payload=checks.require_valid)
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
     return Services(
         submission=SubmissionService(
@@ -73,6 +75,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             timings=settings.timings,
             telemetry=telemetry,
             ids=wiring.ids,
+            check_payload=wiring.check_payload,
         ),
         queries=QueryService(
             jobs=adapters.jobs,

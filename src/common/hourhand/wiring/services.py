@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hourhand.domain.groups.overlap import Overlap
     from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.due import DueJobs
-    from hourhand.services.jobs.new_job import DerivedIds
+    from hourhand.services.jobs.new_job import DerivedIds, PayloadCheck
     from hourhand.services.jobs.operations import OperationsService
     from hourhand.services.jobs.payload_store import PayloadStore
     from hourhand.services.jobs.recovery import RecoveryService
@@ -33,13 +33,22 @@ class Wiring:
     """The services of one function. Each is made, and its module imported, at its first use."""
 
     def __init__(
-        self, settings: Settings, adapters: Adapters, *, pauses_schedules: bool = True
+        self,
+        settings: Settings,
+        adapters: Adapters,
+        *,
+        pauses_schedules: bool = True,
+        check_payload: PayloadCheck | None = None,
     ) -> None:
-        """``pauses_schedules`` is false in a worker, which may not write schedules."""
+        """``pauses_schedules`` is false in a worker, which may not write schedules.
+
+        ``check_payload`` judges what callers send, so only the API has one.
+        """
         self.settings = settings
         self.adapters = adapters
         self.timings = settings.timings
         self._pauses_schedules = pauses_schedules
+        self._check_payload = check_payload
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -48,6 +57,12 @@ class Wiring:
         from hourhand.services.jobs.new_job import DerivedIds
 
         return self.adapters.ids or DerivedIds(self.adapters.control, self.adapters.randomness)
+
+    @property
+    def check_payload(self) -> PayloadCheck:
+        from hourhand.services.jobs.new_job import accept_any
+
+        return self._check_payload or accept_any
 
     @cached_property
     def contents(self) -> PayloadStore:
@@ -116,6 +131,7 @@ class Wiring:
             clock=self.adapters.clock,
             timings=self.timings,
             telemetry=self.adapters.telemetry,
+            check_payload=self.check_payload,
         )
 
     # --- schedules ------------------------------------------------------------------------------
@@ -210,7 +226,9 @@ class Wiring:
         adapters = self.adapters
         return ScheduleService(
             schedules=adapters.schedules,
-            check=ScheduleCheck(adapters.handlers, adapters.calendars, self.recurrences),
+            check=ScheduleCheck(
+                adapters.handlers, adapters.calendars, self.recurrences, self.check_payload
+            ),
             materialiser=self.materialiser,
             triggers=Triggers(
                 jobs=adapters.jobs,

@@ -1,10 +1,11 @@
 """The requests of callers, checked field by field."""
 
-from hourhand.api.requests._errors import quoted, require_empty
+from hourhand.api.requests._errors import invalid, quoted, require_empty
 from hourhand.api.requests._exclusions import is_calendar_name
 from hourhand.api.requests._limits import (
     MAX_BATCH_BYTES,
     MAX_BATCH_JOBS,
+    MAX_FIELD_ERRORS,
     MAX_NESTING,
     MAX_PAYLOAD_BYTES,
 )
@@ -32,6 +33,7 @@ from hourhand.api.requests.schedules import ScheduleInput
 __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_BATCH_JOBS",
+    "MAX_FIELD_ERRORS",
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
     "NEVER_NULL",
@@ -50,6 +52,7 @@ __all__ = [
     "RetryInput",
     "ScheduleInput",
     "SchedulePageRequest",
+    "invalid",
     "is_calendar_name",
     "parse_instant",
     "payload_text",

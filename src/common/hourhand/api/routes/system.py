@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from hourhand.answers.system import Handler, Health, Resweep, Stats
+from typing import Any
+
+from hourhand.answers.system import Handler, HandlerPolicies, Health, Resweep, Stats
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.requests import ResweepInput
+from hourhand.api.requests import ResweepInput, quoted
 from hourhand.api.routing import Route, Services
+from hourhand.domain.errors import NotFound
 from hourhand.json_dataclasses import to_json
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.services.jobs.submission import say_unknown
 
 
 def get_stats(services: Services, _: Request, __: str) -> Answer:
@@ -28,7 +33,25 @@ def get_resweep(services: Services, _: Request, __: str) -> Answer:
 
 def get_handlers(services: Services, _: Request, __: str) -> Answer:
     """``GET /handlers``."""
-    return Answer.of({"handlers": [to_json(Handler, info) for info in services.handlers.all()]})
+    return Answer.of({"handlers": [_handler(info) for info in services.handlers.all()]})
+
+
+def get_handler(services: Services, _: Request, name: str) -> Answer:
+    """``GET /handlers/{name}``."""
+    info = services.handlers.find(name)
+    if info is None:
+        raise NotFound(f"{quoted(name)} {say_unknown(services.handlers, name)}.")
+    return Answer.of(_handler(info))
+
+
+def _handler(info: HandlerInfo) -> dict[str, Any]:
+    return to_json(
+        Handler,
+        info,
+        payload_validated=info.payload_check is not None,
+        policies=to_json(HandlerPolicies, info),
+        paused=None,
+    )
 
 
 def get_health(services: Services, _: Request, __: str) -> Answer:
@@ -70,6 +93,7 @@ SYSTEM_ROUTES = (
     Route("POST", "/v1/resweep", post_resweep, takes_body=True),
     Route("GET", "/v1/resweep", get_resweep),
     Route("GET", "/v1/handlers", get_handlers),
+    Route("GET", "/v1/handlers/{name}", get_handler),
     Route("GET", "/v1/health", get_health),
     Route("GET", "/v1/openapi.json", get_openapi),
     Route("GET", "/v1/docs", get_docs),

@@ -270,6 +270,15 @@ def preview(
             parser=read_time, metavar="TIME", help="Show the times after this one. Default: now."
         ),
     ] = None,
+    month: Annotated[
+        str | None,
+        typer.Option(
+            metavar="YYYY-MM",
+            help="Show the days of this month instead: how many times each has, and which "
+            "calendars exclude some.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Show the next times of a schedule, local and UTC, with the effects of clock changes.
 
@@ -279,7 +288,8 @@ def preview(
     from hourhand.cli.schedules.previewing import preview as show
 
     before = {} if id is None else found(session, id).raw
-    show(session, definition.over({**before, **read_object(file)}, policies), count, after)
+    fields = definition.over({**before, **read_object(file)}, policies)
+    show(session, fields, count=count, after=after, month=month)
 
 
 @schedules.command("delete")

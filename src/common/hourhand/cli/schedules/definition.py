@@ -33,6 +33,7 @@ NOT_PUT = frozenset(
         "last_occurrence",
         "occurrences_made",
         "backfills",
+        "recent",
     }
 )
 """Fields that the API returns and does not take, so that the output of `show --json` can be put."""

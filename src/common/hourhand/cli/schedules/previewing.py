@@ -13,12 +13,19 @@ from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
-    from hourhand.client import PreviewedFire, Schedule
+    from hourhand.client import PreviewedDay, PreviewedFire, Schedule
 
 COLUMNS = (
     Column("LOCAL TIME"),
     Column("UTC", rank=1),
     Column("WHEN", rank=2),
+    Column("", rank=3),
+)
+DAY_COLUMNS = (
+    Column("DAY"),
+    Column("TIMES", is_number=True),
+    Column("FIRST", rank=2),
+    Column("EXCLUDED BY", rank=1),
     Column("", rank=3),
 )
 NOTED = "*"
@@ -41,21 +48,36 @@ def found(session: Session, schedule_id: str) -> Schedule:
 
 
 def preview(
-    session: Session, fields: Mapping[str, Any], count: int, after: datetime | None
+    session: Session,
+    fields: Mapping[str, Any],
+    *,
+    count: int,
+    after: datetime | None,
+    month: str | None = None,
 ) -> None:
-    """Print the next times of a schedule with these fields."""
-    answer = session.client.schedules.preview(fields, count=count, after=after)
+    """Print the next times of a schedule with these fields, or the days of a month."""
+    answer = session.client.schedules.preview(fields, count=count, after=after, month=month)
     if session.is_json:
         session.print_json(answer.raw)
         return
-    if not answer.fires:
+    if month is not None:
+        session.print_table(DAY_COLUMNS, (_day_row(day) for day in answer.days))
+    elif not answer.fires:
         session.remark("The schedule would never run.")
     else:
         session.print_table(COLUMNS, (_row(session, fire) for fire in answer.fires))
-    for note in dict.fromkeys(fire.note for fire in answer.fires if fire.note):
+    shown = answer.fires if month is None else [fire for day in answer.days for fire in day.first]
+    for note in dict.fromkeys(fire.note for fire in shown if fire.note):
         session.print(block(f"{NOTED} {note}", "yellow"))
     for warning in answer.warnings:
         session.remark(warning, "yellow")
+
+
+def _day_row(day: PreviewedDay) -> tuple[str, ...]:
+    times = f"{day.count:,}{'+' if day.is_least else ''}"
+    first = ", ".join(f"{fire.local:%H:%M}" for fire in day.first)
+    excluded = ", ".join(day.excluded_by) or ("the schedule" if day.excluded else "")
+    return f"{day.day:%a %Y-%m-%d}", times, first, excluded, NOTED if day.clocks_change else ""
 
 
 def _row(session: Session, fire: PreviewedFire) -> tuple[str, ...]:

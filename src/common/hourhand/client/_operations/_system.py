@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hourhand.answers.system import Handler, Health, Resweep, Stats
 from hourhand.client._json import encoded, read, time_text
-from hourhand.client._operations._asking import ask, ask_for, members, target
+from hourhand.client._operations._asking import ask, ask_for, members, named, target
 from hourhand.client._steps import Operation, Request, Session
 
 
@@ -34,6 +34,12 @@ def handlers(session: Session) -> Operation[tuple[Handler, ...]]:
     """Return every registered handler, by name."""
     value = yield from ask(session, Request(method="GET", target=target("handlers")))
     return tuple([read(Handler, one) for one in members(value, "handlers")])
+
+
+def handler(session: Session, name: str) -> Operation[Handler]:
+    """Return a handler with the JSON Schema of its payload; raise `NotFound`."""
+    request = Request(method="GET", target=target("handlers", named("name", name)))
+    return (yield from ask_for(Handler, session, request))
 
 
 def health(session: Session) -> Operation[Health]:

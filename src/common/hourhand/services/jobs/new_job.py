@@ -5,6 +5,7 @@ Each field is taken from the submission, else from the handler's ``@job``, else 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
@@ -68,6 +69,14 @@ class Draft:
     actor: str
     trace_id: str | None
     submission: str
+
+
+PayloadCheck: TypeAlias = Callable[[str, str], None]
+"""Raises `InvalidInput` if the handler of this name cannot take this payload, which is JSON."""
+
+
+def accept_any(_handler: str, _payload_text: str) -> None:
+    """Check nothing: the payload was checked when it was submitted."""
 
 
 PolicyChoices: TypeAlias = "JobSubmission | ScheduleDefinition"

@@ -25,7 +25,12 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
-from hourhand.services.jobs.new_job import require_expiry_after, resolve_run_at
+from hourhand.services.jobs.new_job import (
+    PayloadCheck,
+    accept_any,
+    require_expiry_after,
+    resolve_run_at,
+)
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.optional import reason_of
@@ -48,6 +53,7 @@ class OperationsService:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
+    check_payload: PayloadCheck = accept_any
 
     def cancel(self, job_id: str, *, actor: str, reason: str = "") -> Job:
         """Cancel a waiting job at once; ask a running one to stop.
@@ -182,6 +188,7 @@ class OperationsService:
         # A job that waits for another attempt is due later than its run_at.
         runs_at = max(run_at or job.due_at or job.run_at, now)
         if patch.payload_text is not None:
+            self.check_payload(job.handler, patch.payload_text)
             kept_until = payload_kept_until(runs_at, job.retention_seconds, self.timings)
             payload = self.contents.keep_payload(job.id, patch.payload_text, kept_until)
             sets["payload"] = payload

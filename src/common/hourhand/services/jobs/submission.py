@@ -28,6 +28,8 @@ from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import (
     DerivedIds,
     Draft,
+    PayloadCheck,
+    accept_any,
     build_job,
     has_callers_name,
     require_expiry_after,
@@ -76,13 +78,15 @@ class SubmissionService:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    check_payload: PayloadCheck = accept_any
 
     def submit(
         self, request: JobSubmission, *, actor: str, trace_id: str | None = None
     ) -> Submitted:
         """Accept one job.
 
-        Raises `InvalidInput` for an unknown handler or impossible times, `IdempotencyConflict`
+        Raises `InvalidInput` for an unknown handler, impossible times or a payload that the
+        handler cannot take, `IdempotencyConflict`
         where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
         table did not answer: then the same submission with the same key can be retried.
         """
@@ -138,7 +142,8 @@ class SubmissionService:
         try:
             draft = self._draft(request, handler, job_id, now, actor, trace_id)
         except InvalidInput:
-            # Its times may be over by now, but a repeated submission still returns its job.
+            # Its times may be over by now, and its handler may take another payload since. But a
+            # repeated submission still returns its job.
             existing = self.jobs.get(job_id) if has_callers_name(request) else None
             if existing is None:
                 raise
@@ -166,6 +171,7 @@ class SubmissionService:
         actor: str,
         trace_id: str | None,
     ) -> Draft:
+        self.check_payload(request.handler, request.payload_text)
         run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
         require_expiry_after(request.expires_at, run_at, now)
         policies = resolve_policies(request, handler)
@@ -239,10 +245,20 @@ def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
     """Return the handler of that name; raise `InvalidInput` with the names that exist."""
     handler = handlers.find(name)
     if handler is None:
-        names = [info.name for info in handlers.all()]
-        like = " or ".join(map(repr, get_close_matches(name, names)))
-        hint = f" Did you mean {like}?" if like else ""
-        known = ", ".join(names[:NAMED_HANDLERS]) or "none"
-        message = f"is not a registered handler.{hint} Registered: {known}"
-        raise InvalidInput("The handler is unknown.", errors=(FieldError("handler", message),))
+        problem = FieldError("handler", say_unknown(handlers, name))
+        raise InvalidInput("The handler is unknown.", errors=(problem,))
     return handler
+
+
+def say_unknown(handlers: HandlerDirectory, name: str) -> str:
+    """Return what is wrong with a name that no handler has, and the names that exist."""
+    names = [info.name for info in handlers.all()]
+    like = " or ".join(map(repr, get_close_matches(name, names)))
+    known = ", ".join(names[:NAMED_HANDLERS]) or "none"
+    sentences = (
+        "is not a registered handler.",
+        f"Did you mean {like}?" if like else "",
+        handlers.advice,
+        f"Registered: {known}",
+    )
+    return " ".join(filter(None, sentences))

@@ -12,6 +12,7 @@ from hourhand.domain.schedules.rule import MAX_WORK, Work
 from hourhand.domain.schedules.schedule import ScheduleDefinition
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.jobs.new_job import PayloadCheck, accept_any
 from hourhand.services.jobs.submission import require_handler
 from hourhand.services.schedules.compiled_rules import CompiledRules
 
@@ -29,10 +30,12 @@ class ScheduleCheck:
     handlers: HandlerDirectory
     calendars: CalendarStore
     recurrences: CompiledRules
+    check_payload: PayloadCheck = accept_any
 
     def require_sensible(self, definition: ScheduleDefinition, now: datetime) -> None:
         """Raise `InvalidInput`, naming the field, for what cannot be accepted."""
         require_handler(self.handlers, definition.handler)
+        self.check_payload(definition.handler, definition.payload_text)
         known = self.calendars.get_calendars(definition.calendars)
         known.require_all_known()
         missing = [name for name in definition.calendars if name not in known]

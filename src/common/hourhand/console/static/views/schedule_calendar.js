@@ -90,16 +90,17 @@ function DayCell({ found, isToday, isChosen, timezone }) {
     onClick=${() => changeQuery({ day: isChosen ? "" : day }, { replace: true })}>
     ${head}
     ${runs.length > 0 && html`<${Outcomes} runs=${runs} />`}
-    ${isExcluded && html`<span class="day-excluded">${exclusionName(planned)}</span>`}
+    ${isExcluded && html`<span class="day-excluded">${planned.excluded_by.length > 0 ? exclusionName(planned) : "excluded"}</span>`}
     ${times.length > 0 && (planned.count <= planned.first.length
       ? html`<span class="day-times">${times.map((fire) => html`<span key=${fire.at}>${fire.local.slice(11, 16)}</span>`)}</span>`
       : html`<span class="day-count">${countWords(planned)}</span>`)}
   </button>`;
 }
 
-/** The times of a day that are planned: of today, those to come, where the day has only a few. */
-function plannedTimes({ kind, planned }) {
-  if (kind !== "today" || planned.count > planned.first.length) return planned.first;
+/** The planned times that a day shows: of today, those to come, or none if it has too many and some of them ran. */
+function plannedTimes({ kind, planned, runs }) {
+  if (kind !== "today") return planned.first;
+  if (planned.count > planned.first.length) return runs.length > 0 ? [] : planned.first;
   return planned.first.filter(({ at }) => Date.parse(at) > Date.now());
 }
 

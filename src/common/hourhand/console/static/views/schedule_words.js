@@ -30,6 +30,7 @@ const MISFIRES = {
 const TIME = {
   weekday: "short", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
 };
+const WITHOUT_SECONDS = { ...TIME, second: undefined };
 /** Zones whose texts were made, which costs a browser about a millisecond each. */
 const formats = new Map();
 
@@ -75,12 +76,12 @@ function Expression({ text }) {
   return words ? html`<span class="rule-words">${words}</span><span class="rule-written">${written}</span>` : written;
 }
 
-/** A time from now and, below it, in the zone of a schedule; a dash if there is none. */
-export function ZonedTime({ at, timezone }) {
+/** A time from now and, below it, in the zone of a schedule; a dash if there is none. `isShort`: without its year. */
+export function ZonedTime({ at, timezone, isShort = false }) {
   const now = useNow();
   if (!at) return html`<span class="muted none">–</span>`;
   return html`<time class="zoned" dateTime=${at} title=${`${local(at)}\n${utc(at)}`}>
-    <span>${relative(at, now)}</span><span class="muted small">${timeInZone(at, timezone)}</span></time>`;
+    <span>${relative(at, now)}</span><span class="muted small">${(isShort ? shortTimeInZone : timeInZone)(at, timezone)}</span></time>`;
 }
 
 /** Return what manages a schedule in words: "code", "files: billing"; null if people do. */
@@ -108,9 +109,10 @@ export function timeInZone(iso, timezone) {
   return formatIn(timezone, { ...TIME, year: "numeric" }).format(new Date(iso));
 }
 
-/** Return a time in a zone without its year, for narrow places. */
+/** Return a time in a zone without its year, and without its seconds where they are none, for narrow places. */
 export function shortTimeInZone(iso, timezone) {
-  return formatIn(timezone, TIME).format(new Date(iso));
+  const format = new Date(iso).getUTCSeconds() === 0 ? WITHOUT_SECONDS : TIME;
+  return formatIn(timezone, format).format(new Date(iso));
 }
 
 /** Return a time in UTC, its milliseconds left out where there are none. */
@@ -134,7 +136,7 @@ export function localWords(local) {
 }
 
 function formatIn(timezone, options) {
-  const key = `${timezone} ${Object.keys(options)}`;
+  const key = `${timezone} ${JSON.stringify(options)}`;
   if (!formats.has(key)) formats.set(key, newFormat(timezone, options));
   return formats.get(key);
 }

@@ -92,9 +92,12 @@ function columnsOf(refresh) {
       title: "When",
       cell: (schedule) => html`<span class="schedule-when"><${Rule} schedule=${schedule} /><${Policies} schedule=${schedule} /></span>`,
     },
-    { title: "Next", className: "cell-moment", cell: ({ next_at: at, timezone }) => html`<${ZonedTime} at=${at} timezone=${timezone} />` },
-    { title: "Last outcome", cell: ({ recent = [] }) => html`<${LastOutcome} runs=${recent} />` },
-    { title: "Newest runs", className: "cell-runs", cell: ({ recent = [], timezone }) => html`<${RunBars} runs=${recent} timezone=${timezone} />` },
+    { title: "Next", className: "cell-moment", cell: ({ next_at: at, timezone }) => html`<${ZonedTime} at=${at} timezone=${timezone} isShort />` },
+    {
+      title: "Newest runs",
+      className: "cell-runs",
+      cell: ({ recent = [], timezone }) => html`<span class="runs-cell"><${RunBars} runs=${recent} timezone=${timezone} /><${LastOutcome} runs=${recent} /></span>`,
+    },
     { title: "Actions", className: "cell-actions changes", cell: (schedule) => html`<${QuickActions} schedule=${schedule} refresh=${refresh} />` },
   ];
 }

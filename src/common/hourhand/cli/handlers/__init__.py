@@ -1,0 +1,1 @@
+"""``hourhand handlers``: what is registered, and what each handler takes."""

@@ -1,0 +1,177 @@
+"""The output of ``hourhand handlers``: a table, and one handler with the fields that it takes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+
+from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.times import NOTHING, Times, duration
+from hourhand.cli.session import Session, json_line
+
+if TYPE_CHECKING:
+    from hourhand.client import Handler, HandlerPolicies
+
+COLUMNS = (
+    Column("NAME", is_whole=True),
+    Column("PAYLOAD", is_flexible=True),
+    Column("TIME LIMIT", rank=2),
+    Column("PRIORITY", rank=3),
+    Column("PAUSED", rank=1),
+    Column("DESCRIPTION", rank=4, is_flexible=True),
+)
+FIELD_COLUMNS = (
+    Column("FIELD", is_whole=True),
+    Column("TYPE", is_flexible=True),
+    Column("REQUIRED"),
+    Column("DEFAULT", rank=1, is_flexible=True),
+    Column("DESCRIPTION", rank=2, is_flexible=True),
+)
+ANY_JSON = "any JSON"
+MAX_DEPTH = 4
+"""How many schemas within schemas the words for a type name."""
+
+Schema = Mapping[str, Any]
+
+
+def list_found(session: Session) -> None:
+    """Print the handlers, by name."""
+    found = iter(session.client.handlers())
+    session.print_list(found, None, partial(_table, session), none="No handler is registered.")
+
+
+def show(session: Session, handler: Handler) -> None:
+    """Print one handler."""
+    if session.is_json:
+        session.print_json(handler.raw)
+        return
+    session.print(facts(_facts(handler, session.times)))
+    schema = handler.payload_schema
+    rows = [] if schema is None else list(_field_rows(schema))
+    if rows:
+        session.print("")
+        session.print_table(FIELD_COLUMNS, rows, without_empty=True)
+    command = submission_of(handler.name, handler.payload_schema, handler.payload_examples)
+    if command is not None:
+        session.print("")
+        session.print_text(f"A submission that works:\n  hourhand jobs submit {command}")
+
+
+def submission_of(handler: str, schema: Schema | None, examples: Sequence[Any]) -> str | None:
+    """Return the arguments that submit a job of ``handler``; ``None`` if no payload is known."""
+    if examples:
+        payload = json_line(examples[0])
+    elif schema is None:
+        payload = "{}"
+    else:
+        return None
+    return f"{shlex.quote(handler)} {shlex.quote(payload)}"
+
+
+def _table(session: Session, handlers: Sequence[Handler]) -> RenderableType:
+    return session.table(COLUMNS, [_row(session, one) for one in handlers], without_empty=True)
+
+
+def _row(session: Session, handler: Handler) -> tuple[str, ...]:
+    policies, schema = handler.policies, handler.payload_schema
+    paused = handler.paused
+    return (
+        handler.name,
+        ANY_JSON if schema is None else _payload_words(schema),
+        NOTHING if policies.timeout_seconds is None else duration(policies.timeout_seconds),
+        policies.priority or NOTHING,
+        NOTHING if paused is None else f"since {session.times.short(paused.since)}",
+        handler.description,
+    )
+
+
+def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
+    yield "handler", handler.name
+    if handler.description:
+        yield "description", handler.description
+    schema = handler.payload_schema
+    yield "payload", ANY_JSON if schema is None else _type_words(schema, schema, 0)
+    checks = "refused at submission" if handler.payload_validated else "found by the worker only"
+    yield "a wrong payload is", checks
+    yield from _policy_facts(handler.policies)
+    if handler.paused is not None:
+        until = handler.paused.until
+        end = "" if until is None else f" until {times.full(until)}"
+        note = f": {handler.paused.note}" if handler.paused.note else ""
+        yield "paused", f"since {times.full(handler.paused.since)}{end}{note}"
+
+
+def _policy_facts(policies: HandlerPolicies) -> Iterator[tuple[str, str]]:
+    if policies.timeout_seconds is not None:
+        yield "time limit", f"{duration(policies.timeout_seconds)} per attempt"
+    if policies.priority is not None:
+        yield "priority", policies.priority
+    if policies.retry is not None:
+        retry = policies.retry
+        yield "attempts", f"at most {retry.max_attempts}, {retry.backoff} backoff"
+    if policies.on_lost is not None:
+        yield "if its worker is lost", "runs again" if policies.on_lost == "retry" else "ends DEAD"
+    if policies.retention_seconds is not None:
+        yield "kept", f"{duration(policies.retention_seconds)} after the end"
+
+
+def _payload_words(schema: Schema) -> str:
+    """Return the fields of an object, else the words for its type, on one line."""
+    fields = _resolved(schema, schema).get("properties", {})
+    if not fields:
+        return _type_words(schema, schema, 0)
+    required = _resolved(schema, schema).get("required", ())
+    return ", ".join(name if name in required else f"{name}?" for name in fields)
+
+
+def _field_rows(root: Schema) -> Iterator[tuple[str, ...]]:
+    schema = _resolved(root, root)
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        described = {**_resolved(field, root), **field} if isinstance(field, Mapping) else {}
+        default = json_line(described["default"]) if "default" in described else ""
+        yield (
+            name,
+            _type_words(field, root, 0),
+            "yes" if name in required else "no",
+            default,
+            str(described.get("description", "")),
+        )
+
+
+def _resolved(schema: Any, root: Schema) -> Schema:
+    """Return the schema that a reference names, else the schema itself."""
+    for _ in range(MAX_DEPTH):
+        if not isinstance(schema, Mapping):
+            return {}
+        if "$ref" not in schema:
+            return schema
+        schema = root.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2])
+    return {}
+
+
+def _type_words(schema: Any, root: Schema, depth: int) -> str:
+    """Return a type as people write it: ``Line[]``, ``string (date-time) or null``."""
+    found = _resolved(schema, root)
+    if depth > MAX_DEPTH or not found:
+        return "any"
+    if "const" in found:
+        return json.dumps(found["const"])
+    if "enum" in found:
+        return " | ".join(map(json.dumps, found["enum"]))
+    for several in ("anyOf", "oneOf"):
+        if several in found:
+            words = (_type_words(one, root, depth + 1) for one in found[several])
+            return " or ".join(dict.fromkeys(words))
+    kind = found.get("type", "any")
+    if kind == "array":
+        return f"{_type_words(found.get('items', {}), root, depth + 1)}[]"
+    if kind == "object":
+        return str(found.get("title", kind))
+    words = " or ".join(kind) if isinstance(kind, list) else str(kind)
+    return f"{words} ({found['format']})" if "format" in found else words

@@ -1,0 +1,151 @@
+"""A payload that its handler cannot take is refused before anything is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from hourhand.api.app import create_app
+from hourhand.handlers import JobContext, Registry, describe, job
+from hourhand.memory import MemoryHandlerDirectory
+from tests.functions.api_client import ApiClient
+from tests.world.world import World
+
+REGISTRY = Registry()
+AMOUNT = "payload.amount"
+
+
+class Charge(BaseModel):
+    customer: str
+    amount: int = Field(gt=0)
+
+
+@dataclass
+class Letter:
+    to: str
+
+
+@job("charge", registry=REGISTRY)
+def charge(ctx: JobContext, payload: Charge) -> None: ...
+
+
+@job("write", registry=REGISTRY)
+def write(ctx: JobContext, payload: list[Letter]) -> None: ...
+
+
+@job("import", registry=REGISTRY, validate_on_submit=False)
+def import_rows(ctx: JobContext, payload: Charge) -> None: ...
+
+
+@job("greet", registry=REGISTRY)
+def greet(ctx: JobContext, payload: Any) -> None: ...
+
+
+GOOD = {"customer": "ada", "amount": 5}
+BAD = {"customer": "ada", "amount": -5}
+
+
+@pytest.fixture
+def world() -> World:
+    return World(handlers=tuple(describe(REGISTRY)))
+
+
+def _submit(api: ApiClient, handler: str, payload: Any, **fields: Any) -> Any:
+    return api.post("/v1/jobs", {"handler": handler, "payload": payload, **fields})
+
+
+def _jobs(api: ApiClient) -> int:
+    return len(api.get("/v1/jobs").json["jobs"])
+
+
+@pytest.mark.parametrize(
+    ("handler", "payload", "fields"),
+    [
+        ("charge", BAD, [AMOUNT]),
+        ("charge", {}, ["payload.customer", AMOUNT]),
+        ("charge", None, ["payload"]),
+        ("charge", {"customer": "ada", "amount": "five"}, [AMOUNT]),
+        ("write", [{"to": "Ada"}, {}], ["payload[1].to"]),
+    ],
+)
+def test_a_submission_is_refused_with_the_names_of_the_fields(
+    api: ApiClient, handler: str, payload: Any, fields: list[str]
+) -> None:
+    answer = _submit(api, handler, payload)
+    assert (answer.status, answer.json["type"]) == (422, "urn:hourhand:invalid")
+    assert answer.fields == fields
+    assert _jobs(api) == 0
+
+
+@pytest.mark.parametrize(
+    ("handler", "payload"),
+    [
+        ("charge", GOOD),
+        # pydantic takes it for a number in the worker as well.
+        ("charge", {"customer": "ada", "amount": "5"}),
+        ("charge", {"customer": "ada", "amount": 5.0, "unknown": True}),
+        ("write", []),
+        ("import", BAD),
+        ("greet", ["anything"]),
+    ],
+)
+def test_what_the_handler_accepts_and_what_is_not_checked_is_submitted(
+    api: ApiClient, handler: str, payload: Any
+) -> None:
+    answer = _submit(api, handler, payload)
+    assert (answer.status, answer.json["payload"]) == (201, payload)
+
+
+def test_each_job_of_a_batch_is_checked_on_its_own(api: ApiClient) -> None:
+    jobs = [{"handler": "charge", "payload": payload} for payload in (GOOD, BAD, GOOD)]
+    results = api.post("/v1/jobs/batch", {"jobs": jobs}).json["results"]
+    assert ["job" in result for result in results] == [True, False, True]
+    assert results[1]["error"]["errors"] == [{"field": AMOUNT, "message": "must be greater than 0"}]
+    assert _jobs(api) == 2
+
+
+def test_a_changed_payload_is_checked_and_the_job_stays_as_it_is(api: ApiClient) -> None:
+    job_id = _submit(api, "charge", GOOD, delay_seconds=600).json["id"]
+    answer = api.send("PATCH", f"/v1/jobs/{job_id}", {"payload": BAD, "priority": "high"})
+    assert (answer.status, answer.fields) == (422, [AMOUNT])
+    kept = api.get(f"/v1/jobs/{job_id}").json
+    assert (kept["payload"], kept["priority"]) == (GOOD, "medium")
+    changed = api.send("PATCH", f"/v1/jobs/{job_id}", {"payload": {**GOOD, "amount": 6}})
+    assert changed.json["payload"]["amount"] == 6
+
+
+def test_a_schedule_with_a_wrong_payload_is_not_put(api: ApiClient) -> None:
+    rule = {"expression": "@daily", "handler": "charge"}
+    answer = api.send("PUT", "/v1/schedules/nightly", {**rule, "payload": BAD})
+    assert (answer.status, answer.fields) == (422, [AMOUNT])
+    assert api.get("/v1/schedules/nightly").status == 404
+    # Without a payload the job would have null.
+    assert api.send("PUT", "/v1/schedules/nightly", rule).fields == ["payload"]
+    assert api.send("PUT", "/v1/schedules/nightly", {**rule, "payload": GOOD}).status == 201
+
+
+@pytest.mark.parametrize("name", ["idempotency_key", "id"])
+def test_a_repeated_submission_returns_its_job_though_the_handler_takes_other_payloads_now(
+    api: ApiClient, world: World, name: str
+) -> None:
+    first = _submit(api, "charge", GOOD, **{name: "order-7"})
+    stricter = [
+        replace(info, payload_check={"type": "none"}) if info.name == "charge" else info
+        for info in describe(REGISTRY)
+    ]
+    world.handlers = MemoryHandlerDirectory(*stricter)
+    later = ApiClient(create_app(world.process().api))
+    again = _submit(later, "charge", GOOD, **{name: "order-7"})
+    assert (again.status, again.json["id"]) == (200, first.json["id"])
+    assert _submit(later, "charge", GOOD).fields == ["payload"]
+    # Another body is a conflict, whatever its payload.
+    assert _submit(later, "charge", BAD, **{name: "order-7"}).status == 409
+
+
+def test_a_large_wrong_payload_leaves_no_object_behind(api: ApiClient, world: World) -> None:
+    answer = _submit(api, "charge", {"customer": "a" * 300_000, "amount": 0})
+    assert answer.status == 422
+    assert world.objects.keys() == set()

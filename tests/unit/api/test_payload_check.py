@@ -1,0 +1,160 @@
+"""Payloads are refused by their fields, in words, and never for a fault of the check itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from hourhand.api.payload_check import MAX_MESSAGE_CHARACTERS, PayloadChecks
+from hourhand.api.requests import MAX_FIELD_ERRORS
+from hourhand.domain.errors import InvalidInput
+from hourhand.handlers import Registry, describe
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.memory.telemetry import RecordingTelemetry
+from hourhand.ports.handler_directory import HandlerInfo
+
+
+class Line(BaseModel):
+    text: str
+    count: int = 1
+
+
+class Card(BaseModel):
+    kind: Literal["card"]
+    number: str
+
+
+class Transfer(BaseModel):
+    kind: Literal["transfer"]
+    iban: str
+
+
+class Payment(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    amount: Annotated[int, Field(gt=0)]
+    lines: list[Line] = []
+    means: Annotated[Card | Transfer, Field(discriminator="kind")] | None = None
+    note: int | list[str] = 0
+    by_name: dict[str, int] = {}
+
+
+@dataclass
+class Wide:
+    values: dict[str, str]
+
+
+def _checks(annotation: Any, telemetry: RecordingTelemetry | None = None) -> PayloadChecks:
+    def handle(context: object, payload: object) -> None: ...
+
+    handle.__annotations__["payload"] = annotation
+    registry = Registry()
+    registry.add("pay", handle)
+    directory = MemoryHandlerDirectory(*describe(registry))
+    return PayloadChecks(directory, telemetry or RecordingTelemetry())
+
+
+def _errors(annotation: Any, payload: Any) -> dict[str, str]:
+    with pytest.raises(InvalidInput) as caught:
+        _checks(annotation).require_valid("pay", json.dumps(payload))
+    return {error.field: error.message for error in caught.value.errors}
+
+
+@pytest.mark.parametrize(
+    ("payload", "field", "message"),
+    [
+        ({}, "payload.amount", "is required"),
+        (3, "payload", "must be an object"),
+        ({"amount": 0}, "payload.amount", "must be greater than 0"),
+        (
+            {"amount": "much"},
+            "payload.amount",
+            "must be a valid integer, unable to parse string as an integer",
+        ),
+        ({"amount": 1, "amuont": 2}, "payload.amuont", "is not a known field"),
+        (
+            {"amount": 1, "lines": [{"text": "a"}, {"text": 3}]},
+            "payload.lines[1].text",
+            "must be a valid string",
+        ),
+        ({"amount": 1, "lines": [{}]}, "payload.lines[0].text", "is required"),
+        ({"amount": 1, "means": {"kind": "card"}}, "payload.means.number", "is required"),
+        (
+            {"amount": 1, "means": {"kind": "cash"}},
+            "payload.means",
+            "Input tag 'cash' found using 'kind' does not match any of the expected tags: "
+            "'card', 'transfer'",
+        ),
+        (
+            {"amount": 1, "note": None},
+            "payload.note",
+            "must be a valid integer or must be a valid array",
+        ),
+        ({"amount": 1, "by_name": {"a": "x"}}, "payload.by_name.a", None),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_is_allowed(
+    payload: Any, field: str, message: str | None
+) -> None:
+    errors = _errors(Payment, payload)
+    assert list(errors) == [field]
+    assert message is None or errors[field] == message
+
+
+def test_every_wrong_field_is_named_once() -> None:
+    errors = _errors(Payment, {"amount": "x", "lines": 3, "note": {}, "more": 1})
+    assert list(errors) == ["payload.amount", "payload.lines", "payload.note", "payload.more"]
+
+
+def test_a_long_list_of_wrong_items_is_one_error() -> None:
+    assert list(_errors(list[int], ["x"] * 100_000)) == ["payload[0]"]
+
+
+def test_errors_and_their_texts_are_bounded() -> None:
+    wrong = {f"field {number}": 1 for number in range(1_000)}
+    assert len(_errors(Payment, {"amount": 1, **wrong})) == MAX_FIELD_ERRORS
+    many = {f"field {number}": 1 for number in range(5_000)}
+    assert _errors(Payment, {"amount": 1, **many}) == {
+        "payload": "does not fit its handler: it has 5,000 errors"
+    }
+    choices = Literal[tuple(f"choice {number}" for number in range(500))]  # type: ignore[valid-type]
+    [message] = _errors(choices, "other").values()
+    assert len(message) == MAX_MESSAGE_CHARACTERS
+    [field] = _errors(Wide, {"values": {"k" * 10_000: 3}})
+    assert len(field) == 100
+
+
+@pytest.mark.parametrize(
+    ("annotation", "payload"),
+    [
+        (Payment, {"amount": "5", "lines": [{"text": "a", "count": 2.0}]}),
+        (Wide, {"values": {}, "unknown": 1}),
+        (dict, {"any": ["thing"]}),
+        (Any, 3),
+    ],
+)
+def test_what_the_handler_accepts_is_accepted(annotation: Any, payload: Any) -> None:
+    _checks(annotation).require_valid("pay", json.dumps(payload))
+
+
+def test_what_only_this_reader_of_json_refuses_is_left_to_the_worker() -> None:
+    _checks(dict).require_valid("pay", '{"a": "\\ud800"}')
+
+
+def test_an_unknown_handler_is_not_checked() -> None:
+    _checks(int).require_valid("nobody", '"x"')
+
+
+def test_a_check_that_cannot_be_used_is_logged_once_and_accepts() -> None:
+    telemetry = RecordingTelemetry()
+    broken = HandlerInfo(name="pay", payload_check={"type": "from the future"})
+    checks = PayloadChecks(MemoryHandlerDirectory(broken), telemetry)
+    checks.require_valid("pay", "1")
+    checks.require_valid("pay", "2")
+    [line] = telemetry.warnings
+    assert line.sentence.startswith("The check of a handler's payload cannot be used.")
+    assert line.fields["handler"] == "pay"
