@@ -14,6 +14,7 @@ from typing import Any
 
 from bench.targets import all_ok, below
 from hourhand.aws.layout.jobs import job_to_item
+from hourhand.domain.callers import caller_key
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import job_id_for_key, occurrence_job_id, trace_id_for
 from hourhand.domain.jobs.job import (
@@ -42,6 +43,7 @@ from hourhand.services.jobs.payload_store import INLINE_PAYLOAD_BYTES, INLINE_RE
 
 BUDGET_BYTES = 1024
 SMALL_SCHEDULE_ID_BYTES = 32
+CALLER = caller_key("arn:aws:sts::123456789012:assumed-role/Submitter/alice@example.com")
 WORKER = "w-0123abcd"
 FAILURE = "ConnectionError: the mail server did not answer in time"
 LEASE = timedelta(seconds=45)
@@ -82,7 +84,7 @@ def small_job(*, with_key: bool) -> Job:
     key = "order-2026-000000042" if with_key else None
     job_id = job_id_for_key(FAKE_SECRET, None, key) if key else "1m7y7j2f8r932pt6xg5an"
     submitted = HistoryEvent(
-        kind=EventKind.SUBMITTED, at=START, status=JobStatus.PENDING, actor="api"
+        kind=EventKind.SUBMITTED, at=START, status=JobStatus.PENDING, actor=CALLER
     )
     return Job(
         id=job_id,
@@ -130,7 +132,7 @@ def scheduled_job(*, is_backfilled: bool) -> Job:
     )
 
 
-def life(job: Job) -> Iterator[tuple[str, Job]]:
+def life(job: Job, failure: str = FAILURE) -> Iterator[tuple[str, Job]]:
     """Yield the job after each write of a hard life: five failures, then success."""
     yield "submitted", job
     now = START + FAR - timedelta(minutes=5)
@@ -160,7 +162,7 @@ def life(job: Job) -> Iterator[tuple[str, Job]]:
                     now=now,
                     actor=WORKER,
                     outcome=Outcome.FAILED,
-                    reason=FAILURE,
+                    reason=failure,
                     entry=Entry(now + timedelta(seconds=2**attempt), 3),
                     sends_now=True,
                 ),

@@ -17,13 +17,29 @@ from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import BEFORE
 from bench.targets import all_ok, below
 from hourhand.aws.layout.schedules import page_to_item, schedule_to_item
+from hourhand.domain.callers import caller_key
 from hourhand.domain.schedules.recurrence import ExcludedExpression
-from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
+from hourhand.domain.schedules.schedule import (
+    Schedule,
+    ScheduleDefinition,
+    ScheduleEvent,
+    ScheduleEventKind,
+)
 from hourhand.ports.schedule_store import JournalPage
+from hourhand.services.schedules.history import EVENT_NOTE_BYTES
 
 SCHEDULE_ID = "s" * SMALL_SCHEDULE_ID_BYTES
 DEFINITION = "d" * 32
 """As long as a name of a definition is."""
+
+EVENT = ScheduleEvent(
+    kind=ScheduleEventKind.RESUMED,
+    at=BEFORE,
+    sequence=1_000_000,
+    actor=caller_key("alice"),
+    note="x" * EVENT_NOTE_BYTES,
+)
+"""What a caller did last, with as much of a note as is kept."""
 
 MINUTE = timedelta(minutes=1)
 ENTRY_MOVED_UNITS = 2
@@ -74,7 +90,9 @@ def sizes_of_visits(case: Case) -> Iterator[Size]:
     definition = ScheduleDefinition(
         expressions=(case.expression,), handler=HANDLER, anchor=BEFORE, **case.fields
     )
-    before = rig.put(SCHEDULE_ID, definition, revision=1_000, definition=DEFINITION)
+    before = rig.put(
+        SCHEDULE_ID, definition, revision=1_000, definition=DEFINITION, last_event=EVENT
+    )
     pages = 0
     for _ in range(case.visits):
         rig.visit_due()

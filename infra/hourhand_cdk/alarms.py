@@ -97,8 +97,8 @@ def _basic(metrics: Metrics) -> list[Rule]:
             name="dead-jobs",
             says=f"The dead-letter queue holds {metrics.config.dead_jobs_alarm} or more "
             "messages: their jobs are DEAD and do not run again until they are redriven.",
-            first="list them (GET /v1/jobs?status=DEAD), read their errors, fix the cause and "
-            "redrive them (POST /v1/jobs/redrive). Then purge the queue, which ends the alarm.",
+            first="list them (`hourhand dead-letters list`), read their errors, fix the cause, and "
+            "redrive or discard them. Then purge the queue, which ends the alarm.",
             metric=metrics.waiting(metrics.queues.dead_letters),
             threshold=metrics.config.dead_jobs_alarm,
             comparison=_AT_LEAST,
@@ -168,8 +168,8 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             name="dead-jobs",
             says=f"{config.dead_jobs_alarm} or more jobs are DEAD and unresolved: they failed "
             "permanently and do not run again until they are redriven.",
-            first="list them (GET /v1/jobs?status=DEAD), read their errors, fix the cause, then "
-            "redrive them (POST /v1/jobs/redrive).",
+            first="list them (`hourhand dead-letters list`), read their errors, fix the cause and "
+            "redrive them, or discard those that need no further work.",
             metric=metrics.dead_jobs(FIVE_MINUTES),
             threshold=config.dead_jobs_alarm,
             comparison=_AT_LEAST,

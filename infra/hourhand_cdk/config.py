@@ -26,8 +26,12 @@ from pydantic import (
 
 from hourhand.settings import (
     LEAST_LOOK_AHEAD_SECONDS,
+    MAX_CLAIM_CHARACTERS,
     MAX_FAN_OUT_ENTRIES,
     MOST_LOOK_AHEAD_SECONDS,
+    SCOPE_PREFIX,
+    SCOPE_PREFIX_PATTERN,
+    SCOPE_PREFIX_RULE,
     DelayRounding,
     DispatchMode,
     LeaderMode,
@@ -128,6 +132,10 @@ MAX_TAGS = 40
 """Fewer than the 50 that most resources take: some are AWS's and ours."""
 
 HttpsUrl = Annotated[str, _matching(r"https://\S+", "a URL that begins with https://")]
+ScopePrefix = Annotated[str, _matching(SCOPE_PREFIX_PATTERN, SCOPE_PREFIX_RULE)]
+ClaimName = Annotated[
+    str, _matching(rf"\S{{1,{MAX_CLAIM_CHARACTERS}}}", "the name of a claim, without spaces")
+]
 
 
 def _listed(value: object) -> object:
@@ -240,6 +248,8 @@ class Config(BaseModel):
     api_authorization: Literal["iam", "jwt"] = "iam"
     jwt_issuer: HttpsUrl | None = None
     jwt_audience: list[str] = Field(default_factory=list)
+    jwt_scope_prefix: ScopePrefix = SCOPE_PREFIX
+    jwt_tenant_claim: ClaimName | None = None
     api_requests_per_second: int = Field(default=100, ge=1)
     api_burst: int = Field(default=200, ge=1)
 

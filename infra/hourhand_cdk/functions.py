@@ -10,9 +10,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from hourhand.aws.table_schema import resource_name
+from hourhand.aws.table_schema import log_group_name, resource_name
 from hourhand_cdk.config import LOG_RETENTIONS, Config
-from hourhand_cdk.permissions import logging_statement
+from hourhand_cdk.permissions import log_statements, logging_statement
 from hourhand_cdk.plans import Plan, Plans
 from hourhand_cdk.versions import DeploymentId, make_alias
 
@@ -36,6 +36,11 @@ class Functions(Construct):
         super().__init__(scope, construct_id)
         self._config = config
         self._deployment = DeploymentId()
+        # All before the roles: the API's may read the worker's.
+        self._log_groups = {
+            plan.name: self._make_log_group(plan.name)
+            for plan in (plans.api, plans.scheduler, plans.worker)
+        }
         self.api = self._make(plans.api)
         self.scheduler = self._make(plans.scheduler)
         self.worker = self._make(plans.worker)
@@ -50,7 +55,6 @@ class Functions(Construct):
     def _make(self, plan: Plan) -> lambda_.Function:
         name = resource_name(self._config.prefix, plan.name)
         title = plan.name.capitalize()
-        log_group = self._make_log_group(f"{title}Logs", name)
         return lambda_.Function(
             self,
             title,
@@ -65,11 +69,11 @@ class Functions(Construct):
             reserved_concurrent_executions=plan.reserved_concurrency,
             code=lambda_.Code.from_asset(plan.folder),
             handler="main.handler",
-            role=self._make_role(f"{title}Role", plan, log_group),
+            role=self._make_role(f"{title}Role", plan),
             memory_size=plan.memory_mb,
             timeout=Duration.seconds(plan.timeout_seconds),
             environment=dict(plan.environment),
-            log_group=log_group,
+            log_group=self._log_groups[plan.name],
             layers=self._layers(title, plan),
             vpc=plan.options.vpc,
             vpc_subnets=plan.options.vpc_subnets,
@@ -96,17 +100,21 @@ class Functions(Construct):
             else None,
         }
 
-    def _make_log_group(self, construct_id: str, function_name: str) -> logs.LogGroup:
+    def _make_log_group(self, function: str) -> logs.LogGroup:
         return logs.LogGroup(
             self,
-            construct_id,
-            log_group_name=f"/aws/lambda/{function_name}",
+            f"{function.capitalize()}Logs",
+            log_group_name=log_group_name(self._config.prefix, function),
             retention=logs.RetentionDays[LOG_RETENTIONS[self._config.log_retention_days]],
             removal_policy=RemovalPolicy.DESTROY,
         )
 
-    def _make_role(self, construct_id: str, plan: Plan, log_group: logs.LogGroup) -> iam.Role:
-        statements = [*plan.statements, logging_statement(log_group)]
+    def _make_role(self, construct_id: str, plan: Plan) -> iam.Role:
+        statements = [
+            *plan.statements,
+            *log_statements(plan.name, self._log_groups),
+            logging_statement(self._log_groups[plan.name]),
+        ]
         return iam.Role(
             self,
             construct_id,

@@ -82,7 +82,7 @@ class Metrics:
         return self._gauge(Metric.SKEW_MS)
 
     def dead_jobs(self, period: Duration = MINUTE) -> cloudwatch.Metric:
-        """Return how many DEAD jobs are neither redriven nor deleted."""
+        """Return how many DEAD jobs are unresolved: neither redriven nor discarded."""
         return self._gauge(Metric.DEAD_JOBS, period)
 
     def watermark_lag(self) -> cloudwatch.Metric:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 
-from hourhand.aws.permissions import EVERYTHING, GRANTS, Grant
+from hourhand.aws.permissions import EVERYTHING, GRANTS, LOGS, Grant
 from hourhand.aws.table_schema import resource_name
 from hourhand_cdk.queues import Queues
 from hourhand_cdk.storage import Storage
@@ -15,7 +17,7 @@ from hourhand_cdk.storage import Storage
 def function_statements(
     function: str, prefix: str, storage: Storage, queues: Queues
 ) -> list[iam.PolicyStatement]:
-    """Return what the function ``api``, ``scheduler`` or ``worker`` may do."""
+    """Return what the function ``api``, ``scheduler`` or ``worker`` may do, but for its logs."""
     return [
         iam.PolicyStatement(
             actions=[f"{grant.service}:{action}" for action in grant.actions],
@@ -25,13 +27,28 @@ def function_statements(
             conditions=_conditions(grant),
         )
         for grant in GRANTS[function]
+        if grant.service != LOGS
+    ]
+
+
+def log_statements(
+    function: str, groups: Mapping[str, logs.ILogGroup]
+) -> list[iam.PolicyStatement]:
+    """Return which logs of the functions, by their names, the function may read."""
+    return [
+        iam.PolicyStatement(
+            actions=[f"{LOGS}:{action}" for action in grant.actions],
+            resources=[groups[name].log_group_arn for name in grant.resources],
+        )
+        for grant in GRANTS[function]
+        if grant.service == LOGS
     ]
 
 
 def _conditions(grant: Grant) -> dict[str, object] | None:
     if not grant.leading_keys:
         return None
-    return {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(grant.leading_keys)}}
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(grant.leading_keys)}}
 
 
 def _arn(service: str, name: str, prefix: str, storage: Storage, queues: Queues) -> str:

@@ -93,6 +93,8 @@ class Plans:
             stage=self.config.stage.value,
             region=Aws.REGION,
             account=Aws.ACCOUNT_ID,
+            jwt_scope_prefix=self.config.jwt_scope_prefix,
+            jwt_tenant_claim=self.config.jwt_tenant_claim or "",
         )
         return Plan(
             name="api",

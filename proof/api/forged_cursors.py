@@ -15,7 +15,7 @@ JOBS = 6
 TENANTS = ("red", "blue")
 FORGERIES = 300
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ %"
-LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/schedules/one/occurrences")
+LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/audit", "/v1/schedules/one/occurrences")
 
 
 def forged_cursors(target: Target, seed: int) -> Iterator[tuple[str, Reply, list[str]]]:
@@ -45,7 +45,7 @@ def _moved(target: Target, cursor: str) -> Iterator[tuple[str, Reply, list[str]]
     for path in LISTINGS:
         reply = target.request("GET", f"{path}?{urlencode({'cursor': cursor})}")
         yield f"a cursor moved to {path}", reply, _unless_refused(reply)
-    for path in ("/v1/jobs/cancel", "/v1/jobs/redrive"):
+    for path in ("/v1/jobs/cancel", "/v1/jobs/redrive", "/v1/jobs/discard"):
         for filters in ({"tenant": "blue"}, {"all": True}):
             body: dict[str, Any] = {**filters, "cursor": cursor, "dry_run": True}
             reply = target.request("POST", path, body)

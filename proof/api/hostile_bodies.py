@@ -18,6 +18,8 @@ TAKERS = (
     ("PATCH", "/v1/jobs/one"),
     ("POST", "/v1/jobs/cancel"),
     ("POST", "/v1/jobs/redrive"),
+    ("POST", "/v1/jobs/discard"),
+    ("POST", "/v1/jobs/one/discard"),
     ("PUT", "/v1/schedules/one"),
     ("POST", "/v1/schedules/one/pause"),
     ("POST", "/v1/schedules/one/resume"),

@@ -142,7 +142,7 @@ STRANGE = (
 )
 """Queries that are odd, and mean something: nothing is found, or they are refused."""
 
-LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/schedules/one/occurrences")
+LISTINGS = ("/v1/schedules", "/v1/calendars", "/v1/audit", "/v1/schedules/one/occurrences")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROUTES = (
     *(
@@ -150,9 +150,12 @@ ROUTES = (
         "/v1/jobs/batch",
         "/v1/jobs/nobody",
         "/v1/jobs/nobody/events",
+        "/v1/jobs/nobody/logs",
+        "/v1/dead-letters/groups",
         "/v1/jobs/nobody/cancel",
     ),
     *("/v1/jobs/nobody/redrive", "/v1/jobs/nobody/run-now", "/v1/jobs/cancel", "/v1/jobs/redrive"),
+    *("/v1/jobs/nobody/discard", "/v1/jobs/discard"),
     *(
         "/v1/schedules",
         "/v1/schedules/nobody",
@@ -162,6 +165,7 @@ ROUTES = (
     *("/v1/schedules/nobody/trigger", "/v1/schedules/nobody/backfill", "/v1/calendars/nobody"),
     *(
         "/v1/resweep",
+        "/v1/audit",
         "/v1/calendars",
         "/v1/stats",
         "/v1/handlers",

@@ -127,7 +127,11 @@ def _path(method: str, before: str, after: str = "") -> Field:
     return Field(f"an id in {before}...{after}", form)
 
 
-FILTERS = ("status", "handler", "schedule_id", "tenant", "tag", "created_after", "cursor")
+FILTERS = (
+    *("status", "handler", "schedule_id", "tenant", "tag", "error_type", "error_group"),
+    *("created_after", "cursor"),
+)
+BULK_PATHS = ("/v1/jobs/cancel", "/v1/jobs/redrive", "/v1/jobs/discard")
 
 FIELDS: tuple[Field, ...] = (
     *(_job(name) for name in ("handler", "id", "idempotency_key", "tenant", "payload")),
@@ -184,15 +188,19 @@ FIELDS: tuple[Field, ...] = (
         ),
     ),
     Field("the note of a pause", lambda text: ("POST", "/v1/schedules/one/pause", {"note": text})),
-    *(_query("/v1/jobs", name) for name in FILTERS),
+    Field("the note of a discard", lambda text: ("POST", "/v1/jobs/one/discard", {"note": text})),
+    *(_query("/v1/jobs", name) for name in (*FILTERS, "discarded", "idempotency_key")),
     *(
         _query(path, "cursor")
         for path in ("/v1/schedules", "/v1/calendars", "/v1/schedules/one/occurrences")
     ),
-    *(_bulk(path, name) for path in ("/v1/jobs/cancel", "/v1/jobs/redrive") for name in FILTERS),
+    *(_bulk(path, name) for path in BULK_PATHS for name in FILTERS),
     *(_path("GET", path) for path in ("/v1/jobs/", "/v1/schedules/", "/v1/calendars/")),
-    *(_path("GET", "/v1/jobs/", after) for after in ("/events",)),
-    *(_path("POST", "/v1/jobs/", after) for after in ("/cancel", "/redrive", "/run-now")),
+    *(_path("GET", "/v1/jobs/", after) for after in ("/events", "/logs")),
+    *(
+        _path("POST", "/v1/jobs/", after)
+        for after in ("/cancel", "/redrive", "/discard", "/run-now")
+    ),
     *(_path("POST", "/v1/schedules/", after) for after in ("/pause", "/resume", "/trigger")),
 )
 

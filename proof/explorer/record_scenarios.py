@@ -18,6 +18,7 @@ from tests.scenarios.steps import (
     IN_BUCKET,
     after,
     cancel_while_running,
+    delivered,
     passed,
     purged,
     worn,
@@ -278,6 +279,51 @@ REDRIVEN_SUCCESS = Scenario(
     limits=QUIET,
 )
 
+
+DISCARDED = Scenario(
+    name="discarded",
+    about="a job that dies of its only attempt is discarded, and sent round again",
+    arrange=submitted(retry={"max_attempts": 1}),
+    operations=(operates("discarder", "discard"), operates("redriver", "redrive")),
+    ticks=1,
+    deliveries=2,
+    handlers={"fail": fail, "succeed": succeed},
+    limits=Limits(crashes=1, expiries=0, throttles=1),
+)
+
+DISCARDED_TWICE = Scenario(
+    name="discarded-twice",
+    about="a job that died, and two who discard it at different times",
+    arrange=after(submitted(retry={"max_attempts": 1}), delivered(fail)),
+    operations=(operates("discarder", "discard", note="a"), operates("another", "discard")),
+    instants=(SECOND,),
+    limits=Limits(crashes=1, expiries=1, lost_answers=1),
+)
+
+DISCARDED_BY_A_COPY = Scenario(
+    name="copied-discard",
+    about="a discard that arrives twice, the second time after the job was redriven and died again",
+    arrange=after(submitted(retry={"max_attempts": 1}), delivered(fail)),
+    operations=(
+        operates("discarder", "discard"),
+        replace(operates("redriver", "redrive"), after=("discarder",)),
+    ),
+    deliveries=1,
+    handlers={"fail": fail},
+    limits=Limits(crashes=0, expiries=0, copies=1),
+)
+
+FULL_DISCARDED = Scenario(
+    name="full-discarded",
+    about="a dead job whose record is full is redriven as it is discarded",
+    arrange=after(_sent(), delivered(fail_for_good)),
+    operations=(
+        operates("discarder", "discard", note="the list of the spring campaign was wrong"),
+        operates("redriver", "redrive", reason="the handler of the campaign is fixed now"),
+    ),
+    deliveries=1,
+    limits=CRASH,
+)
 
 IN_THE_BUCKET = replace(
     REDRIVEN,

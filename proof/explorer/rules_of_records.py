@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from hourhand.domain.jobs.job import Job, JobStatus, OnLost
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
 from hourhand.memory.job_store import KeptText
 from hourhand.ports.idempotency_store import IdempotencyRecord
 
@@ -31,6 +31,7 @@ def judge_record(before: Job, after: Job, move: str) -> Iterator[str]:
     if after.round != before.round:
         yield from _round_is_new(before, after)
         return
+    yield from _discard_is_right(before, after, move)
     old, new = before.due_at, after.due_at
     is_same = before.generation == after.generation
     if is_same and old is not None and new is not None and new < old:
@@ -53,8 +54,19 @@ def _round_is_new(before: Job, after: Job) -> Iterator[str]:
     if after.attempt != 0:
         yield "a new round begins with attempts of the old one"
     left = (after.cancel_requested_at, after.keep_until, after.finished_at, after.lease_until)
-    if any(left):
+    if any((*left, after.discarded_at, after.discard_note)):
         yield "a new round begins with what ended the old one"
+
+
+def _discard_is_right(before: Job, after: Job, move: str) -> Iterator[str]:
+    if before.discarded_at is not None and after.discarded_at != before.discarded_at:
+        yield "a discard was forgotten, or replaced by a later one"
+    if after.discarded_at is not None and after.status is not JobStatus.DEAD:
+        yield f"a job that is {after.status} was discarded"
+    if move == "discard":
+        event = after.history[-1]
+        if (event.kind, event.token) != (EventKind.DISCARDED, before.token):
+            yield "a discard is not on record, or is of an end that nobody saw"
 
 
 def judge_texts(jobs: Sequence[Job], texts: Mapping[str, Mapping[str, KeptText]]) -> Iterator[str]:

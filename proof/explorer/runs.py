@@ -40,6 +40,7 @@ FAST: tuple[Exploration, ...] = (
             *("full-waiting", "full-missed", "full-expired", "stopped", "stopped-and-lost"),
             *("stopped-twice", "kept-back", "redriven-twice", "redriven-success"),
             *("in-the-bucket", "key-lost", "key-taken", "key-anew", "shards-shrink"),
+            *("discarded-twice", "copied-discard", "full-discarded"),
             *("shards-warm", "fan-out-refused"),
             *(each.name for each in ECONOMICAL),
             *(each.name for each in SMALL if each.name not in LONGER),

@@ -48,6 +48,7 @@ def differences(job: Seen, answer: dict[str, Any]) -> Told:
     pairs = {
         "lateness_ms": (answer["lateness_ms"], lateness_ms),
         "cancel_requested_at": (answer["cancel_requested_at"] is not None, job.asked_to_stop),
+        "discarded_at": (answer["discarded_at"] is not None, job.is_discarded),
         "lease": (answer["lease"] is not None, job.status == RUNNING),
     }
     told |= {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -67,7 +67,12 @@ PACES = st.builds(
     ticks=st.booleans(),
     works=st.booleans(),
 )
-OPERATIONS = {"cancel": model.cancelled, "run-now": model.run_now, "redrive": model.redriven}
+OPERATIONS = {
+    "cancel": model.cancelled,
+    "run-now": model.run_now,
+    "redrive": model.redriven,
+    "discard": model.discarded,
+}
 SOME = st.integers(min_value=0, max_value=9)
 ENDS = {
     "succeed": runs.succeed,
@@ -170,11 +175,14 @@ class ReferenceMachine(RuleBasedStateMachine):
 
     @rule()
     def redrive_all_dead(self) -> None:
-        dead = [job for job in self.jobs.values() if job.status == model.DEAD]
-        response = self.api.post("/v1/jobs/redrive", {"all": True})
+        dead = self._unresolved()
+        response = self.api.post("/v1/jobs/redrive", {"all": True, "expected_count": len(dead)})
         assert (response.json["matched"], response.json["changed"]) == (len(dead), len(dead))
         for job in dead:
             self._settle(job.id, model.redriven(job, self.now))
+
+    def _unresolved(self) -> list[Seen]:
+        return [j for j in self.jobs.values() if j.status == model.DEAD and not j.is_discarded]
 
     def _pick(self, number: int) -> Seen:
         return list(self.jobs.values())[number % len(self.jobs)]
@@ -279,6 +287,9 @@ class ReferenceMachine(RuleBasedStateMachine):
         for status in {model.DEAD, *self._in_turn(model.STATES)}:
             expected = {job.id for job in self.jobs.values() if job.status == status}
             assert {one["id"] for one in self._listed(f"&status={status}")} == expected, status
+        unresolved = {job.id for job in self._unresolved()}
+        listed = self._listed("&status=DEAD&discarded=false")
+        assert {one["id"] for one in listed} == unresolved
 
     def _in_turn(self, things: Sequence[str]) -> Sequence[str]:
         """Return one of them, at each step another: all at each step would take its time."""

@@ -54,6 +54,7 @@ class Seen:
     attempts: tuple[tuple[int, str | None], ...] = ()
     is_sent: bool = False
     asked_to_stop: bool = False
+    is_discarded: bool = False
     started_at: datetime | None = None
     finished_at: datetime | None = None
     lateness: timedelta | None = None
@@ -142,11 +143,17 @@ def redriven(job: Seen, now: datetime) -> Next:
         run_at=now,
         attempt=0,
         asked_to_stop=False,
+        is_discarded=False,
         finished_at=None,
         lateness=None,
         expires_at=None if has_expired else job.expires_at,
     )
     return [_filed(fresh, now, now)]
+
+
+def discarded(job: Seen, now: datetime) -> Next:
+    """A DEAD job is acknowledged, once; nothing else of it changes."""
+    return [replace(job, is_discarded=True)] if job.status == DEAD else Refused(CONFLICT)
 
 
 def changed(job: Seen, patch: dict[str, Any], now: datetime) -> Next:

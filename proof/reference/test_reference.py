@@ -30,6 +30,7 @@ def test_every_answer_is_what_the_model_says() -> None:
     happened = {
         *("submit", "submit the same", "submit again: refused", "cancel", "cancel: refused"),
         *("change", "change: refused", "redrive", "redrive: refused", "run-now", "tick", "work"),
+        *("discard", "discard: refused"),
         *("ended SUCCEEDED", "ended DEAD", "ended CANCELLED", "ended EXPIRED"),
     }
     assert not [name for name in happened if not ReferenceMachine.counts[name]]
@@ -94,9 +95,18 @@ def lateness_is_of_the_last_attempt(patch: Patch) -> None:
     patch.setattr(queries, "percentile", lambda ordered, _: ordered[-1] if ordered else None)
 
 
+def a_redriven_job_stays_discarded(patch: Patch) -> None:
+    def redrive(job: Job, **given: Any) -> transitions.Transition:
+        sets = {**(given.pop("sets") or {}), "discarded_at": job.discarded_at}
+        return transitions.redrive(job, sets=sets, **given)
+
+    patch.setattr(operations, "redrive", redrive)
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        a_redriven_job_stays_discarded,
         redrive_keeps_attempts,
         a_cancelled_run_is_tried_again,
         a_snooze_uses_an_attempt_up,

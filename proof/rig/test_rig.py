@@ -15,7 +15,7 @@ from proof.rig.cloud import ON_START, ROOT
 from proof.rig.news import Recorder
 
 DIED = ChildDied(name="worker-1", pid=7, exit_code=-9, restart_seconds=0.1, at_monotonic=1.0)
-LINE = Logged(name="worker-2", sentence="It ended.", is_warning=False, fields={"a": 1, "b": None})
+LINE = Logged(name="worker-2", sentence="It ended.", level="INFO", fields={"a": 1, "b": None})
 PRINTED = Printed(name="worker-2", line="hello")
 
 

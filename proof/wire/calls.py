@@ -40,6 +40,8 @@ def resource_of(service: str, params: Mapping[str, Any], prefix: str) -> str:
         return "metrics"
     if service == "lambda":
         return "scheduler"
+    if service == "logs":
+        return str(params["logGroupName"]).rpartition(f"{prefix}-")[2]
     return _READERS[service](params, prefix)
 
 

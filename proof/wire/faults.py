@@ -181,7 +181,10 @@ OUTLASTING_FAULTS = (INTERNAL, LATE, LOST, SLOW)
 
 
 READS = frozenset(
-    {"BatchGetItem", "GetItem", "GetMetricData", "GetObject", "GetQueueAttributes", "Query"}
+    {
+        *("BatchGetItem", "FilterLogEvents", "GetItem", "GetMetricData", "GetObject"),
+        *("GetQueueAttributes", "Query"),
+    }
 )
 """Operations that change nothing."""
 

@@ -36,6 +36,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
             "jobs",
             "schedules",
         ),
+        ("logs", "FilterLogEvents"): ("worker",),
         ("s3", "CopyObject"): ("contents",),
         ("s3", "GetObject"): ("contents",),
         ("s3", "PutObject"): ("contents",),

@@ -196,6 +196,8 @@ def questions(stage: Stage) -> None:
     for target in (
         f"jobs/{job_id}",
         f"jobs/{job_id}/events",
+        f"jobs/{job_id}/logs",
+        "dead-letters/groups",
         "jobs",
         "jobs?status=DEAD",
         "stats",

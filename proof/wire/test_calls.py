@@ -15,7 +15,7 @@ from botocore.session import get_session
 import hourhand
 from proof.wire.listed import CALLS, NOT_LISTED, RARE
 
-SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch")
+SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch", "logs")
 SOURCE = Path(hourhand.__file__).parent
 ONLY_READS = "doctor"
 """The folder of the command that looks an installation over, as a person would."""

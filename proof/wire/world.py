@@ -43,7 +43,7 @@ from proof.wire.timeline import Timeline
 from proof.wire.wire import Wire
 
 HANDLERS = "proof.wire.handlers"
-SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch")
+SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch", "logs")
 SCHEDULER_SECONDS = 55
 """What a tick is given when it is deployed."""
 

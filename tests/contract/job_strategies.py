@@ -20,7 +20,7 @@ from hourhand.domain.jobs.conditions import (
     Is,
     StatusIn,
 )
-from hourhand.domain.jobs.history import shorten
+from hourhand.domain.jobs.history import failure_text, lost_reason, shorten
 from hourhand.domain.jobs.job import (
     Content,
     EventKind,
@@ -71,8 +71,12 @@ events = st.builds(
     actor=words,
     attempt=st.integers(0, 100),
     token=counts,
-    reason=texts.map(shorten),
+    reason=st.one_of(
+        texts.map(shorten), texts.map(lambda text: shorten(f"~{text}")), times.map(lost_reason)
+    ),
 )
+
+failures = st.one_of(texts, st.text(max_size=300)).map(failure_text)
 
 policies = st.builds(
     RetryPolicy,
@@ -125,6 +129,8 @@ def jobs(draw: st.DrawFn) -> Job:
             finished_at=maybe(times),
             lateness_ms=maybe(st.integers(-(2**40), 2**40)),
             cancel_requested_at=maybe(times),
+            discarded_at=maybe(times),
+            discard_note=maybe(words),
             timeout_seconds=st.integers(1, 840),
             retention_seconds=counts,
             expires_at=maybe(times),
@@ -138,6 +144,7 @@ def jobs(draw: st.DrawFn) -> Job:
             progress=maybe(
                 st.builds(Progress, done=amounts, total=maybe(amounts), message=maybe(texts))
             ),
+            last_failure=maybe(failures),
             history=st.lists(events, max_size=6).map(tuple),
             history_dropped=counts,
             schedule_id=maybe(words),

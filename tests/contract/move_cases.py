@@ -412,6 +412,24 @@ CASES = (
         )
         for status in (JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
     ),
+    MoveCase(
+        name="redrive what was discarded",
+        function=transitions.redrive,
+        status=JobStatus.DEAD,
+        build=make.redrive,
+        given=lambda now: {"discarded_at": now, "discard_note": "a mistake"},
+        breaks={"generation": NEXT_GENERATION},
+    ),
+    MoveCase(
+        name="discard",
+        function=transitions.discard,
+        status=JobStatus.DEAD,
+        build=make.discard,
+        breaks={
+            "generation": NEXT_GENERATION,
+            "not_discarded_yet": stored_time("discarded_at", SECOND),
+        },
+    ),
 )
 
 

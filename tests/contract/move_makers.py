@@ -149,3 +149,9 @@ def redrive(job: Job, now: datetime) -> Transition:
         sends_now=True,
         reason="bug is fixed",
     )
+
+
+def discard(job: Job, now: datetime) -> Transition:
+    return transitions.discard(
+        job, now=now + SECOND, actor=ACTOR, note="the list was wrong", reason="the list was wrong"
+    )

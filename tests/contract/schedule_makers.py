@@ -12,6 +12,8 @@ from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Schedule,
     ScheduleDefinition,
+    ScheduleEvent,
+    ScheduleEventKind,
 )
 from hourhand.ports.schedule_store import JournalPage
 
@@ -67,3 +69,10 @@ def backfill_of(schedule_id: str, now: datetime, **changes: Any) -> Backfill:
 def calendar_of(name: str, now: datetime, **changes: Any) -> Calendar:
     """Return a calendar without any exclusion."""
     return replace(Calendar(name=name, revision=1, exclude=(), updated_at=now), **changes)
+
+
+def event_of(at: datetime, sequence: int) -> ScheduleEvent:
+    """Return what a caller did with a schedule."""
+    return ScheduleEvent(
+        kind=ScheduleEventKind.PAUSED, at=at, sequence=sequence, actor="@abcdefgh", note="v1.2."
+    )

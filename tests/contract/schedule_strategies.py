@@ -31,6 +31,8 @@ from hourhand.domain.schedules.schedule import (
     RetryChanges,
     Schedule,
     ScheduleDefinition,
+    ScheduleEvent,
+    ScheduleEventKind,
     SkipReason,
     Walk,
 )
@@ -49,6 +51,15 @@ entries = st.builds(
     is_least=st.booleans(),
 )
 journals = st.lists(entries, max_size=30).map(tuple)
+
+events = st.builds(
+    ScheduleEvent,
+    kind=st.sampled_from(ScheduleEventKind),
+    at=times,
+    sequence=counts,
+    actor=st.one_of(st.just("local"), ids.map("@{}".format)),
+    note=texts,
+)
 
 exclusions = st.one_of(
     st.builds(ExcludedDate, dates),
@@ -83,6 +94,7 @@ schedules = st.builds(
     broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
     journal=journals,
+    last_event=maybe(events),
 )
 
 retries = st.builds(

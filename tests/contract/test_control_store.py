@@ -426,3 +426,25 @@ def test_the_secret_of_an_installation_is_created_once(control_store: ControlSto
     assert control_store.create_secret(second) == first
     assert control_store.create_secret(first) == first
     assert control_store.read_secret() == first
+
+
+def test_the_first_identity_under_a_key_stands(control_store: ControlStore) -> None:
+    assert control_store.keep_caller("@first", "arn:aws:iam::1:user/one") == (
+        "arn:aws:iam::1:user/one"
+    )
+    assert control_store.keep_caller("@first", "another") == "arn:aws:iam::1:user/one"
+    assert control_store.keep_caller("@first", "arn:aws:iam::1:user/one") == (
+        "arn:aws:iam::1:user/one"
+    )
+    assert control_store.keep_caller("@other", "another") == "another"
+
+
+def test_callers_are_read_by_their_keys(control_store: ControlStore) -> None:
+    keys = [f"@{number}" for number in range(130)]
+    for key in keys:
+        control_store.keep_caller(key, f"caller {key}")
+
+    found = control_store.read_callers([*keys, "@0", "@unknown"])
+
+    assert found == {key: f"caller {key}" for key in keys}
+    assert control_store.read_callers([]) == {}

@@ -11,7 +11,7 @@ from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import IndexEntry, Job, JobStatus, Outcome
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import to_ms
-from hourhand.ports.job_store import JobStore, ListedJob, ListingPosition
+from hourhand.ports.job_store import Applied, JobStore, ListedJob, Listing, ListingPosition
 from hourhand.testing import ACTOR, make_content, make_entry, make_job, make_message
 from tests.contract.fresh import new_id
 
@@ -40,8 +40,8 @@ def entries_of(
 def listing_of(
     store: JobStore,
     now: datetime,
+    listing: Listing = Listing.ALL,
     *,
-    dead_only: bool = False,
     newest: ListingPosition | None = None,
     limit: int = 100,
 ) -> list[ListedJob]:
@@ -49,7 +49,7 @@ def listing_of(
     listed: list[ListedJob] = []
     for _ in range(MAX_PAGES):
         page = store.list_jobs(
-            dead_only=dead_only,
+            listing,
             newest=newest,
             created_before=now + timedelta(hours=12),
             created_after=now - timedelta(hours=12),
@@ -243,7 +243,7 @@ def test_pages_stay_what_they_were_while_new_jobs_are_put(
     newest = None
     for turn in range(MAX_PAGES):
         page = job_store.list_jobs(
-            dead_only=False,
+            Listing.ALL,
             newest=newest,
             created_before=now + timedelta(hours=12),
             created_after=now,
@@ -275,7 +275,7 @@ def test_the_listing_is_bounded_by_the_times_of_creation(
     for job in jobs:
         job_store.put(job)
     page = job_store.list_jobs(
-        dead_only=False,
+        Listing.ALL,
         newest=None,
         created_after=now + 1 * MILLISECOND,
         created_before=now + 3 * MILLISECOND,
@@ -291,7 +291,7 @@ def test_a_position_outside_the_times_asked_for_shows_nothing_beyond_them(
     for job in jobs:
         job_store.put(job)
     page = job_store.list_jobs(
-        dead_only=False,
+        Listing.ALL,
         newest=listed(jobs[3]).position,
         created_after=now,
         created_before=now + 2 * MINUTE,
@@ -322,14 +322,14 @@ def test_the_listing_of_dead_jobs_shows_jobs_while_they_are_dead(
     ]
     for job in running:
         job_store.put(job)
-    assert listing_of(job_store, now, dead_only=True) == []
+    assert listing_of(job_store, now, Listing.UNRESOLVED) == []
     dead = []
     for job in running[:3]:
         die = transitions.die(job, now=now, actor=ACTOR, outcome=Outcome.FAILED, reason="")
         job_store.transition(die)
         dead.append(die.apply(job))
     expected = [listed(job) for job in reversed(dead)]
-    assert listing_of(job_store, now, dead_only=True, limit=2) == expected
+    assert listing_of(job_store, now, Listing.UNRESOLVED, limit=2) == expected
     redrive = transitions.redrive(
         dead[1],
         now=now,
@@ -339,23 +339,68 @@ def test_the_listing_of_dead_jobs_shows_jobs_while_they_are_dead(
         reason="",
     )
     job_store.transition(redrive)
-    assert listing_of(job_store, now, dead_only=True) == [listed(dead[2]), listed(dead[0])]
+    assert listing_of(job_store, now, Listing.UNRESOLVED) == [listed(dead[2]), listed(dead[0])]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_a_discarded_job_is_dead_and_no_longer_unresolved(
+    job_store: JobStore, now: datetime, limit: int
+) -> None:
+    dead = [
+        make_job(id=new_id(), status=JobStatus.DEAD, created_at=now + n * MINUTE) for n in range(5)
+    ]
+    for job in dead:
+        job_store.put(job)
+    for job in dead[1::2]:
+        discard = transitions.discard(job, now=now, actor=ACTOR, note="seen", reason="seen")
+        assert isinstance(job_store.transition(discard), Applied)
+
+    def shown(listing: Listing) -> list[ListedJob]:
+        return listing_of(job_store, now, listing, limit=limit)
+
+    newest_first = [listed(job) for job in reversed(dead)]
+    assert shown(Listing.DEAD) == shown(Listing.ALL) == newest_first
+    assert shown(Listing.UNRESOLVED) == newest_first[::2]
+    assert shown(Listing.DISCARDED) == newest_first[1::2]
+
+    discarded = job_store.get(dead[1].id)
+    assert discarded is not None
+    entry = make_entry(discarded, due_at=now)
+    job_store.transition(
+        transitions.redrive(
+            discarded, now=now, actor=ACTOR, entry=entry, sends_now=False, reason=""
+        )
+    )
+    assert shown(Listing.DISCARDED) == [listed(dead[3])]
+    assert listed(dead[1]) not in shown(Listing.DEAD)
+    redriven = job_store.get(dead[1].id)
+    assert redriven is not None
+    assert (redriven.discarded_at, redriven.discard_note) == (None, None)
+
+
+def test_a_job_that_is_put_as_discarded_is_listed_as_such(
+    job_store: JobStore, now: datetime
+) -> None:
+    job = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, discarded_at=now)
+    job_store.put(job)
+    assert listing_of(job_store, now, Listing.DISCARDED) == [listed(job)]
+    assert listing_of(job_store, now, Listing.UNRESOLVED) == []
 
 
 def test_a_finished_dead_job_is_still_listed_as_dead(job_store: JobStore, now: datetime) -> None:
     job = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, due_at=now)
     job_store.put(job)
     job_store.transition(transitions.finish(job))
-    assert listing_of(job_store, now, dead_only=True) == [listed(job)]
+    assert listing_of(job_store, now, Listing.UNRESOLVED) == [listed(job)]
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_page_of_nothing_is_refused(job_store: JobStore, now: datetime, limit: int) -> None:
-    listing = {"dead_only": False, "newest": None, "created_before": now, "created_after": now}
+    bounds = {"newest": None, "created_before": now, "created_after": now}
     for read in (
         lambda: job_store.read_bucket(1, 0, position=None, limit=limit),
         lambda: job_store.read_buckets([(1, 0)], limit=limit),
-        lambda: job_store.list_jobs(**listing, limit=limit),  # type: ignore[arg-type]  # by name
+        lambda: job_store.list_jobs(Listing.ALL, **bounds, limit=limit),  # type: ignore[arg-type]  # by name
     ):
         with pytest.raises(ValueError, match="limit must be at least 1"):
             read()
@@ -373,6 +418,9 @@ def test_dead_jobs_are_counted_while_they_are_dead(own_job_store: JobStore, now:
     )
     own_job_store.transition(redrive)
     assert own_job_store.count_dead(10) == 4
+    discard = transitions.discard(dead[1], now=now, actor=ACTOR, note="", reason="")
+    own_job_store.transition(discard)
+    assert own_job_store.count_dead(10) == 3
 
 
 def test_more_dead_jobs_than_the_limit_are_counted_as_no_fewer(

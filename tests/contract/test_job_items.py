@@ -104,6 +104,26 @@ def test_a_job_that_does_not_exist_is_none(job_store: JobStore) -> None:
     assert job_store.get_details("no-such-job") is None
 
 
+def test_a_job_is_read_with_its_failures_and_without_its_texts(
+    job_store: JobStore, now: datetime
+) -> None:
+    job = make_job(id=new_id(), created_at=now)
+    job_store.put(job)
+    job_store.put_text(job.id, "payload", "x" * 1000, now + WEEK)
+    error = ErrorInfo(type="ValueError", message="no", traceback="line 7")
+    failure = Attempt(
+        number=1, token=1, worker="w-1", started_at=now, outcome=Outcome.FAILED, error=error
+    )
+    job_store.put_failure(job.id, failure, now + WEEK)
+    assert job_store.get_details(job.id, with_texts=False) == JobDetails(
+        job=job, failures={1: failure}
+    )
+    whole = job_store.get_details(job.id)
+    assert whole is not None
+    assert whole.texts == {"payload": "x" * 1000}
+    assert job_store.get_details(new_id(), with_texts=False) is None
+
+
 def test_many_jobs_are_read_at_once_and_missing_ones_left_out(
     job_store: JobStore, now: datetime
 ) -> None:

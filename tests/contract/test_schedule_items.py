@@ -8,7 +8,13 @@ from datetime import datetime, timedelta
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition, Walk
+from hourhand.domain.schedules.schedule import (
+    Backfill,
+    Schedule,
+    ScheduleDefinition,
+    ScheduleEvent,
+    Walk,
+)
 from hourhand.ports.schedule_store import JournalPage, Outdated, ScheduleStore, Written
 from tests.contract.fresh import new_id
 from tests.contract.schedule_makers import (
@@ -16,10 +22,11 @@ from tests.contract.schedule_makers import (
     SECOND,
     backfill_of,
     definition_of,
+    event_of,
     page_of,
     schedule_of,
 )
-from tests.contract.schedule_strategies import backfills, definitions, entries, schedules
+from tests.contract.schedule_strategies import backfills, definitions, entries, events, schedules
 from tests.examples import examples as limited_to
 
 # As for jobs: the store outlives the examples, and shrinking takes minutes on a slow one.
@@ -265,6 +272,40 @@ def test_pages_are_forgotten_by_name_and_no_others(
     left = schedule_store.read_journal(schedule_id, before=None, limit=10)
     assert left == (pages[3], pages[2])
     assert len(schedule_store.read_journal(other_id, before=None, limit=10)) == 4
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+@examples
+@given(event=events)
+def test_every_field_of_an_event_is_given_back(
+    schedule_store: ScheduleStore, event: ScheduleEvent
+) -> None:
+    schedule_id = new_id()
+    schedule_store.put_event(schedule_id, event)
+    schedule_store.put_event(schedule_id, event)
+    assert schedule_store.read_events(schedule_id, before=None, limit=10) == (event,)
+
+
+def test_events_are_read_newest_first_from_a_place_on(
+    schedule_store: ScheduleStore, now: datetime
+) -> None:
+    schedule_id = new_id()
+    first, second = event_of(now, 1), event_of(now, 9)
+    third = event_of(now + SECOND, 10)
+    for event in (second, third, first):
+        schedule_store.put_event(schedule_id, event)
+    schedule_store.put_event(new_id(), event_of(now, 5))
+
+    def read(before: tuple[datetime, int] | None, limit: int = 10) -> list[ScheduleEvent]:
+        return list(schedule_store.read_events(schedule_id, before=before, limit=limit))
+
+    assert read(None) == [third, second, first]
+    assert read(None, limit=2) == [third, second]
+    assert read((now + SECOND, 10)) == [second, first]
+    assert read((now, 9)) == [first]
+    assert read((now, 1)) == []
 
 
 # --- backfills and the walk -----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.times import from_ms
-from hourhand.ports.job_store import JobStore
+from hourhand.ports.job_store import JobStore, Listing
 from hourhand.ports.slot_store import SlotStore
 from tests.contract.fresh import new_id
 from tests.contract.schedule_makers import HOUR
@@ -111,7 +111,7 @@ def test_slots_are_no_job_and_in_no_listing(
     assert job_store.get(group) is None
     assert job_store.get(f"g.{group}") is None
     listed = job_store.list_jobs(
-        dead_only=False,
+        Listing.ALL,
         newest=None,
         created_before=now + HOUR,
         created_after=now - HOUR,

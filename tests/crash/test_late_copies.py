@@ -127,6 +127,7 @@ LIVES: dict[str, tuple[Behaviour, ...]] = {
     "fails for good and is redriven": (fail_for_good, succeed),
     "dies with its worker": (kill_process, succeed),
     "is stopped, and redriven": (stop_if_told, succeed),
+    "fails twice for good, is discarded and redriven": (fail_for_good, fail_for_good, succeed),
 }
 
 
@@ -153,9 +154,26 @@ def test_no_write_of_a_life_applies_again_when_its_copy_is_late(world: World, li
     with suppress(HandlerKilled):
         world.deliver(live)
     world.settle(live)
-    if world.job(job).status is not JobStatus.SUCCEEDED:
+    while world.job(job).status is not JobStatus.SUCCEEDED:
         world.advance(1)
+        if world.job(job).status is JobStatus.DEAD:
+            world.api.operations.discard(job.id, actor="caller")
+            world.advance(1)
         world.api.operations.redrive(job.id, actor="caller")
         world.settle(live)
     assert world.job(job).status is JobStatus.SUCCEEDED
     check_world(world)
+
+
+def test_a_late_copy_of_a_discard_discards_no_later_round(world: World) -> None:
+    discards = Copying(world, "discard")
+    job = world.submit()
+    world.settle(fail_for_good)
+    world.api.operations.discard(job.id, actor="caller")
+    world.advance(1)
+    world.api.operations.redrive(job.id, actor="caller")
+    world.settle(fail_for_good)
+    discards.arrive()
+    assert len(discards.copies) == 1
+    assert world.job(job).is_unresolved
+    check_rules(world)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.errors import WrongState
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing import Faults
@@ -91,3 +91,38 @@ def test_the_payload_of_a_redriven_job_does_not_expire(world: World) -> None:
     world.settle()
     check_rules(world)
     assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_discard_between_the_read_and_the_write_of_a_redrive_stays_on_record(
+    world: World,
+) -> None:
+    job = world.submit(retry={"max_attempts": 20, "backoff": "fixed"})
+    world.settle(fail)
+    assert world.job(job).history_dropped > 0
+    faults = Faults()
+
+    def discard() -> None:
+        world.api.operations.discard(job.id, actor="other", note="known")
+
+    faults.interrupt("jobs.transition", discard)
+    world.advance(1)
+    redriven = world.process(faults).api.operations.redrive(job.id, actor="caller")
+    assert [event.kind for event in redriven.history[-2:]] == [
+        EventKind.DISCARDED,
+        EventKind.REDRIVEN,
+    ]
+    assert (redriven.discarded_at, redriven.discard_note) == (None, None)
+
+
+def test_a_discarded_job_whose_dead_letter_is_owed_still_has_one(world: World) -> None:
+    job = world.submit(payload=IN_BUCKET)
+    owing = Faults()
+    owing.throttle("send_dead_letter")
+    world.deliver(fail_for_good, world.process(owing).worker)
+    discarded = world.api.operations.discard(job.id, actor="caller")
+    assert discarded.due_at is not None
+    world.settle()
+    assert world.job(job).due_at is None
+    assert len(world.queues.dead_letters) == 1
+    assert world.store.count_dead(10) == 0
+    check_rules(world)

@@ -19,6 +19,7 @@ from hourhand.api import problems
 from hourhand.api.app import ROUTES
 from hourhand.api.requests import (
     BackfillInput,
+    BulkDiscard,
     BulkRequest,
     JobSubmission,
     ScheduleInput,
@@ -66,6 +67,13 @@ def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
     assert not submitted & returned
 
 
+def test_a_log_line_and_a_group_have_the_fields_of_the_page() -> None:
+    page = read("reference/errors-and-logs.md")
+
+    assert set(names(section(page, "Logs"))) == _fields(jobs.LogLine)
+    assert set(names(section(page, "Dead letters in groups"))) == _fields(jobs.DeadLetterGroup)
+
+
 def test_a_schedule_has_the_fields_of_the_page() -> None:
     text = section(PAGE, "A schedule")
     own = set(names(text))
@@ -99,7 +107,10 @@ def test_a_backfill_has_the_fields_of_the_page() -> None:
 
 def test_a_filter_is_one_of_the_page() -> None:
     assert set(names(section(PAGE, "Filters"))) == _fields(JobFilters)
-    assert _fields(BulkRequest) - _fields(JobFilters) == {"all", "dry_run", "cursor"}
+    of_bulk_calls = {"all", "dry_run", "expected_count", "cursor"}
+    assert _fields(BulkRequest) - _fields(JobFilters) == of_bulk_calls
+    assert of_bulk_calls - {"all"} <= _named(section(PAGE, "Routes"))
+    assert _fields(BulkDiscard) - _fields(BulkRequest) == {"note"}
 
 
 @pytest.mark.parametrize(

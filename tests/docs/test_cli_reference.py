@@ -21,7 +21,10 @@ VERBS = list(verbs_of(app))
 NAMES = [verb.name for verb in VERBS]
 PROMISED = {
     *("dev", "demo", "stats", "console", "estimate", "deploy", "doctor"),
-    *(f"jobs {verb}" for verb in ("submit", "list", "show", "cancel", "redrive", "watch")),
+    *(
+        f"jobs {verb}"
+        for verb in ("submit", "list", "show", "cancel", "redrive", "discard", "watch")
+    ),
     *(
         f"schedules {verb}"
         for verb in (
@@ -30,7 +33,7 @@ PROMISED = {
         )
     ),
     *(f"calendars {verb}" for verb in ("put", "list", "show", "delete")),
-    *(f"dead-letters {verb}" for verb in ("list", "show", "redrive")),
+    *(f"dead-letters {verb}" for verb in ("list", "show", "redrive", "discard")),
 }
 
 

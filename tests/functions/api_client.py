@@ -15,6 +15,9 @@ from tests.functions.documented import META_PATHS, require_documented
 
 EVENTS = Path(__file__).parent / "events"
 
+ALICE = "arn:aws:sts::123456789012:assumed-role/Submitter/alice@example.com"
+"""The caller of the recorded events that IAM authorised."""
+
 
 def load_event(name: str) -> dict[str, Any]:
     """Return a recorded event."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from hourhand.api.access import AccessRules
 from hourhand.api.requests import BackfillInput, CalendarInput, ScheduleInput
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.job import Job
@@ -19,6 +20,8 @@ from hourhand.domain.schedules.schedule import (
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.audit import AuditService
+from hourhand.services.callers import Callers
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.queries import QueryService
@@ -237,6 +240,9 @@ class FakeServices:
     queries: QueryService
     operations: OperationsService
     bulk: BulkService
+    callers: Callers
+    audit: AuditService
+    access: AccessRules
     handlers: HandlerDirectory
     settings: Settings
     telemetry: Telemetry
@@ -254,6 +260,9 @@ def fake_services(world: World) -> FakeServices:
         queries=api.queries,
         operations=api.operations,
         bulk=api.bulk,
+        callers=api.callers,
+        audit=api.audit,
+        access=api.access,
         handlers=api.handlers,
         settings=api.settings,
         telemetry=api.telemetry,

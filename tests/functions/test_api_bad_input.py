@@ -11,6 +11,8 @@ from hourhand.api.requests import MAX_PAYLOAD_BYTES
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 
+OPERATIONS = ("cancel", "redrive", "discard", "run-now")
+
 # What a field may hold is asked of the models (tests/unit/api/requests): here is one fault of each
 # kind, and what is judged later than the shape.
 SUBMIT_FAULTS: list[tuple[Any, int, str]] = [
@@ -134,7 +136,7 @@ def test_an_unknown_id_is_not_found_on_every_route(api: ApiClient, job_id: str) 
         api.get(path),
         api.get(f"{path}/events"),
         api.patch(path, {"payload": 1}),
-        *(api.post(f"{path}/{operation}") for operation in ("cancel", "redrive", "run-now")),
+        *(api.post(f"{path}/{operation}") for operation in OPERATIONS),
     ]
     assert {answer.status for answer in answers} == {404}
     assert {answer.json["type"] for answer in answers} == {"urn:hourhand:not_found"}
@@ -157,7 +159,7 @@ def test_a_wrong_change_names_its_field_and_changes_nothing(
     assert api.get(f"/v1/jobs/{job['id']}").json == job
 
 
-@pytest.mark.parametrize("operation", ["cancel", "redrive"])
+@pytest.mark.parametrize("operation", ["cancel", "redrive", "discard"])
 @pytest.mark.parametrize(
     ("body", "field"), [({}, "all"), ({"all": True, "cursor": "bm9uc2Vuc2U"}, "cursor")]
 )

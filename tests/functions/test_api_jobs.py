@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import create_app
+from hourhand.domain.callers import caller_key
 from hourhand.domain.ids import json_integer
 from hourhand.domain.jobs.job import Content, JobStatus, Outcome
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished
 from hourhand.testing import Faults, make_job
-from tests.functions.api_client import ApiClient, load_event, read_answer
+from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
@@ -27,7 +28,7 @@ def test_a_recorded_event_submits_a_job(world: World) -> None:
     assert response.headers["location"] == f"/v1/jobs/{response.json['id']}"
     assert response.json["trace_id"] == "69200b1c3a1f5c7e9b2d4f6081a3c5e7"
     (event,) = world.job(response.json["id"]).history
-    assert event.actor == "Submitter-alice-example-com"
+    assert event.actor == caller_key(ALICE)
 
 
 def test_a_recorded_event_of_a_stage_lists_jobs(world: World) -> None:
@@ -170,7 +171,7 @@ def test_a_job_is_cancelled_redriven_and_run_now(api: ApiClient, world: World) -
 
 @pytest.mark.parametrize(
     ("operation", "body"),
-    [("cancel", ...), ("redrive", ...), ("run-now", ...), ("", {"payload": 1})],
+    [("cancel", ...), ("redrive", ...), ("run-now", ...), ("discard", ...), ("", {"payload": 1})],
 )
 def test_a_wrong_state_is_a_conflict(
     api: ApiClient, world: World, operation: str, body: Any
@@ -316,7 +317,7 @@ def test_a_number_comes_back_as_it_was_sent(api: ApiClient, text: str) -> None:
 def test_a_dry_run_counts_what_the_same_request_changes(api: ApiClient) -> None:
     for tenant in ("acme", "acme", "other"):
         api.submit(tenant=tenant, delay_seconds=3600)
-    counted = {"matched": 2, "failed": [], "next_cursor": None}
+    counted = {"matched": 2, "failed": [], "count_is_bounded": False, "next_cursor": None}
     response = api.post("/v1/jobs/cancel", {"tenant": "acme", "dry_run": True})
     assert response.json == {**counted, "changed": 0}
     assert api.post("/v1/jobs/cancel", {"tenant": "acme"}).json == {**counted, "changed": 2}
@@ -330,3 +331,83 @@ def test_a_job_that_could_not_be_changed_is_named_with_the_reason(world: World) 
     assert (response.json["matched"], response.json["changed"]) == (1, 0)
     (failure,) = response.json["failed"]
     assert (failure["id"], failure["error"]["status"]) == (job.id, 503)
+
+
+def test_a_dead_job_is_discarded_and_redriven(api: ApiClient, world: World) -> None:
+    path = f"/v1/jobs/{api.submit()['id']}"
+    world.deliver(fail_for_good)
+    discarded = api.post(f"{path}/discard", {"note": "the list was wrong"})
+    assert (discarded.status, discarded.json["status"]) == (200, "DEAD")
+    assert discarded.json["discarded_at"] == "2026-01-05T09:00:00.000Z"
+    assert discarded.json["discard_note"] == "the list was wrong"
+    assert api.post(f"{path}/discard").json == api.get(path).json == discarded.json
+    (listed,) = api.get("/v1/jobs?status=DEAD").json["jobs"]
+    assert listed["discard_note"] == "the list was wrong"
+    assert api.get("/v1/jobs?status=DEAD&discarded=false").json["jobs"] == []
+    assert api.get("/v1/jobs?discarded=true").json["jobs"] == [listed]
+    event = api.get(f"{path}/events").json["events"][-1]
+    assert (event["kind"], event["status"]) == ("DISCARDED", "DEAD")
+    assert event["reason"] == "the list was wrong"
+    redriven = api.post(f"{path}/redrive").json
+    assert (redriven["status"], redriven["discarded_at"], redriven["discard_note"]) == (
+        "ENQUEUED",
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"), [({"note": 1}, "note"), ({"note": "n" * 1001}, "note"), ({"why": ""}, "why")]
+)
+def test_a_wrong_note_is_named_and_discards_nothing(
+    api: ApiClient, world: World, body: Any, field: str
+) -> None:
+    path = f"/v1/jobs/{api.submit()['id']}"
+    world.deliver(fail_for_good)
+    response = api.post(f"{path}/discard", body)
+    assert (response.status, response.fields) == (422, [field])
+    assert api.get(path).json["discarded_at"] is None
+
+
+def test_dead_jobs_are_discarded_in_bulk_with_a_note(api: ApiClient, world: World) -> None:
+    for tenant in ("acme", "acme", "other"):
+        api.submit(tenant=tenant)
+    world.deliver(fail_for_good)
+    discarded = api.post("/v1/jobs/discard", {"tenant": "acme", "note": "known"})
+    assert (discarded.status, discarded.json["changed"]) == (200, 2)
+    listed = api.get("/v1/jobs?discarded=true").json["jobs"]
+    assert [(job["tenant"], job["discard_note"]) for job in listed] == [("acme", "known")] * 2
+
+
+@pytest.mark.parametrize("operation", ["cancel", "redrive", "discard"])
+def test_a_bulk_call_whose_count_grew_changes_nothing(
+    api: ApiClient, world: World, operation: str
+) -> None:
+    for _ in range(3):
+        api.submit()
+    if operation != "cancel":
+        world.deliver(fail_for_good)
+    before = api.get("/v1/jobs").json
+    refused = api.post(f"/v1/jobs/{operation}", {"handler": "greet", "expected_count": 2})
+    assert (refused.status, refused.json["type"]) == (409, "urn:hourhand:count_changed")
+    assert refused.json["detail"] == (
+        "A count of 2 was expected, and the count is 3 now. Nothing was changed."
+    )
+    assert api.get("/v1/jobs").json == before
+    accepted = api.post(f"/v1/jobs/{operation}", {"handler": "greet", "expected_count": 3})
+    assert (accepted.status, accepted.json["changed"]) == (200, 3)
+
+
+def test_a_job_is_found_by_its_key_and_tenant(api: ApiClient) -> None:
+    ours = api.submit(idempotency_key="order/4711 ä", tenant="acme")
+    api.submit(idempotency_key="order/4711 ä")
+    query = "/v1/jobs?idempotency_key=order%2F4711%20%C3%A4&tenant=acme"
+    found = api.get(query)
+    assert found.status == 200
+    assert [job["id"] for job in found.json["jobs"]] == [ours["id"]]
+    assert found.json["next_cursor"] is None
+    assert "payload" not in found.json["jobs"][0]
+    assert api.get(f"{query}&limit=1").json == found.json
+    assert api.get(f"{query}x").json == {"jobs": [], "next_cursor": None}
+    refused = api.get(f"{query}&status=DEAD&cursor=abc")
+    assert (refused.status, refused.fields) == (422, ["cursor", "status"])

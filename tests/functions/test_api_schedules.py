@@ -9,12 +9,13 @@ import pytest
 
 from hourhand.api.app import create_app
 from hourhand.api.routing import Services
+from hourhand.domain.callers import caller_key
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.schedule import BackfillOrder, JournalEntry, Reprocess, SkipReason
 from hourhand.memory import START
 from hourhand.services.schedules.operations import ScheduleView
 from hourhand.testing import make_job
-from tests.functions.api_client import ApiClient, load_event, read_answer
+from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
 from tests.functions.schedule_fakes import (
     DEFINITION,
     NEXT,
@@ -85,7 +86,7 @@ def test_a_recorded_event_puts_a_schedule(services: FakeServices) -> None:
     response = read_answer(app(load_event("http_api_put_schedule"), None))
     assert response.status == 201
     assert response.headers["location"] == "/v1/schedules/nightly"
-    actor = "Submitter-alice-example-com"
+    actor = caller_key(ALICE)
     assert services.schedules.calls == [("put", "nightly", None, None, actor)]
 
 
@@ -274,7 +275,7 @@ def test_a_trigger_makes_a_job(api: ApiClient, services: FakeServices) -> None:
     assert response.headers["location"] == "/v1/jobs/triggered"
     assert (response.json["schedule_id"], response.json["payload"]) == ("nightly", None)
     assert response.json["occurrence"] == "2026-01-05T09:00:00.000Z"
-    actor, trace = "Submitter-alice-example-com", "69200b1c3a1f5c7e9b2d4f6081a3c5e7"
+    actor, trace = caller_key(ALICE), "69200b1c3a1f5c7e9b2d4f6081a3c5e7"
     assert services.schedules.calls[-1] == ("trigger", "nightly", "now", actor, trace)
     assert api.post("/v1/schedules/nightly/trigger").status == 201
 
@@ -294,7 +295,7 @@ def test_a_backfill_is_asked_for_and_reported(api: ApiClient, services: FakeServ
     wish = {"overlap": "allow", "order": "newest", "max_active": 5, "reprocess": "failed"}
     response = api.post("/v1/schedules/nightly/backfill", {**RANGE, **wish, "note": "again"})
     ((schedule_id, request, actor),) = services.backfills.requests
-    assert (schedule_id, actor) == ("nightly", "Submitter-alice-example-com")
+    assert (schedule_id, actor) == ("nightly", caller_key(ALICE))
     assert (request.start, request.end) == (START - timedelta(days=1), START)
     assert (request.overlap, request.order) == (OverlapPolicy.ALLOW, BackfillOrder.NEWEST)
     assert (request.max_active, request.reprocess) == (5, Reprocess.FAILED)

@@ -1,4 +1,4 @@
-"""Many jobs cancelled and redriven: counted, asked about, then done, with each failure told."""
+"""Many jobs cancelled, redriven and discarded: counted, asked about, done, each failure told."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from hourhand.client._operations import _bulk as client_bulk
+from hourhand.services.jobs import bulk
 from tests.functions.cli_rig import Shell
 
 SOME = 3
@@ -20,7 +22,14 @@ def statuses(shell: Shell) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "verb", [["jobs", "cancel"], ["jobs", "redrive"], ["dead-letters", "redrive"]]
+    "verb",
+    [
+        ["jobs", "cancel"],
+        ["jobs", "redrive"],
+        ["jobs", "discard"],
+        ["dead-letters", "redrive"],
+        ["dead-letters", "discard"],
+    ],
 )
 def test_without_a_word_of_which_jobs_nothing_is_done(shell: Shell, verb: list[str]) -> None:
     shell.submit()
@@ -28,6 +37,12 @@ def test_without_a_word_of_which_jobs_nothing_is_done(shell: Shell, verb: list[s
     assert ran.code == 2
     assert "give IDs, a filter such as --handler, or --all" in ran.err
     assert statuses(shell) == ["ENQUEUED"]
+
+
+def test_jobs_that_were_not_discarded_are_nearly_all_jobs(shell: Shell) -> None:
+    shell.submit()
+    ran = shell.type("jobs", "cancel", "--not-discarded", "--yes")
+    assert (ran.code, statuses(shell)) == (2, ["ENQUEUED"])
 
 
 @pytest.mark.parametrize("more", [["--handler", "greet"], ["--all"]])
@@ -94,7 +109,8 @@ def test_a_dry_run_counts_and_asks_nothing(shell: Shell) -> None:
     said = "1 job of handler greet would be cancelled. Nothing was changed.\n"
     assert (ran.code, ran.out) == (0, said)
     ran = shell.type("jobs", "cancel", "--all", "--dry-run", "--json")
-    assert ran.objects == [{"matched": 1, "changed": 0, "failed": []}]
+    counted = {"matched": 1, "changed": 0, "failed": [], "count_is_bounded": False}
+    assert ran.objects == [counted]
     assert statuses(shell) == ["ENQUEUED"]
 
 
@@ -110,7 +126,9 @@ def test_nothing_found_is_no_failure_and_no_question(shell: Shell) -> None:
 def answer_with(shell: Shell, *parts: tuple[int, int, list[Any], str | None]) -> None:
     """Let the API answer one call after the other; then Ctrl-C is pressed."""
     names = ("matched", "changed", "failed", "next_cursor")
-    left = iter([dict(zip(names, part, strict=True)) for part in parts])
+    left = iter(
+        [{**dict(zip(names, part, strict=True)), "count_is_bounded": False} for part in parts]
+    )
 
     def answer(request: httpx.Request) -> httpx.Response:
         part = next(left, None)
@@ -122,11 +140,9 @@ def answer_with(shell: Shell, *parts: tuple[int, int, list[Any], str | None]) ->
 
 
 def test_more_than_one_call_of_the_api_is_one_command(shell: Shell) -> None:
-    answer_with(
-        shell, (1500, 0, [], None), (1000, 1000, [], "c1"), (500, 499, [failure("b")], None)
-    )
+    answer_with(shell, (900, 0, [], None), (600, 600, [], "c1"), (300, 299, [failure("b")], None))
     ran = shell.type("jobs", "cancel", "--all", "--yes")
-    assert (ran.code, ran.out) == (1, "1,499 jobs cancelled, 1 failed.\n")
+    assert (ran.code, ran.out) == (1, "899 jobs cancelled, 1 failed.\n")
     assert "b: The job's state does not allow this." in ran.err
 
 
@@ -177,30 +193,59 @@ def test_named_jobs_are_done_one_by_one_and_a_failure_stops_none_of_them(shell: 
 # --- dead letters ---
 
 
-def test_dead_letters_come_in_groups_the_largest_first(shell: Shell) -> None:
-    shell.die(handler="report", error="KeyError", message="'user'")
+def test_dead_letters_come_in_groups_the_one_that_ended_last_first(shell: Shell) -> None:
     slow = shell.die(times=SOME, error="TimeoutError", message="too slow")
+    shell.world.advance(1)
+    shell.die(handler="report", error="KeyError", message="'user'")
     ran = shell.type("dead-letters", "list")
     lines = [line.split() for line in ran.out.splitlines()]
     assert lines[0][:3] == ["HANDLER", "ERROR", "JOBS"]
     assert [line[:3] for line in lines[1:]] == [
-        ["greet", "TimeoutError", "3"],
         ["report", "KeyError", "1"],
+        ["greet", "TimeoutError", "3"],
     ]
     assert any(job_id in ran.out for job_id in slow)
     assert "too slow" in ran.out
 
 
-def test_groups_as_json_have_their_newest_job(shell: Shell) -> None:
-    ids = shell.die(times=SOME)
+def test_groups_as_json_are_those_of_the_api(shell: Shell) -> None:
+    shell.die(times=SOME)
+    ran = shell.type("dead-letters", "list", "--json")
+    assert ran.objects == shell.api.get("/v1/dead-letters/groups").json["groups"]
+
+
+def test_groups_of_several_pages_are_added_up(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = shell.die(times=5, message="no user 7")
+    monkeypatch.setattr("hourhand.client._operations._dead_letters.MAX_READ_A_PAGE", 2)
     [group] = shell.type("dead-letters", "list", "--json").objects
-    assert (group["handler"], group["error"], group["jobs"]) == ("greet", "ValueError", 3)
+    assert (group["handler"], group["error_type"], group["jobs"]) == ("greet", "ValueError", 5)
+    assert group["pattern"] == "no user <n>"
     assert group["newest"]["id"] in ids
+    assert len(shell.requests) == 3
+
+
+def test_a_group_is_listed_and_redriven_by_its_id(shell: Shell) -> None:
+    meant = shell.die(times=SOME, message="no user 7")
+    shell.die(message="no table")
+    groups = shell.type("dead-letters", "list", "--json").objects
+    [group] = [one["id"] for one in groups if one["pattern"] == "no user <n>"]
+    found = shell.type("jobs", "list", "--error-group", group, "--json").objects
+    assert {job["id"] for job in found} == set(meant)
+    ran = shell.type("dead-letters", "redrive", "--error-group", group, "--dry-run")
+    assert f"3 jobs in state DEAD, of group {group} would be redriven" in ran.out
+    assert shell.type("dead-letters", "redrive", "--error-group", group, "--yes").out == (
+        "3 jobs redriven.\n"
+    )
 
 
 def test_no_dead_letter_is_said(shell: Shell) -> None:
     ran = shell.type("dead-letters", "list")
     assert (ran.code, ran.out, ran.err) == (0, "", "No job is dead.\n")
+    shell.die()
+    ran = shell.type("dead-letters", "list", "--error-type", "KeyError")
+    assert (ran.code, ran.out, ran.err) == (0, "", "No dead job matches.\n")
 
 
 def test_a_look_at_some_says_that_there_are_more(shell: Shell) -> None:
@@ -215,6 +260,7 @@ def test_one_dead_letter_is_shown_and_another_job_is_said_to_be_none(shell: Shel
     ran = shell.type("dead-letters", "show", dead)
     assert "line 7, in greet" in ran.out
     assert f"dead-letters redrive {dead}" in ran.err
+    assert "`discard` closes it" in ran.err
     assert (
         "This job is not dead. It is ENQUEUED"
         in shell.type("dead-letters", "show", shell.submit()).err
@@ -224,7 +270,7 @@ def test_one_dead_letter_is_shown_and_another_job_is_said_to_be_none(shell: Shel
 def test_a_group_of_one_error_is_redriven_and_no_other_job(shell: Shell) -> None:
     meant = shell.die(times=SOME, error="TimeoutError")
     other = shell.die(error="KeyError")
-    ran = shell.type("dead-letters", "redrive", "--error", "TimeoutError", "--yes")
+    ran = shell.type("dead-letters", "redrive", "--error-type", "TimeoutError", "--yes")
     assert (ran.code, ran.out) == (0, "3 jobs redriven.\n")
     found = {job_id: shell.api.get(f"/v1/jobs/{job_id}").json["status"] for job_id in meant + other}
     assert found == {**dict.fromkeys(meant, "ENQUEUED"), other[0]: "DEAD"}
@@ -232,11 +278,13 @@ def test_a_group_of_one_error_is_redriven_and_no_other_job(shell: Shell) -> None
 
 def test_a_group_is_counted_before_the_question(shell: Shell) -> None:
     shell.die(times=SOME, error="TimeoutError")
-    ran = shell.type("dead-letters", "redrive", "--handler", "greet", "--error", "TimeoutError")
+    chosen = ("--handler", "greet", "--error-type", "TimeoutError")
+    ran = shell.type("dead-letters", "redrive", *chosen)
     assert ran.code == 2
-    assert "Redrive 3 jobs of handler greet with error TimeoutError?" in ran.err
-    ran = shell.type("dead-letters", "redrive", "--error", "TimeoutError", "--dry-run")
-    assert "3 jobs with error TimeoutError would be redriven" in ran.out
+    question = "Redrive 3 jobs in state DEAD, of handler greet, with error TimeoutError?"
+    assert question in ran.err
+    ran = shell.type("dead-letters", "redrive", "--error-type", "TimeoutError", "--dry-run")
+    assert "3 jobs in state DEAD, with error TimeoutError would be redriven" in ran.out
 
 
 def test_what_was_cancelled_on_purpose_is_no_dead_letter(shell: Shell) -> None:
@@ -248,26 +296,11 @@ def test_what_was_cancelled_on_purpose_is_no_dead_letter(shell: Shell) -> None:
     assert shell.api.get(f"/v1/jobs/{cancelled}").json["status"] == "CANCELLED"
 
 
-def test_a_job_that_changed_meanwhile_is_told_and_the_rest_is_done(shell: Shell) -> None:
-    ids = shell.die(times=SOME)
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == f"/v1/jobs/{ids[0]}/redrive":
-            shell.world.api.operations.redrive(ids[0], actor="somebody", reason="")
-        return shell.answer_as_api(request)
-
-    shell.answer = answer
-    ran = shell.type("dead-letters", "redrive", "--error", "ValueError", "--yes")
-    assert ran.code == 1
-    assert ran.out == "2 jobs redriven, 1 failed.\n"
-    assert ids[0] in ran.err
-
-
 @pytest.mark.parametrize(
     "typed",
     [
         ["jobs", "cancel", "some-id", "--dry-run"],
-        ["dead-letters", "redrive", "some-id", "--error", "ValueError"],
+        ["dead-letters", "redrive", "some-id", "--error-type", "ValueError"],
     ],
 )
 def test_flags_for_groups_are_not_taken_with_ids(shell: Shell, typed: list[str]) -> None:
@@ -275,26 +308,8 @@ def test_flags_for_groups_are_not_taken_with_ids(shell: Shell, typed: list[str])
     assert shell.requests == []
 
 
-def test_ctrl_c_ends_a_redrive_of_a_group_between_two_jobs(shell: Shell) -> None:
-    shell.die(times=SOME)
-    left = [1]
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.method == "POST" and not left:
-            raise KeyboardInterrupt
-        if request.method == "POST":
-            left.pop()
-        return shell.answer_as_api(request)
-
-    shell.answer = answer
-    ran = shell.type("dead-letters", "redrive", "--error", "ValueError", "--yes")
-    assert ran.code == 130
-    assert "redriven so far. Repeat the command for the rest." in ran.err
-    assert statuses(shell) == ["DEAD", "DEAD", "ENQUEUED"]
-
-
 @pytest.mark.parametrize(
-    "typed", [["jobs", "cancel", "mine"], ["dead-letters", "redrive", "--error", "E", "--yes"]]
+    "typed", [["jobs", "cancel", "mine"], ["dead-letters", "redrive", "--error-type", "E", "--yes"]]
 )
 def test_a_mistake_of_ours_is_not_told_as_a_jobs_failure(shell: Shell, typed: list[str]) -> None:
     shell.die(error="E")
@@ -307,3 +322,110 @@ def test_a_mistake_of_ours_is_not_told_as_a_jobs_failure(shell: Shell, typed: li
     shell.answer = answer
     with pytest.raises(ZeroDivisionError):
         shell.type(*typed)
+
+
+# --- discard ---
+
+
+def test_a_dead_job_is_discarded_with_a_note_and_shown_so(shell: Shell) -> None:
+    [dead] = shell.die()
+    ran = shell.type("jobs", "discard", dead, "--note", "the list was wrong")
+    assert (ran.code, ran.out.split()[:3]) == (0, [dead, "discarded:", "DEAD"])
+    shown = shell.type("jobs", "show", dead).out
+    assert "DEAD, discarded " in shown
+    assert "the list was wrong" in shown
+    assert "discarded (the list was wrong), ValueError: boom" in shell.type("jobs", "list").out
+    assert shell.type("dead-letters", "list").err == "No job is dead.\n"
+    assert "It was discarded." in shell.type("dead-letters", "show", dead).err
+    assert "DISCARDED" in shell.type("jobs", "events", dead).out
+
+
+def test_a_job_that_is_not_dead_is_not_discarded(shell: Shell) -> None:
+    ran = shell.type("jobs", "discard", shell.submit())
+    assert ran.code == 4
+    assert "is ENQUEUED; only DEAD jobs can be discarded" in ran.err
+
+
+@pytest.mark.parametrize("noun", ["jobs", "dead-letters"])
+def test_dead_jobs_are_discarded_by_filters_after_a_question(shell: Shell, noun: str) -> None:
+    shell.die(times=SOME, tenant="acme")
+    [other] = shell.die(tenant="other")
+    typed = (noun, "discard", "--tenant", "acme", "--note", "known")
+    assert "Discard 3 jobs " in shell.type(*typed).err
+    ran = shell.type(*typed, "--yes")
+    assert (ran.code, ran.out) == (0, "3 jobs discarded.\n")
+    left = shell.type("jobs", "list", "--status", "DEAD", "--not-discarded", "--json").objects
+    assert [job["id"] for job in left] == [other]
+    closed = shell.type("jobs", "list", "--discarded", "--json").objects
+    assert [job["discard_note"] for job in closed] == ["known"] * SOME
+
+
+def test_a_group_of_one_error_is_discarded_and_no_other_job(shell: Shell) -> None:
+    shell.die(times=SOME, error="TimeoutError")
+    [other] = shell.die(error="KeyError")
+    ran = shell.type("dead-letters", "discard", "--error", "TimeoutError", "--yes")
+    assert (ran.code, ran.out) == (0, "3 jobs discarded.\n")
+    assert shell.api.get(f"/v1/jobs/{other}").json["discarded_at"] is None
+
+
+def test_a_redrive_by_filters_leaves_discarded_jobs_alone_unless_they_are_named(
+    shell: Shell,
+) -> None:
+    [closed, _] = shell.die(times=2)
+    shell.type("jobs", "discard", closed)
+    assert shell.type("jobs", "redrive", "--all", "--yes").out == "1 job redriven.\n"
+    assert shell.api.get(f"/v1/jobs/{closed}").json["status"] == "DEAD"
+    ran = shell.type("jobs", "redrive", "--discarded", "--yes")
+    assert ran.out == "1 job redriven.\n"
+
+
+# --- the count that was shown ---
+
+
+def test_the_count_that_was_shown_is_sent_and_one_that_grew_changes_nothing(shell: Shell) -> None:
+    shell.submit()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if len(shell.requests) == 2:
+            shell.submit()
+        return shell.answer_as_api(request)
+
+    shell.answer = answer
+    ran = shell.type("jobs", "cancel", "--handler", "greet", "--yes")
+    assert ran.code == 4
+    assert "A count of 1 was expected, and the count is 2 now. Nothing was changed." in ran.err
+    assert statuses(shell) == ["ENQUEUED"] * 2
+
+
+@pytest.mark.parametrize("typed", [["--yes"], []])
+def test_a_thousand_jobs_or_more_need_a_narrower_filter_or_a_word_for_all(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, typed: list[str]
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 3)
+    monkeypatch.setattr(client_bulk, "MAX_COUNTED", 3)
+    for _ in range(4):
+        shell.submit()
+    ran = shell.type("jobs", "cancel", "--handler", "greet", *typed, stdin="y\n", is_terminal=True)
+    assert ran.code == 2
+    assert "3 or more jobs of handler greet match. Give a narrower filter" in ran.err
+    assert "--all-matching" in ran.err
+    assert statuses(shell) == ["ENQUEUED"] * 4
+    dry = shell.type("jobs", "cancel", "--handler", "greet", "--dry-run")
+    assert "3 or more jobs of handler greet would be cancelled. Nothing was changed." in dry.out
+    dry = shell.type("jobs", "cancel", "--handler", "greet", "--dry-run", "--json")
+    assert dry.objects[0]["count_is_bounded"] is True
+
+
+def test_a_thousand_jobs_or_more_are_changed_after_a_word_for_all_and_a_question(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 3)
+    monkeypatch.setattr(client_bulk, "MAX_COUNTED", 3)
+    for _ in range(4):
+        shell.submit()
+    typed = ("jobs", "cancel", "--handler", "greet", "--all-matching")
+    asked = shell.type(*typed, stdin="n\n", is_terminal=True)
+    assert asked.code == 1
+    assert "Cancel 3 or more jobs of handler greet? [y/N]" in asked.err
+    ran = shell.type(*typed, "--yes")
+    assert (ran.code, ran.out) == (0, "4 jobs cancelled.\n")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import httpx
 import pytest
 
+from hourhand.api.requests import JobSubmission
 from hourhand.domain.jobs.job import Job, Progress
+from hourhand.memory import MemoryJobLogs
 from hourhand.ports.handler_runner import Finished, Pulse
 from tests.functions.cli_rig import COMMANDS, HOSTILE, Shell, raising
 from tests.world.runs import in_turn, succeed
@@ -373,3 +376,124 @@ def test_a_waiting_job_is_run_now_rescheduled_and_cancelled(shell: Shell) -> Non
     ran = shell.type("jobs", "run-now", job_id)
     assert ran.code == 4
     assert "hourhand: " in ran.err
+
+
+# --- by key ---
+
+
+def test_a_job_is_shown_by_its_key(shell: Shell) -> None:
+    job_id = shell.submit(idempotency_key="order-4711", tenant="acme", payload={"n": 1})
+    ran = shell.type("jobs", "show", "--key", "order-4711", "--tenant", "acme", "--json")
+    assert ran.objects == [shell.api.get(f"/v1/jobs/{job_id}").json]
+    ran = shell.type("jobs", "show", "--key", "order-4711")
+    assert ran.code == 3
+    assert "There is no job under the idempotency key 'order-4711'." in ran.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ([], "give either an ID or --key"),
+        (["mine", "--key", "k"], "give either an ID or --key"),
+        (["mine", "--tenant", "acme"], "needs --key"),
+    ],
+)
+def test_a_job_is_shown_by_one_name_alone(shell: Shell, typed: list[str], said: str) -> None:
+    ran = shell.type("jobs", "show", *typed)
+    assert (ran.code, shell.requests) == (2, [])
+    assert said in ran.err
+
+
+# --- logs ---
+
+
+def log(shell: Shell, job_id: str, message: str, **fields: Any) -> None:
+    logs = shell.world.api.logs.logs
+    assert isinstance(logs, MemoryJobLogs)
+    line = {"job_id": job_id, "level": "INFO", "message": message, **fields}
+    logs.add(line, shell.world.clock.now())
+
+
+def a_job_that_logs(shell: Shell, *lines: str, **fields: Any) -> str:
+    job_id = shell.submit()
+
+    def work(job: Job, pulse: Pulse) -> Finished:
+        for text in lines:
+            log(shell, job_id, text, attempt=job.attempt, **fields)
+            shell.world.advance(1)
+        return succeed(job, pulse)
+
+    shell.world.deliver(work)
+    return job_id
+
+
+def test_the_lines_of_a_job_are_printed_the_oldest_first(shell: Shell) -> None:
+    job_id = a_job_that_logs(shell, "Begun.", "Done.", rows=3, exception="Traceback\n  line 7")
+    ran = shell.type("jobs", "logs", job_id, "--utc")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "2026-01-05 09:00:00.000  INFO    try 1  Begun.  rows=3",
+        "Traceback",
+        "  line 7",
+        "2026-01-05 09:00:01.000  INFO    try 1  Done.  rows=3",
+        "Traceback",
+        "  line 7",
+    ]
+    newest = shell.type("jobs", "logs", job_id, "--order", "newest", "--limit", "1")
+    assert "Done." in newest.out
+    assert "Begun." not in newest.out
+    assert "Only the newest 1 lines are shown." in newest.err
+
+
+def test_lines_as_json_are_those_of_the_api(shell: Shell) -> None:
+    job_id = a_job_that_logs(shell, "one", "two", "three")
+    ran = shell.type("jobs", "logs", job_id, "--json")
+    assert ran.objects == shell.api.get(f"/v1/jobs/{job_id}/logs").json["lines"]
+    assert shell.type("jobs", "logs", job_id, "--json", "--limit", "3").err == ""
+    assert len(shell.type("jobs", "logs", job_id, "--json", "--limit", "2").objects) == 2
+
+
+def test_a_job_without_a_log_is_said_to_have_none(shell: Shell) -> None:
+    ran = shell.type("jobs", "logs", shell.submit())
+    assert (ran.code, ran.out) == (0, "")
+    assert "has logged nothing" in ran.err
+    assert shell.type("jobs", "logs", "nobody").code == 3
+
+
+def test_a_followed_log_goes_on_until_the_job_has_ended(shell: Shell) -> None:
+    job_id = shell.submit(delay_seconds=5)
+
+    def work(job: Job, pulse: Pulse) -> Finished:
+        log(shell, job_id, "same", attempt=1)
+        log(shell, job_id, "same", attempt=1)
+        shell.world.advance(3)
+        log(shell, job_id, "last", attempt=1)
+        return succeed(job, pulse)
+
+    shell.clock.behaviour = work
+    ran = shell.type("jobs", "logs", job_id, "--follow", "--json")
+    assert [line["message"] for line in ran.objects] == ["same", "same", "last"]
+    assert shell.type("jobs", "logs", job_id, "--follow", "--order", "newest").code == 2
+
+
+TRACE = "69200b1c3a1f5c7e9b2d4f6081a3c5e7"
+LINK = (
+    "https://eu-west-1.console.aws.amazon.com/cloudwatch/home?region=eu-west-1"
+    "#xray:traces/1-69200b1c-3a1f5c7e9b2d4f6081a3c5e7"
+)
+
+
+def test_the_trace_that_a_submitter_brought_is_linked_where_the_region_is_known(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    own = shell.world.api.submission.submit(
+        JobSubmission.parse({"handler": "greet"}), actor="caller", trace_id=TRACE
+    ).job.id
+    shown = shell.type("jobs", "show", own, "--region", "eu-west-1").out
+    assert LINK in shown
+    assert LINK in shell.type("jobs", "logs", own, "--region", "eu-west-1").err
+    assert "xray" not in shell.type("jobs", "show", own).out
+    brought_none = shell.world.submit().id
+    assert "xray" not in shell.type("jobs", "show", brought_none, "--region", "eu-west-1").out

@@ -12,14 +12,14 @@ import httpx
 import pytest
 
 from hourhand.api.app import create_app
-from hourhand.client import ClientError, Conflict, Invalid, NotFound
+from hourhand.client import AuditPage, ClientError, Conflict, Invalid, NotFound
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.local.http_server import serve
 from hourhand.local.lambda_events import answer_body, gateway_event
 from hourhand.loopback import RunningServer
 from hourhand.memory import MemoryClock
 from tests.unit.client.callers import Caller, Kind
-from tests.world.runs import fail
+from tests.world.runs import fail, fail_for_good
 from tests.world.world import World
 
 
@@ -198,6 +198,31 @@ def test_jobs_are_cancelled_and_sent_round_again_by_filters(caller: Caller) -> N
     assert caller("cancel_many", all=True).changed == 13
     with pytest.raises(Invalid, match="all must be true"):
         caller("cancel_many")
+
+
+def test_dead_jobs_are_discarded_by_filters_and_left_out_of_a_redrive(
+    caller: Caller, world: World
+) -> None:
+    caller("submit_many", [{"handler": "greet", "tags": {"run": "1"}} for _ in range(12)])
+    world.deliver(fail_for_good)
+
+    first = ids(caller, limit=1)[0]
+    assert caller("discard", first, note="known").discard_note == "known"
+    with pytest.raises(Conflict, match="A count of 9 was expected, and the count is 11 now"):
+        caller("discard_many", tag="run:1", expected_count=9)
+    assert caller("discard_many", tag="run:1", expected_count=10).changed == 11
+    assert ids(caller, status="DEAD", discarded=False) == []
+    assert len(ids(caller, discarded=True)) == len(ids(caller, status="DEAD")) == 12
+    assert caller("redrive_many", tag="run:1").changed == 0
+    assert caller("redrive_many", tag="run:1", discarded=True).changed == 12
+
+
+def test_a_job_is_found_by_its_key_with_all_its_fields(caller: Caller) -> None:
+    job = caller("submit", "greet", {"n": 1}, idempotency_key="order-4711", tenant="acme")
+
+    assert caller("get", key="order-4711", tenant="acme") == job
+    with pytest.raises(NotFound):
+        caller("get", key="order-4711")
 
 
 # --- lost answers ---
@@ -409,6 +434,28 @@ def test_the_system_is_told_of(caller: Caller, world: World) -> None:
     with pytest.raises(NotFound, match="Did you mean 'greet'"):
         caller("handler", "gret")
     assert caller("health").status == "ok"
+
+
+def test_what_callers_did_is_found_again(caller: Caller, world: World) -> None:
+    first = caller("submit", "greet", delay=3600)
+    world.advance(60)
+    caller("cancel", first.id)
+    caller("schedules.put", "s", expression="@daily", handler="report", tenant="acme")
+    pages: list[AuditPage] = []
+
+    (event,) = caller("audit", schedule="s", caller="local")
+    assert (event.action, event.caller, event.schedule_id) == ("PUT", "local", "s")
+    found = [event.action for event in caller("audit", job=first.id)]
+    assert found == ["CANCELLED", "SUBMITTED"]
+    since = world.clock.now() - timedelta(seconds=30)
+    recent = list(caller("audit", since=since, page_size=1, on_page=pages.append))
+    assert [event.action for event in recent] == ["CANCELLED", "PUT"]
+    assert sum(page.histories_read for page in pages) >= 2
+    until = list(caller("audit", until=since))
+    assert [event.job_id for event in until] == [first.id]
+    assert len(list(caller("audit", tenant="acme", limit=1))) == 1
+    with pytest.raises(NotFound):
+        list(caller("audit", job="unknown"))
 
 
 # --- on the wire ---

@@ -63,6 +63,7 @@ def jobs_of_all_kinds(cloud: RecordedCloud) -> None:
     cloud.api("POST", "/v1/jobs/batch", {"jobs": [{"handler": "greet"}] * 3}, by=batching)
     cloud.minutes(9)
     assert {job_id: status_of(cloud, job_id) for job_id in expected} == expected
+    cloud.api("GET", f"/v1/jobs/{next(iter(expected))}/logs")
 
 
 def operations(cloud: RecordedCloud) -> None:
@@ -77,8 +78,10 @@ def operations(cloud: RecordedCloud) -> None:
     cloud.api("POST", f"/v1/jobs/{later[3]}/cancel", {})
     cloud.api("POST", f"/v1/jobs/{later[3]}/redrive", {})
     cloud.api("POST", "/v1/jobs/cancel", {"handler": "greet", "status": "PENDING"})
-    cloud.api("POST", "/v1/jobs/redrive", {"handler": "give-up"})
+    cloud.api("POST", "/v1/jobs/redrive", {"handler": "give-up", "expected_count": 900})
     cloud.minutes(2)
+    cloud.api("POST", "/v1/jobs/discard", {"handler": "give-up", "note": "known"})
+    cloud.api("GET", "/v1/jobs?idempotency_key=once&tenant=a")
 
 
 def lost_and_owed(cloud: RecordedCloud) -> None:
@@ -185,9 +188,17 @@ def shards_in_batches(cloud: RecordedCloud) -> None:
 
 def questions(cloud: RecordedCloud) -> None:
     job_id = submit(cloud)
+    # Another process does not remember the callers of this one.
+    for target in (
+        f"jobs/{job_id}/events",
+        "audit?caller=local",
+        "audit?from=2026-01-01T00:00:00Z",
+    ):
+        cloud.api("GET", f"/v1/{target}", by=cloud.function("api"))
     for target in (
         f"jobs/{job_id}",
         f"jobs/{job_id}/events",
+        "dead-letters/groups",
         "jobs",
         "jobs?status=DEAD",
         "stats",

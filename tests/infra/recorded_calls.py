@@ -123,10 +123,16 @@ def _cloudwatch(operation: str, params: Mapping[str, Any], name: Any) -> Iterato
     yield f"cloudwatch:{operation}", "*"
 
 
+def _logs(operation: str, params: Mapping[str, Any], name: Any) -> Iterator[Right]:
+    assert name(params["logGroupName"]) == "worker"
+    yield f"logs:{operation}", "logs"
+
+
 _RIGHTS = {
     "dynamodb": _dynamodb,
     "sqs": _sqs,
     "s3": _s3,
     "lambda": _lambda,
     "cloudwatch": _cloudwatch,
+    "logs": _logs,
 }

@@ -36,8 +36,10 @@ from tests.infra.recorded_calls import RecordedCalls
 
 PREFIX = "hourhand-dev"
 HANDLERS = "tests.infra.permission_handlers"
-SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch")
+SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch", "logs")
 MAX_BATCHES = 20
+
+CALLER = "arn:aws:iam::111122223333:user/alice"
 
 
 class RecordedCloud:
@@ -86,6 +88,7 @@ class RecordedCloud:
             request_id=f"request-{next(self._numbers)}",
             now=self.now(),
         )
+        event["requestContext"]["authorizer"] = {"iam": {"userArn": CALLER}}
         answer = (by or self._api)(event, None)
         assert answer["statusCode"] < 300, (method, target, answer)
         return json.loads(answer["body"]) if answer.get("body", "").startswith("{") else None

@@ -37,6 +37,22 @@ def test_tokens_of_ones_own_issuer_may_be_asked_for_instead(deployments: Deploym
     assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
 
 
+def test_the_api_is_told_how_to_read_the_claims_of_tokens(deployments: Deployments) -> None:
+    claims = {"jwt_scope_prefix": "jobs:", "jwt_tenant_claim": "custom:org"}
+    deployment = deployments.of(**JWT, **claims)
+    functions = deployment.named("AWS::Lambda::Function", "FunctionName")
+    told = {
+        name: {k: v for k, v in made["Environment"]["Variables"].items() if "_JWT_" in k}
+        for name, made in functions.items()
+    }
+
+    assert told["api"] == {
+        "HOURHAND_JWT_SCOPE_PREFIX": "jobs:",
+        "HOURHAND_JWT_TENANT_CLAIM": "custom:org",
+    }
+    assert not any(found for name, found in told.items() if name != "api")
+
+
 @pytest.mark.parametrize(("stage", "rate", "burst"), [("dev", 100, 200), ("prod", 500, 1000)])
 def test_the_api_is_throttled(deployments: Deployments, stage: str, rate: int, burst: int) -> None:
     made = deployments.of(stage=stage).only("AWS::ApiGatewayV2::Stage")

@@ -150,7 +150,7 @@ def test_the_api_writes_two_control_records_and_no_lease(dev: Deployment) -> Non
     )
     assert statement["Action"] == ["dynamodb:UpdateItem"]
     assert statement["Condition"] == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["id-key", "resweep"]}
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["caller.*", "id-key", "resweep"]}
     }
 
 
@@ -188,6 +188,8 @@ def rights_of(call: Call) -> Iterator[Right]:
             yield f"s3:{operation}", "contents/*"
     elif call.service == "lambda":
         yield "lambda:InvokeFunction", f"{call.resource}:live"
+    elif call.service == "logs":
+        yield f"logs:{call.operation}", "logs"
     else:
         yield "cloudwatch:GetMetricData", "*"
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from hourhand.api.app import create_app
 from hourhand.api.requests import (
     BackfillInput,
+    BulkDiscard,
     BulkRequest,
     CalendarInput,
     JobPatch,
     JobSubmission,
     ListRequest,
+    LogRequest,
     NoteInput,
     PageRequest,
     PreviewInput,
@@ -124,20 +126,30 @@ BODIES = (
     SUBMISSIONS
     | objects(JobPatch)
     | objects(BulkRequest)
+    | objects(BulkDiscard)
+    | objects(NoteInput)
     | st.lists(SUBMISSIONS | VALUES, max_size=4).map(lambda jobs: {"jobs": jobs})
     | VALUES
 )
 PATHS = (
     st.sampled_from(("", "/mine", "/nobody"))
-    | st.sampled_from(("/batch", "/cancel", "/redrive"))
-    | st.sampled_from(("/mine/events", "/mine/cancel", "/mine/redrive", "/mine/run-now"))
+    | st.sampled_from(("/batch", "/cancel", "/redrive", "/discard"))
+    | st.sampled_from(("/mine/events", "/mine/logs", "/mine/cancel"))
+    | st.sampled_from(("/mine/redrive", "/mine/discard", "/mine/run-now"))
 ).map("/v1/jobs{}".format)
 ANY_PATHS = ANY_TEXT.map("/{}".format).filter(lambda path: "?" not in path)
 METHODS = st.sampled_from(("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS"))
 LISTINGS = st.sampled_from(
-    ("/v1/jobs", "/v1/schedules", "/v1/calendars", "/v1/schedules/mine/occurrences")
+    (
+        *("/v1/jobs", "/v1/jobs/mine/logs", "/v1/dead-letters/groups"),
+        *("/v1/schedules", "/v1/calendars", "/v1/schedules/mine/occurrences"),
+    )
 )
-QUERY_FIELDS = [*ListRequest.model_fields, *PageRequest.model_fields]
+QUERY_FIELDS = [
+    *ListRequest.model_fields,
+    *PageRequest.model_fields,
+    *LogRequest.model_fields,
+]
 QUERIES = st.lists(
     st.tuples(st.sampled_from(QUERY_FIELDS) | ANY_TEXT, WORDS | ANY_TEXT),
     max_size=3,

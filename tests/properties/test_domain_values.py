@@ -25,7 +25,9 @@ from hourhand.domain.jobs.history import (
     REASON_BYTES,
     attempts_of,
     compact,
+    failure_text,
     is_over_budget,
+    lost_reason,
     pack_event,
     shorten,
     unpack_event,
@@ -79,6 +81,12 @@ def test_a_later_retry_never_waits_less_for_the_same_chance(
 
 # --- history ---
 
+REASONS = st.one_of(
+    EVERY_CHARACTER.map(shorten),
+    EVERY_CHARACTER.map(lambda text: shorten(f"~{text}")),
+    INSTANTS.map(floor_ms).map(lost_reason),
+)
+
 
 @st.composite
 def events(draw: st.DrawFn) -> HistoryEvent:
@@ -89,7 +97,7 @@ def events(draw: st.DrawFn) -> HistoryEvent:
         actor=draw(ACTORS),
         attempt=draw(st.integers(0, 100)),
         token=draw(st.integers(0, 10**6)),
-        reason=shorten(draw(EVERY_CHARACTER)),
+        reason=draw(REASONS),
     )
 
 
@@ -113,6 +121,13 @@ def test_a_shortened_text_fits_and_stays_as_it_is(text: str, limit: int) -> None
     if len(text.encode("utf-8", "replace")) > limit:
         assert short.endswith("...")
         assert text.encode("utf-8", "replace").decode().startswith(short[:-3])
+
+
+@given(EVERY_CHARACTER, EVERY_CHARACTER)
+def test_the_text_of_a_failure_is_bounded_and_stays_as_it_is(name: str, message: str) -> None:
+    text = failure_text(f"{name}: {message}")
+    assert len(text.encode()) <= 60 + 2 + 206
+    assert failure_text(text) == text
 
 
 def test_the_limit_of_a_reason_leaves_room_for_its_dots() -> None:

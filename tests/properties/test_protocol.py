@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +111,7 @@ class OneJob:
             self.cancel: 0.5,
             self.change: 0.5,
             self.redrive: 1,
+            self.discard: 0.5,
         }
         (do,) = self.randomness.choices(list(steps), list(steps.values()))
         do()
@@ -287,6 +288,14 @@ class OneJob:
                 )
             )
 
+    def discard(self) -> None:
+        job, now = self._pick(self.versions), self._at()
+        if job.status is JobStatus.DEAD:
+            before = self.job
+            move = transitions.discard(job, now=now, actor="api", note=f"{now}", reason="")
+            if self._write(move) is not None:
+                assert before.token == job.token, "a death that nobody saw is acknowledged"
+
     # --- the bench ---
 
     def _pick(self, versions: list[T]) -> T:
@@ -371,7 +380,7 @@ class OneJob:
         assert job.history[0] == self.log[0]
         assert job.history[-1] == self.log[-1]
         if move.history is not None:
-            assert not is_over_budget(job.history)
+            assert not is_over_budget(job.history, job.last_failure)
         assert self.successes <= 1
         _check_attempts(self.log, job)
 
@@ -388,9 +397,15 @@ def _check_write(before: Job, after: Job, move: Transition) -> None:
     assert after.generation in {before.generation, before.generation + 1}
     assert after.attempt <= after.retry.max_attempts
     if before.status.is_final and move.name != "redrive":
-        gone = {"due_at": None, "shard": None, "keep_until": after.keep_until}
-        assert move.name == "finish"
-        assert after == replace(before, **gone)  # type: ignore[arg-type]
+        changed: dict[str, Any] = {"due_at": None, "shard": None, "keep_until": after.keep_until}
+        if move.name == "discard":
+            assert before.status is JobStatus.DEAD
+            assert before.discarded_at is None, "a discard replaces an earlier one"
+            changed = dict(move.sets)
+            changed |= {"history": after.history, "history_dropped": after.history_dropped}
+        else:
+            assert move.name == "finish"
+        assert after == replace(before, **changed)
     _check_shape(after)
 
 
@@ -410,6 +425,9 @@ def _check_shape(job: Job) -> None:
         assert job.is_sent
     if job.cancel_requested_at is not None:
         assert job.status in {JobStatus.RUNNING, JobStatus.CANCELLED, JobStatus.SUCCEEDED}
+    if job.discarded_at is not None:
+        assert job.status is JobStatus.DEAD, "only a DEAD job is discarded"
+    assert job.discard_note is None or job.discarded_at is not None
     if job.due_at is not None and is_final:
         assert outbox_tasks(job, job.status, job.result)
     assert job.queue is Priority.MEDIUM or job.enqueued_at is not None or is_final or is_running
@@ -450,6 +468,7 @@ REACHED = {
     "change",
     "expire",
     "redrive",
+    "discard",
 }
 
 

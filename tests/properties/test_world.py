@@ -62,7 +62,7 @@ BODIES = st.fixed_dictionaries(
 PATCHES = st.sampled_from(
     [{"delay_seconds": 5}, {"delay_seconds": 500}, {"priority": "high"}, {"payload": "new"}]
 )
-OPERATIONS = st.sampled_from(["cancel", "run_now", "redrive"])
+OPERATIONS = st.sampled_from(["cancel", "run_now", "redrive", "discard"])
 SOME = st.integers(min_value=0, max_value=9)
 METHODS = [
     *("jobs.put", "jobs.transition", "jobs.transition_many", "jobs.get", "jobs.get_many"),

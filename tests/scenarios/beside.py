@@ -105,6 +105,7 @@ def _replace_payload(world: World, job_id: str) -> None:
 _cancel = _each_job(lambda world, i: world.api.operations.cancel(i, actor="other"))
 _run_now = _each_job(lambda world, i: world.api.operations.run_now(i, actor="other"))
 _redrive = _each_job(lambda world, i: world.api.operations.redrive(i, actor="other"))
+_discard = _each_job(lambda world, i: world.api.operations.discard(i, actor="other"))
 _put_off = _each_job(lambda world, i: world.change(world.job(i), delay_seconds=400))
 _take_over = _in_turn(_passed(61), _deliver_to_the_dying)
 
@@ -120,6 +121,7 @@ BESIDE_JOBS: Mapping[str, Step] = {
     "cancelled": _cancel,
     "run now": _run_now,
     "redriven": _redrive,
+    "discarded": _discard,
     "put off": _put_off,
     "raised": _each_job(lambda world, i: world.change(world.job(i), priority="high")),
 }
@@ -147,6 +149,7 @@ BESIDE_TROUBLED: Mapping[str, Step] = {
     "cancelled a second later": _in_turn(_passed(1), _cancel),
     "cancelled, and owing": _cancel_and_owe,
     "redriven, and dies once more": _in_turn(_redrive, _deliver_to_the_failing),
+    "discarded a second later": _in_turn(_passed(1), _discard),
     "its payload is replaced": _each_job(_replace_payload),
     "another claims it and dies": _deliver_to_the_dying,
 }

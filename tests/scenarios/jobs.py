@@ -21,6 +21,7 @@ from tests.scenarios.steps import (
     changes,
     delivered,
     died_owing_its_letter,
+    discarded,
     first,
     first_round,
     hands_back,
@@ -139,6 +140,26 @@ OPERATIONS = [
         arrange=after(submitted(payload=IN_BUCKET), delivered(fail_for_good)),
         act=operates("redrive"),
         ends=(SUCCEEDED, DEAD),
+    ),
+    Work(
+        name="redrive a discarded job",
+        arrange=after(submitted(), delivered(fail_for_good), discarded),
+        act=operates("redrive"),
+        ends=(SUCCEEDED, DEAD),
+    ),
+    Work(
+        name="discard a dead job",
+        arrange=after(submitted(), delivered(fail_for_good), passed(1)),
+        act=operates("discard", note="the list was wrong"),
+        behaviour=first_round(fail_for_good),
+        ends=(DEAD, SUCCEEDED),
+    ),
+    Work(
+        name="discard a job that owes its dead letter",
+        arrange=after(submitted(payload=IN_BUCKET), died_owing_its_letter),
+        act=operates("discard"),
+        behaviour=first_round(fail_for_good),
+        ends=(DEAD, SUCCEEDED),
     ),
 ]
 

@@ -55,6 +55,12 @@ def _check_write(world: World, change: Change) -> None:
         assert before.token == after.token, "a job that was asked to stop was claimed"
         is_first = after.cancel_requested_at == before.cancel_requested_at
         assert is_first, "a request to stop was forgotten, or replaced by a later one"
+    if before.discarded_at is not None and same_round:
+        is_first = after.discarded_at == before.discarded_at
+        assert is_first, "a discard was forgotten, or replaced by a later one"
+    if after.discarded_at is not None:
+        assert same_round, "a new round began as discarded"
+        assert after.status is JobStatus.DEAD, "a job that is not DEAD was discarded"
     was_lost = any(e.kind is EventKind.LOST for e in after.history[-2:] if e not in before.history)
     if was_lost:
         assert before.lease_until is not None

@@ -132,6 +132,10 @@ def died_owing_its_letter(world: World) -> None:
     assert not world.queues.dead_letters
 
 
+def discarded(world: World) -> None:
+    world.api.operations.discard(the_job(world).id, actor="caller", note="a mistake")
+
+
 def economical(*, ticks: int = 2, **options: object) -> World:
     """Return a world whose last sweeps were whole: the next one may spare marks."""
     world = World(dispatch=DispatchMode.ECONOMY, **options)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from tests.scenarios.steps import (
     delivered,
     died_owing_its_letter,
     first,
+    first_round,
     hands_back,
     operates,
     passed,
@@ -109,6 +110,7 @@ BESIDES = [
 
 _READY = after(submitted(delay_seconds=FAR), worn)
 _SENT = after(submitted(), worn)
+_IS_DEAD = after(_SENT, delivered(fail_for_good), passed(1))
 _RUNS_NO_MORE = after(_SENT, delivered(kill_process), LEASE_OVER)
 
 WORN = [
@@ -173,6 +175,20 @@ WORN = [
         arrange=_SENT,
         act=works(first(fail)),
         trouble=refused("queues.send"),
+    ),
+    Work(
+        name="redrive a dead job",
+        arrange=_IS_DEAD,
+        act=operates("redrive"),
+        behaviour=first_round(fail_for_good),
+        ends=(SUCCEEDED, DEAD),
+    ),
+    Work(
+        name="discard a dead job",
+        arrange=_IS_DEAD,
+        act=operates("discard", note="the list was wrong"),
+        behaviour=first_round(fail_for_good),
+        ends=(DEAD, SUCCEEDED),
     ),
     Work(
         name="expire a waiting job",

@@ -75,6 +75,8 @@ def test_a_child_process_reads_the_settings_that_its_parent_wrote() -> None:
         fan_out_entries=0,
         tracing=True,
         monitoring=MonitoringLevel.BASIC,
+        jwt_scope_prefix="jobs:",
+        jwt_tenant_claim="custom:org",
     )
 
     assert read_settings(settings_environment(settings), WORKER_NEEDS) == settings
@@ -90,6 +92,8 @@ def test_a_child_process_inherits_no_flag_that_its_parent_was_not_given() -> Non
         "HOURHAND_DISPATCH": "batch",
         "HOURHAND_MONITORING": "none",
         "HOURHAND_TRACING": "1",
+        "HOURHAND_JWT_SCOPE_PREFIX": "jobs:",
+        "HOURHAND_JWT_TENANT_CLAIM": "org",
     }
     environment = inherited | settings_environment(COMPLETE)
 
@@ -132,6 +136,8 @@ def read_flag(variable: str, text: str) -> Settings:
         ("HOURHAND_MONITORING", ["some", "0"], "full or basic or none"),
         ("HOURHAND_TRACING", ["yes", "true"], "0 or 1"),
         ("HOURHAND_INSTALLATION", ["9lives", "a b", "ümlaut", "a" * 41], "a letter, then"),
+        ("HOURHAND_JWT_SCOPE_PREFIX", ["a b", 'a"', "a\\b", "é", "x" * 101], "visible ASCII"),
+        ("HOURHAND_JWT_TENANT_CLAIM", ["x" * 101], "at most 100 characters"),
     ],
 )
 def test_a_flag_that_makes_no_sense_is_refused_by_name_with_what_is_allowed(
@@ -154,6 +160,8 @@ def test_a_flag_that_makes_no_sense_is_refused_by_name_with_what_is_allowed(
         "HOURHAND_DISPATCH",
         "HOURHAND_MONITORING",
         "HOURHAND_TRACING",
+        "HOURHAND_JWT_SCOPE_PREFIX",
+        "HOURHAND_JWT_TENANT_CLAIM",
     ],
 )
 def test_a_flag_that_is_empty_is_as_one_that_is_not_there(variable: str) -> None:

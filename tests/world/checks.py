@@ -65,7 +65,9 @@ def check_end(job: Job) -> None:
     of_round = _of_this_round(job)
     ends = [e for e in of_round if e.status is job.status and e.kind in _ENDS_OF_JOBS[job.status]]
     assert len(ends) == 1, f"history tells of the end {len(ends)} times: {job.history}"
-    assert job.history[-1] == ends[0], f"something happened after the end: {job.history}"
+    since = [event.kind for event in of_round[of_round.index(ends[0]) + 1 :]]
+    was_discarded = [EventKind.DISCARDED] if job.discarded_at is not None else []
+    assert since == was_discarded, f"something happened after the end: {job.history}"
 
 
 def _of_this_round(job: Job) -> Sequence[HistoryEvent]:

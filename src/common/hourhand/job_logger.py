@@ -50,3 +50,8 @@ def safe_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         f"{name}_" if name in _RECORD_ATTRIBUTES else name: value for name, value in fields.items()
     }
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the fields of the sentence that ``record`` logs."""
+    return {name: value for name, value in vars(record).items() if name not in _RECORD_ATTRIBUTES}

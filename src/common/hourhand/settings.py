@@ -42,6 +42,11 @@ INSTALLATION = "hourhand"
 SELF = "self"
 """As the scheduler's function: the scheduler's own, by the very alias or version it runs as."""
 
+SCOPE_PREFIX = "hourhand/"
+"""As Amazon Cognito writes the scopes of a resource server with the identifier ``hourhand``."""
+
+MAX_CLAIM_CHARACTERS = 100
+
 LEAST_LOOK_AHEAD_SECONDS = 120
 """Two ticks: with less, a tick that EventBridge fires late makes jobs late on any day."""
 
@@ -49,6 +54,10 @@ MOST_LOOK_AHEAD_SECONDS = 840
 """What SQS holds a message for (900 s) less a tick: a clock that is off widens the look-ahead."""
 
 MAX_FAN_OUT_ENTRIES = 10**9
+
+SCOPE_PREFIX_PATTERN = r"[\x21\x23-\x5b\x5d-\x7e]{1,100}"
+SCOPE_PREFIX_RULE = "1 to 100 visible ASCII characters, without quotes and backslashes"
+"""What a scope may consist of (RFC 6749, section 3.3)."""
 
 _INSTALLATION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 """What tables, queues, functions and metrics can all be named by."""
@@ -167,6 +176,10 @@ class Settings:
     ``HOURHAND_DELAY_ROUNDING``: see `DelayRounding`. ``fan_out_entries``, by
     ``HOURHAND_FAN_OUT_ENTRIES``: the index entries that one invocation takes on before it hands
     shards to others; 0: it never does.
+
+    ``jwt_scope_prefix``, by ``HOURHAND_JWT_SCOPE_PREFIX``, stands before the names of a token's
+    scopes. ``jwt_tenant_claim``, by ``HOURHAND_JWT_TENANT_CLAIM``, names the claim that binds a
+    token to a tenant; empty: none does. Both are read by the API alone.
     """
 
     installation: str = INSTALLATION
@@ -192,6 +205,8 @@ class Settings:
     fan_out_entries: int = 20_000
     tracing: bool = False
     monitoring: MonitoringLevel = MonitoringLevel.FULL
+    jwt_scope_prefix: str = SCOPE_PREFIX
+    jwt_tenant_claim: str = ""
 
     @property
     def writes_metrics(self) -> bool:
@@ -303,6 +318,18 @@ def _read_tracing(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return replace(settings, tracing=_choice(environ, "HOURHAND_TRACING", ("0", "1")) == "1")
 
 
+def _read_claims(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    prefix = environ.get("HOURHAND_JWT_SCOPE_PREFIX", "").strip() or SCOPE_PREFIX
+    if not re.fullmatch(SCOPE_PREFIX_PATTERN, prefix):
+        raise _wrong("HOURHAND_JWT_SCOPE_PREFIX", f"must be {SCOPE_PREFIX_RULE}")
+    claim = environ.get("HOURHAND_JWT_TENANT_CLAIM", "").strip()
+    if len(claim) > MAX_CLAIM_CHARACTERS:
+        raise _wrong(
+            "HOURHAND_JWT_TENANT_CLAIM", f"must be at most {MAX_CLAIM_CHARACTERS} characters long"
+        )
+    return replace(settings, jwt_scope_prefix=prefix, jwt_tenant_claim=claim)
+
+
 _READERS = (
     _read_installation,
     _read_timings,
@@ -313,6 +340,7 @@ _READERS = (
     _read_dispatch,
     _read_monitoring,
     _read_tracing,
+    _read_claims,
 )
 """Each takes what the ones before it have read."""
 
@@ -354,6 +382,8 @@ def settings_environment(settings: Settings) -> dict[str, str]:
     }
     if changed:
         environment["HOURHAND_TIMINGS"] = json.dumps(changed)
+    is_usual = settings.jwt_scope_prefix == SCOPE_PREFIX
+    changed_prefix = "" if is_usual else settings.jwt_scope_prefix
     return environment | {
         "HOURHAND_INSTALLATION": settings.installation,
         "HOURHAND_LOOK_AHEAD_SECONDS": "",
@@ -363,4 +393,6 @@ def settings_environment(settings: Settings) -> dict[str, str]:
         "HOURHAND_DISPATCH": settings.dispatch.value,
         "HOURHAND_MONITORING": settings.monitoring.value,
         "HOURHAND_TRACING": "1" if settings.tracing else "0",
+        "HOURHAND_JWT_SCOPE_PREFIX": changed_prefix,
+        "HOURHAND_JWT_TENANT_CLAIM": settings.jwt_tenant_claim,
     }

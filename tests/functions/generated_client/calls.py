@@ -138,6 +138,12 @@ def operate_on_many(api: Generated) -> None:
     wanted.dry_run = False
     redriven = api.call("bulk", "post_jobs_redrive", body=wanted)
     assert (redriven.matched, redriven.changed, redriven.failed) == (1, 1, [])
+    again = api.ended("poor")
+    note = api.models.NoteInput(note="known")
+    discarded = api.call("jobs", "post_jobs_one_discard", again.id, body=note)
+    assert (discarded.status.value, discarded.discard_note) == ("DEAD", "known")
+    body = api.models.BulkDiscard(tag="batch:poor", expected_count=0, note="known")
+    assert api.call("bulk", "post_jobs_discard", body=body).matched == 0
     wanted = api.models.BulkRequest(status=api.models.JobStatus.PENDING, tenant="many")
     assert api.call("bulk", "post_jobs_cancel", body=wanted).changed == 3
     problem = api.fail(422, "bulk", "post_jobs_cancel", body=api.models.BulkRequest())
@@ -224,6 +230,8 @@ def look_at_the_system(api: Generated) -> None:
     handlers = api.call("system", "get_handlers").handlers
     assert {handler.name for handler in handlers} == {"break", "greet"}
     assert api.call("system", "get_health").status == "ok"
+    events = api.call("audit", "get_audit", caller="local", limit=200).events
+    assert "SUBMITTED" in {event.action.value for event in events}
 
 
 def await_answers(api: Generated) -> None:

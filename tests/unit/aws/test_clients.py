@@ -18,6 +18,7 @@ from hourhand.aws.clients import (
     dynamodb_client,
     lambda_client,
     lazy_client,
+    logs_client,
     s3_client,
     sqs_client,
     take_fallbacks,
@@ -31,6 +32,7 @@ MAKERS: list[Callable[[], Any]] = [
     s3_client,
     lambda_client,
     cloudwatch_client,
+    logs_client,
 ]
 
 

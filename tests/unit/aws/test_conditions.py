@@ -8,6 +8,7 @@ import pytest
 
 from hourhand.aws import transitions as compiler
 from hourhand.aws.conditions import EXPRESSION, PARTIQL, ConditionText
+from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.layout.values import Value
 from hourhand.aws.transitions import changed_attributes, update_arguments
 from hourhand.domain.jobs import transitions
@@ -219,6 +220,17 @@ def test_a_redrive_leaves_the_index_of_the_dead() -> None:
         job, now=START, actor=ACTOR, entry=Entry(START, 0), sends_now=True, reason=""
     )
     assert written(move)["d"] is None
+
+
+def test_a_discard_moves_to_the_discarded_jobs_of_the_index() -> None:
+    job = make_job(status=JobStatus.DEAD)
+    before = job_to_item(job)["d"]["S"]
+    move = transitions.discard(job, now=START, actor=ACTOR, note="known", reason="known")
+    after = written(move)["d"]["S"]
+    assert (before.partition(".")[0], after.partition(".")[0]) == ("dead", "discarded")
+    assert before.partition(".")[2] == after.partition(".")[2]
+    assert job_to_item(move.apply(job))["d"]["S"] == after
+    assert (written(move)["da"], written(move)["dn"]) == (START_MS, {"S": "known"})
 
 
 def test_no_other_move_touches_the_index_of_the_dead() -> None:

@@ -46,6 +46,7 @@ def test_only_the_record_of_a_tick_is_put_as_the_basic_alarm_counts_it(
     )
     store.write_watermark(Watermark(low=bucket_of(START)), previous=None)
     store.release_lease(renewed)
+    store.keep_caller("@key", "alice")
     assert "PutItem" not in asked
 
     store.write_tick(TickRecord(at=START, holder="me", epoch=1))
@@ -158,3 +159,72 @@ def test_map_and_watermark_share_an_item_and_do_not_overwrite_each_other(
     assert store.read_shard_map() == wider
     items = installation.dynamodb.scan(TableName=installation.settings.control_table)["Items"]
     assert [item["p"]["S"] for item in items] == ["sweep"]
+
+
+# --- callers ---
+
+
+def caller_item(identity: str, version: str = "1") -> dict[str, Any]:
+    return {"p": {"S": "caller.@key"}, "v": {"N": version}, "caller": {"S": identity}}
+
+
+def test_a_caller_that_another_process_has_just_recorded_stands(stubbed: Stub) -> None:
+    """The read that comes first may lag."""
+    stub = stubbed("dynamodb")
+    stub.script.add_response("get_item", {})
+    refuse(stub, caller_item("bob"))
+
+    assert DynamoControlStore(stub.client, "control").keep_caller("@key", "alice") == "bob"
+
+
+def test_a_refusal_without_its_item_is_read_again(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("get_item", {})
+    refuse(stub)
+    stub.script.add_response("get_item", {"Item": caller_item("bob")})
+
+    assert DynamoControlStore(stub.client, "control").keep_caller("@key", "alice") == "bob"
+
+
+def test_a_caller_whose_record_vanishes_is_not_recorded(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    stub.script.add_response("get_item", {})
+    refuse(stub)
+    stub.script.add_response("get_item", {})
+
+    with pytest.raises(Unavailable, match="is now missing"):
+        DynamoControlStore(stub.client, "control").keep_caller("@key", "alice")
+
+
+def test_a_caller_of_a_newer_form_is_left_out_of_what_is_shown(
+    store: DynamoControlStore, installation: Installation
+) -> None:
+    store.keep_caller("@old", "alice")
+    installation.dynamodb.put_item(
+        TableName=installation.settings.control_table,
+        Item={**caller_item("bob", "2"), "p": {"S": "caller.@new"}},
+    )
+
+    assert store.read_callers(["@old", "@new"]) == {"@old": "alice"}
+
+
+def test_the_first_identity_of_a_key_is_written_under_its_condition(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that both read nothing: the second one's write is refused."""
+    first, second = (
+        DynamoControlStore(installation.dynamodb, installation.settings.control_table)
+        for _ in range(2)
+    )
+    assert first.keep_caller("@key", "alice") == "alice"
+    read = DynamoControlStore._read
+    monkeypatch.setattr(
+        DynamoControlStore,
+        "_read",
+        lambda store, key, kind, *, may_lag=False: (
+            None if may_lag else read(store, key, kind, may_lag=may_lag)
+        ),
+    )
+
+    assert second.keep_caller("@key", "bob") == "alice"
+    assert second.read_callers(["@key"]) == {"@key": "alice"}

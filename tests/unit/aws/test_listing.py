@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hourhand.aws.job_indexes import MAX_LISTING_QUERIES, Bounds, ListingMerge, bounds_of
+from hourhand.aws.job_indexes import MAX_QUERIES_A_SHARD, Bounds, ListingMerge, bounds_of
 from hourhand.aws.layout.jobs import listing_sort_key
 from hourhand.aws.layout.values import Item
 from hourhand.aws.records import Position, QueriedPage
@@ -80,9 +80,19 @@ def test_one_shard_that_holds_everything_is_read_on() -> None:
 def test_a_page_costs_a_bounded_number_of_queries() -> None:
     shards = Shards([(1_767_000_000_000 + n, "aa") for n in range(500)], page=1)
     page = page_of(shards, EVERYTHING, 200)
-    assert shards.queries <= MAX_LISTING_QUERIES
+    assert shards.queries <= MAX_QUERIES_A_SHARD * SHARDS
     assert 0 < len(page.jobs) < 200
     assert page.next == page.jobs[-1].position
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 50])
+def test_a_job_that_moves_between_two_partitions_is_shown_once(limit: int) -> None:
+    shards = Shards([(1_767_000_000_000 + n, "aa") for n in range(5)])
+    moving = shards.keys[2][0]
+    shards.keys[0].append(moving)
+    keys = [listing_sort_key(each.created_ms, each.tie) for each in all_pages(shards, limit)]
+    assert len(keys) == 5
+    assert keys.count(moving) == 1
 
 
 def test_an_empty_range_costs_no_query() -> None:

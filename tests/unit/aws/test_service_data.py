@@ -18,7 +18,7 @@ from botocore.loaders import Loader
 from hourhand.aws.service_data import QuickFiles, service_data
 
 # Ours, and what botocore itself calls to get credentials.
-SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch", "sts", "sso", "sso-oidc")
+SERVICES = ("dynamodb", "sqs", "s3", "lambda", "cloudwatch", "logs", "sts", "sso", "sso-oidc")
 TYPES = ("service-2", "endpoint-rule-set-1", "paginators-1", "waiters-2")
 
 

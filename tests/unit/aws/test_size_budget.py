@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -19,8 +20,8 @@ from bench.item_size import (
 )
 from bench.schedule_size import EVERYDAY, sizes_of_visits
 from hourhand.aws.layout.jobs import job_to_item
-from hourhand.domain.jobs.job import Job, JobStatus, Outcome
-from hourhand.domain.jobs.transitions import change, die
+from hourhand.domain.jobs.job import Job, JobStatus, OnLost, Outcome
+from hourhand.domain.jobs.transitions import change, die, discard, take_over
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.memory import START
@@ -35,15 +36,52 @@ def test_a_small_job_stays_below_one_unit_through_six_attempts(job: Job) -> None
     assert max(sizes.values()) < BUDGET_BYTES, sizes
 
 
+LENGTHS = pytest.mark.parametrize("length", [0, 40, 80, 120, 160, 200, 240, 2000])
+TYPES = pytest.mark.parametrize("name", ["E", "ConnectionError", "T" * 100])
+
+
 @KINDS
-def test_a_small_job_that_dies_stays_below_one_unit(job: Job) -> None:
+@LENGTHS
+@TYPES
+def test_a_small_job_stays_below_one_unit_however_long_its_errors(
+    job: Job, length: int, name: str
+) -> None:
+    reason = f"{name}: " + "x" * length
+    sizes = {n: item_size_bytes(job_to_item(lived)) for n, lived in life(job, reason)}
+    assert max(sizes.values()) < BUDGET_BYTES, sizes
+
+
+@KINDS
+@LENGTHS
+@TYPES
+def test_a_small_job_that_dies_stays_below_one_unit(job: Job, length: int, name: str) -> None:
     last = [lived for _, lived in life(job) if lived.status is JobStatus.RUNNING][-1]
     assert last.started_at is not None
-    reason = "ConnectionError: " + "x" * 200
+    reason = f"{name}: " + "x" * length
     dead = die(last, now=last.started_at, actor="w-0123abcd", outcome=Outcome.FAILED, reason=reason)
-    item = job_to_item(dead.apply(last))
+    died = dead.apply(last)
+    item = job_to_item(died)
     assert "d" in item
     assert item_size_bytes(item) < BUDGET_BYTES
+    closed = discard(died, now=last.started_at, actor="a" * 32, note="", reason="bulk").apply(died)
+    assert item_size_bytes(job_to_item(closed)) < BUDGET_BYTES
+
+
+@KINDS
+def test_a_small_job_that_is_lost_and_taken_over_stays_below_one_unit(job: Job) -> None:
+    running = [lived for _, lived in life(job) if lived.status is JobStatus.RUNNING]
+    for lived in running[:-1]:
+        assert lived.lease_until is not None
+        move = take_over(
+            replace(lived, on_lost=OnLost.RETRY),
+            now=lived.lease_until + timedelta(minutes=1),
+            margin=timedelta(seconds=1),
+            owner=WORKER,
+            claim_id="k3j9x2m1qa",
+            lease_until=lived.lease_until + timedelta(minutes=2),
+        )
+        taken = replace(move.apply(lived), on_lost=OnLost.DEAD)
+        assert item_size_bytes(job_to_item(taken)) < BUDGET_BYTES
 
 
 def test_a_job_that_was_put_off_many_times_stays_below_one_unit() -> None:

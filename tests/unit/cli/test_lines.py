@@ -65,7 +65,8 @@ def answer(method: str, path: str, status: int, body: Any) -> ApiAnswered:
 
 
 def logged(sentence: str, is_warning: bool = False, **fields: Any) -> Logged:
-    return Logged(name="worker-1", sentence=sentence, is_warning=is_warning, fields=fields)
+    level = "WARNING" if is_warning else "INFO"
+    return Logged(name="worker-1", sentence=sentence, level=level, fields=fields)
 
 
 def attempt(outcome: str, **fields: Any) -> Logged:

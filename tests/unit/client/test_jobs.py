@@ -18,9 +18,11 @@ from hourhand.client import (
     Conflict,
     Invalid,
     Job,
+    NotFound,
     UnexpectedAnswer,
     WaitTimedOut,
 )
+from hourhand.client._operations._bulk import MAX_COUNTED
 from tests.unit.client.callers import (
     Caller,
     PausingClock,
@@ -352,10 +354,11 @@ def test_a_listing_that_would_never_end_or_makes_no_sense_is_ended(
 
 def part(matched: int, changed: int, cursor: Any = None, failed: Any = ()) -> httpx.Response:
     value = {"matched": matched, "changed": changed, "failed": failed, "next_cursor": cursor}
+    value["count_is_bounded"] = cursor is not None and matched >= MAX_COUNTED
     return httpx.Response(200, json=value)
 
 
-@pytest.mark.parametrize("verb", ["cancel", "redrive"])
+@pytest.mark.parametrize("verb", ["cancel", "redrive", "discard"])
 def test_a_bulk_operation_goes_on_to_the_end_and_adds_up(calling: Calling, verb: str) -> None:
     error = {"type": "urn:hourhand:wrong_state", "title": "T", "status": 409, "detail": "No."}
     failed = [{"id": "j7", "error": error}, {"id": "j8", "error": None}]
@@ -398,3 +401,103 @@ def test_a_bulk_operation_that_would_never_end_is_ended(calling: Calling) -> Non
 def test_without_a_filter_the_api_refuses(calling: Calling) -> None:
     with pytest.raises(Invalid):
         calling(Script(problem(422, "invalid")))("cancel_many")
+
+
+def test_a_dry_run_stops_counting_at_a_thousand(calling: Calling) -> None:
+    caller = calling(Script(part(400, 0, "a"), part(700, 0, "b"), part(9, 0)))
+    told: list[BulkReport] = []
+
+    report = caller("redrive_many", status="DEAD", dry_run=True, on_progress=told.append)
+
+    assert len(caller.requests) == 2
+    assert (report.matched, report.changed, report.is_least) == (1100, 0, True)
+    assert [one.is_least for one in told] == [False, True]
+
+
+def test_a_dry_run_that_ends_with_the_thousandth_job_is_exact(calling: Calling) -> None:
+    caller = calling(Script(part(400, 0, "a"), part(600, 0)))
+
+    report = caller("cancel_many", all=True, dry_run=True)
+
+    assert (report.matched, report.is_least) == (1000, False)
+
+
+def test_the_count_that_was_seen_is_sent(calling: Calling) -> None:
+    caller = calling(Script(problem(409, "count_changed")))
+
+    with pytest.raises(Conflict) as refused:
+        caller("cancel_many", handler="greet", expected_count=40)
+
+    assert refused.value.code == "count_changed"
+    assert sent(caller) == {"handler": "greet", "expected_count": 40}
+
+
+def test_a_bulk_discard_has_a_note(calling: Calling) -> None:
+    caller = calling(Script(part(3, 3)))
+
+    caller("discard_many", tenant="acme", discarded=False, note="known")
+
+    assert sent(caller) == {"tenant": "acme", "discarded": False, "note": "known"}
+
+
+# --- discard, and by key ---
+
+
+@pytest.mark.parametrize(("given", "body"), [({}, b""), ({"note": "known"}, b'{"note":"known"}')])
+def test_a_job_is_discarded_with_or_without_a_note(
+    calling: Calling, given: dict[str, str], body: bytes
+) -> None:
+    caller = calling(Script(job_answer(status="DEAD", discarded_at="2026-03-01T12:00:00.000Z")))
+
+    job = caller("discard", "j/1", **given)
+
+    [request] = caller.requests
+    assert (request.method, request.url.raw_path) == ("POST", b"/v1/jobs/j%2F1/discard")
+    assert request.content == body
+    assert (job.discarded_at, job.discard_note) == (NOON, None)
+
+
+def test_a_job_is_found_by_its_key(calling: Calling) -> None:
+    caller = calling(Script(page("jobs", [job_value(id="k.1")], None), job_answer(id="k.1")))
+
+    assert caller("get", key="order/4711", tenant="acme").id == "k.1"
+    assert targets(caller) == [
+        "/v1/jobs?idempotency_key=order%2F4711&tenant=acme",
+        "/v1/jobs/k.1",
+    ]
+
+
+def test_a_key_without_a_job_is_not_found(calling: Calling) -> None:
+    caller = calling(Script(page("jobs", [], None)))
+
+    with pytest.raises(NotFound, match="no job under the idempotency key 'order' of tenant 'acme'"):
+        caller("get", key="order", tenant="acme")
+    with pytest.raises(NotFound, match=r"no job under the idempotency key 'order'\."):
+        caller("get", key="order")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        (["j1"], {"key": "k"}, "key cannot be combined with an id"),
+        (["j1"], {"tenant": "t"}, "tenant needs a key"),
+        ([], {}, "id must be a string, not None"),
+    ],
+)
+def test_a_job_is_asked_for_by_its_id_or_by_its_key(
+    calling: Calling, arguments: list[str], options: dict[str, str], said: str
+) -> None:
+    caller = calling(Script(job_answer()))
+
+    with pytest.raises(Invalid, match=said):
+        caller("get", *arguments, **options)
+
+    assert caller.requests == []
+
+
+def test_a_listing_says_true_and_false_as_the_api_does(calling: Calling) -> None:
+    caller = calling(Script(page("jobs", [], None)))
+
+    caller("list", status="DEAD", discarded=False)
+
+    assert targets(caller) == ["/v1/jobs?status=DEAD&discarded=false&limit=50"]

@@ -197,4 +197,11 @@ CASES = (
             job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="fixed"
         ),
     ),
+    Case(
+        builder="discard",
+        ordinary=a_dead_job(),
+        build=lambda job: transitions.discard(
+            job, now=NOW, actor="api", note="the list was wrong", reason="the list was wrong"
+        ),
+    ),
 )

@@ -100,6 +100,23 @@ FIRST_REQUEST_STANDS = Invariant(
     "when a job was first asked to stop stays on record",
     lambda read, was, is_now: was.cancel_requested_at in {None, is_now.cancel_requested_at},
 )
+ONLY_DEAD_JOBS_ARE_DISCARDED = Invariant(
+    "only a DEAD job is discarded",
+    lambda read, was, is_now: is_now.discarded_at is None or is_now.status is JobStatus.DEAD,
+)
+ONLY_THE_END_THAT_WAS_READ_IS_DISCARDED = Invariant(
+    "the end of a later round is not acknowledged by a request that did not see it",
+    lambda read, was, is_now: (
+        was.generation == read.generation or was.discarded_at == is_now.discarded_at
+    ),
+)
+FIRST_DISCARD_STANDS = Invariant(
+    "when a job was first discarded stays on record, with its note",
+    lambda read, was, is_now: (
+        was.discarded_at is None
+        or (was.discarded_at, was.discard_note) == (is_now.discarded_at, is_now.discard_note)
+    ),
+)
 ONLY_THE_CURRENT_GENERATION_RUNS = Invariant(
     "a message of an older generation starts nothing",
     lambda read, was, is_now: was.generation == read.generation or was.token == is_now.token,

@@ -23,7 +23,6 @@ def _of_history(case: Case) -> Race:
     """
     long = with_long_history(case.ordinary)
     latest = an_event(EventKind.REFILED, at=after(-2), actor="worker-9")
-    # The final jobs that can be redriven are of a generation that nobody writes events to.
     return Race(
         move=case.name,
         clause="history_as_read",
@@ -34,7 +33,6 @@ def _of_history(case: Case) -> Race:
             "history_dropped": long.history_dropped + 1,
         },
         harm=keep.HISTORY_IS_KEPT,
-        is_second_line=case.builder == "redrive",
     )
 
 

@@ -49,6 +49,7 @@ CONDITIONS = {
     "change": {"status", "generation"},
     "expire": {"status", "generation", "expired"},
     "redrive": {"status", "generation"},
+    "discard": {"status", "generation", "not_discarded_yet"},
 }
 """The table of conditions in docs/explanation/design.md, by the names that the clauses have."""
 

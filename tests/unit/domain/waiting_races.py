@@ -215,4 +215,25 @@ OPERATORS = (
         meanwhile={"generation": 3, "round": 2, "token": 2},
         harm=keep.EVERY_CHANGE_OPENS_A_GENERATION,
     ),
+    Race(
+        move="discard",
+        clause="status",
+        story="it succeeded",
+        reads={"status": JobStatus.SUCCEEDED},
+        harm=keep.ONLY_DEAD_JOBS_ARE_DISCARDED,
+    ),
+    Race(
+        move="discard",
+        clause="generation",
+        story="the request was sent twice; the job was redriven and died before the second copy",
+        meanwhile={"generation": 3, "round": 2, "token": 2},
+        harm=keep.ONLY_THE_END_THAT_WAS_READ_IS_DISCARDED,
+    ),
+    Race(
+        move="discard",
+        clause="not_discarded_yet",
+        story="another discarded it before",
+        meanwhile={"discarded_at": after(-5), "discard_note": "known"},
+        harm=keep.FIRST_DISCARD_STANDS,
+    ),
 )

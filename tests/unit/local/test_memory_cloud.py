@@ -63,6 +63,16 @@ class Running:
             time.sleep(0.02)
         raise AssertionError(f"{job_id} did not end: {job}")
 
+    def log_with(self, job_id: str, message: str) -> list[dict[str, Any]]:
+        """Wait until a job's log has a line: it comes by another way than the job's end."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            lines = self.client.get(f"/v1/jobs/{job_id}/logs").body["lines"]
+            if message in [line["message"] for line in lines]:
+                return list(lines)
+            time.sleep(0.02)
+        raise AssertionError(f"{job_id} did not log {message!r}: {lines}")
+
     def ended_occurrences(self, schedule_id: str, count: int) -> list[dict[str, Any]]:
         """Wait until so many occurrences succeeded; return them, the newest first."""
         until = time.monotonic() + WAIT_SECONDS
@@ -135,10 +145,26 @@ def test_a_retry_and_a_handlers_line_work_as_everywhere(run: Callable[[float], R
     assert [one.fields["handler"] for one in said] == ["hourly-note"]
 
 
+@pytest.mark.parametrize("speed", [1.0, 3600.0])
+def test_the_lines_of_a_handler_are_the_log_of_its_job(
+    run: Callable[[float], Running], speed: float
+) -> None:
+    running = run(speed)
+    job_id = running.submit(handler="hourly-note")
+    running.final(job_id)
+    lines = running.log_with(job_id, "Noted.")
+    (noted,) = [line for line in lines if line["message"] == "Noted."]
+    assert (noted["level"], noted["attempt"]) == ("INFO", 1)
+    newest = running.client.get(f"/v1/jobs/{job_id}/logs?order=newest").body["lines"]
+    assert [line["at"] for line in newest] == sorted((line["at"] for line in newest), reverse=True)
+
+
 def test_a_handler_that_ends_its_process_leaves_the_server(run: Callable[..., Running]) -> None:
     running = run(1.0, Timings().scaled(0.1))
     job = running.final(running.submit(handler="exits", on_lost="dead"))
     assert [attempt["outcome"] for attempt in job["attempts"]] == ["LOST"]
+    assert job["error"]["message"].startswith("its worker died or lost contact (lease ended at 2")
+    assert job["error"]["message"].endswith("Z): exit code 9")
     assert [one.exit_code for one in running.heard if isinstance(one, ChildDied)] == [9]
     assert running.final(running.submit(handler="hourly-note"))["status"] == "SUCCEEDED"
 

@@ -12,6 +12,7 @@ from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Attempt, JobStatus, Outcome
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START, KeptFailure, KeptText, MemoryClock, MemoryJobStore
+from hourhand.ports.job_store import Listing
 from hourhand.testing import ACTOR, make_entry, make_event, make_job
 
 BUCKET = bucket_of(START)
@@ -24,9 +25,9 @@ def shown(store: MemoryJobStore, bucket: int = BUCKET) -> list[str]:
     return [entry.job_id for entry in page.entries]
 
 
-def listed(store: MemoryJobStore, *, dead_only: bool = False) -> list[str]:
+def listed(store: MemoryJobStore, listing: Listing = Listing.ALL) -> list[str]:
     page = store.list_jobs(
-        dead_only=dead_only,
+        listing,
         newest=None,
         created_before=START + DAY,
         created_after=START - DAY,
@@ -85,9 +86,9 @@ def test_the_listing_of_dead_jobs_lags_too() -> None:
     store.transition(
         transitions.die(job, now=START, actor=ACTOR, outcome=Outcome.FAILED, reason="")
     )
-    assert listed(store, dead_only=True) == []
+    assert listed(store, Listing.UNRESOLVED) == []
     store.thaw_index()
-    assert listed(store, dead_only=True) == ["job-1"]
+    assert listed(store, Listing.UNRESOLVED) == ["job-1"]
 
 
 def test_a_lag_needs_a_clock_to_measure_it() -> None:
@@ -100,7 +101,7 @@ def test_a_page_of_the_listing_can_be_shorter_than_asked_for_and_not_the_last() 
     for n in range(3):
         store.put(make_job(id=f"job-{n}", created_at=START + n * SECOND))
     page = store.list_jobs(
-        dead_only=False,
+        Listing.ALL,
         newest=None,
         created_before=START + DAY,
         created_after=START,
@@ -124,7 +125,7 @@ def test_only_what_is_kept_until_a_time_that_is_over_expires() -> None:
     assert store.delete_expired(START + 2 * DAY) == 3
     assert sorted(store.jobs()) == ["kept", "open"]
     assert sorted(listed(store)) == ["kept", "open"]
-    assert listed(store, dead_only=True) == ["kept"]
+    assert listed(store, Listing.UNRESOLVED) == ["kept"]
     assert store.kept_texts("ended") == {}
     assert store.kept_failures("ended") == {}
     assert store.kept_texts("kept") == {"payload.a1": KeptText("1", START + 3 * DAY)}

@@ -100,6 +100,20 @@ def test_jobs_of_a_batch_are_submitted_as_single_ones_are(jobs: FakeHourhand) ->
     jobs.assert_submitted("report", delay=2, count=1)
 
 
+def test_a_job_is_found_by_its_key(jobs: FakeHourhand) -> None:
+    ours = report.submit(idempotency_key="order-4711", tenant="acme")
+    assert jobs.get(key="order-4711", tenant="acme").id == ours.id
+    with pytest.raises(NotFound):
+        jobs.get(key="order-4711")
+
+
+def test_a_dead_job_is_discarded(jobs: FakeHourhand) -> None:
+    submitted = refuse.submit()
+    jobs.advance(days=1, raise_errors=False)
+    assert jobs.client.discard(submitted.id, note="known").discard_note == "known"
+    assert list(jobs.client.list(status="DEAD", discarded=False)) == []
+
+
 def test_the_default_client_is_put_back_at_the_end() -> None:
     with FakeHourhand(handlers=HANDLERS) as outer:
         with FakeHourhand(handlers=HANDLERS) as inner:
@@ -385,3 +399,27 @@ def test_the_double_is_looked_up_when_it_is_first_used() -> None:
     assert {"FakeHourhand", "Run", "make_context"} <= set(dir(hourhand.testing))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = hourhand.testing.Nothing
+
+
+def test_what_a_handler_logs_is_the_log_of_its_job(caplog: pytest.LogCaptureFixture) -> None:
+    handlers = Registry()
+
+    @job("talk", registry=handlers)
+    def talk(context: JobContext) -> None:
+        context.logger.info("Sent %d.", 3, recipients=3, what=object)
+        try:
+            raise Refused("no")
+        except Refused:
+            context.logger.exception("It went wrong.")
+
+    with FakeHourhand(handlers=handlers) as hourhand, caplog.at_level(logging.WARNING):
+        submitted = hourhand.client.submit("talk")
+        hourhand.run_due()
+        first, second = hourhand.client.logs(submitted.id)
+    assert (first.level, first.message, first.attempt) == ("INFO", "Sent 3.", 1)
+    assert first.fields == {"recipients": 3, "what": "<class 'object'>"}
+    assert (second.level, second.message) == ("ERROR", "It went wrong.")
+    assert second.fields is not None
+    assert "Refused: no" in second.fields["exception"]
+    # The test's own logging takes what it takes without the double.
+    assert caplog.messages == ["It went wrong."]

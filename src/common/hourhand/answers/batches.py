@@ -62,4 +62,7 @@ class BulkResult(Answered):
     matched: int
     changed: int
     failed: tuple[BulkFailure, ...]
+    count_is_bounded: Annotated[
+        bool, "Whether the call stopped at 1,000 jobs, so that as many or more match."
+    ]
     next_cursor: str | None

@@ -112,6 +112,8 @@ class JobSummary(Answered):
     finished_at: datetime | None
     lateness_ms: int | None
     cancel_requested_at: datetime | None
+    discarded_at: datetime | None
+    discard_note: str | None
     progress: Progress | None
     error: ErrorSummary | None
     schedule_id: str | None
@@ -154,8 +156,62 @@ class Event(Answered):
     kind: Annotated[str, EVENT_KINDS]
     status: StatusName
     attempt: int
-    actor: str
+    actor: Annotated[str, "The component that caused the event, or the caller's short name."]
+    caller: Annotated[
+        str | None,
+        "Who requested the event: the ARN of an IAM principal, the subject of a token, or `local`."
+        " `unknown:` and a digest: the identity is not on record.",
+    ]
     reason: str | None
+
+
+class LogLine(Answered):
+    """A line that the handler of a job logged, or the worker about the job."""
+
+    at: datetime
+    level: str
+    message: str
+    attempt: int | None
+    fields: Mapping[str, Any] | None = None
+
+
+class LogPage(Answered):
+    """A page of a job's log. It may be short or empty; only a null `next_cursor` ends the log."""
+
+    lines: tuple[LogLine, ...]
+    next_cursor: str | None
+
+
+class DeadLetter(Answered):
+    """The dead letter of a group that ended last; `message` is at least 200 bytes of its error."""
+
+    id: str
+    at: datetime
+    message: str
+
+
+class DeadLetterGroup(Answered):
+    """Dead letters of one handler and one error. `pattern` is its message without its values."""
+
+    id: str
+    handler: str
+    error_type: str | None
+    pattern: str
+    jobs: int
+    first_at: datetime
+    last_at: datetime
+    newest: DeadLetter
+
+
+class DeadLetterGroups(Answered):
+    """The groups of the `read` dead letters, the group that ended last first.
+
+    With a `next_cursor` there are more: add up groups of the same `id`.
+    """
+
+    groups: tuple[DeadLetterGroup, ...]
+    read: int
+    next_cursor: str | None
 
 
 class Events(Answered):

@@ -7,6 +7,7 @@ from typing import Any
 
 from hourhand.api.http_request import read_event
 from hourhand.api.problems import log_if_unforeseen, problem_answer
+from hourhand.api.routes.audit import AUDIT_ROUTES
 from hourhand.api.routes.bulk import BULK_ROUTES
 from hourhand.api.routes.calendars import CALENDAR_ROUTES
 from hourhand.api.routes.jobs import JOB_ROUTES
@@ -14,7 +15,14 @@ from hourhand.api.routes.schedules import SCHEDULE_ROUTES
 from hourhand.api.routes.system import SYSTEM_ROUTES
 from hourhand.api.routing import Services, answer_request
 
-ROUTES = (*JOB_ROUTES, *BULK_ROUTES, *SCHEDULE_ROUTES, *CALENDAR_ROUTES, *SYSTEM_ROUTES)
+ROUTES = (
+    *JOB_ROUTES,
+    *BULK_ROUTES,
+    *SCHEDULE_ROUTES,
+    *CALENDAR_ROUTES,
+    *AUDIT_ROUTES,
+    *SYSTEM_ROUTES,
+)
 
 App = Callable[[Mapping[str, Any], object], dict[str, Any]]
 

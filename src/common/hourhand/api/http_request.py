@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from hourhand.api.access import OWN_BODIES, Bound, own_query
 from hourhand.api.json_text import read_json
 from hourhand.api.problems import UnsupportedMediaType
 from hourhand.api.requests import quoted
+from hourhand.domain.callers import LOCAL
 from hourhand.domain.errors import BadRequest, FieldError, InvalidInput
 
-DEFAULT_ACTOR = "api"
-MAX_ACTOR_CHARACTERS = 32
 MAX_QUERY_FIELDS = 50
 
 JSON_BLANKS = " \t\r\n"
@@ -31,7 +31,9 @@ _NO_TRACE = "0" * 32
 class Request:
     """What a route works on. ``path`` is without the stage; header names are in lower case.
 
-    ``actor`` is the caller, as the history keeps it; ``trace_id`` 32 hex digits, or ``None``.
+    ``authorizer`` is what API Gateway knows of the caller, and ``trace_id`` 32 hex digits or
+    ``None``. `hourhand.api.access.admit` adds the rest: ``actor``, the key under which the history
+    keeps the caller, and what bounds a caller to the jobs and schedules of one ``tenant``.
     """
 
     method: str
@@ -41,8 +43,11 @@ class Request:
     headers: Mapping[str, str]
     body: str | None
     is_base64: bool
-    actor: str
+    authorizer: Mapping[str, Any]
     trace_id: str | None
+    actor: str = LOCAL
+    tenant: str | None = None
+    bound: Bound | None = None
 
     @property
     def has_body(self) -> bool:
@@ -64,6 +69,8 @@ class Request:
             twice = sorted({quoted(name) for name in names if names.count(name) > 1})
             errors = tuple(FieldError(name, "must be given at most once") for name in twice)
             raise InvalidInput("The query has a field more than once.", errors=errors)
+        if self.tenant is not None and self.bound is Bound.QUERY:
+            return own_query(query, self.tenant)
         return query
 
     def text(self) -> str:
@@ -82,7 +89,11 @@ class Request:
         text = self.text()
         if not text.strip(JSON_BLANKS):
             raise BadRequest("A JSON body is required.")
-        return read_json(text)
+        value = read_json(text)
+        narrow = None if self.bound is None else OWN_BODIES.get(self.bound)
+        if self.tenant is None or narrow is None:
+            return value
+        return narrow(value, self.tenant)
 
     def _require_json_type(self) -> None:
         media_type, _, parameters = self.headers.get("content-type", "").partition(";")
@@ -107,25 +118,9 @@ def read_event(event: Mapping[str, Any]) -> Request:
         headers=headers,
         body=event.get("body"),
         is_base64=bool(event.get("isBase64Encoded")),
-        actor=actor_of(context.get("authorizer") or {}),
+        authorizer=context.get("authorizer") or {},
         trace_id=trace_id_of(headers),
     )
-
-
-def actor_of(authorizer: Mapping[str, Any]) -> str:
-    """Return the caller, in at most 32 of ``A-Z a-z 0-9 _ -``: history is packed with dots.
-
-    Of a longer name the end is kept, which says most: of an assumed role, its session.
-    """
-    iam = authorizer.get("iam") or {}
-    claims = (authorizer.get("jwt") or {}).get("claims") or {}
-    of_lambda = authorizer.get("lambda") or {}
-    name = iam.get("userArn") or iam.get("userId") or claims.get("sub")
-    name = str(name or of_lambda.get("principalId") or "")
-    if name.startswith("arn:"):
-        name = re.sub(r"^(assumed-role|user|federated-user)/", "", name.rsplit(":", 1)[-1])
-    safe = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[-MAX_ACTOR_CHARACTERS:].strip("-")
-    return safe or DEFAULT_ACTOR
 
 
 def trace_id_of(headers: Mapping[str, str]) -> str | None:

@@ -13,10 +13,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from hourhand.answers.batches import Problem
+from hourhand.api.access import ACCESS
 from hourhand.api.answer_schemas import REFERENCE, schemas_of
 from hourhand.api.openapi_routes import DESCRIPTIONS, Description
 from hourhand.api.openapi_texts import FIELD_TEXTS, INFO_TEXT, SHAPE_TEXTS
 from hourhand.api.requests import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
+from hourhand.settings import SCOPE_PREFIX
 
 API_VERSION = "1"
 
@@ -25,6 +27,7 @@ _REASONS = {
     201: "Created",
     204: "Deleted",
     400: "The body is not valid JSON",
+    403: "The token lacks the scope, or is bound to another tenant",
     404: "Not found",
     409: "Its state, or an earlier use of the key or id, does not allow this",
     413: "The input is too large",
@@ -35,19 +38,41 @@ _REASONS = {
 }
 
 
+_SECURITY_SCHEMES = {
+    "iam": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "AWS Signature Version 4, for the service `execute-api`.",
+    },
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A token with the scope that the route names.",
+    },
+}
+
+
 @cache
-def openapi_document(stage_prefix: str = "") -> dict[str, Any]:
-    """Return the document; ``stage_prefix`` is what comes before ``/v1`` in its addresses."""
+def openapi_document(stage_prefix: str = "", scope_prefix: str = SCOPE_PREFIX) -> dict[str, Any]:
+    """Return the document.
+
+    ``stage_prefix`` is what comes before ``/v1`` in its addresses, ``scope_prefix`` what comes
+    before the names of scopes.
+    """
     paths: dict[str, Any] = {}
     for (method, path), description in DESCRIPTIONS.items():
-        paths.setdefault(path, {})[method.lower()] = _operation(method, path, description)
+        operation = _operation(method, path, description)
+        operation["security"] = _security(method, path, scope_prefix)
+        paths.setdefault(path, {})[method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {"title": "Hourhand", "version": API_VERSION, "description": INFO_TEXT},
         "servers": [{"url": stage_prefix or "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(d.tag for d in DESCRIPTIONS.values())],
         "paths": paths,
-        "components": {"schemas": _schemas()},
+        "components": {"schemas": _schemas(), "securitySchemes": _SECURITY_SCHEMES},
     }
 
 
@@ -70,6 +95,13 @@ def _operation(method: str, path: str, description: Description) -> dict[str, An
             "content": {"application/json": {"schema": schema}},
         }
     return operation
+
+
+def _security(method: str, path: str, scope_prefix: str) -> list[dict[str, list[str]]]:
+    """Return what a route needs: IAM's leave, or a token's scope; on this machine nothing."""
+    access = ACCESS.get((method, path))
+    token = [] if access is None else [{"token": [scope_prefix + access.scope]}]
+    return [{"iam": []}, *token, {}]
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:

@@ -8,16 +8,20 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hourhand.answers import batches, jobs, schedules, system
+from hourhand.answers import audit, batches, jobs, schedules, system
 from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
+    AuditRequest,
     BackfillInput,
     BatchRequest,
+    BulkDiscard,
     BulkRequest,
     CalendarInput,
+    GroupsRequest,
     JobPatch,
     JobSubmission,
     ListRequest,
+    LogRequest,
     NoteInput,
     PageRequest,
     PreviewInput,
@@ -45,8 +49,8 @@ class Description:
 
     @property
     def failures(self) -> list[int]:
-        """The statuses of all failures: an unknown query field is one on every route."""
-        return sorted({*self.fails, 422, 500})
+        """The statuses of all failures: any route may lack a scope, or get an unknown field."""
+        return sorted({*self.fails, 403, 422, 500})
 
 
 _ON_ONE_JOB: dict[str, Any] = {
@@ -56,9 +60,8 @@ _ON_ONE_JOB: dict[str, Any] = {
 }
 _IN_BULK: dict[str, Any] = {
     "tag": "bulk",
-    "body": BulkRequest,
     "answer": batches.BulkResult,
-    "fails": (*_BODY_FAILS, 503),
+    "fails": (409, *_BODY_FAILS, 503),
 }
 _ON_ONE_SCHEDULE: dict[str, Any] = {
     "tag": "schedules",
@@ -104,18 +107,45 @@ _JOBS: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/jobs/{id}/events"): Description(
         summary="Read a job's history", tag="jobs", answer=jobs.Events, fails=(404, 503)
     ),
+    ("GET", "/v1/jobs/{id}/logs"): Description(
+        summary="Read a job's log, the oldest or the newest lines first, in pages",
+        tag="jobs",
+        query=LogRequest,
+        answer=jobs.LogPage,
+        fails=(404, 503),
+    ),
     ("POST", "/v1/jobs/{id}/cancel"): Description(
         summary="Cancel a waiting job, or ask a running one to stop", **_ON_ONE_JOB
     ),
     ("POST", "/v1/jobs/{id}/redrive"): Description(
         summary="Redrive a DEAD, EXPIRED or CANCELLED job", **_ON_ONE_JOB
     ),
+    ("POST", "/v1/jobs/{id}/discard"): Description(
+        summary="Acknowledge a DEAD job, which then counts as unresolved no longer",
+        body=NoteInput,
+        needs_body=False,
+        **_ON_ONE_JOB,
+    ),
     ("POST", "/v1/jobs/{id}/run-now"): Description(
         summary="Make a waiting job due now", **_ON_ONE_JOB
     ),
-    ("POST", "/v1/jobs/cancel"): Description(summary="Cancel many jobs", **_IN_BULK),
+    ("POST", "/v1/jobs/cancel"): Description(
+        summary="Cancel many jobs", body=BulkRequest, **_IN_BULK
+    ),
     ("POST", "/v1/jobs/redrive"): Description(
-        summary="Redrive many jobs: DEAD jobs, or those with the given status", **_IN_BULK
+        summary="Redrive many jobs: DEAD jobs, or those with the given status",
+        body=BulkRequest,
+        **_IN_BULK,
+    ),
+    ("POST", "/v1/jobs/discard"): Description(
+        summary="Discard many DEAD jobs", body=BulkDiscard, **_IN_BULK
+    ),
+    ("GET", "/v1/dead-letters/groups"): Description(
+        summary="List the DEAD jobs in groups by handler and error, in pages",
+        tag="jobs",
+        query=GroupsRequest,
+        answer=jobs.DeadLetterGroups,
+        fails=(503,),
     ),
 }
 
@@ -221,6 +251,16 @@ _CALENDARS: Mapping[tuple[str, str], Description] = {
     ),
 }
 
+_AUDIT: Mapping[tuple[str, str], Description] = {
+    ("GET", "/v1/audit"): Description(
+        summary="List what callers did with the jobs and schedules that are kept, in pages",
+        tag="audit",
+        query=AuditRequest,
+        answer=audit.AuditPage,
+        fails=(404, 503),
+    ),
+}
+
 _SYSTEM: Mapping[tuple[str, str], Description] = {
     ("GET", "/v1/stats"): Description(
         summary="Read the queues' counts, the lateness and the scheduler's state",
@@ -259,6 +299,7 @@ DESCRIPTIONS: Mapping[tuple[str, str], Description] = {
     **_JOBS,
     **_SCHEDULES,
     **_CALENDARS,
+    **_AUDIT,
     **_SYSTEM,
 }
 """Every route but the two that describe the API itself."""

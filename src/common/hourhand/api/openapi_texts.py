@@ -34,9 +34,21 @@ _FILTERS = {
     "schedule_id": "Only jobs that this schedule created.",
     "tenant": "Only jobs of this tenant.",
     "tag": "Only jobs with this tag, as `key:value`.",
+    "error_type": "Only jobs whose last failed attempt had this type of error.",
+    "error_group": "Only DEAD jobs of this group of dead letters.",
     "created_after": "Only jobs created after this time.",
     "created_before": "Only jobs created before this time.",
+    "discarded": "True: only DEAD jobs that were discarded. False: only other jobs.",
 }
+_BULK = {
+    **_FILTERS,
+    "all": "Must be true if no filter is given.",
+    "dry_run": "Only count the jobs; change nothing.",
+    "expected_count": "The count that the caller saw. If more than 1.1 times as many jobs match,"
+    " nothing is changed. Read only if there is no cursor.",
+    "cursor": "The `next_cursor` of the call before, with the same filters.",
+}
+_NOTE = "A note for people, such as the reason."
 _JOB = texts_of(Job)
 _NOT_YET = "Not supported yet."
 _OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")
@@ -70,15 +82,35 @@ FIELD_TEXTS = {
     },
     "ListRequest": {
         **_FILTERS,
+        "idempotency_key": "The job that was submitted under this key, of this `tenant` or of none."
+        " Takes no other filter.",
         "limit": "The maximum number of jobs in a page.",
         "cursor": "The `next_cursor` of the page before, with the same filters.",
     },
-    "BulkRequest": {
-        **_FILTERS,
-        "all": "Must be true if no filter is given.",
-        "dry_run": "Only count the jobs; change nothing.",
-        "cursor": "The `next_cursor` of the call before, with the same filters.",
+    "AuditRequest": {
+        "job": "Only what was done with this job.",
+        "schedule": "Only what was done with this schedule.",
+        "caller": "Only what this caller did: the whole ARN or subject, or `local`. With `*` at its"
+        " end: what all did whose identity begins so.",
+        "from": "Only what was done at this time or later.",
+        "to": "Only what was done before this time.",
+        "tenant": "Only what was done with jobs and schedules of this tenant.",
+        "limit": "The maximum number of events in a page; those of one job stay together.",
+        "cursor": "The `next_cursor` of the page before, with the same filters.",
     },
+    "GroupsRequest": {
+        **_FILTERS,
+        "status": "Only DEAD: what a dead letter is.",
+        "limit": "The maximum number of dead letters to read for this page.",
+        "cursor": "The `next_cursor` of the page before, with the same filters.",
+    },
+    "LogRequest": {
+        "order": "Which lines come first: the `oldest` (the default) or the `newest`.",
+        "limit": "The maximum number of lines in a page.",
+        "cursor": "The `next_cursor` of the page before, in the same order.",
+    },
+    "BulkRequest": _BULK,
+    "BulkDiscard": {**_BULK, "note": _NOTE},
     "ScheduleInput": _SCHEDULE,
     "PreviewedSchedule": {**_SCHEDULE, "handler": "May be left out."},
     "MisfireInput": {
@@ -96,7 +128,7 @@ FIELD_TEXTS = {
         "from": "The first date, or the first instant, that is excluded.",
         "to": "The last date that is excluded, or the first instant that is not.",
     },
-    "NoteInput": {"note": "A note for people, such as the reason."},
+    "NoteInput": {"note": _NOTE},
     "BackfillInput": {
         "from": "The earliest scheduled time to run.",
         "to": "The latest scheduled time to run, not in the future.",
@@ -105,7 +137,7 @@ FIELD_TEXTS = {
         "max_active": "How many jobs of the backfill may run at once.",
         "reprocess": "Which times that have a job run again: none, failed ones, or all.",
         "dry_run": "Only count the scheduled times; create nothing.",
-        "note": "A note for people, such as the reason.",
+        "note": _NOTE,
     },
     "PreviewInput": {
         "schedule": "A schedule as for `PUT /v1/schedules/{id}`.",

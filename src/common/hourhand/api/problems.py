@@ -18,10 +18,12 @@ LOGGED_FRAMES = 20
 
 _TITLES = {
     "bad_request": "The request is malformed",
+    "forbidden": "Not allowed",
     "not_found": "Not found",
     "method_not_allowed": "Method not allowed",
     "wrong_state": "The state does not allow this",
     "idempotency_conflict": "The key or id was used with another body",
+    "count_changed": "More jobs match than expected",
     "too_large": "The input is too large",
     "unsupported_media_type": "Unsupported content type",
     "invalid": "The input is invalid",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hourhand.api.access import AccessRules, admit
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.problems import MethodNotAllowed, problem_answer
@@ -13,7 +14,10 @@ from hourhand.api.requests import quoted, require_empty
 from hourhand.domain.errors import NotFound
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.audit import AuditService
+from hourhand.services.callers import Callers
 from hourhand.services.jobs.bulk import BulkService
+from hourhand.services.jobs.logs import LogService
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
@@ -33,11 +37,15 @@ class Services:
     queries: QueryService
     operations: OperationsService
     bulk: BulkService
+    logs: LogService
     schedules: ScheduleService
     backfills: BackfillService
     calendars: CalendarService
     occurrences: OccurrenceQueries
     resweeps: ResweepService
+    callers: Callers
+    audit: AuditService
+    access: AccessRules
     handlers: HandlerDirectory
     settings: Settings
     telemetry: Telemetry
@@ -69,7 +77,7 @@ class Route:
 def answer_request(routes: Sequence[Route], services: Services, request: Request) -> Answer:
     """Find the route of ``request`` and let it answer.
 
-    Raises `NotFound` for an unknown path, and what its operation raises.
+    Raises `NotFound` for an unknown path, `Forbidden`, and what its operation raises.
     """
     matching = [(route, id_) for route in routes if (id_ := route.match(request.path)) is not None]
     if not matching:
@@ -78,6 +86,7 @@ def answer_request(routes: Sequence[Route], services: Services, request: Request
     for route, id_ in matching:
         if route.method == method:
             _refuse_what_is_not_taken(route, request)
+            request = admit(services, request, (route.method, route.path), id_)
             return route.operation(services, request, id_)
     return _answer_other_method(request.method, [route for route, _ in matching])
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
+    from hourhand.aws.job_logs import LogsClient
+
 CONNECT_TIMEOUT_SECONDS = 2
 READ_TIMEOUT_SECONDS = 5
 """Every call of ours is answered in milliseconds; a long poll of SQS must be shorter than this."""
@@ -160,6 +162,11 @@ def lambda_client() -> LambdaClient:
 def cloudwatch_client() -> CloudWatchClient:
     """Make a client of CloudWatch, which is asked for ages that a sweep can do without."""
     return cast("CloudWatchClient", _client("cloudwatch", optional_client_config))
+
+
+def logs_client() -> LogsClient:
+    """Make a client of CloudWatch Logs."""
+    return cast("LogsClient", _client("logs"))
 
 
 def bulk_of(client: C) -> Bulk[C]:

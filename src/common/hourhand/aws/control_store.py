@@ -1,4 +1,4 @@
-"""The control table in DynamoDB: leases, shard map, watermark, the last tick.
+"""The control table in DynamoDB: leases, shard map, watermark, the last tick, callers.
 
 | ``p`` | attributes |
 |---|---|
@@ -7,6 +7,7 @@
 | ``tick`` | ``tick`` (JSON); nothing else is ever put |
 | ``resweep`` | ``id``, ``since_ms``, ``requested_ms``; absent before the first request |
 | ``id-key`` | ``secret``: 32 random bytes, of which derived ids are made; written once |
+| ``caller.<key>`` | ``caller``: the identity of a caller, which events name by the key; written once |
 
 Shard map and watermark share one item, because a watermark may only be written while the shard
 map has the version that its sweep read: one condition covers both, without a transaction, and a
@@ -22,25 +23,28 @@ that the writer read. Two records with one hash are equal, so nothing is lost by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from time import sleep as sleep_seconds
 from typing import TYPE_CHECKING, Any
 
 import botocore
 
+from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.layout.values import Item, Value, number, read_text, read_time, text, time
 from hourhand.aws.layout.versions import (
     NOT_NEWER,
     Kind,
+    found_in,
     in_its_version,
     is_version,
     known_value,
     require_known,
     version_value,
 )
-from hourhand.aws.table_schema import ID_KEY, RESWEEP_KEY
+from hourhand.aws.table_schema import CALLER_KEYS, ID_KEY, RESWEEP_KEY
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
 from hourhand.domain.ticks.buckets import ShardMap
@@ -64,10 +68,17 @@ _FIRST_MAP = 1
 class DynamoControlStore:
     """Implements the port `ControlStore` on one table."""
 
-    def __init__(self, client: DynamoDBClient, table_name: str) -> None:
-        """Call nothing yet."""
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table_name: str,
+        *,
+        sleep: Callable[[float], None] = sleep_seconds,
+    ) -> None:
+        """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         self._client = client
         self._table = table_name
+        self._sleep = sleep
 
     # --- leases ---
 
@@ -292,6 +303,39 @@ class DynamoControlStore:
             raise Unavailable("The installation's secret was there and is now missing; try again.")
         return standing
 
+    # --- callers ---
+
+    def keep_caller(self, key: str, identity: str) -> str:
+        """Store the identity of a caller under ``key`` if there is none; return what stands.
+
+        It is read first, which costs less than a write that is refused: each process of the API
+        asks once for each of its callers.
+        """
+        name = CALLER_KEYS + key
+        standing = self._read(name, Kind.CALLER, may_lag=True)
+        if standing is not None:
+            return read_text(standing["caller"])
+        answer = self._update(
+            Kind.CALLER,
+            name,
+            "SET v = :v, caller = :caller",
+            "attribute_not_exists(p)",
+            {":caller": text(identity)},
+        )
+        if not isinstance(answer, ConditionRefused):
+            return identity
+        standing = answer.item or self._read(name, Kind.CALLER)
+        if standing is None:
+            raise Unavailable("The record of this caller was there and is now missing; try again.")
+        require_known(Kind.CALLER, standing, name)
+        return read_text(standing["caller"])
+
+    def read_callers(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Read identities by their keys; keys without one, or of a newer form, are left out."""
+        names = [{"p": text(CALLER_KEYS + key)} for key in dict.fromkeys(keys)]
+        items = read_in_batches(Bulk(self._client), self._table, names, self._sleep)
+        return found_in(Kind.CALLER, items, _caller_key_of, _identity_in, None)
+
     # --- parts ---
 
     def _read(self, key: str, kind: Kind, *, may_lag: bool = False) -> Item | None:
@@ -339,6 +383,14 @@ class DynamoControlStore:
 
     def _call(self, operation: str) -> Call:
         return Call(operation, f"table {self._table}")
+
+
+def _caller_key_of(item: Item) -> str:
+    return read_text(item["p"]).removeprefix(CALLER_KEYS)
+
+
+def _identity_in(item: Item) -> str:
+    return read_text(item["caller"])
 
 
 def _lease_key(name: str) -> str:

@@ -18,6 +18,7 @@ from hourhand.aws.failures import Call, ask
 from hourhand.aws.layout.jobs import (
     bucket_partition,
     dead_partition,
+    discarded_partition,
     listing_partition,
     listing_sort_key,
 )
@@ -28,16 +29,24 @@ from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS,
 from hourhand.domain.jobs.job import IndexEntry
 from hourhand.domain.ticks.watermark import Place
 from hourhand.domain.times import to_ms
-from hourhand.ports.job_store import IndexPage, ListedJob, ListingPage, ListingPosition
+from hourhand.ports.job_store import IndexPage, ListedJob, Listing, ListingPage, ListingPosition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-MAX_LISTING_QUERIES = 24
-"""Queries that one page may cost: one for each shard, and two more for each."""
+MAX_QUERIES_A_SHARD = 3
+"""Queries that one page may cost on average for each shard: the first, and two more."""
 
 SPARE_ENTRIES = 8
 """Read of each shard beyond its share of a page, so that chance rarely costs a second query."""
+
+_PARTITIONS = {
+    Listing.ALL: (listing_partition,),
+    Listing.DEAD: (dead_partition, discarded_partition),
+    Listing.UNRESOLVED: (dead_partition,),
+    Listing.DISCARDED: (discarded_partition,),
+}
+"""The kinds of partitions that a listing is read from; each kind has all shards."""
 
 _LAST_MS = 10**13 - 1
 """The last instant that a sort key of 13 digits can hold: in the year 2286."""
@@ -98,8 +107,8 @@ class JobIndexes:
 
     def list_jobs(
         self,
+        listing: Listing,
         *,
-        dead_only: bool,
         newest: ListingPosition | None,
         created_before: datetime,
         created_after: datetime,
@@ -108,11 +117,21 @@ class JobIndexes:
         """List job ids by creation, newest first, strictly after ``newest`` in that order."""
         require_limit(limit)
         bounds = bounds_of(newest, created_before, created_after)
-        query = self._query_dead if dead_only else self._query_all
-        return ListingMerge(query, bounds, LISTING_SHARDS, limit).page()
+        index, key = (LISTING_INDEX, "l") if listing is Listing.ALL else (DEAD_INDEX, "d")
+        partitions = [
+            partition(shard)
+            for partition in _PARTITIONS[listing]
+            for shard in range(LISTING_SHARDS)
+        ]
+
+        def query(shard: int, bounds: Bounds, limit: int, position: Position | None) -> QueriedPage:
+            partition = partitions[shard]
+            return self._query_newest(index.name, key, partition, bounds, limit, position)
+
+        return ListingMerge(query, bounds, len(partitions), limit).page()
 
     def count_dead(self, limit: int) -> int:
-        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``.
+        """Count the DEAD jobs that are unresolved now, by an index: exactly up to ``limit``.
 
         At most ``limit`` (up to 3,000: they are one page) are counted in each shard. An entry is
         some 60 bytes (200 at most), and a read unit takes 8 KB of an eventually consistent query:
@@ -134,18 +153,6 @@ class JobIndexes:
             Limit=limit,
         )
         return int(answer["Count"])
-
-    def _query_all(
-        self, shard: int, bounds: Bounds, limit: int, position: Position | None
-    ) -> QueriedPage:
-        partition = listing_partition(shard)
-        return self._query_newest(LISTING_INDEX.name, "l", partition, bounds, limit, position)
-
-    def _query_dead(
-        self, shard: int, bounds: Bounds, limit: int, position: Position | None
-    ) -> QueriedPage:
-        partition = dead_partition(shard)
-        return self._query_newest(DEAD_INDEX.name, "d", partition, bounds, limit, position)
 
     def _query_newest(
         self,
@@ -226,10 +233,11 @@ class ListingMerge:
     shard_count: int
     limit: int
     _shards: list[_Shard] = field(init=False)
-    _queries_left: int = field(default=MAX_LISTING_QUERIES, init=False)
+    _queries_left: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Start with every shard unread."""
+        self._queries_left = MAX_QUERIES_A_SHARD * self.shard_count
         self._shards = [_Shard(number) for number in range(self.shard_count)]
 
     def page(self) -> ListingPage:
@@ -242,7 +250,10 @@ class ListingMerge:
             if not shards:
                 return ListingPage(tuple(listed), None)
             newest = max(shards, key=lambda shard: shard.entries[0])
-            listed.append(_listed(*newest.entries.popleft()))
+            job = _listed(*newest.entries.popleft())
+            # While a job is discarded, both its old and its new entry may be seen.
+            if not listed or listed[-1] != job:
+                listed.append(job)
         if all(shard.is_read_out and not shard.entries for shard in self._shards):
             return ListingPage(tuple(listed), None)
         assert listed, "the bound allows a query for every shard, and each returns something"

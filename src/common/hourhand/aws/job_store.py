@@ -237,12 +237,15 @@ class DynamoJobStore(JobIndexes):
 
     # --- beside them ---
 
-    def get_details(self, job_id: str) -> JobDetails | None:
-        """Read a job and everything that is kept beside it, newest failures first."""
+    def get_details(self, job_id: str, *, with_texts: bool = True) -> JobDetails | None:
+        """Read a job and everything that is kept beside it, newest failures first.
+
+        ``with_texts``: payload and result, too, which may be most of what is read.
+        """
         job: Job | None = None
         texts: dict[str, str] = {}
         failures: dict[int, Attempt] = {}
-        for item in self._query_partition(job_id):
+        for item in self._query_partition(job_id, with_texts=with_texts):
             name, token = side_items.text_name(item), side_items.failure_token(item)
             if name is not None:
                 texts[name] = side_items.read_kept_text(item)
@@ -315,16 +318,20 @@ class DynamoJobStore(JobIndexes):
             ExpressionAttributeValues={":known": known_value(kind), **values},
         )
 
-    def _query_partition(self, job_id: str) -> Iterator[Item]:
+    def _query_partition(self, job_id: str, *, with_texts: bool) -> Iterator[Item]:
         """Yield everything of one job: texts, the hot item, then failures, newest first."""
+        # The texts sort after the hot item.
+        of_job, values = "p = :job", {":job": text(job_id)}
+        if not with_texts:
+            of_job, values = f"{of_job} AND s <= :last", {**values, ":last": text(HOT_ITEM)}
         position: Mapping[str, Any] | None = None
         for _ in range(MAX_DETAIL_PAGES):
             page = query_page(
                 self._client,
                 self.table,
                 position,
-                KeyConditionExpression="p = :job",
-                ExpressionAttributeValues={":job": text(job_id)},
+                KeyConditionExpression=of_job,
+                ExpressionAttributeValues=values,
                 ScanIndexForward=False,
                 ConsistentRead=True,
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hourhand.aws.published import ALIAS
 from hourhand.aws.table_schema import (
     BUCKET,
+    CALLER_KEYS,
     CLOCK,
     CONTROL,
     DEAD_INDEX,
@@ -33,6 +34,7 @@ from hourhand.aws.table_schema import (
 )
 
 EVERYTHING = "*"
+LOGS = "logs"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,8 +43,9 @@ class Grant:
 
     ``resources`` are relative names, as in `table_schema`: ``jobs``, ``jobs/index/dead``, ``high``,
     ``contents``, ``contents/*`` for the bucket's objects, ``scheduler:live`` for a function's
-    alias, or `EVERYTHING`. ``leading_keys``: the only partition keys of the table on which the
-    actions are allowed; empty for all.
+    alias, ``worker`` for a function's log group, or `EVERYTHING`. ``leading_keys``: the only
+    partition keys of the table on which the actions are allowed, where ``*`` stands for any text;
+    empty for all.
     """
 
     service: str
@@ -87,16 +90,19 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     "api": (
         _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query", "PartiQLInsert"),
         _indexes(JOBS, LISTING_INDEX, DEAD_INDEX),
-        _items(CONTROL, "GetItem"),
-        # The request for a resweep (ADR 20) and the secret of derived ids (ADR 21): no lease, no
-        # watermark. A request of a single item always has the key of the condition (DynamoDB
-        # developer guide, "Using IAM policy conditions for fine-grained access control").
-        _items(CONTROL, "UpdateItem", leading_keys=(ID_KEY, RESWEEP_KEY)),
+        _items(CONTROL, *_READ_ITEM),
+        # The request for a resweep (ADR 20), the secret of derived ids (ADR 21) and the identities
+        # of callers (ADR 26): no lease, no watermark. A request of a single item always has the
+        # key of the condition (DynamoDB developer guide, "Using IAM policy conditions for
+        # fine-grained access control").
+        _items(CONTROL, "UpdateItem", leading_keys=(f"{CALLER_KEYS}*", ID_KEY, RESWEEP_KEY)),
         _items(SCHEDULES, *_READ_ITEM, "UpdateItem", "DeleteItem", "Query"),
         _indexes(SCHEDULES, NAMES_INDEX),
         *_CONTENTS,
         _queues(("SendMessage",), *_PRIORITIES, DEAD_LETTERS.name),
         _COUNTS,
+        # The logs of jobs: no other function's.
+        Grant(service=LOGS, actions=("FilterLogEvents",), resources=("worker",)),
     ),
     # Sweeps, sends and marks jobs, and visits schedules.
     "scheduler": (

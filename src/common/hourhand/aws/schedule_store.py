@@ -36,6 +36,9 @@ from hourhand.aws.layout.schedules import (
     definition_to_item,
     due_partition,
     end_attribute,
+    event_bounds,
+    event_from_item,
+    event_to_item,
     page_bounds,
     page_from_item,
     page_key,
@@ -63,6 +66,7 @@ from hourhand.domain.schedules.schedule import (
     Calendar,
     Schedule,
     ScheduleDefinition,
+    ScheduleEvent,
     Walk,
 )
 from hourhand.ports import Found
@@ -211,6 +215,34 @@ class DynamoScheduleStore:
         """Forget pages that the history no longer tells of."""
         for page in pages:
             self._records.delete(Kind.JOURNAL_PAGE, page_key(schedule_id, page))
+
+    # --- events ---
+
+    def put_event(self, schedule_id: str, event: ScheduleEvent) -> None:
+        """Keep an event for `EVENTS_KEPT`; the same event again changes nothing."""
+        self._records.put(Kind.SCHEDULE_EVENT, event_to_item(schedule_id, event))
+
+    def read_events(
+        self, schedule_id: str, *, before: tuple[datetime, int] | None, limit: int
+    ) -> tuple[ScheduleEvent, ...]:
+        """Read up to ``limit`` kept events, newest first, strongly consistent."""
+        require_limit(limit)
+        first, last = event_bounds(before)
+        found = query_page(
+            self._client,
+            self._table,
+            None,
+            KeyConditionExpression="p = :schedule AND s BETWEEN :first AND :last",
+            ExpressionAttributeValues={
+                ":schedule": schedule_key(schedule_id)["p"],
+                ":first": text(first),
+                ":last": text(last),
+            },
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=limit,
+        )
+        return tuple(map(event_from_item, found.items))
 
     # --- backfills ---
 

@@ -17,6 +17,9 @@ KeyType = Literal["S", "N"]
 ID_KEY = "id-key"
 """The record of the control table that the API may create, too: the rest is the scheduler's."""
 
+CALLER_KEYS = "caller."
+"""What stands before the key of a caller in the control table: only the API writes these."""
+
 
 class Key(NamedTuple):
     """A key attribute and its DynamoDB type."""
@@ -57,7 +60,8 @@ LISTING_INDEX = Index(name="listing", partition=Key("l"), sort=Key("c"))
 """Every job by creation: ``l`` is "jobs.<shard>", ``c`` is "<created ms>.<tie>"."""
 
 DEAD_INDEX = Index(name="dead", partition=Key("d"), sort=Key("c"))
-"""Jobs in the state DEAD by creation: ``d`` is "dead.<shard>", absent in every other state."""
+"""Jobs in the state DEAD by creation: ``d`` is "dead.<shard>" while they are unresolved and
+"discarded.<shard>" once they were discarded. It is absent in every other state."""
 
 LISTING_SHARDS = 8
 """A partition takes 1,000 writes a second (DynamoDB quotas), so 8,000 jobs can be submitted."""
@@ -176,3 +180,8 @@ BUCKET = Bucket(name="contents", expiry_days=tuple(2**n for n in range(13)))
 def resource_name(prefix: str, name: str) -> str:
     """Return the full name of the resource ``name`` of the installation ``prefix``."""
     return f"{prefix}-{name}"
+
+
+def log_group_name(prefix: str, function: str) -> str:
+    """Return the log group of a function of the installation ``prefix``."""
+    return f"/aws/lambda/{resource_name(prefix, function)}"

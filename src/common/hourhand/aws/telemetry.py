@@ -51,6 +51,7 @@ class Metric(StrEnum):
     IDEMPOTENT_REPLAYS = "idempotent_replays"
     ITEMS_NEWER = "items_newer"
     JOBS_DEAD = "jobs_dead"
+    JOBS_DISCARDED = "jobs_discarded"
     JOBS_DISPATCHED = "jobs_dispatched"
     JOBS_DISPATCHED_AGAIN = "jobs_dispatched_again"
     JOBS_EXPIRED = "jobs_expired"
@@ -111,7 +112,7 @@ _OF_SCHEDULES = {
 _OF_RECOVERY = {Metric.ATTEMPTS_LOST, Metric.JOBS_EXPIRED}
 
 MEASURED_BY: Mapping[str, frozenset[Metric]] = {
-    "api": frozenset({Metric.JOBS_SUBMITTED} | _OF_JOBS | _OF_SCHEDULES),
+    "api": frozenset({Metric.JOBS_DISCARDED, Metric.JOBS_SUBMITTED} | _OF_JOBS | _OF_SCHEDULES),
     "scheduler": frozenset(
         {
             Metric.DEAD_JOBS,

@@ -137,7 +137,7 @@ class Statements:
 
 def _depends_on_job(move: Transition) -> bool:
     """Whether the write of a move has more of its job's id in it than the key."""
-    return move.to is JobStatus.DEAD or "trace_id" in move.sets
+    return bool(move.to is JobStatus.DEAD or {"trace_id", "discarded_at"} & move.sets.keys())
 
 
 # --- what changes -------------------------------------------------------------------------------
@@ -154,6 +154,8 @@ def changed_attributes(move: Transition) -> dict[str, Value | None]:
             changed["d"] = dead_attribute(move.job_id)
         elif _may_be_dead(move):
             changed["d"] = None
+    if move.sets.get("discarded_at") is not None:
+        changed["d"] = dead_attribute(move.job_id, is_discarded=True)
     if move.entry is not None:
         changed.update(entry_attributes(move.entry))
     if move.leaves_index:

@@ -40,7 +40,12 @@ _OUTCOMES = {
     "SNOOZED": ("snoozed", "cyan"),
     "CANCELLED": ("cancelled", "magenta"),
 }
-_OPERATIONS = {"cancel": "cancelled", "redrive": "redriven", "run-now": "run now"}
+_OPERATIONS = {
+    "cancel": "cancelled",
+    "redrive": "redriven",
+    "discard": "discarded",
+    "run-now": "run now",
+}
 _KNOWN_TO_LINE = frozenset({"job_id", "handler"})
 _WORD_WIDTH = 11
 
@@ -167,7 +172,7 @@ def _change(news: ApiAnswered) -> Told | None:
             refused = sum("error" in result for result in results)
             text = f"{len(results) - refused} jobs in a batch, {refused} refused"
             return "submitted", "blue", text
-        case "POST", ["v1", "jobs", "cancel" | "redrive" as operation]:
+        case "POST", ["v1", "jobs", "cancel" | "redrive" | "discard" as operation]:
             answer = _json(news.body)
             text = f"{answer.get('matched')} jobs match, {answer.get('changed')} changed"
             return _OPERATIONS[operation], "magenta", text

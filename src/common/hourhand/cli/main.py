@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hourhand.cli.audit import audit
 from hourhand.cli.calendars.commands import calendars
 from hourhand.cli.console import console
 from hourhand.cli.dead_letters.commands import dead_letters
@@ -186,6 +187,7 @@ app.add_typer(jobs)
 app.add_typer(schedules)
 app.add_typer(calendars)
 app.add_typer(dead_letters)
+app.command()(audit)
 app.add_typer(handlers)
 app.command()(stats)
 app.command()(resweep)

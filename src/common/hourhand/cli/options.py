@@ -11,6 +11,7 @@ from hourhand.cli.completing import job_ids
 MEMORY, MOTO = "memory", "moto"
 CONNECTION, OUTPUT = "Connection", "Output"
 DEFAULT_LIMIT = 50
+DEFAULT_LOG_LINES = 1_000
 DEFAULT_EVERY_SECONDS = 2.0
 
 SEVERAL = "Can be repeated. In the environment, separate the values by a semicolon"
@@ -180,6 +181,10 @@ EveryOption = Annotated[
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 JobId = Annotated[
     str,
+    typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
+]
+JobIdOrNone = Annotated[
+    str | None,
     typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
 ]
 JobIds = Annotated[

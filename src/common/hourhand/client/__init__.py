@@ -20,16 +20,21 @@ except ModuleNotFoundError as error:
         name="httpx",
     ) from None
 
+from hourhand.answers.audit import AuditEvent, AuditPage
 from hourhand.answers.batches import FieldProblem
 from hourhand.answers.jobs import (
     Attempt,
     AttemptSummary,
+    DeadLetter,
+    DeadLetterGroup,
+    DeadLetterGroups,
     ErrorDetails,
     ErrorSummary,
     Event,
     Job,
     JobSummary,
     Lease,
+    LogLine,
     Progress,
     Retry,
 )
@@ -97,6 +102,8 @@ __all__ = [
     "AsyncSubmitStream",
     "Attempt",
     "AttemptSummary",
+    "AuditEvent",
+    "AuditPage",
     "Auth",
     "Authorise",
     "Backfill",
@@ -109,6 +116,9 @@ __all__ = [
     "Client",
     "ClientError",
     "Conflict",
+    "DeadLetter",
+    "DeadLetterGroup",
+    "DeadLetterGroups",
     "Endpoint",
     "ErrorDetails",
     "ErrorSummary",
@@ -125,6 +135,7 @@ __all__ = [
     "JobSummary",
     "LatenessStats",
     "Lease",
+    "LogLine",
     "NoAuth",
     "NotConfigured",
     "NotFound",

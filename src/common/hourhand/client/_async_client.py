@@ -17,7 +17,17 @@ from hourhand.client._awaiting import (
 )
 from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
-from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
+from hourhand.client._operations import (
+    _audit,
+    _bulk,
+    _calendars,
+    _dead_letters,
+    _job_logs,
+    _jobs,
+    _many,
+    _schedules,
+    _system,
+)
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
@@ -117,12 +127,17 @@ class AsyncClient:
     wait = awaiting(_jobs.wait)
     list = iterating_async(_jobs.list_jobs)
     events = awaiting(_jobs.events)
+    logs = iterating_async(_job_logs.logs)
+    dead_letter_groups = awaiting(_dead_letters.dead_letter_groups)
     cancel = awaiting(_jobs.cancel)
     redrive = awaiting(_jobs.redrive)
+    discard = awaiting(_jobs.discard)
     run_now = awaiting(_jobs.run_now)
     reschedule = awaiting(_jobs.reschedule)
     cancel_many = awaiting(_bulk.cancel_many)
     redrive_many = awaiting(_bulk.redrive_many)
+    discard_many = awaiting(_bulk.discard_many)
+    audit = iterating_async(_audit.audit)
     stats = awaiting(_system.stats)
     resweep = awaiting(_system.resweep)
     resweep_progress = awaiting(_system.resweep_progress)

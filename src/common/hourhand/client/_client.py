@@ -17,7 +17,17 @@ from hourhand.client._blocking import (
 )
 from hourhand.client._endpoint import Auth
 from hourhand.client._making import make
-from hourhand.client._operations import _bulk, _calendars, _jobs, _many, _schedules, _system
+from hourhand.client._operations import (
+    _audit,
+    _bulk,
+    _calendars,
+    _dead_letters,
+    _job_logs,
+    _jobs,
+    _many,
+    _schedules,
+    _system,
+)
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
@@ -117,12 +127,17 @@ class Client:
     wait = blocking(_jobs.wait)
     list = iterating(_jobs.list_jobs)
     events = blocking(_jobs.events)
+    logs = iterating(_job_logs.logs)
+    dead_letter_groups = blocking(_dead_letters.dead_letter_groups)
     cancel = blocking(_jobs.cancel)
     redrive = blocking(_jobs.redrive)
+    discard = blocking(_jobs.discard)
     run_now = blocking(_jobs.run_now)
     reschedule = blocking(_jobs.reschedule)
     cancel_many = blocking(_bulk.cancel_many)
     redrive_many = blocking(_bulk.redrive_many)
+    discard_many = blocking(_bulk.discard_many)
+    audit = iterating(_audit.audit)
     stats = blocking(_system.stats)
     resweep = blocking(_system.resweep)
     resweep_progress = blocking(_system.resweep_progress)

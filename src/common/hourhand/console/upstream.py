@@ -26,7 +26,10 @@ from hourhand.loopback import Reply, Request, problem_reply
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 PLACES = frozenset(
-    {"jobs", "schedules", "calendars", "stats", "resweep", "handlers", "health", "openapi.json"}
+    {
+        *("audit", "jobs", "dead-letters", "schedules", "calendars", "handlers"),
+        *("stats", "resweep", "health", "openapi.json"),
+    }
 )
 """What there is right below ``/v1``. The docs' page is not: HTML from elsewhere is not shown."""
 

@@ -38,6 +38,13 @@ class BadRequest(HourhandError):
     status = 400
 
 
+class Forbidden(HourhandError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+    status = 403
+
+
 class NotFound(HourhandError):
     """The requested object does not exist."""
 
@@ -56,6 +63,13 @@ class IdempotencyConflict(HourhandError):
     """The idempotency key or id was already used with another body."""
 
     code = "idempotency_conflict"
+    status = 409
+
+
+class CountChanged(HourhandError):
+    """More jobs match than the caller expected. Nothing was changed."""
+
+    code = "count_changed"
     status = 409
 
 

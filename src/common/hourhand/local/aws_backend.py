@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,15 @@ from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.local.environment import cloud_environment
 from hourhand.local.moto_server import MotoServer
 from hourhand.ports.control_store import ControlStore
-from hourhand.settings import DispatchMode, Settings
+from hourhand.ports.job_logs import JobLogs
+from hourhand.ports.job_store import JobStore
+from hourhand.settings import API_NEEDS, DispatchMode, Settings, read_settings
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+    from hourhand.api.app import App
+    from hourhand.ports.telemetry import Telemetry
 
 HIDDEN_SECONDS = 3600
 LETTERS = 10
@@ -84,9 +90,16 @@ class AwsBackend:
         """Work with these queues from now on."""
         self._sqs, self.settings, self._arns = sqs, settings, {}
 
-    def load_api(self) -> Handler:
-        """Load the entry point, as Lambda does."""
-        return load_entry_point("api")
+    def load_api(self, logs: JobLogs) -> Handler:
+        """Load the entry point as Lambda does, but for the logs: nothing ships them to AWS."""
+        return load_entry_point("api", lambda: _wire_api(logs))
+
+    def job_store(self) -> JobStore:
+        """Return a store in the jobs table."""
+        from hourhand.aws.clients import dynamodb_client
+        from hourhand.aws.job_store import DynamoJobStore
+
+        return DynamoJobStore(dynamodb_client(), self.settings.jobs_table)
 
     def control_store(self) -> ControlStore:
         """Return a store in the control table."""
@@ -145,3 +158,13 @@ class AwsBackend:
     @property
     def _urls(self) -> Mapping[Priority, str]:
         return self.settings.queues
+
+
+def _wire_api(logs: JobLogs) -> tuple[App, Telemetry]:
+    from hourhand.api.app import create_app
+    from hourhand.wiring.adapters import aws_api_adapters
+    from hourhand.wiring.functions import wire_api
+
+    settings = read_settings(os.environ, API_NEEDS)
+    adapters = replace(aws_api_adapters(settings), logs=logs)
+    return create_app(wire_api(settings, adapters)), adapters.telemetry

@@ -10,6 +10,8 @@ from hourhand.domain.jobs.job import Priority
 from hourhand.local.entry_points import Handler
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
+from hourhand.ports.job_logs import JobLogs
+from hourhand.ports.job_store import JobStore
 from hourhand.settings import Settings
 
 MEMORY, MOTO = "memory", "moto"
@@ -45,8 +47,11 @@ class Backend(Protocol):
         Called in the environment of the cloud. Raises `Unavailable`.
         """
 
-    def load_api(self) -> Handler:
-        """Return a new instance of the API function, for this process."""
+    def load_api(self, logs: JobLogs) -> Handler:
+        """Return a new instance of the API function, for this process; it reads ``logs``."""
+
+    def job_store(self) -> JobStore:
+        """Return the store of the jobs."""
 
     def control_store(self) -> ControlStore:
         """Return the store of the leader's lease."""

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,15 @@ from hourhand.local.backend import MEMORY, Backend
 from hourhand.local.child_process import ChildCommand, ChildListener, ChildProcess, Spawn
 from hourhand.local.environment import function_environment, replaced_environment
 from hourhand.local.event_source import EventSource
-from hourhand.local.events import Listener
+from hourhand.local.events import Listener, News
 from hourhand.local.handler_watch import Handlers, HandlerWatch, read_handlers
 from hourhand.local.http_server import ApiFunction, serve
+from hourhand.local.job_watch import JobWatch
 from hourhand.local.memory_backend import MemoryBackend
 from hourhand.local.scheduler_slot import SchedulerSlot
 from hourhand.local.worker_slot import WorkerSlot
 from hourhand.loopback import RunningServer
+from hourhand.memory import MemoryJobLogs
 from hourhand.settings import Settings
 
 READY_SECONDS = 30.0
@@ -74,15 +77,26 @@ class LocalCloud:
             timings=options.timings.precise, handlers=options.handlers, stage=LOCAL_STAGE
         )
         self.backend = _backend(options)
+        self._logs = MemoryJobLogs()
         self.workers: list[WorkerSlot] = []
         self.schedulers: list[SchedulerSlot] = []
         self.idle: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
-        self._tell = tell
+        self._tell = self._watched(tell)
         self._stack = ExitStack()
         self._server: RunningServer | None = None
         self._api: ApiFunction | None = None
         self._has_api = threading.Event()
         self._handlers = Handlers((), {})
+
+    def _watched(self, tell: Listener) -> Listener:
+        """Return a listener that keeps what news tell of jobs, and passes them on."""
+        watch = JobWatch(self.backend, self._logs)
+
+        def tell_both(news: News) -> None:
+            watch(news)
+            tell(news)
+
+        return tell_both
 
     @property
     def url(self) -> str:
@@ -141,7 +155,7 @@ class LocalCloud:
         self.settings = self.backend.provision(self.settings, manifest)
         environment = function_environment(cloud, self.settings, path=self.options.path)
         os.environ.update(environment)
-        self._api = api = ApiFunction(self.backend.load_api, self._tell)
+        self._api = api = ApiFunction(partial(self.backend.load_api, self._logs), self._tell)
         self._has_api.set()
         # Before the backend ends, so that no late request fails for lack of one.
         self._stack.callback(self._close_server)

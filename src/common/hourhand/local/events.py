@@ -50,8 +50,13 @@ class Logged:
 
     name: str
     sentence: str
-    is_warning: bool
+    level: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether an operator should look at it."""
+        return self.level in {"WARNING", "ERROR", "CRITICAL"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,8 @@ _ENVELOPE = frozenset({"level", "message", "location", "timestamp", "service", "
 def read_line(name: str, line: str) -> Logged | Measured | Printed:
     """Return what a line of the process ``name`` tells."""
     try:
-        found = json.loads(line) if line.startswith("{") else None
+        # Python writes NaN, which no other reader of JSON takes.
+        found = json.loads(line, parse_constant=str) if line.startswith("{") else None
     except ValueError:
         found = None
     if isinstance(found, dict) and isinstance(found.get("_aws"), dict):
@@ -23,7 +24,7 @@ def read_line(name: str, line: str) -> Logged | Measured | Printed:
         return Logged(
             name=name,
             sentence=str(found["message"]),
-            is_warning=found["level"] in {"WARNING", "ERROR", "CRITICAL"},
+            level=str(found["level"]),
             fields={key: value for key, value in found.items() if key not in _ENVELOPE},
         )
     return Printed(name=name, line=line)

@@ -39,6 +39,8 @@ from hourhand.settings import Settings
 
 if TYPE_CHECKING:
     from hourhand.ports.control_store import ControlStore
+    from hourhand.ports.job_logs import JobLogs
+    from hourhand.ports.job_store import JobStore
 
 NO_AWS = "http://127.0.0.1:9"
 """The discard port: a handler that calls AWS gets an error, and reaches no real account."""
@@ -78,8 +80,9 @@ class MemoryBackend:
         self._control = MemoryControlStore()
         self._queues = _WakingQueues(self.clock, visibility=stretched(timings, speed).visibility)
         schedules = MemoryScheduleStore()
+        self._jobs = MemoryJobStore()
         self._ports = {
-            "jobs": MemoryJobStore(),
+            "jobs": self._jobs,
             "control": self._control,
             "schedules": schedules,
             "calendars": schedules,
@@ -111,9 +114,14 @@ class MemoryBackend:
         """Return the settings: nothing has to be created."""
         return replace(settings, manifest=str(manifest))
 
-    def load_api(self) -> Handler:
+    def load_api(self, logs: JobLogs) -> Handler:
         """Load the entry point over the memory itself, without a socket between."""
-        return load_entry_point("api", lambda: wire_memory_api(self._ports, self.clock, self.speed))
+        ports = {**self._ports, "logs": logs}
+        return load_entry_point("api", lambda: wire_memory_api(ports, self.clock, self.speed))
+
+    def job_store(self) -> JobStore:
+        """Return the store itself."""
+        return self._jobs
 
     def control_store(self) -> ControlStore:
         """Return the store itself."""

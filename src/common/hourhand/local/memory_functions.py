@@ -102,6 +102,7 @@ def wire_memory_api(
     adapters = replace(
         _adapters(SimpleNamespace(**ports), clock, "api", settings),
         handlers=ManifestHandlerDirectory(settings.manifest),
+        logs=ports["logs"],
     )
     return create_app(wire_api(settings, adapters)), adapters.telemetry
 

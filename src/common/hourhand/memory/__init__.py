@@ -8,6 +8,7 @@ from hourhand.memory.clock import START, MemoryClock
 from hourhand.memory.control_store import MemoryControlStore
 from hourhand.memory.handler_directory import MemoryHandlerDirectory
 from hourhand.memory.idempotency_store import MemoryIdempotencyStore
+from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.memory.job_store import KeptFailure, KeptText, MemoryJobStore
 from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.queues import DeadLetter, MemoryQueues, QueueBehaviour, QueuedMessage
@@ -30,6 +31,7 @@ __all__ = [
     "MemoryControlStore",
     "MemoryHandlerDirectory",
     "MemoryIdempotencyStore",
+    "MemoryJobLogs",
     "MemoryJobStore",
     "MemoryObjectStore",
     "MemoryQueues",

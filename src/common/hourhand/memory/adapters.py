@@ -9,6 +9,7 @@ from typing import Any
 from hourhand.memory.control_store import MemoryControlStore
 from hourhand.memory.handler_directory import MemoryHandlerDirectory
 from hourhand.memory.idempotency_store import MemoryIdempotencyStore
+from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.memory.job_store import MemoryJobStore
 from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.queues import MemoryQueues
@@ -30,6 +31,7 @@ _MAKERS: Mapping[str, Callable[[], Any]] = {
     "telemetry": RecordingTelemetry,
     "idempotency": MemoryIdempotencyStore,
     "handlers": lambda: MemoryHandlerDirectory("greet"),
+    "logs": MemoryJobLogs,
     "invoker": MemorySweepInvoker,
 }
 

@@ -1,8 +1,9 @@
-"""The control table in memory: leases, shard map, watermark and the last tick."""
+"""The control table in memory: leases, shard map, watermark, the last tick and callers."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -33,6 +34,7 @@ class MemoryControlStore:
         self._resweep: ResweepRequest | None = None
         self._tick: TickRecord | None = None
         self._secret: bytes | None = None
+        self._callers: dict[str, str] = {}
 
     # --- leases ---
 
@@ -162,3 +164,15 @@ class MemoryControlStore:
             if self._secret is None:
                 self._secret = secret
             return self._secret
+
+    # --- callers ---
+
+    def keep_caller(self, key: str, identity: str) -> str:
+        """Store the identity of a caller under ``key`` if there is none; return what stands."""
+        with self._lock:
+            return self._callers.setdefault(key, identity)
+
+    def read_callers(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Read identities by their keys; keys without one are left out."""
+        with self._lock:
+            return {key: self._callers[key] for key in keys if key in self._callers}

@@ -15,6 +15,7 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.ticks.buckets import bucket_of, shard_of
 from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import Listing
 from hourhand.ports.schedule_store import DUE_SHARDS, DueSchedule, NamePage
 
 ListingKey = tuple[int, str, str]
@@ -84,7 +85,7 @@ class Shadow:
     place: tuple[int, int] | None
     due_ms: int
     listed: ListingKey
-    is_dead: bool
+    listings: tuple[Listing, ...]
 
 
 def shadow_of(job: Job) -> Shadow:
@@ -96,8 +97,16 @@ def shadow_of(job: Job) -> Shadow:
         place=place,
         due_ms=due_ms,
         listed=(to_ms(job.created_at), listing_tie(job.id), job.id),
-        is_dead=job.status is JobStatus.DEAD,
+        listings=_listings_of(job),
     )
+
+
+def _listings_of(job: Job) -> tuple[Listing, ...]:
+    """Return the listings that show ``job``."""
+    if job.status is not JobStatus.DEAD:
+        return (Listing.ALL,)
+    which = Listing.UNRESOLVED if job.is_unresolved else Listing.DISCARDED
+    return (Listing.ALL, Listing.DEAD, which)
 
 
 class JobIndexes(_LateIndexes[tuple[str, Shadow | None]]):
@@ -108,8 +117,7 @@ class JobIndexes(_LateIndexes[tuple[str, Shadow | None]]):
         super().__init__(clock, lag)
         self._shown: dict[str, Shadow] = {}
         self._buckets: dict[tuple[int, int], list[BucketKey]] = defaultdict(list)
-        self._listing: list[ListingKey] = []
-        self._dead: list[ListingKey] = []
+        self._listings: dict[Listing, list[ListingKey]] = {listing: [] for listing in Listing}
 
     def change(self, job_id: str, shadow: Shadow | None) -> None:
         """Note what is to be shown of a job from now on (``None``: nothing)."""
@@ -120,10 +128,10 @@ class JobIndexes(_LateIndexes[tuple[str, Shadow | None]]):
         self._catch_up()
         return self._buckets.get((bucket, shard), ())
 
-    def listing(self, *, dead_only: bool) -> Sequence[ListingKey]:
+    def listing(self, listing: Listing) -> Sequence[ListingKey]:
         """Return the jobs that are shown in the listing, oldest first."""
         self._catch_up()
-        return self._dead if dead_only else self._listing
+        return self._listings[listing]
 
     def _show(self, change: tuple[str, Shadow | None]) -> None:
         job_id, shadow = change
@@ -141,9 +149,8 @@ class JobIndexes(_LateIndexes[tuple[str, Shadow | None]]):
         """Yield each sorted list that holds the job, and its key there."""
         if shadow is None:
             return
-        yield self._listing, shadow.listed
-        if shadow.is_dead:
-            yield self._dead, shadow.listed
+        for listing in shadow.listings:
+            yield self._listings[listing], shadow.listed
         if shadow.place is not None:
             yield self._buckets[shadow.place], (shadow.due_ms, job_id)
 

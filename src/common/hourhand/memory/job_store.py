@@ -24,6 +24,7 @@ from hourhand.ports.job_store import (
     IndexPage,
     JobDetails,
     ListedJob,
+    Listing,
     ListingPage,
     ListingPosition,
     Refused,
@@ -128,13 +129,14 @@ class MemoryJobStore:
 
     # --- beside them ---
 
-    def get_details(self, job_id: str) -> JobDetails | None:
-        """Read a job and everything that is kept beside it."""
+    def get_details(self, job_id: str, *, with_texts: bool = True) -> JobDetails | None:
+        """Read a job and everything that is kept beside it; on request without the texts."""
         with self._lock:
             job = self._jobs.get(job_id)
             if job is None:
                 return None
-            texts = {item: kept.text for item, kept in self._texts[job_id].items()}
+            kept_texts = self._texts[job_id] if with_texts else {}
+            texts = {item: kept.text for item, kept in kept_texts.items()}
             failures = {token: kept.attempt for token, kept in self._failures[job_id].items()}
             return JobDetails(job=job, texts=texts, failures=failures)
 
@@ -227,8 +229,8 @@ class MemoryJobStore:
 
     def list_jobs(
         self,
+        listing: Listing,
         *,
-        dead_only: bool,
         newest: ListingPosition | None,
         created_before: datetime,
         created_after: datetime,
@@ -237,7 +239,7 @@ class MemoryJobStore:
         """List job ids by creation, newest first, strictly after ``newest`` in that order."""
         require_limit(limit)
         with self._lock:
-            keys = self._indexes.listing(dead_only=dead_only)
+            keys = self._indexes.listing(listing)
             end = bisect_left(keys, (to_ms(created_before), "", ""))
             if newest is not None:
                 end = min(end, bisect_left(keys, (newest.created_ms, newest.tie, "")))
@@ -247,10 +249,10 @@ class MemoryJobStore:
         return ListingPage(listed, listed[-1].position if first > begin else None)
 
     def count_dead(self, limit: int) -> int:
-        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``."""
+        """Count the DEAD jobs that are unresolved now, by an index: exactly up to ``limit``."""
         require_limit(limit)
         with self._lock:
-            return min(limit, len(self._indexes.listing(dead_only=True)))
+            return min(limit, len(self._indexes.listing(Listing.UNRESOLVED)))
 
 
 def _listed(key: ListingKey) -> ListedJob:

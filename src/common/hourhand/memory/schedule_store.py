@@ -14,6 +14,7 @@ from hourhand.domain.schedules.schedule import (
     Calendar,
     Schedule,
     ScheduleDefinition,
+    ScheduleEvent,
     Walk,
 )
 from hourhand.domain.times import from_ms, to_ms
@@ -22,6 +23,7 @@ from hourhand.memory.storable import require_limit, require_storable_record, req
 from hourhand.ports import Found
 from hourhand.ports.clock import Clock
 from hourhand.ports.schedule_store import (
+    EVENTS_KEPT,
     DuePage,
     DueSchedule,
     JournalPage,
@@ -57,6 +59,7 @@ class MemoryScheduleStore:
         self._schedules: dict[str, Schedule] = {}
         self._definitions: dict[tuple[str, str], KeptDefinition] = {}
         self._pages: dict[str, dict[tuple[int, str], JournalPage]] = defaultdict(dict)
+        self._events: dict[str, dict[tuple[datetime, int], ScheduleEvent]] = defaultdict(dict)
         self._backfills: dict[tuple[str, str], Backfill] = {}
         self._calendars: dict[str, Calendar] = {}
         self._walk = Walk()
@@ -153,6 +156,22 @@ class MemoryScheduleStore:
             for page in pages:
                 self._pages[schedule_id].pop(_name_of(page), None)
 
+    def put_event(self, schedule_id: str, event: ScheduleEvent) -> None:
+        """Keep an event for `EVENTS_KEPT`; the same event again changes nothing."""
+        require_storable_record("event", event)
+        with self._lock:
+            self._events[schedule_id][event.at, event.sequence] = event
+
+    def read_events(
+        self, schedule_id: str, *, before: tuple[datetime, int] | None, limit: int
+    ) -> tuple[ScheduleEvent, ...]:
+        """Read up to ``limit`` kept events, newest first."""
+        require_limit(limit)
+        with self._lock:
+            events = self._events[schedule_id]
+            names = sorted(events, reverse=True)
+            return tuple([events[n] for n in names if before is None or n < before][:limit])
+
     def get_backfill(self, schedule_id: str, backfill_id: str) -> Backfill | None:
         """Read a backfill."""
         with self._lock:
@@ -186,7 +205,15 @@ class MemoryScheduleStore:
             backfills = [k for k, b in self._backfills.items() if _is_over(b.keep_until, now)]
             for key in backfills:
                 del self._backfills[key]
-            return len(schedules) + len(definitions) + len(backfills)
+            events = [
+                (kept, name)
+                for kept in self._events.values()
+                for name in kept
+                if _is_over(name[0] + EVENTS_KEPT, now)
+            ]
+            for kept, name in events:
+                del kept[name]
+            return len(schedules) + len(definitions) + len(backfills) + len(events)
 
     # --- the walk ---
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 
-from hourhand.domain.jobs.history import pack_event, unpack_event
+from hourhand.domain.jobs.history import failure_text, pack_event, unpack_event
 from hourhand.domain.jobs.job import HistoryEvent, Job
 from hourhand.domain.times import floor_ms
 
@@ -35,6 +35,8 @@ def require_storable_job(job: Job, new_events: Iterable[HistoryEvent]) -> None:
         raise ValueError("due_at and shard must be both present or both absent")
     if job.due_at is None and not job.status.is_final:
         raise ValueError(f"due_at must be present in the state {job.status}")
+    if job.last_failure is not None and failure_text(job.last_failure) != job.last_failure:
+        raise ValueError(f"last_failure must be shortened: {job.last_failure!r}")
     for event in new_events:
         require_storable_time("history.at", event.at)
         if unpack_event(pack_event(event)) != event:

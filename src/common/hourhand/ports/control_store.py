@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -110,3 +110,12 @@ class ControlStore(Protocol):
 
         It never changes: the ids of jobs are derived from it.
         """
+
+    def keep_caller(self, key: str, identity: str) -> str:
+        """Store the identity of a caller under ``key`` if there is none; return what stands.
+
+        It never changes and is never deleted: events name the caller by the key.
+        """
+
+    def read_callers(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Read identities by their keys; keys without one are left out, and may lag."""

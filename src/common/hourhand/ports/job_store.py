@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Protocol
 
 from hourhand.domain.errors import HourhandError
@@ -37,6 +38,18 @@ class IndexPage:
 
     entries: tuple[IndexEntry, ...]
     next: Mapping[str, Any] | None = None
+
+
+class Listing(StrEnum):
+    """Which jobs a listing shows; all but `ALL` are read from a sparse index."""
+
+    ALL = "all"
+    DEAD = "dead"
+    """DEAD jobs: those that are unresolved, and those that were discarded."""
+    UNRESOLVED = "unresolved"
+    """DEAD jobs that were not discarded."""
+    DISCARDED = "discarded"
+    """DEAD jobs that were discarded."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,8 +120,8 @@ class JobStore(Protocol):
     def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
         """Read many hot items, strongly consistent; ids without a job are left out."""
 
-    def get_details(self, job_id: str) -> JobDetails | None:
-        """Read a job and everything that is kept beside it."""
+    def get_details(self, job_id: str, *, with_texts: bool = True) -> JobDetails | None:
+        """Read a job and everything that is kept beside it; on request without the texts."""
 
     def read_bucket(
         self, bucket: int, shard: int, *, position: Mapping[str, Any] | None, limit: int
@@ -142,8 +155,8 @@ class JobStore(Protocol):
 
     def list_jobs(
         self,
+        listing: Listing,
         *,
-        dead_only: bool,
         newest: ListingPosition | None,
         created_before: datetime,
         created_after: datetime,
@@ -157,7 +170,7 @@ class JobStore(Protocol):
         """
 
     def count_dead(self, limit: int) -> int:
-        """Count the jobs that are DEAD now, by an index: exactly up to ``limit``.
+        """Count the DEAD jobs that are unresolved now, by an index: exactly up to ``limit``.
 
         If there are more, the answer is any number from ``limit`` to how many there are.
         """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from hourhand.domain.schedules.schedule import (
@@ -15,6 +15,7 @@ from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Schedule,
     ScheduleDefinition,
+    ScheduleEvent,
     Walk,
 )
 from hourhand.ports import Found
@@ -128,6 +129,17 @@ class ScheduleStore(Protocol):
     def delete_journal_pages(self, schedule_id: str, pages: Sequence[JournalPage]) -> None:
         """Forget pages that the history no longer tells of."""
 
+    def put_event(self, schedule_id: str, event: ScheduleEvent) -> None:
+        """Keep an event for `EVENTS_KEPT`; the same event again changes nothing."""
+
+    def read_events(
+        self, schedule_id: str, *, before: tuple[datetime, int] | None, limit: int
+    ) -> tuple[ScheduleEvent, ...]:
+        """Read up to ``limit`` kept events, newest first, strongly consistent.
+
+        ``before``: the time and sequence of an event; only older ones are read.
+        """
+
     def get_backfill(self, schedule_id: str, backfill_id: str) -> Backfill | None:
         """Read a backfill, strongly consistent."""
 
@@ -140,6 +152,9 @@ class ScheduleStore(Protocol):
     def write_walk(self, walk: Walk, *, previous: int) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
 
+
+EVENTS_KEPT = timedelta(days=400)
+"""How long an event of a schedule is kept after it happened: a year, and time to ask for it."""
 
 DUE_SHARDS = 8
 """A partition takes 1,000 writes a second (DynamoDB quotas), and a visit moves one entry twice."""

@@ -13,7 +13,7 @@ from hourhand.domain.ids import content_hash
 from hourhand.ports.job_store import ListingPosition
 
 _VERSION = 1
-_LONGEST = 200
+_LONGEST = 300
 
 
 def write_cursor(position: ListingPosition, fingerprint: str) -> str:

@@ -149,9 +149,18 @@ class FakeHourhand:
 
     # --- jobs ---
 
-    def get(self, job: SubmittedJob | str) -> Job:
-        """Return a job as it stands. Raises `hourhand.client.NotFound`."""
-        return self.client.get(_id_of(job))
+    def get(
+        self,
+        job: SubmittedJob | str | None = None,
+        *,
+        key: str | None = None,
+        tenant: str | None = None,
+    ) -> Job:
+        """Return a job as it stands, by its id or its idempotency ``key`` (of ``tenant``).
+
+        Raises `hourhand.client.NotFound`.
+        """
+        return self.client.get(None if job is None else _id_of(job), key=key, tenant=tenant)
 
     def submitted(self, handler: str | Callable[..., Any] | None = None) -> list[Job]:
         """Return the jobs that were submitted, of one handler or of all, as they stand, in order.

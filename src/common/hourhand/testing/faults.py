@@ -19,7 +19,7 @@ READS = frozenset(
         *("get", "get_many", "get_details", "get_text", "read_bucket", "list_jobs"),
         *("read_buckets", "count_dead"),
         *("read_lease", "read_shard_map", "read_watermark", "read_resweep", "read_tick"),
-        "read_secret",
+        *("read_secret", "read_callers"),
         *("view", "counts", "probe_time", "find", "all"),
         *(
             "get_definition",
@@ -27,6 +27,7 @@ READS = frozenset(
             "read_due",
             "list_schedules",
             "read_journal",
+            "read_events",
             "get_backfill",
         ),
         *("get_walk", "get_calendar", "get_calendars", "list_calendars", "read_slots"),

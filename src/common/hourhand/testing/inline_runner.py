@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,8 @@ from typing import Any
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.handlers import JOB_LOGGER, JobContext, RetryLater, Snooze, result_text
+from hourhand.job_logger import fields_of
+from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.testing.live_handlers import LiveHandlers
@@ -53,10 +56,12 @@ class InlineRunner:
     """
 
     def __init__(self, handlers: LiveHandlers, clock: Clock) -> None:
-        """Run what ``handlers`` names by ``clock``."""
+        """Run what ``handlers`` names by ``clock``; what they log is kept in ``logs``."""
         self.runs: list[Run] = []
+        self.logs = MemoryJobLogs()
         self._handlers = handlers
         self._clock = clock
+        self._logger = _KeepingLogger(self.logs, clock)
 
     def run(
         self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
@@ -69,7 +74,7 @@ class InlineRunner:
         began_at = self._clock.now()
         stop = VirtualStop(pulse, self._clock)
         stop.context = context = job_context(
-            job, last_error, stop, clock=self._clock, logger=logging.getLogger(JOB_LOGGER)
+            job, last_error, stop, clock=self._clock, logger=self._logger
         )
         ended, error = self._call(job.handler, context, payload_text)
         if context.remaining_seconds > 0:
@@ -100,6 +105,29 @@ class InlineRunner:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raised is its failure
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish), error
+
+
+class _KeepingLogger(logging.Logger):
+    """Keeps what a deployed worker writes, and passes on what the test's own logging takes."""
+
+    def __init__(self, logs: MemoryJobLogs, clock: Clock) -> None:
+        super().__init__(JOB_LOGGER, logging.INFO)
+        self._logs, self._clock = logs, clock
+
+    def handle(self, record: logging.LogRecord) -> None:
+        self._logs.add(_written(record), self._clock.now())
+        own = logging.getLogger(JOB_LOGGER)
+        if own.isEnabledFor(record.levelno):
+            own.handle(record)
+
+
+def _written(record: logging.LogRecord) -> dict[str, Any]:
+    """Return a record as a deployed worker writes it, but for what every line of it carries."""
+    line = fields_of(record) | {"level": record.levelname, "message": record.getMessage()}
+    if record.exc_info:
+        line["exception"] = logging.Formatter().formatException(record.exc_info)
+    written: dict[str, Any] = json.loads(json.dumps(line, default=str), parse_constant=str)
+    return written
 
 
 def _wait_for(awaitable: Awaitable[Any]) -> Any:

@@ -16,6 +16,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
 from hourhand.memory.adapters import memory_adapters
 from hourhand.memory.clock import MemoryClock
+from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.memory.job_store import MemoryJobStore
 from hourhand.memory.queues import QueuedMessage
 from hourhand.memory.randomness import MemoryRandomness
@@ -63,8 +64,11 @@ class Installation:
         handlers: HandlerDirectory,
         runner: HandlerRunner,
         after_each: Callable[[], None],
+        logs: MemoryJobLogs | None = None,
     ) -> None:
         """Start empty, at the time of ``clock``; ``runner`` runs what ``handlers`` names.
+
+        ``logs`` are what the API reads as the logs of jobs.
 
         ``after_each`` is called after each message, when what came of it is committed; what it
         raises, `run_until` raises.
@@ -86,6 +90,7 @@ class Installation:
             randomness=self.randomness,
             telemetry=self.telemetry,
             handlers=handlers,
+            logs=logs or MemoryJobLogs(),
             invoker=MemorySweepInvoker(accepts=False),
         )
         self.app = create_app(wire_api(settings, adapters))

@@ -27,7 +27,11 @@ class PassingTime:
         self.clock = clock
         self._runner = InlineRunner(handlers, clock)
         self.installation = Installation(
-            clock, handlers, self._runner, after_each=self._raise_what_was_raised
+            clock,
+            handlers,
+            self._runner,
+            after_each=self._raise_what_was_raised,
+            logs=self._runner.logs,
         )
         self._is_passing = False
         self._raises_now = False

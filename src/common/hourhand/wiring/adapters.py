@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Never
 
 from hourhand.domain.errors import InvalidInput
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hourhand.ports.control_store import ControlStore
     from hourhand.ports.handler_directory import HandlerDirectory
     from hourhand.ports.idempotency_store import IdempotencyStore
+    from hourhand.ports.job_logs import JobLogs
     from hourhand.ports.job_store import JobStore
     from hourhand.ports.object_store import ObjectStore
     from hourhand.ports.pipeline import Pipeline
@@ -66,6 +67,7 @@ class Adapters:
     slots: SlotStore = _absent("slots")
     idempotency: IdempotencyStore = _absent("idempotency")
     handlers: HandlerDirectory = _absent("handlers")
+    logs: JobLogs = _absent("logs")
     invoker: SweepInvoker = _absent("invoker")
     pipeline: Pipeline | None = None
     ids: DerivedIds | None = None
@@ -156,6 +158,21 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
         calendars=DynamoCalendarStore(dynamodb, settings.schedules_table, telemetry=telemetry),
         slots=DynamoSlotStore(dynamodb, settings.jobs_table),
         read_delivery=queues.parse_delivery,
+    )
+
+
+def aws_api_adapters(settings: Settings) -> Adapters:
+    """Connect the API function to AWS."""
+    from hourhand.aws.clients import lazy_client, logs_client
+    from hourhand.aws.handler_manifest import ManifestHandlerDirectory
+    from hourhand.aws.job_logs import CloudWatchJobLogs
+    from hourhand.aws.table_schema import log_group_name
+
+    log_group = log_group_name(settings.installation, "worker")
+    return replace(
+        aws_adapters(settings, "api"),
+        handlers=ManifestHandlerDirectory(settings.manifest),
+        logs=CloudWatchJobLogs(lazy_client(logs_client), log_group),
     )
 
 

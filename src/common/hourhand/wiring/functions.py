@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import Settings
-from hourhand.wiring.adapters import Adapters, aws_adapters
+from hourhand.wiring.adapters import Adapters, aws_adapters, aws_api_adapters
 from hourhand.wiring.services import Wiring
 
 if TYPE_CHECKING:
@@ -44,10 +44,17 @@ class WorkerServices:
 
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
-    """Wire the API function. It needs ``handlers``, ``schedules``, ``calendars`` and ``slots``."""
+    """Wire the API function.
+
+    It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``slots``.
+    """
+    from hourhand.api.access import AccessRules
     from hourhand.api.payload_check import PayloadChecks
     from hourhand.api.routing import Services
+    from hourhand.services.audit import AuditService
+    from hourhand.services.callers import Callers
     from hourhand.services.jobs.bulk import BulkService
+    from hourhand.services.jobs.logs import LogService
     from hourhand.services.jobs.queries import QueryService
     from hourhand.services.jobs.submission import SubmissionService
     from hourhand.services.schedules.backfills import BackfillService
@@ -56,14 +63,11 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.ticks.watermark import ResweepService
 
     if adapters is None:
-        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
-
-        adapters = replace(
-            aws_adapters(settings, "api"), handlers=ManifestHandlerDirectory(settings.manifest)
-        )
+        adapters = aws_api_adapters(settings)
     checks = PayloadChecks(adapters.handlers, adapters.telemetry)
     wiring = Wiring(settings, adapters, check_payload=checks.require_valid)
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
+    callers = Callers(adapters.control, telemetry)
     return Services(
         submission=SubmissionService(
             jobs=adapters.jobs,
@@ -84,9 +88,11 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             queues=adapters.queues,
             clock=clock,
             telemetry=telemetry,
+            ids=wiring.ids,
         ),
         operations=wiring.operations,
         bulk=BulkService(adapters.jobs, wiring.operations, clock),
+        logs=LogService(adapters.jobs, adapters.logs, clock),
         schedules=wiring.schedules,
         backfills=BackfillService(
             schedules=adapters.schedules,
@@ -111,6 +117,11 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             ids=wiring.ids,
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),
+        callers=callers,
+        audit=AuditService(adapters.jobs, adapters.schedules, callers, clock),
+        access=AccessRules(
+            scope_prefix=settings.jwt_scope_prefix, tenant_claim=settings.jwt_tenant_claim
+        ),
         handlers=adapters.handlers,
         settings=settings,
         telemetry=telemetry,

@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests import (
+    BulkDiscard,
+    BulkRequest,
+    GroupsRequest,
+    JobFilters,
+    ListRequest,
+    LogRequest,
+)
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.log import LogOrder
 
 WHOLE = {
     "status": "DEAD",
@@ -17,6 +25,8 @@ WHOLE = {
     "schedule_id": "nightly",
     "tenant": "acme",
     "tag": "customer:4:2",
+    "error_type": "TimeoutError",
+    "error_group": "abcdefghij27",
     "created_after": "2026-11-01T00:00:00Z",
     "created_before": "2026-11-21T01:00:00+01:00",
 }
@@ -27,6 +37,7 @@ def test_every_filter_is_taken() -> None:
     assert filters.status is JobStatus.DEAD
     assert (filters.handler, filters.schedule_id, filters.tenant) == ("greet", "nightly", "acme")
     assert filters.tag == ("customer", "4:2")
+    assert (filters.error_type, filters.error_group) == ("TimeoutError", "abcdefghij27")
     assert filters.created_after == datetime(2026, 11, 1, tzinfo=UTC)
     assert filters.created_before == datetime(2026, 11, 21, tzinfo=UTC)
     assert not filters.is_empty
@@ -62,11 +73,20 @@ def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
         ({"tag": ":42"}, "key:value"),
         ({"tag": "k" * 65 + ":v"}, "key:value"),
         ({"tag": "k:" + "v" * 257}, "key:value"),
+        ({"error_type": ""}, "at least 1"),
+        ({"error_type": "E" * 101}, "at most 100"),
+        ({"error_group": "abc"}, "must match"),
+        ({"error_group": "ABCDEFGHIJ27"}, "must match"),
+        ({"error_group": "abcdefghij27\n"}, "must match"),
         ({"created_after": "2026-11-21"}, "RFC 3339"),
         ({"created_before": "2026-11-21T00:00:00"}, "must have an offset"),
         ({"cursor": ""}, "at least 1"),
         ({"cursor": "c" * 1001}, "at most 1000"),
         ({"order": "asc"}, "is not a known field"),
+        ({"discarded": "yes"}, "must be true or false"),
+        ({"discarded": "True"}, "must be true or false"),
+        ({"idempotency_key": ""}, "at least 1"),
+        ({"idempotency_key": "k" * 257}, "at most 256"),
     ],
 )
 def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> None:
@@ -75,6 +95,31 @@ def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> No
     (fault,) = caught.value.errors
     assert fault.field == next(iter(query))
     assert message in fault.message
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_discarded_is_true_or_false(text: str, *, value: bool) -> None:
+    query = ListRequest.parse_query({"discarded": text})
+    assert query.discarded is query.filters.discarded is value
+    assert query.filters.is_empty is not value
+    assert query.filters == BulkRequest.parse({"all": True, "discarded": value}).filters
+
+
+def test_a_key_is_asked_for_with_its_tenant_alone() -> None:
+    query = {"idempotency_key": "order-4711", "tenant": "acme", "limit": "1"}
+    assert ListRequest.parse_query(query).idempotency_key == "order-4711"
+    assert ListRequest.parse_query(query).tenant == "acme"
+
+
+@pytest.mark.parametrize(
+    "others", [*({name: value} for name, value in WHOLE.items() if name != "tenant"),
+               {"discarded": "true"}, {"cursor": "abc"}, {"status": "DEAD", "handler": "greet"}]
+)  # fmt: skip
+def test_other_filters_beside_a_key_are_refused_by_name(others: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ListRequest.parse_query({"idempotency_key": "order-4711", **others})
+    assert [fault.field for fault in caught.value.errors] == sorted(others)
+    assert "takes no filter but tenant" in caught.value.errors[0].message
 
 
 def test_page_size_and_cursor_are_no_filters() -> None:
@@ -105,7 +150,10 @@ def test_no_two_tags_can_be_confused() -> None:
     assert JobFilters.parse_query({"handler": "a:b"}).fingerprint != first.fingerprint
 
 
-@pytest.mark.parametrize("raw", [{}, {"all": False}, {"handler": None}, {"dry_run": True}])
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"all": False}, {"handler": None}, {"dry_run": True}, {"discarded": False}],
+)
 def test_a_bulk_operation_without_a_filter_is_refused_unless_all_is_meant(
     raw: dict[str, Any],
 ) -> None:
@@ -131,6 +179,12 @@ def test_all_jobs_are_meant_only_by_saying_so() -> None:
         ({"status": 5}, "status"),
         ({"tag": ["a", "b"]}, "tag"),
         ({"all": True, "limit": 5}, "limit"),
+        ({"discarded": "true"}, "discarded"),
+        ({"all": True, "expected_count": -1}, "expected_count"),
+        ({"all": True, "expected_count": "3"}, "expected_count"),
+        ({"all": True, "expected_count": True}, "expected_count"),
+        ({"all": True, "note": "why"}, "note"),
+        ({"idempotency_key": "order-4711"}, "idempotency_key"),
         ([], "body"),
     ],
 )
@@ -138,3 +192,49 @@ def test_a_wrong_field_of_a_bulk_request_is_named(raw: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         BulkRequest.parse(raw)
     assert [fault.field for fault in caught.value.errors] == [field]
+
+
+def test_a_bulk_discard_may_have_a_note() -> None:
+    assert BulkDiscard.parse({"all": True, "note": "known"}).note == "known"
+    with pytest.raises(InvalidInput) as caught:
+        BulkDiscard.parse({"all": True, "note": "n" * 1001})
+    assert [fault.field for fault in caught.value.errors] == ["note"]
+    with pytest.raises(InvalidInput):
+        BulkDiscard.parse({"note": "known"})
+
+
+def test_groups_are_of_dead_jobs_alone() -> None:
+    query = GroupsRequest.parse_query({"handler": "greet", "limit": "7"})
+    assert query.filters == JobFilters.parse_query({"handler": "greet", "status": "DEAD"})
+    assert (query.limit, query.cursor) == (7, None)
+    assert GroupsRequest.parse_query({"status": "DEAD"}).limit == 1000
+
+
+def test_a_log_is_read_from_the_oldest_line_on_unless_asked_otherwise() -> None:
+    query = LogRequest.parse_query({})
+    assert (query.order, query.limit, query.cursor) == (LogOrder.OLDEST, 100, None)
+    assert LogRequest.parse_query({"order": "newest", "limit": "1000"}).order is LogOrder.NEWEST
+
+
+@pytest.mark.parametrize(
+    ("model", "query", "message"),
+    [
+        (GroupsRequest, {"status": "RUNNING"}, "must be DEAD"),
+        (GroupsRequest, {"limit": "1001"}, "at most 1,000"),
+        (GroupsRequest, {"limit": "0"}, "at least 1"),
+        (GroupsRequest, {"order": "newest"}, "is not a known field"),
+        (LogRequest, {"order": "latest"}, "'oldest' or 'newest'"),
+        (LogRequest, {"limit": "1001"}, "at most 1,000"),
+        (LogRequest, {"limit": "many"}, "from 1 to 1000"),
+        (LogRequest, {"status": "DEAD"}, "is not a known field"),
+        (LogRequest, {"cursor": ""}, "at least 1"),
+    ],
+)
+def test_a_wrong_field_of_groups_or_of_a_log_is_named(
+    model: type[GroupsRequest] | type[LogRequest], query: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        model.parse_query(query)
+    (fault,) = caught.value.errors
+    assert fault.field == next(iter(query))
+    assert message in fault.message

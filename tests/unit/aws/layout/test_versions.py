@@ -19,6 +19,7 @@ from hourhand.aws.layout.schedules import (
     backfill_key,
     calendar_key,
     definition_key,
+    event_key,
     page_key,
     schedule_key,
 )
@@ -39,6 +40,7 @@ from hourhand.memory import START, RecordingTelemetry
 from hourhand.ports import Found
 from hourhand.ports.control_store import Lease, TickRecord
 from hourhand.testing import make_job, make_record
+from tests.contract.schedule_makers import event_of
 from tests.unit.aws.conftest import Installation
 from tests.unit.aws.test_schedule_store import BACKFILL, CALENDAR, DEFINITION, SCHEDULE, page_of
 
@@ -90,6 +92,7 @@ class Case:
 JOB = make_job(id="job-1")
 RECORD = make_record(key="k", job_id="job-1", token=1)
 PAGE = page_of(1)
+EVENT = event_of(START, 1)
 FAILURE = Attempt(number=1, token=1, worker="w", started_at=START, finished_at=START)
 RESWEEP = ResweepRequest("asked", START, START)
 WATERMARK = Watermark(low=1)
@@ -199,6 +202,13 @@ CASES: dict[Kind, Case] = {
             ),
         ),
     ),
+    Kind.SCHEDULE_EVENT: Case(
+        table="schedules",
+        key={"p": {"S": "s.nightly"}, "s": event_key("nightly", EVENT)["s"]},
+        make=lambda s: s.schedules.put_event("nightly", EVENT),
+        reads=(lambda s: s.schedules.read_events("nightly", before=None, limit=5),),
+        writes=(lambda s: s.schedules.put_event("nightly", EVENT),),
+    ),
     Kind.CALENDAR: Case(
         table="schedules",
         key=calendar_key("holidays"),
@@ -274,6 +284,13 @@ CASES: dict[Kind, Case] = {
         make=lambda s: s.control.create_secret(bytes(32)),
         reads=(lambda s: s.control.read_secret(),),
         writes=(lambda s: s.control.create_secret(bytes(range(32))),),
+    ),
+    Kind.CALLER: Case(
+        table="control",
+        key={"p": {"S": "caller.@key"}},
+        make=lambda s: s.control.keep_caller("@key", "alice"),
+        reads=(lambda s: s.control.keep_caller("@key", "alice"),),
+        writes=(lambda s: s.control.keep_caller("@key", "bob"),),
     ),
 }
 

@@ -9,14 +9,23 @@ import pytest
 
 from hourhand.domain.jobs.history import (
     HISTORY_BUDGET_BYTES,
+    MAX_REASON_BYTES,
     REASON_BYTES,
+    REQUESTED_BYTES,
     attempts_of,
     compact,
+    error_in,
+    failure_text,
+    history_budget,
     is_over_budget,
+    is_requested,
     last_error,
     lost_reason,
     pack_event,
+    reason_to_keep,
+    reason_told,
     shorten,
+    told_events,
     unpack_event,
 )
 from hourhand.domain.jobs.job import (
@@ -28,7 +37,7 @@ from hourhand.domain.jobs.job import (
     JobStatus,
     Outcome,
 )
-from tests.unit.domain.job_samples import NOW, after, an_event
+from tests.unit.domain.job_samples import NOW, a_job, after, an_event
 
 
 def claimed(token: int, attempt: int) -> HistoryEvent:
@@ -82,6 +91,71 @@ def test_an_ordinary_event_takes_few_bytes_and_its_kind_a_letter_of_its_own() ->
 def test_a_reason_is_kept_whole_or_cut_and_says_so(reason: str, short: str) -> None:
     assert shorten(reason) == short
     assert len(short.encode()) <= REASON_BYTES
+
+
+# --- callers ---
+
+
+@pytest.mark.parametrize(
+    ("actor", "kind", "expected"),
+    [
+        ("@abcdefgh", EventKind.SUBMITTED, True),
+        ("local", EventKind.CANCELLED, True),
+        ("@abcdefgh", EventKind.REFILED, False),
+        ("@abcdefgh", EventKind.SEND_FAILED, False),
+        ("@abcdefgh", EventKind.ENQUEUED, False),
+        ("api", EventKind.CHANGED, False),
+        ("tick", EventKind.SUBMITTED, False),
+        ("w-0123abcd", EventKind.CLAIMED, False),
+    ],
+)
+def test_a_caller_requested_what_the_api_does_not_do_by_itself(
+    actor: str, kind: EventKind, expected: bool
+) -> None:
+    assert is_requested(an_event(actor=actor, kind=kind)) is expected
+
+
+def test_the_mark_of_a_submission_is_no_reason() -> None:
+    assert reason_told(an_event(kind=EventKind.SUBMITTED, reason="0123abcd")) is None
+    assert reason_told(an_event(kind=EventKind.CANCELLED, reason="bulk")) == "bulk"
+    assert reason_told(an_event(kind=EventKind.CANCELLED)) is None
+
+
+def test_what_callers_requested_is_dropped_last() -> None:
+    redriven = an_event(kind=EventKind.REDRIVEN, actor="@abcdefgh", attempt=7)
+    events = (an_event(), redriven, *(an_event(attempt=n) for n in range(30)), an_event())
+
+    kept, dropped = compact(events, 0)
+
+    assert kept[1] == redriven
+    assert dropped == len(events) - len(kept)
+
+
+def test_what_callers_requested_takes_a_bounded_part() -> None:
+    requests = [
+        an_event(kind=EventKind.CHANGED, actor="@abcdefgh", attempt=number) for number in range(30)
+    ]
+    others = [an_event(attempt=number) for number in range(30)]
+
+    kept, _ = compact((an_event(), *requests, *others, an_event()), 0)
+
+    requested = [event for event in kept if event.actor == "@abcdefgh"]
+    size = sum(len(pack_event(event)) + 1 for event in requested)
+    assert requested == requests[-len(requested) :]
+    assert REQUESTED_BYTES / 2 < size <= REQUESTED_BYTES
+
+
+def test_a_history_of_requests_alone_is_compacted() -> None:
+    requests = tuple(
+        an_event(kind=EventKind.CHANGED, actor="local", attempt=number) for number in range(60)
+    )
+
+    kept, dropped = compact(requests, 0)
+
+    assert kept[0] == requests[0]
+    assert kept[-1] == requests[-1]
+    assert len(kept) + dropped == 60
+    assert not is_over_budget(kept)
 
 
 # --- compaction ---
@@ -270,8 +344,111 @@ def test_the_last_error_is_that_of_the_last_attempt_that_had_one() -> None:
     assert last_error(()) is None
 
 
-def test_the_reason_of_a_loss_fits_whole() -> None:
+# --- lost attempts ---
+
+LOST = "Lost: its worker died or lost contact (lease ended at 2026-11-21T12:00:00.007Z)"
+
+
+def test_the_reason_of_a_loss_is_kept_whole_in_few_bytes() -> None:
     reason = lost_reason(NOW + timedelta(milliseconds=7))
-    assert reason == "Lost: lease to 2026-11-21T12:00:00.007Z"
-    assert shorten(reason) == reason
-    assert shorten(lost_reason(None)) == "Lost: lease to an unknown time"
+    assert reason == reason_to_keep(reason) == LOST
+    event = an_event(EventKind.LOST, reason=reason)
+    assert unpack_event(pack_event(event)) == event
+    assert len(pack_event(event)) == len(pack_event(an_event(EventKind.LOST))) + 9
+    assert reason_to_keep(lost_reason(None)) == "Lost: its worker died or lost contact..."
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "~",
+        "~~x",
+        "~abc",
+        "~" * REASON_BYTES,
+        LOST.replace(".007Z", ".07Z")[:REASON_BYTES],
+        LOST.replace("2026-11-21", "2026-13-21"),
+        LOST.replace("2026-11-21", "1969-11-21"),
+    ],
+)
+def test_no_reason_of_others_is_taken_for_that_of_a_loss(reason: str) -> None:
+    event = an_event(reason=reason_to_keep(reason))
+    assert event.reason == shorten(reason)
+    assert unpack_event(pack_event(event)) == event
+
+
+def test_how_the_process_of_a_lost_attempt_ended_is_told_where_it_is_known() -> None:
+    lost = ended(EventKind.LOST, 1, 1, LOST)
+    seen = replace(
+        failure(), outcome=Outcome.LOST, error=ErrorInfo(type="Lost", message="exit code 3")
+    )
+    (attempt,) = attempts_of((claimed(1, 1), lost), {1: seen})
+    message = LOST.removeprefix("Lost: ") + ": exit code 3"
+    assert attempt.error == ErrorInfo(type="Lost", message=message)
+    job = a_job(history=(claimed(1, 1), lost))
+    assert told_events(job, {1: seen})[-1].reason == f"Lost: {message}"
+    assert told_events(job, {1: failure()})[-1].reason == LOST, "a zombie's error is no reason"
+
+
+# --- the last failure ---
+
+LONG = "no answer from the mail server, " * 10
+
+
+def test_of_a_failure_type_and_200_bytes_of_the_message_are_kept() -> None:
+    text = failure_text(f"TimeoutError: {LONG}")
+    error = error_in(text)
+    assert error.type == "TimeoutError"
+    assert error.message.endswith("...")
+    assert len(error.message.encode()) - 3 >= 200
+    assert LONG.startswith(error.message.removesuffix("..."))
+    assert failure_text(text) == text
+    assert failure_text("E: short") == "E: short"
+    assert len(failure_text("T" * 200 + ": " + LONG).encode()) == 60 + 2 + 206
+    assert len(failure_text("x" * 300).encode()) == 206
+
+
+def test_the_newest_failed_attempt_has_all_of_the_last_failure() -> None:
+    events = (
+        claimed(1, 1),
+        ended(EventKind.FAILED, 1, 1, "TimeoutError: first"),
+        claimed(2, 2),
+        ended(EventKind.TIMED_OUT, 2, 2, shorten(f"TimeoutError: {LONG}")),
+        claimed(3, 3),
+    )
+    last = failure_text(f"TimeoutError: {LONG}")
+    first, second, third = attempts_of(events, {}, last)
+    assert first.error == ErrorInfo(type="TimeoutError", message="first")
+    assert second.error == error_in(last)
+    assert third.error is None
+    job = a_job(history=events, last_failure=last)
+    reasons = [event.reason for event in told_events(job, {})]
+    assert reasons == ["", "TimeoutError: first", "", last, ""]
+
+
+def test_a_history_tells_whole_errors_where_they_are_kept() -> None:
+    error = ErrorInfo(type="KeyError", message="k" * 3000)
+    kept = {1: replace(failure(), error=error), 2: failure(2)}
+    events = (
+        SUBMITTED,
+        claimed(1, 1),
+        ended(EventKind.FAILED, 1, 1, shorten(f"KeyError: {error.message}")),
+        claimed(2, 2),
+        ended(EventKind.CANCELLED, 2, 2, "the handler stopped"),
+    )
+    told = [event.reason for event in told_events(a_job(history=events), kept)]
+    assert told[2] == shorten(f"KeyError: {error.message}", MAX_REASON_BYTES)
+    assert told[4] == "the handler stopped", "another error is not its reason"
+    earlier = {1: replace(kept[1], started_at=BEFORE)}
+    assert told_events(a_job(history=events), earlier)[2].reason == events[2].reason
+
+
+@pytest.mark.parametrize(
+    ("last_failure", "budget"),
+    [(None, 360), ("", 360), ("x" * 70, 360), ("x" * 71, 359), ("é" * 100, 230)],
+)
+def test_a_long_failure_takes_the_room_of_old_events(last_failure: str | None, budget: int) -> None:
+    assert history_budget(last_failure) == budget
+    events = tuple(an_event(EventKind.AGED, at=after(n), reason="x" * 20) for n in range(20))
+    kept, _ = compact(events, 0, budget_bytes=budget)
+    assert not is_over_budget(kept, last_failure)
+    assert is_over_budget((*kept, *events[:1]), last_failure)

@@ -10,10 +10,18 @@ import pytest
 from hourhand.domain.errors import IllegalTransition
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.conditions import Is, StatusIn
-from hourhand.domain.jobs.history import is_over_budget
+from hourhand.domain.jobs.history import (
+    REASON_BYTES,
+    failure_text,
+    history_budget,
+    is_over_budget,
+    pack_event,
+    unpack_event,
+)
 from hourhand.domain.jobs.job import (
     Content,
     JobStatus,
+    OnLost,
     Outcome,
 )
 from hourhand.domain.jobs.transitions import Transition
@@ -29,7 +37,7 @@ from tests.unit.domain.job_samples import (
     an_abandoned_job,
     with_long_history,
 )
-from tests.unit.domain.move_samples import complete, done, fail, recover
+from tests.unit.domain.move_samples import CASES_BY_BUILDER, complete, done, fail, recover
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -73,7 +81,10 @@ def test_a_writer_knows_its_own_write_again(case: Case) -> None:
     is_recorded = case.builder not in RECORDED_NOWHERE
     assert move.made_by_me(written) is is_recorded
     assert not is_recorded or written.history[-1].status is written.status
-    assert all(len(event.reason.encode()) <= 40 for event in move.events), "reasons are kept short"
+    for event in move.events:
+        assert unpack_event(pack_event(event)) == event, "nothing is lost when it is kept"
+        no_reason = pack_event(replace(event, reason=""))
+        assert len(pack_event(event)) <= len(no_reason) + REASON_BYTES, "reasons are kept short"
 
 
 @each_case
@@ -176,6 +187,46 @@ def test_a_long_history_is_compacted_by_the_write_that_would_overfill_it(case: C
     assert written.history[-len(move.events) :] == move.events
     count_before = len(job.history) + job.history_dropped
     assert len(written.history) + written.history_dropped == count_before + len(move.events)
+
+
+LONG = "TimeoutError: " + "no answer from the mail server, " * 10
+BROKEN = failure_text(LONG)
+LOST = "Lost: its worker died or lost contact (lease ended at "
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMED_OUT])
+def test_a_failed_attempt_leaves_its_failure(outcome: Outcome) -> None:
+    job = a_running_job(last_failure="E: before")
+    assert done(fail(job, outcome=outcome, reason=LONG), job).last_failure == BROKEN
+    dead = transitions.die(job, now=NOW, actor="w", outcome=outcome, reason=LONG)
+    assert done(dead, job).last_failure == BROKEN
+
+
+def test_a_lost_attempt_leaves_that_it_was_lost() -> None:
+    job = an_abandoned_job(last_failure="E: before")
+    for lost in (done(recover(job), job), done(CASES_BY_BUILDER["take_over"].build(job), job)):
+        assert str(lost.last_failure).startswith(LOST)
+    dead = an_abandoned_job(on_lost=OnLost.DEAD)
+    assert str(done(recover(dead), dead).last_failure).startswith(LOST)
+
+
+def test_a_snooze_keeps_the_last_failure_and_a_success_ends_it() -> None:
+    job = a_running_job(last_failure="E: before")
+    assert done(fail(job, outcome=Outcome.SNOOZED, reason="later"), job).last_failure == "E: before"
+    assert done(complete(job), job).last_failure is None
+    untouched = a_running_job()
+    assert "last_failure" not in complete(untouched).sets, "an ordinary end removes no more"
+
+
+def test_a_long_failure_compacts_the_history_that_it_leaves_no_room_for() -> None:
+    job = with_long_history(a_running_job())
+    short, long = done(fail(job), job), done(fail(job, reason=LONG), job)
+    assert len(long.history) < len(short.history)
+    assert not is_over_budget(long.history, long.last_failure)
+    assert history_budget(long.last_failure) < 220
+    kept = a_running_job(last_failure=BROKEN, history=short.history[:7])
+    later = done(fail(kept, outcome=Outcome.SNOOZED, reason="later"), kept)
+    assert not is_over_budget(later.history, BROKEN), "a failure of before counts, too"
 
 
 ON_RECORD = [case for case in CASES if case.builder not in {*RECORDED_NOWHERE, "claim"}]

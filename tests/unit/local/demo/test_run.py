@@ -133,7 +133,7 @@ def test_jobs_that_succeeded_and_processes_that_died_are_noted() -> None:
     one, said = demo()
     for outcome in ("SUCCEEDED", "FAILED"):
         fields = {"outcome": outcome, "job_id": outcome}
-        one.hear(Logged(name="w", sentence="An attempt ended.", is_warning=False, fields=fields))
+        one.hear(Logged(name="w", sentence="An attempt ended.", level="INFO", fields=fields))
     for name, pid in (("worker-1", 7), ("scheduler-1", 8)):
         one.hear(
             ChildDied(name=name, pid=pid, exit_code=-9, restart_seconds=1, at_monotonic=pid + 0.5)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BulkRequest
-from hourhand.domain.errors import InvalidInput, Unavailable
+from hourhand.api.requests import BulkDiscard, BulkRequest
+from hourhand.domain.errors import CountChanged, InvalidInput, Unavailable
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.memory import START
 from hourhand.services.jobs import bulk
-from hourhand.services.jobs.bulk import BulkResult
+from hourhand.services.jobs.bulk import BulkResult, BulkService
 from hourhand.testing import Faults, make_job
 from tests.world.runs import fail_for_good
 from tests.world.world import World
@@ -172,3 +172,183 @@ def test_a_cursor_of_another_request_is_refused(
     cursor = _cancel(world, all=True).next_cursor
     with pytest.raises(InvalidInput):
         _cancel(world, handler="greet", cursor=cursor)
+
+
+# --- discard ------------------------------------------------------------------------------------
+
+
+def _discard(world: World, **body: Any) -> BulkResult:
+    return world.api.bulk.discard(BulkDiscard.parse(body), actor="caller")
+
+
+def test_every_dead_job_that_matches_is_discarded_once(world: World) -> None:
+    _put(world, 3, JobStatus.DEAD)
+    _put(world, 2, JobStatus.CANCELLED)
+    _put(world, 1)
+    assert _discard(world, all=True, note="known") == BulkResult(3, 3, (), None)
+    job = world.job("DEAD-0")
+    assert (job.discard_note, job.history[-1].reason) == ("known", "known")
+    assert _discard(world, all=True) == BulkResult(0, 0, (), None)
+    assert world.store.count_dead(10) == 0
+
+
+def test_a_bulk_discard_without_a_note_says_so_in_the_history(world: World) -> None:
+    _put(world, 1, JobStatus.DEAD)
+    _discard(world, handler="greet")
+    job = world.job("DEAD-0")
+    assert (job.discard_note, job.history[-1].reason) == (None, "bulk")
+
+
+@pytest.mark.parametrize("body", [{"status": "CANCELLED"}, {"discarded": True}])
+def test_a_bulk_discard_of_what_cannot_be_discarded_matches_nothing(
+    world: World, body: dict[str, Any]
+) -> None:
+    _put(world, 1, JobStatus.DEAD, discarded_at=START)
+    _put(world, 1, JobStatus.CANCELLED)
+    assert _discard(world, **body) == BulkResult(0, 0, (), None)
+
+
+def test_a_discard_reads_unresolved_jobs_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_STEPS", 1)
+    monkeypatch.setattr(bulk, "JOBS_A_STEP", 1)
+    _put(world, 1, JobStatus.DEAD)
+    _put(world, 3, JobStatus.SUCCEEDED)
+    assert _discard(world, handler="greet").changed == 1
+
+
+def test_a_bulk_redrive_leaves_discarded_jobs_alone_unless_they_are_named(world: World) -> None:
+    _put(world, 2, JobStatus.DEAD)
+    world.api.operations.discard("DEAD-0", actor="caller")
+    for body in ({"all": True}, {"status": "DEAD"}):
+        counted = world.api.bulk.redrive(_request(**body, dry_run=True), actor="caller")
+        assert counted.matched == 1
+    assert world.api.bulk.redrive(_request(discarded=True), actor="caller").changed == 1
+    assert world.job("DEAD-0").status is JobStatus.ENQUEUED
+    assert world.job("DEAD-1").status is JobStatus.DEAD
+
+
+# --- the count that the caller saw --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "there", "is_refused"),
+    [
+        (10, 11, False),
+        (10, 12, True),
+        (9, 9, False),
+        (9, 10, True),
+        (10, 3, False),
+        (0, 0, False),
+        (0, 1, True),
+        (19, 20, False),
+        (19, 21, True),
+    ],
+)
+def test_a_count_that_grew_by_more_than_a_tenth_is_refused_before_any_change(
+    world: World, expected: int, there: int, *, is_refused: bool
+) -> None:
+    _put(world, there)
+    _put(world, 5, JobStatus.SUCCEEDED)
+    if not is_refused:
+        assert _cancel(world, all=True, expected_count=expected).changed == there
+        return
+    with pytest.raises(CountChanged) as refused:
+        _cancel(world, all=True, expected_count=expected)
+    said = f"A count of {expected} was expected, and the count is {there} now. Nothing was changed."
+    assert (refused.value.detail, refused.value.status) == (said, 409)
+    assert JobStatus.CANCELLED not in _statuses(world)
+
+
+def test_a_dry_run_checks_the_count_too(world: World) -> None:
+    _put(world, 3)
+    with pytest.raises(CountChanged):
+        _cancel(world, all=True, expected_count=1, dry_run=True)
+
+
+def test_the_count_is_read_in_the_first_call_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 4)
+    monkeypatch.setattr(bulk, "JOBS_A_STEP", 2)
+    _put(world, 6)
+    first = _cancel(world, all=True)
+    assert first.changed == 4
+    rest = _cancel(world, all=True, cursor=first.next_cursor, expected_count=0)
+    assert (rest.changed, rest.next_cursor) == (2, None)
+
+
+def test_a_count_stops_at_its_bound_and_says_so(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 10)
+    _put(world, 12)
+    counted = _cancel(world, all=True, dry_run=True)
+    assert (counted.matched, counted.changed, counted.count_is_bounded) == (10, 0, True)
+    rest = _cancel(world, all=True, dry_run=True, cursor=counted.next_cursor)
+    assert (rest.matched, rest.count_is_bounded, rest.next_cursor) == (2, False, None)
+    with pytest.raises(CountChanged, match="and the count is 10 or more now"):
+        _cancel(world, all=True, expected_count=5)
+
+
+def test_a_count_at_the_bound_is_compared_with_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 11)
+    _put(world, 30)
+    assert _cancel(world, all=True, expected_count=10).changed == 11
+
+
+def _slow(world: World, seconds: float) -> BulkService:
+    """Return a service whose reads of the listing take that long."""
+    faults = Faults()
+    for nth in range(1, 30):
+        faults.interrupt("jobs.list_jobs", lambda: world.advance(seconds), nth=nth)
+    return world.process(faults).api.bulk
+
+
+def test_a_count_that_takes_long_is_continued_by_the_next_call(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "JOBS_A_STEP", 2)
+    _put(world, 5)
+    cursor: str | None = None
+    calls: list[tuple[int, int]] = []
+    for _ in range(10):
+        asked = _request(all=True, expected_count=5, **({"cursor": cursor} if cursor else {}))
+        result = _slow(world, bulk.MAX_SECONDS_A_COUNT / 2).cancel(asked, actor="caller")
+        calls.append((result.matched, result.changed))
+        cursor = result.next_cursor
+        if cursor is None:
+            break
+    assert calls[0] == (0, 0), "nothing is changed before the count is complete"
+    assert sum(changed for _, changed in calls) == 5
+    assert _statuses(world) == {JobStatus.CANCELLED}
+
+
+def test_a_count_that_takes_long_is_refused_once_it_is_too_high(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "JOBS_A_STEP", 2)
+    _put(world, 9)
+    first = _slow(world, bulk.MAX_SECONDS_A_COUNT).cancel(
+        _request(all=True, expected_count=3), actor="caller"
+    )
+    assert (first.matched, first.changed, first.next_cursor is None) == (0, 0, False)
+    # The rest of the count is in the cursor: the new expectation is not read.
+    with pytest.raises(CountChanged, match="A count of 3 was expected, and the count is 9 now"):
+        _cancel(world, all=True, expected_count=100, cursor=first.next_cursor)
+    assert _statuses(world) == {JobStatus.PENDING}
+
+
+def test_the_cursor_of_a_count_belongs_to_its_filters(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "JOBS_A_STEP", 1)
+    _put(world, 3)
+    first = _slow(world, bulk.MAX_SECONDS_A_COUNT).cancel(
+        _request(all=True, expected_count=3), actor="caller"
+    )
+    with pytest.raises(InvalidInput):
+        _cancel(world, handler="greet", cursor=first.next_cursor)

@@ -132,3 +132,34 @@ def test_dead_jobs_are_found_without_reading_the_others(
     for n in range(4):
         _put(world, n, status=JobStatus.DEAD if n == 1 else JobStatus.SUCCEEDED)
     assert _numbers(_collect(world, _filters(status="DEAD"))) == [1]
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ({"status": JobStatus.DEAD}, [3, 2, 1, 0]),
+        ({"status": JobStatus.DEAD, "discarded": False}, [2, 0]),
+        ({"discarded": True}, [3, 1]),
+        ({"status": JobStatus.DEAD, "discarded": True}, [3, 1]),
+        ({"status": JobStatus.CANCELLED, "discarded": True}, []),
+        ({"discarded": False}, [4, 2, 0]),
+        ({"status": JobStatus.CANCELLED, "discarded": False}, [4]),
+    ],
+)
+def test_a_discarded_job_is_dead_and_can_be_told_apart(
+    world: World, given: dict[str, Any], numbers: list[int]
+) -> None:
+    for n in range(4):
+        _put(world, n, status=JobStatus.DEAD, discarded_at=START if n % 2 else None)
+    _put(world, 4, status=JobStatus.CANCELLED)
+    assert _numbers(_collect(world, JobFilters(**given))) == numbers
+
+
+def test_discarded_jobs_are_found_without_reading_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_LISTING_READS", 1)
+    monkeypatch.setattr(listing, "LISTING_CHUNK", 1)
+    for n in range(4):
+        _put(world, n, status=JobStatus.DEAD, discarded_at=START if n == 1 else None)
+    assert _numbers(_collect(world, JobFilters(discarded=True))) == [1]

@@ -31,6 +31,7 @@ OPERATIONS: dict[str, Operation] = {
     "change": lambda world, i: world.change(i, priority="high"),
     "run_now": lambda world, i: world.api.operations.run_now(i, actor="caller"),
     "redrive": lambda world, i: world.api.operations.redrive(i, actor="caller"),
+    "discard": lambda world, i: world.api.operations.discard(i, actor="caller"),
 }
 each_operation = pytest.mark.parametrize("name", OPERATIONS)
 
@@ -71,6 +72,7 @@ def test_an_operation_is_made_in_the_states_that_allow_it_alone(
         "change": status.is_waiting,
         "run_now": status.is_waiting,
         "redrive": status.is_final and status is not JobStatus.SUCCEEDED,
+        "discard": status is JobStatus.DEAD,
     }
     if allowed[name]:
         OPERATIONS[name](world, "job-1")
@@ -82,7 +84,8 @@ def test_an_operation_is_made_in_the_states_that_allow_it_alone(
 
 
 def _waiting_or_dead(name: str) -> Job:
-    return make_job(status=JobStatus.DEAD if name == "redrive" else JobStatus.PENDING)
+    is_of_dead_jobs = name in {"redrive", "discard"}
+    return make_job(status=JobStatus.DEAD if is_of_dead_jobs else JobStatus.PENDING)
 
 
 @each_operation
@@ -91,7 +94,7 @@ def test_a_lost_race_is_judged_anew(world: World, name: str) -> None:
     faults = Faults()
 
     def overtake() -> None:
-        if name == "redrive":
+        if name in {"redrive", "discard"}:
             world.api.operations.redrive("job-1", actor="other")
             world.deliver(fail_for_good)
         else:
@@ -456,3 +459,54 @@ def test_a_cancelled_job_that_is_redriven_is_not_asked_to_stop_any_more(world: W
     world.settle()
     assert world.job(job).status is JobStatus.SUCCEEDED
     assert len(world.runs) == 1
+
+
+# --- discard ------------------------------------------------------------------------------------
+
+
+def test_a_discarded_job_stays_dead_and_is_no_longer_counted(world: World) -> None:
+    job = _dead(world)
+    world.advance(10)
+    after = world.api.operations.discard(job.id, actor="caller", note="the list was wrong")
+    assert (after.status, after.discarded_at) == (JobStatus.DEAD, START + 10 * SECOND)
+    assert after.discard_note == "the list was wrong"
+    assert (after.generation, after.round, after.keep_until) == (1, 1, job.keep_until)
+    event = after.history[-1]
+    assert (event.kind, event.status, event.actor) == (
+        EventKind.DISCARDED,
+        JobStatus.DEAD,
+        "caller",
+    )
+    assert event.reason == "the list was wrong"
+    assert (event.attempt, event.token) == (1, 1)
+    assert after.history[:-1] == job.history
+    assert world.store.count_dead(10) == 0
+    assert world.telemetry.total("jobs_discarded") == 1
+
+
+def test_a_long_note_is_kept_whole_and_begins_in_the_history(world: World) -> None:
+    note = "The address list of the spring campaign was wrong. " * 10
+    after = world.api.operations.discard(_dead(world).id, actor="caller", note=note)
+    assert after.discard_note == note
+    assert after.history[-1].reason == note[:37] + "..."
+
+
+def test_discarding_again_changes_nothing(world: World) -> None:
+    job = _dead(world)
+    first = world.api.operations.discard(job.id, actor="caller", note="first")
+    world.advance(1)
+    assert world.api.operations.discard(job.id, actor="other", note="second") == first
+    assert world.job(job) == first
+    assert world.telemetry.total("jobs_discarded") == 1
+
+
+def test_a_redrive_opens_a_discarded_job_again(world: World) -> None:
+    job = _dead(world)
+    world.api.operations.discard(job.id, actor="caller", note="known")
+    after = world.api.operations.redrive(job.id, actor="caller")
+    assert (after.discarded_at, after.discard_note, after.round) == (None, None, 2)
+    kinds = [event.kind for event in after.history[-2:]]
+    assert kinds == [EventKind.DISCARDED, EventKind.REDRIVEN]
+    world.settle(fail_for_good)
+    assert world.job(job).is_unresolved
+    assert world.store.count_dead(10) == 1

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hourhand.api.requests import JobFilters
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
-from hourhand.domain.jobs.job import Attempt, EventKind, JobStatus, Outcome, Priority
+from hourhand.domain.jobs.job import (
+    Attempt,
+    ErrorInfo,
+    EventKind,
+    JobStatus,
+    Outcome,
+    Priority,
+)
 from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished
-from hourhand.services.jobs.queries import LatenessStats, QueueStats, percentile
+from hourhand.services.jobs.queries import LatenessStats, QueueStats, percentile, summary
 from hourhand.testing import Faults, make_job
 from tests.world.runs import Behaviour, fail, fail_for_good, make_error
 from tests.world.world import World
@@ -51,6 +60,14 @@ def test_a_job_tells_of_its_attempts_and_of_its_last_error(world: World) -> None
     world.deliver()
     report = world.api.queries.job(job.id)
     assert [a.outcome for a in report.attempts] == [Outcome.FAILED, Outcome.SUCCEEDED]
+
+
+def test_the_last_failure_is_told_though_its_event_was_dropped_from_a_long_history() -> None:
+    job = make_job(status=JobStatus.RETRYING, last_failure="ValueError: no such user")
+    report = summary(job)
+    assert report.attempts == ()
+    assert report.error == ErrorInfo(type="ValueError", message="no such user")
+    assert summary(replace(job, status=JobStatus.SUCCEEDED)).error is None
 
 
 def test_a_payload_that_is_gone_is_told_as_nothing(world: World) -> None:
@@ -230,3 +247,30 @@ def test_a_job_that_succeeded_at_last_has_no_error_but_its_attempts_have(world: 
     assert report.error is None
     assert [attempt.outcome for attempt in report.attempts] == ["FAILED", "SUCCEEDED"]
     assert report.attempts[0].error is not None
+
+
+# --- by key -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tenant", [None, "acme"])
+def test_a_job_is_found_by_its_key_and_tenant_with_one_read(
+    world: World, tenant: str | None
+) -> None:
+    body = {} if tenant is None else {"tenant": tenant}
+    job = world.submit(idempotency_key="order-4711", **body)
+    world.submit(idempotency_key="order-4712", **body)
+    faults = Faults()
+    queries = world.process(faults).api.queries
+    queries.ids.secret()
+    faults.calls.clear()
+    page = queries.find_by_key(tenant, "order-4711")
+    assert [report.job for report in page.jobs] == [job]
+    assert page.next_cursor is None
+    assert [(call.port, call.method) for call in faults.calls] == [("jobs", "get")]
+
+
+def test_a_key_of_another_tenant_finds_nothing(world: World) -> None:
+    world.submit(idempotency_key="order-4711", tenant="acme")
+    world.submit(id="order-4711")
+    for tenant in (None, "other"):
+        assert world.api.queries.find_by_key(tenant, "order-4711").jobs == ()

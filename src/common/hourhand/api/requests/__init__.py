@@ -10,7 +10,15 @@ from hourhand.api.requests._limits import (
     MAX_PAYLOAD_BYTES,
 )
 from hourhand.api.requests._times import parse_instant
-from hourhand.api.requests.filters import BulkRequest, JobFilters, ListRequest
+from hourhand.api.requests.filters import (
+    AuditRequest,
+    BulkDiscard,
+    BulkRequest,
+    GroupsRequest,
+    JobFilters,
+    ListRequest,
+    LogRequest,
+)
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
     BatchRequest,
@@ -37,14 +45,18 @@ __all__ = [
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
     "NEVER_NULL",
+    "AuditRequest",
     "BackfillInput",
     "BatchRequest",
+    "BulkDiscard",
     "BulkRequest",
     "CalendarInput",
+    "GroupsRequest",
     "JobFilters",
     "JobPatch",
     "JobSubmission",
     "ListRequest",
+    "LogRequest",
     "NoteInput",
     "PageRequest",
     "PreviewInput",

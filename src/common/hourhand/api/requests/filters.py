@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._times import Instant
-from hourhand.api.requests.jobs import STRICT, HandlerName, Tenant
+from hourhand.api.requests.jobs import STRICT, HandlerName, IdempotencyKey, Tenant
+from hourhand.api.requests.schedules import Note
+from hourhand.domain.callers import MAX_IDENTITY_CHARACTERS
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import canonical_json, content_hash
+from hourhand.domain.jobs.dead_letter_groups import GROUP_ID
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.log import LogOrder
 from hourhand.domain.times import rfc3339
 
 StatusName = Annotated[JobStatus, Field(strict=False)]
 ScheduleId = Annotated[str, Field(min_length=1, max_length=limits.MAX_SCHEDULE_ID_CHARACTERS)]
 Cursor = Annotated[str, Field(min_length=1, max_length=limits.MAX_CURSOR_CHARACTERS)]
+
+
+AuditedId = Annotated[str, Field(min_length=1, max_length=limits.MAX_SCHEDULE_ID_CHARACTERS)]
+CallerIdentity = Annotated[str, Field(min_length=1, max_length=MAX_IDENTITY_CHARACTERS)]
 
 
 def _split_tag(value: object) -> tuple[str, str]:
@@ -43,13 +51,46 @@ def whole_number(least: int, most: int) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+def _only_dead(value: object) -> object:
+    if value != JobStatus.DEAD:
+        raise refusal("must be DEAD")
+    return value
+
+
+def _true_or_false(value: object) -> object:
+    """Read a boolean as a query string writes it."""
+    try:
+        return {"true": True, "false": False}[str(value)]
+    except KeyError:
+        raise refusal("must be true or false") from None
+
+
 Tag = Annotated[
     tuple[str, str],
     BeforeValidator(_split_tag),
     WithJsonSchema({"type": "string", "pattern": "^[^:]+:", "examples": ["customer:42"]}),
 ]
+ExpectedCount = Annotated[int, Field(ge=0, le=limits.MAX_EXPECTED_COUNT)]
+ErrorType = Annotated[str, Field(min_length=1, max_length=limits.MAX_ERROR_TYPE_CHARACTERS)]
+ErrorGroup = Annotated[str, Field(pattern=f"^{GROUP_ID.pattern}$")]
 PageSize = Annotated[
     int, whole_number(1, limits.MAX_PAGE_JOBS), Field(ge=1, le=limits.MAX_PAGE_JOBS)
+]
+LettersRead = Annotated[
+    int, whole_number(1, limits.MAX_DEAD_LETTERS_READ), Field(ge=1, le=limits.MAX_DEAD_LETTERS_READ)
+]
+LogLines = Annotated[
+    int, whole_number(1, limits.MAX_LOG_LINES), Field(ge=1, le=limits.MAX_LOG_LINES)
+]
+OrderName = Annotated[
+    LogOrder,
+    Field(strict=False),
+    WithJsonSchema({"type": "string", "enum": [order.value for order in LogOrder]}),
+]
+Dead = Annotated[
+    StatusName,
+    BeforeValidator(_only_dead),
+    WithJsonSchema({"type": "string", "enum": [JobStatus.DEAD.value]}),
 ]
 
 
@@ -63,8 +104,11 @@ class JobFilters(BaseModel):
     schedule_id: ScheduleId | None = None
     tenant: Tenant | None = None
     tag: Tag | None = None
+    error_type: ErrorType | None = None
+    error_group: ErrorGroup | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
+    discarded: bool | None = None
 
     @classmethod
     def parse_query(cls, query: Mapping[str, str]) -> JobFilters:
@@ -73,8 +117,8 @@ class JobFilters(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether every job is meant."""
-        return all(getattr(self, name) is None for name in JobFilters.model_fields)
+        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
+        return all(getattr(self, name) in {None, False} for name in JobFilters.model_fields)
 
     @property
     def fingerprint(self) -> str:
@@ -84,13 +128,37 @@ class JobFilters(BaseModel):
 
 
 class ListRequest(JobFilters):
-    """The query of ``GET /jobs``."""
+    """The query of ``GET /jobs``: filters, or the key of one job."""
 
+    discarded: Annotated[bool, BeforeValidator(_true_or_false)] | None = None
+    idempotency_key: IdempotencyKey | None = None
     limit: PageSize = limits.DEFAULT_PAGE_JOBS
     cursor: Cursor | None = None
 
     @classmethod
     def parse_query(cls, query: Mapping[str, str]) -> ListRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        request = validate(cls, query, what="query")
+        if request.idempotency_key is not None:
+            _refuse_beside_key(query)
+        return request
+
+    @property
+    def filters(self) -> JobFilters:
+        """The filters alone."""
+        return _filters_of(self)
+
+
+class GroupsRequest(JobFilters):
+    """The query of ``GET /dead-letters/groups``."""
+
+    status: Dead = JobStatus.DEAD
+    discarded: Annotated[bool, BeforeValidator(_true_or_false)] | None = False
+    limit: LettersRead = limits.MAX_DEAD_LETTERS_READ
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> GroupsRequest:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         return validate(cls, query, what="query")
 
@@ -100,15 +168,63 @@ class ListRequest(JobFilters):
         return _filters_of(self)
 
 
+class LogRequest(BaseModel):
+    """The query of ``GET /jobs/{id}/logs``."""
+
+    model_config = STRICT
+
+    order: OrderName = LogOrder.OLDEST
+    limit: LogLines = limits.DEFAULT_LOG_LINES
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> LogRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
+
+
+class AuditRequest(BaseModel):
+    """The query of ``GET /audit``: whose events, and of which time."""
+
+    model_config = STRICT
+
+    job: AuditedId | None = None
+    schedule: AuditedId | None = None
+    caller: CallerIdentity | None = None
+    start: Instant | None = Field(default=None, alias="from")
+    end: Instant | None = Field(default=None, alias="to")
+    tenant: Tenant | None = None
+    limit: PageSize = limits.DEFAULT_PAGE_JOBS
+    cursor: Cursor | None = None
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> AuditRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        request = validate(cls, query, what="query")
+        if request.job is not None and request.schedule is not None:
+            raise invalid("query", [FieldError("schedule", "must not be given together with job")])
+        if request.start is not None and request.end is not None and request.start >= request.end:
+            raise invalid("query", [FieldError("to", "must be after from")])
+        return request
+
+    @property
+    def fingerprint(self) -> str:
+        """What two searches for the same events share, and no others."""
+        fields = AuditRequest.model_fields.keys() - {"limit", "cursor"}
+        values = {name: _plain(getattr(self, name)) for name in fields}
+        return content_hash("audit", canonical_json(values))
+
+
 class BulkRequest(JobFilters):
     """The body of a bulk operation: filters, or ``all``; never neither."""
 
     everything: bool = Field(default=False, alias="all")
     dry_run: bool = False
+    expected_count: ExpectedCount | None = None
     cursor: Cursor | None = None
 
     @classmethod
-    def parse(cls, raw: object) -> BulkRequest:
+    def parse(cls, raw: object) -> Self:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="request")
         if request.is_empty and not request.everything:
@@ -120,6 +236,20 @@ class BulkRequest(JobFilters):
     def filters(self) -> JobFilters:
         """The filters alone."""
         return _filters_of(self)
+
+
+class BulkDiscard(BulkRequest):
+    """The body of a bulk discard, which may have a note."""
+
+    note: Note | None = None
+
+
+def _refuse_beside_key(query: Mapping[str, str]) -> None:
+    """Refuse filters beside an idempotency key: the key and its tenant name one job."""
+    others = sorted(query.keys() - {"idempotency_key", "tenant", "limit"})
+    if others:
+        message = "cannot be combined with idempotency_key, which takes no filter but tenant"
+        raise invalid("query", [FieldError(name, message) for name in others])
 
 
 def _filters_of(request: JobFilters) -> JobFilters:

@@ -36,6 +36,7 @@ BackoffName = Annotated[Backoff, Field(strict=False)]
 JitterName = Annotated[Jitter, Field(strict=False)]
 
 HandlerName = Annotated[str, Field(min_length=1, max_length=limits.MAX_HANDLER_CHARACTERS)]
+IdempotencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
 Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
 TagKey = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_TAG_KEY_CHARACTERS, pattern="^[^:]*$")
@@ -80,9 +81,7 @@ class JobSubmission(BaseModel):
     run_at: Instant | None = None
     delay_seconds: DelaySeconds | None = None
     priority: PriorityName | None = None
-    idempotency_key: (
-        Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)] | None
-    ) = None
+    idempotency_key: IdempotencyKey | None = None
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")] | None = None
     timeout_seconds: TimeoutSeconds | None = None
     expires_at: Instant | None = None

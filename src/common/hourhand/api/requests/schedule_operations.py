@@ -57,7 +57,7 @@ Month = Annotated[date, BeforeValidator(_month, json_schema_input_type=str)]
 
 
 class NoteInput(BaseModel):
-    """What may be said with a pause, a resumption or a trigger."""
+    """What may be said with a pause, a resumption, a trigger or a discard."""
 
     model_config = STRICT
 

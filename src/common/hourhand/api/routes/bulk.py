@@ -5,7 +5,7 @@ from __future__ import annotations
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.problems import log_if_unforeseen
-from hourhand.api.requests import BulkRequest
+from hourhand.api.requests import BulkDiscard, BulkRequest
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import bulk_result
 from hourhand.services.jobs.bulk import BulkResult
@@ -23,9 +23,16 @@ def redrive_jobs(services: Services, request: Request, _: str) -> Answer:
     return _answer(services, services.bulk.redrive(bulk, actor=request.actor))
 
 
+def discard_jobs(services: Services, request: Request, _: str) -> Answer:
+    """``POST /jobs/discard``."""
+    bulk = BulkDiscard.parse(request.json())
+    return _answer(services, services.bulk.discard(bulk, actor=request.actor))
+
+
 BULK_ROUTES = (
     Route("POST", "/v1/jobs/cancel", cancel_jobs, takes_body=True),
     Route("POST", "/v1/jobs/redrive", redrive_jobs, takes_body=True),
+    Route("POST", "/v1/jobs/discard", discard_jobs, takes_body=True),
 )
 
 

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hourhand.api.access import own_submission
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.problems import log_if_unforeseen, problem
 from hourhand.api.requests import (
     MAX_BATCH_BYTES,
     BatchRequest,
+    GroupsRequest,
     JobPatch,
     JobSubmission,
     ListRequest,
+    LogRequest,
+    NoteInput,
     quoted,
 )
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import (
     contents_bytes,
+    dead_letter_groups,
     job_events,
     job_page,
     job_response,
+    log_page,
 )
 from hourhand.domain.errors import FieldError, HourhandError, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID
@@ -51,7 +57,8 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
     if size_bytes > MAX_BATCH_BYTES:
         message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
         raise TooLarge("The batch is too large.", errors=(FieldError("jobs", message),))
-    submissions = BatchRequest.parse(request.json())
+    parsed = BatchRequest.parse(request.json())
+    submissions = [own_submission(submission, request.tenant) for submission in parsed]
     results = services.submission.submit_many(
         submissions, actor=request.actor, trace_id=request.trace_id
     )
@@ -65,6 +72,10 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
 def list_jobs(services: Services, request: Request, _: str) -> Answer:
     """``GET /jobs``. A page whose jobs have many tags comes back shorter."""
     query = ListRequest.parse_query(request.query())
+    if query.idempotency_key is not None:
+        return Answer.of(
+            job_page(services.queries.find_by_key(query.tenant, query.idempotency_key))
+        )
     limit = query.limit
     while True:
         page = services.queries.list_jobs(query.filters, limit=limit, cursor=query.cursor)
@@ -81,7 +92,31 @@ def get_job(services: Services, _: Request, job_id: str) -> Answer:
 
 def get_events(services: Services, _: Request, job_id: str) -> Answer:
     """``GET /jobs/{id}/events``."""
-    return Answer.of(job_events(services.queries.events(_require_id(job_id))))
+    events = services.queries.events(_require_id(job_id))
+    identities = services.callers.identities(event.actor for event in events.events)
+    return Answer.of(job_events(events, identities))
+
+
+def get_logs(services: Services, request: Request, job_id: str) -> Answer:
+    """``GET /jobs/{id}/logs``. A page whose lines are long comes back shorter."""
+    known_id = _require_id(job_id)
+    query = LogRequest.parse_query(request.query())
+    limit = query.limit
+    while True:
+        page = services.logs.page(known_id, order=query.order, limit=limit, cursor=query.cursor)
+        answer = Answer.of(log_page(page))
+        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
+            return answer
+        limit //= 2
+
+
+def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
+    """``GET /dead-letters/groups``."""
+    query = GroupsRequest.parse_query(request.query())
+    found = services.queries.dead_letter_groups(
+        query.filters, limit=query.limit, cursor=query.cursor
+    )
+    return Answer.of(dead_letter_groups(found))
 
 
 def change_job(services: Services, request: Request, job_id: str) -> Answer:
@@ -104,6 +139,14 @@ def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
     return _whole(services, job)
 
 
+def discard_job(services: Services, request: Request, job_id: str) -> Answer:
+    """``POST /jobs/{id}/discard``; the body may be absent."""
+    known_id = _require_id(job_id)
+    note = NoteInput.parse(request.json() if request.has_body else {}).note
+    job = services.operations.discard(known_id, actor=request.actor, note=note or "")
+    return _whole(services, job)
+
+
 def run_job_now(services: Services, request: Request, job_id: str) -> Answer:
     """``POST /jobs/{id}/run-now``."""
     job = services.operations.run_now(_require_id(job_id), actor=request.actor)
@@ -117,9 +160,12 @@ JOB_ROUTES = (
     Route("GET", "/v1/jobs/{id}", get_job),
     Route("PATCH", "/v1/jobs/{id}", change_job, takes_body=True),
     Route("GET", "/v1/jobs/{id}/events", get_events),
+    Route("GET", "/v1/jobs/{id}/logs", get_logs, takes_query=True),
     Route("POST", "/v1/jobs/{id}/cancel", cancel_job),
     Route("POST", "/v1/jobs/{id}/redrive", redrive_job),
+    Route("POST", "/v1/jobs/{id}/discard", discard_job, takes_body=True),
     Route("POST", "/v1/jobs/{id}/run-now", run_job_now),
+    Route("GET", "/v1/dead-letters/groups", group_dead_letters, takes_query=True),
 )
 
 

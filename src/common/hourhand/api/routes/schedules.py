@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hourhand.api.http_request import Request
@@ -28,7 +30,7 @@ from hourhand.api.views.schedules import (
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 from hourhand.domain.ids import OWN_ID
 from hourhand.services.schedules.operations import ScheduleView
-from hourhand.services.schedules.queries import OccurrenceRecord
+from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
 
 MAX_SCHEDULES_WITH_RECENT = 50
 """Twenty runs of each are 1,000 jobs: ten calls of BatchGetItem, about a second."""
@@ -51,16 +53,19 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
     """``GET /schedules``, in the order of their ids; a page with newest runs is shorter."""
     query = SchedulePageRequest.parse_query(request.query())
+    read_page = services.schedules.list
+    if request.tenant is not None:
+        read_page = partial(services.schedules.list_of_tenant, request.tenant)
     if not query.recent:
-        return answer_page("schedules", query, services.schedules.list, _named)
+        return answer_page("schedules", query, read_page, _named)
 
     def read(
         after: str | None, limit: int
     ) -> tuple[Sequence[tuple[ScheduleView, Runs]], str | None]:
-        most = min(limit, MAX_SCHEDULES_WITH_RECENT)
-        views, next_name = services.schedules.list(after, most)
+        views, next_name = read_page(after, min(limit, MAX_SCHEDULES_WITH_RECENT))
         recent = services.occurrences.recent([v.schedule for v in views], count=query.recent)
-        return [(view, recent[view.schedule.id]) for view in views], next_name
+        runs = {name: _own_runs(records, request.tenant) for name, records in recent.items()}
+        return [(view, runs[view.schedule.id]) for view in views], next_name
 
     return answer_page("schedules", query, read, lambda pair: _named(*pair))
 
@@ -112,7 +117,7 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
     limit = query.limit
     while True:
         page = services.occurrences.history(known_id, limit=limit, cursor=query.cursor)
-        answer = Answer.of(occurrence_page(page))
+        answer = Answer.of(occurrence_page(_own_jobs(page, request.tenant)))
         if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
             return answer
         limit //= 2
@@ -143,6 +148,24 @@ SCHEDULE_ROUTES = (
 
 def _named(view: ScheduleView, recent: Runs = ()) -> tuple[str, dict[str, Any]]:
     return view.schedule.id, schedule_response(view, recent)
+
+
+def _own_jobs(page: OccurrencePage, tenant: str | None) -> OccurrencePage:
+    return replace(page, entries=_own_runs(page.entries, tenant))
+
+
+def _own_runs(
+    records: Sequence[OccurrenceRecord], tenant: str | None
+) -> tuple[OccurrenceRecord, ...]:
+    """Return entries without the jobs of other tenants: the schedule was another one's then."""
+    if tenant is None:
+        return tuple(records)
+    return tuple(
+        replace(record, job=None)
+        if record.job is not None and record.job.tenant != tenant
+        else record
+        for record in records
+    )
 
 
 def _told(view: ScheduleView) -> Answer:

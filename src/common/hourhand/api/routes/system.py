@@ -72,20 +72,20 @@ def get_health(services: Services, _: Request, __: str) -> Answer:
     )
 
 
-def get_openapi(_: Services, request: Request, __: str) -> Answer:
+def get_openapi(services: Services, request: Request, _: str) -> Answer:
     """``GET /openapi.json``."""
     # Imported only for this request, not at a cold start.
     from hourhand.api.openapi import openapi_document  # noqa: PLC0415
 
-    return Answer.of(openapi_document(request.stage_prefix))
+    return Answer.of(openapi_document(request.stage_prefix, services.access.scope_prefix))
 
 
-def get_docs(_: Services, request: Request, __: str) -> Answer:
+def get_docs(services: Services, request: Request, _: str) -> Answer:
     """``GET /docs``."""
     from hourhand.api.docs_page import docs_page  # noqa: PLC0415
     from hourhand.api.openapi import openapi_document  # noqa: PLC0415
 
-    return docs_page(openapi_document(request.stage_prefix))
+    return docs_page(openapi_document(request.stage_prefix, services.access.scope_prefix))
 
 
 SYSTEM_ROUTES = (

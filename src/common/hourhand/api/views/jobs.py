@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from hourhand.answers import batches, jobs
 from hourhand.api.http_response import MAX_ANSWER_BYTES
 from hourhand.api.problems import problem
+from hourhand.domain.callers import identity_of, name_of
 from hourhand.domain.ids import is_json
-from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job
+from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup
+from hourhand.domain.jobs.history import is_requested, reason_told
+from hourhand.domain.jobs.job import Content, HistoryEvent, Job
 from hourhand.json_dataclasses import to_json
 from hourhand.services.jobs.bulk import BulkResult
-from hourhand.services.jobs.queries import JobEvents, JobPage, JobReport
+from hourhand.services.jobs.logs import LogPage
+from hourhand.services.jobs.queries import DeadLetterGroups, JobEvents, JobPage, JobReport
 
 ALL_BUT_CONTENTS_BYTES = 500_000
 """Room for what is in an answer beside payloads and results: tags, attempts, tracebacks."""
@@ -64,9 +69,28 @@ def job_page(page: JobPage) -> dict[str, Any]:
     return to_json(jobs.JobPage, page, jobs=[job_summary(report) for report in page.jobs])
 
 
-def job_events(events: JobEvents) -> dict[str, Any]:
-    """Return a job's history; ``dropped`` events had to go from its middle."""
-    return to_json(jobs.Events, events, events=[_event(event) for event in events.events])
+def job_events(events: JobEvents, identities: Mapping[str, str]) -> dict[str, Any]:
+    """Return a job's history; ``dropped`` events had to go from its middle.
+
+    ``identities``: those of the callers that its events name, as far as they are known.
+    """
+    told = [_event(event, identities) for event in events.events]
+    return to_json(jobs.Events, events, events=told)
+
+
+def log_page(page: LogPage) -> dict[str, Any]:
+    """Return a page of a job's log."""
+    return to_json(jobs.LogPage, page, lines=[to_json(jobs.LogLine, line) for line in page.lines])
+
+
+def dead_letter_groups(found: DeadLetterGroups) -> dict[str, Any]:
+    """Return dead letters in groups."""
+    groups = [to_json(jobs.DeadLetterGroup, group, newest=_newest(group)) for group in found.groups]
+    return to_json(jobs.DeadLetterGroups, found, groups=groups)
+
+
+def _newest(group: DeadLetterGroup) -> jobs.DeadLetter:
+    return jobs.DeadLetter(id=group.newest_id, at=group.last_at, message=group.message)
 
 
 def bulk_result(result: BulkResult) -> dict[str, Any]:
@@ -81,10 +105,16 @@ def contents_bytes(job: Job) -> int:
     return sum(content.size_bytes for content in contents if content is not None)
 
 
-def _event(event: HistoryEvent) -> dict[str, Any]:
-    # A submission's reason is only the mark that tells it from others under the same key.
-    reason = None if event.kind is EventKind.SUBMITTED else event.reason or None
-    return to_json(jobs.Event, event, kind=event.kind.name, reason=reason)
+def _event(event: HistoryEvent, identities: Mapping[str, str]) -> dict[str, Any]:
+    identity = identity_of(event.actor, identities)
+    return to_json(
+        jobs.Event,
+        event,
+        kind=event.kind.name,
+        actor=event.actor if identity is None else name_of(identity),
+        caller=identity if is_requested(event) else None,
+        reason=reason_told(event),
+    )
 
 
 def _lease(job: Job) -> jobs.Lease | None:

@@ -11,7 +11,8 @@ Beside them an item holds:
 | ``v`` | the version of this layout, see `hourhand.aws.layout.versions` |
 | ``b``, ``k`` | ``due_at`` and ``shard``: the place in the ``run_at`` index |
 | ``l``, ``c`` | ``created_at``: the place in the ``listing`` index |
-| ``d`` | the place in the ``dead`` index, with ``c``; only in the state DEAD |
+| ``d`` | the place in the ``dead`` index, with ``c``; only in the state DEAD: among the unresolved
+  jobs, or among those that were discarded |
 | ``x``, ``y`` | ``keep_until``: seconds for TTL, rounded up, and the milliseconds that added |
 | ``tr`` | ``trace_id``, unless it is the one that belongs to the job's id |
 | ``ov`` | ``overlap``, see `hourhand.aws.layout.overlap_text` |
@@ -126,6 +127,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     always("token", "f", number, read_int),
     always("history", "h", events_value, _read_events),
     Codec("history_dropped", "hd", number, read_int, default=0),
+    Codec("last_failure", "lf", text, read_text),
     Codec("claim_id", "u", text, read_text),
     Codec("lease_owner", "w", text, read_text),
     Codec("lease_until", "e", time, read_time),
@@ -139,6 +141,8 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("round", "rd", number, read_int, default=1),
     Codec("lateness_ms", "la", number, read_int),
     Codec("cancel_requested_at", "ca", time, read_time),
+    Codec("discarded_at", "da", time, read_time),
+    Codec("discard_note", "dn", text, read_text),
     Codec("timeout_seconds", "tm", number, read_int, default=300),
     Codec("retention_seconds", "rt", number, read_int, default=7 * 86_400),
     Codec("expires_at", "xp", time, read_time),
@@ -205,8 +209,13 @@ def listing_partition(listing_shard: int) -> str:
 
 
 def dead_partition(listing_shard: int) -> str:
-    """Return one partition of the ``dead`` index."""
+    """Return one partition of the ``dead`` index: of DEAD jobs that are unresolved."""
     return f"dead.{listing_shard}"
+
+
+def discarded_partition(listing_shard: int) -> str:
+    """Return one partition of the ``dead`` index: of DEAD jobs that were discarded."""
+    return f"discarded.{listing_shard}"
 
 
 def listing_shard_of(job_id: str) -> int:
@@ -214,9 +223,10 @@ def listing_shard_of(job_id: str) -> int:
     return shard_of(job_id, LISTING_SHARDS)
 
 
-def dead_attribute(job_id: str) -> Value:
+def dead_attribute(job_id: str, *, is_discarded: bool = False) -> Value:
     """Return the place of a dead job in the ``dead`` index."""
-    return text(dead_partition(listing_shard_of(job_id)))
+    partition = discarded_partition if is_discarded else dead_partition
+    return text(partition(listing_shard_of(job_id)))
 
 
 def listing_sort_key(created_ms: int, tie: str) -> str:
@@ -284,7 +294,7 @@ def job_to_item(job: Job) -> dict[str, Value]:
     item["l"] = text(listing_partition(listing_shard))
     item["c"] = text(listing_sort_key(to_ms(job.created_at), listing_tie(job.id)))
     if job.status is JobStatus.DEAD:
-        item["d"] = dead_attribute(job.id)
+        item["d"] = dead_attribute(job.id, is_discarded=not job.is_unresolved)
     if job.due_at is not None and job.shard is not None:
         item.update(entry_attributes(Entry(job.due_at, job.shard)))
     return {attribute: value for attribute, value in item.items() if value is not None}

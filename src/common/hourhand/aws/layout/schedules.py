@@ -6,6 +6,7 @@
 | | ``d.<name>`` | definition | ``f``: all but the payload, ``i``: the payload |
 | | ``j.<first ms>``, ``j.<first ms>.<tag>`` | page of the journal | ``j`` |
 | | ``b.<id>`` | backfill | `BACKFILL_CODECS` |
+| | ``e.<ms>.<sequence>`` | event: what a caller did | ``e`` |
 | ``c.<name>`` | ``C`` | calendar | `CALENDAR_CODECS`; ``l`` |
 | ``w`` | ``W`` | walk | `WALK_CODECS` |
 
@@ -32,6 +33,7 @@ from hourhand.aws.layout.values import (
     expiry_seconds,
     keep_until_attributes,
     number,
+    read_base36,
     read_fields,
     read_int,
     read_keep_until,
@@ -44,6 +46,7 @@ from hourhand.aws.layout.values import (
 from hourhand.aws.layout.versions import Kind, require_known, version_value
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.ids import canonical_json
+from hourhand.domain.jobs.history import base36
 from hourhand.domain.schedules.rule import Exclusion
 from hourhand.domain.schedules.schedule import (
     Backfill,
@@ -52,12 +55,14 @@ from hourhand.domain.schedules.schedule import (
     Reprocess,
     Schedule,
     ScheduleDefinition,
+    ScheduleEvent,
+    ScheduleEventKind,
     Walk,
 )
 from hourhand.domain.ticks.buckets import shard_of
-from hourhand.domain.times import to_ms
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.json_dataclasses import from_record, read_record, record_text, to_record
-from hourhand.ports.schedule_store import DUE_SHARDS, JournalPage
+from hourhand.ports.schedule_store import DUE_SHARDS, EVENTS_KEPT, JournalPage
 
 SCHEDULES = "schedules"
 CALENDARS = "calendars"
@@ -68,6 +73,7 @@ _CALENDAR_PREFIX = "c."
 _BACKFILL_PREFIX = "b."
 _DEFINITION_PREFIX = "d."
 _PAGE_PREFIX = "j."
+_EVENT_PREFIX = "e."
 _AFTER_ANY_TAG = ".~"
 _PAYLOAD = "payload_text"
 _Exclusions = tuple[Exclusion, ...]
@@ -87,6 +93,23 @@ def _read_words(value: Value) -> tuple[str, ...]:
 
 def _exclusions_value(exclude: tuple[Exclusion, ...]) -> Value:
     return text(record_text(_Exclusions, exclude))
+
+
+def _event_value(event: ScheduleEvent) -> Value:
+    """Return an event as text: a dot parts the fields, and the note is last."""
+    head = event.kind.value + base36(to_ms(event.at))
+    return text(f"{head}.{base36(event.sequence)}.{event.actor}.{event.note}")
+
+
+def _read_event(value: Value) -> ScheduleEvent:
+    head, sequence, actor, note = read_text(value).split(".", 3)
+    return ScheduleEvent(
+        kind=ScheduleEventKind(head[0]),
+        at=from_ms(read_base36(head[1:])),
+        sequence=read_base36(sequence),
+        actor=actor,
+        note=note,
+    )
 
 
 SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
@@ -111,6 +134,7 @@ SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
     Codec("broken", "br", text, read_text, default=""),
     Codec("backfills", "b", _words_value, _read_words, default=()),
     Codec("journal", "j", _journal_value, lambda v: read_journal(read_text(v)), default=()),
+    Codec("last_event", "le", _event_value, _read_event),
 )
 
 BACKFILL_CODECS: Mapping[str, Codec] = by_field(
@@ -182,6 +206,23 @@ def page_key(schedule_id: str, page: JournalPage) -> dict[str, Value]:
     """Return the key of a page of a schedule's journal: in the order of their first entries."""
     tag = f".{page.tag}" if page.tag else ""
     return _beside(schedule_id, f"{_PAGE_PREFIX}{to_ms(page.entries[0].first):013d}{tag}")
+
+
+def event_key(schedule_id: str, event: ScheduleEvent) -> dict[str, Value]:
+    """Return the key of a kept event of a schedule: in the order of their times."""
+    return _beside(schedule_id, _event_name(event.at, event.sequence))
+
+
+def event_bounds(before: tuple[datetime, int] | None) -> tuple[str, str]:
+    """Return the sort keys between which the events are before a time and sequence."""
+    if before is None:
+        return _EVENT_PREFIX, _EVENT_PREFIX + "~"
+    at, sequence = before
+    return _EVENT_PREFIX, _event_name(at, sequence - 1)
+
+
+def _event_name(at: datetime, sequence: int) -> str:
+    return f"{_EVENT_PREFIX}{to_ms(at):013d}.{sequence:010d}"
 
 
 def page_bounds(before: datetime | None) -> tuple[str, str]:
@@ -308,6 +349,21 @@ def page_from_item(item: Item) -> JournalPage:
     require_known(Kind.JOURNAL_PAGE, item, schedule_id_of(item))
     _, _, tag = read_text(item["s"]).removeprefix(_PAGE_PREFIX).partition(".")
     return JournalPage(entries=read_journal(read_text(item["j"])), tag=tag)
+
+
+def event_to_item(schedule_id: str, event: ScheduleEvent) -> dict[str, Value]:
+    """Return an event of a schedule, which TTL deletes in time."""
+    return {
+        **event_key(schedule_id, event),
+        **_common(Kind.SCHEDULE_EVENT, event.at + EVENTS_KEPT),
+        "e": _event_value(event),
+    }
+
+
+def event_from_item(item: Item) -> ScheduleEvent:
+    """Read what `event_to_item` made. Raises `WrittenByNewer`."""
+    require_known(Kind.SCHEDULE_EVENT, item, schedule_id_of(item))
+    return _read_event(item["e"])
 
 
 def backfill_to_item(backfill: Backfill) -> dict[str, Value]:

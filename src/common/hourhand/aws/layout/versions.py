@@ -67,6 +67,7 @@ class Kind(StrEnum):
     DEFINITION = "definition"
     JOURNAL_PAGE = "journal page"
     BACKFILL = "backfill"
+    SCHEDULE_EVENT = "event of a schedule"
     CALENDAR = "calendar"
     WALK = "walk"
     IDEMPOTENCY = "idempotency record"
@@ -75,6 +76,7 @@ class Kind(StrEnum):
     TICK = "tick"
     RESWEEP = "resweep"
     ID_KEY = "key of ids"
+    CALLER = "caller"
 
 
 KNOWN: Mapping[Kind, int] = dict.fromkeys(Kind, FIRST_VERSION)

@@ -7,16 +7,27 @@ from typing import Annotated
 
 import typer
 
-from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
+from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
-from hourhand.cli.jobs.filters import PANEL, HandlerFilter, TenantFilter
-from hourhand.cli.jobs.flags import DryRunOption
+from hourhand.cli.jobs.commands import CHANGE_CODES
+from hourhand.cli.jobs.filters import (
+    ErrorGroupFilter,
+    ErrorTypeFilter,
+    Filters,
+    HandlerFilter,
+    TenantFilter,
+)
+from hourhand.cli.jobs.flags import AllMatchingOption, DryRunOption, NoteOption
 from hourhand.cli.options import JobId, JobIds, YesOption
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.jobs.job import JobStatus
+
+AllDeadOption = Annotated[bool, typer.Option("--all", help="All dead jobs.")]
 
 dead_letters = Noun(
-    name="dead-letters", help="Show the jobs that failed permanently, and run them again."
+    name="dead-letters",
+    help="Show the jobs that failed permanently, run them again, or discard them.",
 )
 
 
@@ -26,14 +37,23 @@ class DeadFilters:
 
     handler: HandlerFilter = None
     tenant: TenantFilter = None
-    error: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPE",
-            help="Only jobs with this type of error, as `dead-letters list` shows it.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None
+    error_type: ErrorTypeFilter = None
+    error_group: ErrorGroupFilter = None
+
+    def as_filters(self) -> Filters:
+        """Return these as filters of jobs, which match dead jobs alone."""
+        return Filters(
+            status=JobStatus.DEAD,
+            handler=self.handler,
+            tenant=self.tenant,
+            error_type=self.error_type,
+            error_group=self.error_group,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every dead job is meant."""
+        return self == DeadFilters()
 
 
 @dead_letters.command("list")
@@ -48,9 +68,10 @@ def list_dead_letters(
         int, typer.Option(metavar="N", min=1, help="Read at most the newest N dead jobs.")
     ] = 10_000,
 ) -> None:
-    """List the dead jobs in groups by handler and error, the largest group first.
+    """List the dead jobs in groups by handler and error, the group that ended last first.
 
-    [bold]jobs list --status DEAD[/] lists each job.
+    Errors are alike if their messages differ only in numbers, IDs, quoted values and times.
+    Discarded jobs are left out. [bold]jobs list --error-group ID[/] lists the jobs of a group.
     """
     from hourhand.cli.dead_letters.groups import list_groups
 
@@ -68,21 +89,53 @@ def show_dead_letter(session: Session, id: JobId) -> None:  # noqa: A002 (the ar
 
 @dead_letters.command("redrive")
 @verb(
-    example="hourhand dead-letters redrive --handler send-welcome --error TimeoutError",
-    codes={FAILED: "you did not confirm, or some jobs could not be redriven"},
+    example="hourhand dead-letters redrive --handler send-welcome --error-type TimeoutError",
+    codes=CHANGE_CODES,
 )
 def redrive_dead_letters(
     session: Session,
     filters: DeadFilters,
     ids: JobIds = None,
-    all: Annotated[bool, typer.Option("--all", help="All dead jobs.")] = False,  # noqa: A002 (the flag's name)
+    all: AllDeadOption = False,  # noqa: A002 (the flag's name)
+    all_matching: AllMatchingOption = False,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
     """Run dead jobs again: those with the given IDs, or all that match the filters.
 
-    With filters, the command first shows how many jobs match and asks.
+    Filters leave discarded jobs out. With filters, the command first shows how many jobs match and
+    asks.
     """
-    from hourhand.cli.dead_letters.groups import redrive
+    from hourhand.cli.dead_letters.groups import operate_on_dead
+    from hourhand.cli.jobs.bulk import REDRIVE, Consent
 
-    return redrive(session, ids or (), filters, everything=all, is_sure=yes, is_dry=dry_run)
+    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
+    return operate_on_dead(session, REDRIVE, ids or (), filters, consent, everything=all)
+
+
+@dead_letters.command("discard")
+@verb(
+    example="hourhand dead-letters discard --handler send-welcome --note 'the list was wrong'",
+    codes=CHANGE_CODES,
+)
+def discard_dead_letters(
+    session: Session,
+    filters: DeadFilters,
+    ids: JobIds = None,
+    note: NoteOption = None,
+    all: AllDeadOption = False,  # noqa: A002 (the flag's name)
+    all_matching: AllMatchingOption = False,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> int:
+    """Discard dead jobs that need no further work: by their IDs, or all that match the filters.
+
+    They stay DEAD, and leave this list and the alarm on dead jobs. [bold]jobs redrive[/] still runs
+    them again, until their retention ends. With filters, the command first shows how many jobs
+    match and asks.
+    """
+    from hourhand.cli.dead_letters.groups import operate_on_dead
+    from hourhand.cli.jobs.bulk import Consent, discarding
+
+    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
+    return operate_on_dead(session, discarding(note), ids or (), filters, consent, everything=all)

@@ -1,88 +1,55 @@
-"""``hourhand dead-letters``: dead jobs in groups by handler and error, shown and redriven."""
+"""``hourhand dead-letters``: dead jobs in groups by handler and error, shown and changed."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from hourhand.cli.dead_letters.commands import DeadFilters
-from hourhand.cli.jobs.bulk import (
-    REDRIVE,
-    Choice,
-    counted,
-    operate,
-    operate_on_each,
-    show_count,
-)
+from hourhand.cli.jobs.bulk import Choice, Consent, Operation, operate
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.showing import show
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.times import rfc3339
+from hourhand.json_dataclasses import to_json
 
 if TYPE_CHECKING:
-    from hourhand.client import JobSummary
+    from hourhand.client import DeadLetterGroup
 
 NO_ERROR = "(none)"
-PAGE_SIZE = 200
 
 COLUMNS = (
     Column("HANDLER", is_flexible=True),
     Column("ERROR"),
     Column("JOBS", is_number=True),
     Column("LAST", rank=2),
-    Column("FIRST", rank=4),
+    Column("FIRST", rank=5),
     Column("NEWEST JOB", rank=1),
+    Column("GROUP", rank=4),
     Column("MESSAGE", rank=3, is_flexible=True),
 )
 
 
-@dataclass(slots=True)
-class Group:
-    """The dead jobs of one handler with one type of error; ``newest`` was created last."""
-
-    handler: str
-    error: str
-    jobs: int
-    newest: JobSummary
-    oldest_at: datetime
-
-
 def list_groups(session: Session, filters: DeadFilters, scan: int) -> None:
-    """Print the groups among the newest ``scan`` dead jobs, the largest group first."""
-    found = dead_jobs(session, filters, limit=scan + 1)
-    groups = grouped(job for job in itertools.islice(found, scan) if is_meant(job, filters))
+    """Print the groups of the newest ``scan`` dead jobs, the one that ended last first."""
+    asked = filters.as_filters().for_client(session.clock.now())
+    found = session.client.dead_letter_groups(scan=scan, **asked)
     if session.is_json:
-        for group in groups:
+        for group in found.groups:
             session.print_json(_as_json(group))
-    elif groups:
-        times = session.times
-        session.print_table(
-            COLUMNS,
-            (
-                (
-                    group.handler,
-                    group.error,
-                    f"{group.jobs:,}",
-                    times.short(group.newest.finished_at),
-                    times.short(group.oldest_at),
-                    group.newest.id,
-                    _message(group.newest),
-                )
-                for group in groups
-            ),
+    elif found.groups:
+        session.print_table(COLUMNS, (_row(session, group) for group in found.groups))
+        session.remark(
+            "`hourhand dead-letters show ID` shows one job; `redrive` runs them again; `discard` "
+            "closes them."
         )
-        session.remark("`hourhand dead-letters show ID` shows one job; `redrive` runs them again.")
     else:
-        session.remark("No job is dead.")
-    if next(found, None) is not None:
-        session.remark(f"Only the newest {scan:,} dead jobs were read. Use --scan N to read more.")
+        session.remark("No job is dead." if filters.is_empty else "No dead job matches.")
+    if found.next_cursor is not None:
+        session.remark(
+            f"Only the newest {found.read:,} dead jobs were read. Use --scan N to read more."
+        )
 
 
 def show_one(session: Session, job_id: str) -> None:
@@ -90,91 +57,47 @@ def show_one(session: Session, job_id: str) -> None:
     job = session.client.get(job_id)
     show(session, job)
     if job.status == JobStatus.DEAD:
-        session.remark(f"`hourhand dead-letters redrive {job.id}` runs it again.")
+        is_closed = job.discarded_at is not None
+        closes = "It was discarded" if is_closed else "`discard` closes it"
+        session.remark(
+            f"`hourhand jobs logs {job.id}` shows its log. "
+            f"`hourhand dead-letters redrive {job.id}` runs it again. {closes}."
+        )
     else:
         session.remark(f"This job is not dead. It is {job.status}.", "yellow")
 
 
-def redrive(
+def operate_on_dead(
     session: Session,
+    operation: Operation,
     ids: Sequence[str],
     dead: DeadFilters,
+    consent: Consent,
     *,
     everything: bool,
-    is_sure: bool,
-    is_dry: bool,
 ) -> int:
-    """Run the chosen dead jobs again; return the exit code."""
-    filters = Filters(handler=dead.handler, tenant=dead.tenant)
-    if dead.error is None:
-        # Without a status the API might one day redrive other jobs, too.
-        is_filtered = everything or not filters.is_empty
-        chosen = replace(filters, status=JobStatus.DEAD) if is_filtered else filters
-        choice = Choice(ids=ids, filters=chosen)
-        return operate(session, REDRIVE, choice, is_sure=is_sure, is_dry=is_dry)
-    if ids:
-        raise typer.BadParameter("give either IDs or filters", param_hint="ID")
-    # The API has no filter for the error.
-    found = [job.id for job in dead_jobs(session, dead) if is_meant(job, dead)]
-    described = f"{counted(len(found))} {filters.described()}".strip() + f" with error {dead.error}"
-    if is_dry or not found:
-        return show_count(session, REDRIVE, described, len(found))
-    session.confirm(f"Redrive {described}?", is_sure=is_sure)
-    return operate_on_each(session, REDRIVE, found)
+    """Redrive or discard the chosen dead jobs; return the exit code."""
+    # Without a status the API might one day redrive other jobs, too.
+    is_filtered = everything or not dead.is_empty
+    chosen = dead.as_filters() if is_filtered else Filters()
+    choice = Choice(ids=ids, filters=chosen)
+    return operate(session, operation, choice, consent)
 
 
-def dead_jobs(
-    session: Session, filters: DeadFilters, *, limit: int | None = None
-) -> Iterator[JobSummary]:
-    """Return the dead jobs, newest first. The API has no filter for the error."""
-    return iter(
-        session.client.list(
-            status=JobStatus.DEAD,
-            handler=filters.handler,
-            tenant=filters.tenant,
-            page_size=PAGE_SIZE,
-            limit=limit,
-        )
+def _row(session: Session, group: DeadLetterGroup) -> tuple[str, ...]:
+    times = session.times
+    return (
+        group.handler,
+        group.error_type or NO_ERROR,
+        f"{group.jobs:,}",
+        times.short(group.last_at),
+        times.short(group.first_at),
+        group.newest.id,
+        group.id,
+        group.newest.message,
     )
 
 
-def is_meant(job: JobSummary, filters: DeadFilters) -> bool:
-    """Whether a dead job has the error of the filter, if there is one."""
-    return filters.error is None or error_of(job) == filters.error
-
-
-def error_of(job: JobSummary) -> str:
-    """Return the type of a dead job's error."""
-    return NO_ERROR if job.error is None else job.error.type
-
-
-def grouped(jobs: Iterator[JobSummary]) -> list[Group]:
-    """Group jobs that arrive newest first; return the largest group first."""
-    groups: dict[tuple[str, str], Group] = {}
-    for job in jobs:
-        key = (job.handler, error_of(job))
-        group = groups.get(key)
-        if group is None:
-            groups[key] = Group(*key, jobs=1, newest=job, oldest_at=_died_at(job))
-        else:
-            group.jobs += 1
-            group.oldest_at = min(group.oldest_at, _died_at(job))
-    return sorted(groups.values(), key=lambda group: (-group.jobs, group.handler, group.error))
-
-
-def _died_at(job: JobSummary) -> datetime:
-    return job.finished_at or job.created_at
-
-
-def _message(job: JobSummary) -> str:
-    return "" if job.error is None else job.error.message
-
-
-def _as_json(group: Group) -> dict[str, object]:
-    return {
-        "handler": group.handler,
-        "error": group.error,
-        "jobs": group.jobs,
-        "oldest_at": rfc3339(group.oldest_at),
-        "newest": group.newest.raw,
-    }
+def _as_json(group: DeadLetterGroup) -> dict[str, object]:
+    """Return a group as the API has it; that of several pages has no JSON of its own."""
+    return to_json(type(group), group)

@@ -19,6 +19,7 @@ from hourhand.cli.doctor.queues import STANDSTILL
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.watermark import MAX_OPEN_BUCKETS, Watermark, watermark_lag
 from hourhand.ports.control_store import TickRecord
+from hourhand.ports.job_store import Listing
 
 TICK = "last tick"
 SKEW = "scheduler's clock"
@@ -81,7 +82,7 @@ def _dead(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
         "Query",
         f"the indexes of table {table}",
         lambda client: JobIndexes(Bulk(client), table).list_jobs(
-            dead_only=True,
+            Listing.UNRESOLVED,
             newest=None,
             created_before=aws.clock.now() + timedelta(days=1),
             created_after=_BEGINNING,
@@ -201,13 +202,13 @@ def judge_watermark(state: Watermark | None, now: datetime) -> Finding:
 
 
 def judge_dead(count: int, newest: str | None, *, more: bool) -> Finding:
-    """Judge whether there are DEAD jobs that are neither redriven nor cancelled."""
+    """Judge whether there are DEAD jobs that were neither redriven nor discarded."""
     if newest is None:
         return ok(DEAD, "no dead job is unresolved")
     found = f"{count} or more" if more else f"{count}"
     return warning(
         DEAD,
         f"{found} unresolved; one of the newest is {newest}",
-        f"Read its error (GET /v1/jobs/{newest}), then redrive it, or redrive all jobs that match "
-        "a filter (POST /v1/jobs/redrive).",
+        f"Read its error (`hourhand jobs show {newest}`), then redrive it or discard it: "
+        "`hourhand dead-letters redrive` and `hourhand dead-letters discard`, also by filters.",
     )

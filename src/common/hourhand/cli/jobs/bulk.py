@@ -1,9 +1,8 @@
-"""Cancel and redrive jobs: by their IDs, or all that match, after a count and a question."""
+"""Cancel, redrive and discard jobs: by their IDs, or by filters after a count and a question."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
-from hourhand.cli.exits import DONE, FAILED, exit_code_of, one_line
+from hourhand.cli.exits import (
+    DONE,
+    FAILED,
+    WRONG_USAGE,
+    CommandError,
+    one_line,
+)
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.showing import show_changed
 from hourhand.cli.output.harmless import harmless
@@ -22,13 +27,11 @@ if TYPE_CHECKING:
     from hourhand.client import BulkReport, Job
 
 SHOWN_FAILURES = 20
-AT_ONCE = 8
-"""Number of parallel requests that change one job each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A change of one job or of many: ``cancel``, ``redrive``."""
+    """A change of one job or of many: ``cancel``, ``redrive``, ``discard``."""
 
     name: str
     did: str
@@ -48,6 +51,16 @@ REDRIVE = Operation(
     one=lambda client, job_id: client.redrive(job_id),
     many=lambda client, **asked: client.redrive_many(**asked),
 )
+
+
+def discarding(note: str | None) -> Operation:
+    """Return the operation that discards jobs with a note."""
+    return Operation(
+        "discard",
+        "discarded",
+        one=lambda client, job_id: client.discard(job_id, note=note),
+        many=lambda client, **asked: client.discard_many(**asked, note=note),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,11 +91,21 @@ class Report:
     is_least: bool = False
 
 
-def operate(
-    session: Session, operation: Operation, choice: Choice, *, is_sure: bool, is_dry: bool
-) -> int:
-    """Change the chosen jobs; return the exit code."""
-    choice.check(is_dry=is_dry)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Consent:
+    """What the caller agreed to: ``is_sure`` (--yes), ``to_all`` (--all-matching), a dry run."""
+
+    is_sure: bool
+    is_dry: bool
+    to_all: bool = False
+
+
+def operate(session: Session, operation: Operation, choice: Choice, consent: Consent) -> int:
+    """Change the chosen jobs; return the exit code.
+
+    The API is sent the count that was shown: it changes nothing if many more jobs match by then.
+    """
+    choice.check(is_dry=consent.is_dry)
     if choice.ids:
         return session.do_to_each(
             choice.ids,
@@ -90,20 +113,27 @@ def operate(
         )
     filters = choice.filters.for_client(session.clock.now())
     asked: dict[str, Any] = {**filters, "all": choice.everything}
-    matched = operation.many(session.client, **asked, dry_run=True).matched
-    found = f"{counted(matched)} {choice.filters.described()}".strip()
-    if is_dry or not matched:
-        return show_count(session, operation, found, matched)
-    session.confirm(f"{operation.name.capitalize()} {found}?", is_sure=is_sure)
-    return show_report(session, operation, _operate_on_found(session, operation, asked, matched))
+    count = operation.many(session.client, **asked, dry_run=True)
+    counted_jobs = counted(count.matched, or_more=count.is_least)
+    found = f"{counted_jobs} {choice.filters.described()}".strip()
+    if consent.is_dry or not count.matched:
+        return show_count(session, operation, found, count.matched, is_least=count.is_least)
+    if count.is_least and not consent.to_all:
+        raise CommandError(
+            f"{found} match. Give a narrower filter, such as --created-after, or confirm with "
+            "--all-matching that all of them are meant. Nothing was changed.",
+            WRONG_USAGE,
+        )
+    session.confirm(f"{operation.name.capitalize()} {found}?", is_sure=consent.is_sure)
+    return show_report(session, operation, _operate_on_found(session, operation, asked, count))
 
 
 def _operate_on_found(
-    session: Session, operation: Operation, asked: Mapping[str, Any], matched: int
+    session: Session, operation: Operation, asked: Mapping[str, Any], count: BulkReport
 ) -> Report:
     """Change all jobs that match, one call of the API after the other, with progress."""
     report = Report()
-    with session.meter("jobs", matched) as meter:
+    with session.meter("jobs", None if count.is_least else count.matched) as meter:
 
         def note(done: BulkReport) -> None:
             nonlocal report
@@ -112,30 +142,8 @@ def _operate_on_found(
             meter.show(report.matched, len(report.failed), report.matched)
 
         with _reported_if_interrupted(session, operation, lambda: report):
-            operation.many(session.client, **asked, on_progress=note)
+            operation.many(session.client, **asked, expected_count=count.matched, on_progress=note)
     return report
-
-
-def operate_on_each(session: Session, operation: Operation, ids: Sequence[str]) -> int:
-    """Change many jobs by their IDs, some in parallel; return the exit code."""
-    report = Report()
-    with (
-        _reported_if_interrupted(session, operation, lambda: report),
-        session.meter("jobs", len(ids)) as meter,
-        ThreadPoolExecutor(AT_ONCE) as threads,
-    ):
-        try:
-            for job_id, failure in threads.map(lambda one: _tried(session, operation, one), ids):
-                report.matched += 1
-                if failure is None:
-                    report.changed += 1
-                else:
-                    report.failed.append((job_id, failure))
-                meter.show(report.matched, len(report.failed), report.matched)
-        except BaseException:
-            threads.shutdown(cancel_futures=True)
-            raise
-    return show_report(session, operation, report)
 
 
 @contextmanager
@@ -150,10 +158,13 @@ def _reported_if_interrupted(
         raise
 
 
-def show_count(session: Session, operation: Operation, found: str, matched: int) -> int:
-    """Print how many jobs would change; return the exit code."""
+def show_count(
+    session: Session, operation: Operation, found: str, matched: int, *, is_least: bool = False
+) -> int:
+    """Print how many jobs would change; return the exit code. ``is_least``: or more."""
     if session.is_json:
-        session.print_json({"matched": matched, "changed": 0, "failed": []})
+        counts = {"matched": matched, "changed": 0, "failed": [], "count_is_bounded": is_least}
+        session.print_json(counts)
     else:
         session.print(Text(harmless(f"{found} would be {operation.did}. Nothing was changed.")))
     return DONE
@@ -177,19 +188,11 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
     return code
 
 
-def counted(count: int) -> str:
+def counted(count: int, *, or_more: bool = False) -> str:
     """Return the number with its noun."""
+    if or_more:
+        return f"{count:,} or more jobs"
     return "1 job" if count == 1 else f"{count:,} jobs"
-
-
-def _tried(session: Session, operation: Operation, job_id: str) -> tuple[str, Exception | None]:
-    try:
-        operation.one(session.client, job_id)
-    except Exception as error:
-        if exit_code_of(error) is None:
-            raise
-        return job_id, error
-    return job_id, None
 
 
 def _problem(error: Exception) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,10 +12,12 @@ from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.flags import (
     PAYLOAD_HELP,
+    AllMatchingOption,
     DryRunOption,
     Due,
     EverythingOption,
     FileFlags,
+    NoteOption,
     Policies,
     PriorityOption,
     given,
@@ -23,10 +25,12 @@ from hourhand.cli.jobs.flags import (
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
     DEFAULT_LIMIT,
+    DEFAULT_LOG_LINES,
     AllOption,
     EveryOption,
     FollowOption,
     JobId,
+    JobIdOrNone,
     JobIds,
     LimitOption,
     WatchOption,
@@ -36,7 +40,10 @@ from hourhand.cli.reading import Seconds, read_duration, read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
-CHANGE_CODES = {FAILED: "you did not confirm, or some jobs could not be changed"}
+CHANGE_CODES = {
+    FAILED: "you did not confirm, or some jobs could not be changed",
+    REFUSED: "refused: the state does not allow it, or more jobs match than were counted",
+}
 
 jobs = Noun(name="jobs", help="Submit, list, follow and change jobs.")
 
@@ -71,7 +78,11 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     ] = None,
     idempotency_key: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="Repeating a submission with the same key has no effect."),
+        typer.Option(
+            metavar="KEY",
+            help="Repeating a submission with the same key has no effect. A key holds while its "
+            "job is kept, and at least 24 hours after the job's end.",
+        ),
     ] = None,
     id: Annotated[  # noqa: A002 (the flag's name)
         str | None,
@@ -142,12 +153,27 @@ def list_jobs(
 
 
 @jobs.command("show")
-@verb(example="hourhand jobs show 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None})
-def show_job(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
+@verb(example="hourhand jobs show --key order-4711 --tenant acme", codes={REFUSED: None})
+def show_job(
+    session: Session,
+    id: JobIdOrNone = None,  # noqa: A002 (the argument's name)
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Show the job with this idempotency key, without an ID."),
+    ] = None,
+    tenant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --key: the tenant of the job, if it has one."),
+    ] = None,
+) -> None:
     """Show a job: its state, times, attempts, payload, result and error."""
     from hourhand.cli.jobs.showing import show
 
-    show(session, session.client.get(id))
+    if (id is None) is (key is None):
+        raise typer.BadParameter("give either an ID or --key", param_hint="ID")
+    if tenant is not None and key is None:
+        raise typer.BadParameter("needs --key", param_hint="--tenant")
+    show(session, session.client.get(id, key=key, tenant=tenant))
 
 
 @jobs.command("events")
@@ -157,6 +183,34 @@ def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argumen
     from hourhand.cli.jobs.showing import show_events
 
     show_events(session, id)
+
+
+@jobs.command("logs")
+@verb(example="hourhand jobs logs 01k2v8r3t5w7x9y1z3b5d --follow", codes={REFUSED: None})
+def show_logs(
+    session: Session,
+    id: JobId,  # noqa: A002 (the argument's name)
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print new lines until the job has ended.")
+    ] = False,
+    order: Annotated[
+        Literal["oldest", "newest"], typer.Option(help="Which lines come first: oldest or newest.")
+    ] = "oldest",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of lines.")
+    ] = DEFAULT_LOG_LINES,
+) -> None:
+    """Show what a job logged: the lines of its handler, and the worker's own about the job.
+
+    Only lines of `ctx.logger` belong to a job, not what a handler prints. In a deployment, a line
+    is there some seconds after it was logged, and as long as CloudWatch Logs keeps it. With
+    --follow, --limit has no effect.
+    """
+    from hourhand.cli.jobs.logs import show_lines
+
+    if follow and order == "newest":
+        raise typer.BadParameter("needs --order oldest", param_hint="--follow")
+    show_lines(session, id, order=order, limit=None if follow else limit)
 
 
 @jobs.command("watch")
@@ -197,18 +251,21 @@ def cancel_jobs(
     filters: Filters,
     ids: JobIds = None,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
+    all_matching: AllMatchingOption = False,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
     """Cancel jobs: those with the given IDs, or all that match the filters.
 
     A waiting job is cancelled at once. A running job is asked to stop, and stops when its handler
-    checks for this. With filters, the command first shows how many jobs match and asks.
+    checks for this. With filters, the command first shows how many jobs match and asks. If many
+    more jobs match by the time that you confirm, it changes nothing.
     """
-    from hourhand.cli.jobs.bulk import CANCEL, Choice, operate
+    from hourhand.cli.jobs.bulk import CANCEL, Choice, Consent, operate
 
     choice = Choice(ids=ids or (), filters=filters, everything=all)
-    return operate(session, CANCEL, choice, is_sure=yes, is_dry=dry_run)
+    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
+    return operate(session, CANCEL, choice, consent)
 
 
 @jobs.command("redrive")
@@ -218,19 +275,51 @@ def redrive_jobs(
     filters: Filters,
     ids: JobIds = None,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
+    all_matching: AllMatchingOption = False,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
     """Run failed jobs again: those with the given IDs, or all that match the filters.
 
-    Filters match DEAD jobs, unless --status names CANCELLED or EXPIRED. A redriven job has all its
-    attempts again and keeps its history. With filters, the command first shows how many jobs match
-    and asks.
+    Filters match DEAD jobs, unless --status names CANCELLED or EXPIRED; discarded jobs only with
+    --discarded. A redriven job has all its attempts again and keeps its history. With filters, the
+    command first shows how many jobs match and asks. If many more jobs match by the time that you
+    confirm, it changes nothing.
     """
-    from hourhand.cli.jobs.bulk import REDRIVE, Choice, operate
+    from hourhand.cli.jobs.bulk import REDRIVE, Choice, Consent, operate
 
     choice = Choice(ids=ids or (), filters=filters, everything=all)
-    return operate(session, REDRIVE, choice, is_sure=yes, is_dry=dry_run)
+    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
+    return operate(session, REDRIVE, choice, consent)
+
+
+@jobs.command("discard")
+@verb(
+    example="hourhand jobs discard --handler send-welcome --note 'the list was wrong'",
+    codes=CHANGE_CODES,
+)
+def discard_jobs(
+    session: Session,
+    filters: Filters,
+    ids: JobIds = None,
+    note: NoteOption = None,
+    all: EverythingOption = False,  # noqa: A002 (the flag's name)
+    all_matching: AllMatchingOption = False,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> int:
+    """Discard DEAD jobs: those with the given IDs, or all that match the filters.
+
+    A discarded job needs no further work. It stays DEAD, keeps its history, and leaves
+    [bold]dead-letters list[/] and the alarm on dead jobs. [bold]jobs redrive[/] still runs it
+    again, until its retention ends. With filters, the command first shows how many jobs match and
+    asks. If many more jobs match by the time that you confirm, it changes nothing.
+    """
+    from hourhand.cli.jobs.bulk import Choice, Consent, discarding, operate
+
+    choice = Choice(ids=ids or (), filters=filters, everything=all)
+    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
+    return operate(session, discarding(note), choice, consent)
 
 
 @jobs.command("run-now")

@@ -28,6 +28,22 @@ TenantFilter = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Only jobs of this tenant.", rich_help_panel=PANEL),
 ]
+ErrorTypeFilter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE",
+        help="Only jobs whose last failed attempt had this type of error, such as TimeoutError.",
+        rich_help_panel=PANEL,
+    ),
+]
+ErrorGroupFilter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        help="Only the dead jobs of this group, as `dead-letters list` shows it.",
+        rich_help_panel=PANEL,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +81,8 @@ class Filters:
             rich_help_panel=PANEL,
         ),
     ] = None
+    error_type: ErrorTypeFilter = None
+    error_group: ErrorGroupFilter = None
     created_after: Annotated[
         Any,
         typer.Option(
@@ -84,10 +102,20 @@ class Filters:
         ),
     ] = None
 
+    discarded: Annotated[
+        bool | None,
+        typer.Option(
+            "--discarded/--not-discarded",
+            help="Only DEAD jobs that were discarded, or only other jobs.",
+            rich_help_panel=PANEL,
+            show_default=False,
+        ),
+    ] = None
+
     @property
     def is_empty(self) -> bool:
-        """Whether every job is meant."""
-        return all(getattr(self, each.name) is None for each in fields(self))
+        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
+        return all(getattr(self, each.name) in {None, False} for each in fields(self))
 
     def for_client(self, now: datetime) -> dict[str, Any]:
         """Return the filters as the client takes them; durations count back from ``now``."""
@@ -97,20 +125,29 @@ class Filters:
             "schedule_id": self.schedule,
             "tenant": self.tenant,
             "tag": ":".join(self.tag) if self.tag else None,
+            "error_type": self.error_type,
+            "error_group": self.error_group,
             "created_after": _instant(self.created_after, now),
             "created_before": _instant(self.created_before, now),
+            "discarded": self.discarded,
         }
         return {name: value for name, value in given.items() if value is not None}
 
     def described(self) -> str:
         """Return the filters as part of a sentence, such as ``of handler x, in state DEAD``."""
         parts = [f"in state {self.status}"] if self.status else []
+        if self.discarded is not None:
+            parts.append("discarded" if self.discarded else "not discarded")
         for name in ("handler", "schedule", "tenant"):
             value = getattr(self, name)
             if value is not None:
                 parts.append(f"of {name} {value}")
         if self.tag:
             parts.append(f"tagged {':'.join(self.tag)}")
+        if self.error_type:
+            parts.append(f"with error {self.error_type}")
+        if self.error_group:
+            parts.append(f"of group {self.error_group}")
         for name, limit in (("after", self.created_after), ("before", self.created_before)):
             if isinstance(limit, timedelta):
                 parts.append(f"created {name} {duration(limit)} ago")

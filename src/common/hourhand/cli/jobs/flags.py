@@ -26,6 +26,16 @@ EverythingOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Only count the jobs; change nothing.")
 ]
+AllMatchingOption = Annotated[
+    bool,
+    typer.Option(
+        "--all-matching", help="Change every job that matches, also if 1,000 or more match."
+    ),
+]
+NoteOption = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Note for people, such as the reason. Kept with the job."),
+]
 PAYLOAD_HELP = "Payload as JSON, @FILE to read a file, or - to read stdin."
 
 

@@ -110,4 +110,8 @@ def _remark(job: JobSummary) -> str:
         done, total = job.progress.done, job.progress.total
         share = f"{done / total:.0%}" if total else f"{done:g} done"
         return f"{share} {job.progress.message or ''}".strip()
-    return "" if job.error is None else f"{job.error.type}: {job.error.message}"
+    parts = [] if job.error is None else [f"{job.error.type}: {job.error.message}"]
+    if job.discarded_at is not None:
+        note = f" ({job.discard_note})" if job.discard_note else ""
+        parts.insert(0, f"discarded{note}")
+    return ", ".join(parts)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from rich.text import Text
 
@@ -14,6 +16,7 @@ from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.session import Session
+from hourhand.domain.ids import trace_id_for
 
 if TYPE_CHECKING:
     from hourhand.client import Attempt, ErrorDetails, Job
@@ -34,6 +37,9 @@ EVENT_COLUMNS = (
     Column("BY", is_flexible=True),
     Column("REASON", is_flexible=True),
 )
+_GATEWAY = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com$")
+"""The host of an API whose URL is API Gateway's own."""
+
 PROBLEM_STYLES = {"FAILED": "red", "TIMED_OUT": "red", "LOST": "red", "SUCCEEDED": "green"}
 
 
@@ -42,7 +48,9 @@ def show(session: Session, job: Job) -> None:
     if session.is_json:
         session.print_json(job.raw)
         return
-    session.print(facts(_facts(job, session.times)))
+    link = trace_link(session, job)
+    known = {"trace in X-Ray": link} if link is not None else {}
+    session.print(facts([*_facts(job, session.times), *known.items()]))
     if job.attempts:
         session.print("")
         session.print_table(ATTEMPT_COLUMNS, (_attempt_row(a, session.times) for a in job.attempts))
@@ -81,12 +89,28 @@ def show_events(session: Session, job_id: str) -> None:
                 event.kind,
                 status_text(event.status),
                 str(event.attempt or ""),
-                event.actor,
+                event.caller or event.actor,
                 event.reason or "",
             )
             for event in events
         ),
     )
+
+
+def trace_link(session: Session, job: Job) -> str | None:
+    """Return where the console of AWS shows the trace that the submitter of ``job`` brought.
+
+    ``None`` if it brought none, or if the Region is not known.
+    """
+    host = urlsplit(session.client.endpoint).hostname or ""
+    named = _GATEWAY.search(host)
+    region = named[1] if named else session.connection.region
+    is_on_aws = named is not None or not (host == "localhost" or host.startswith("127."))
+    trace_id = job.trace_id
+    if trace_id is None or region is None or not is_on_aws or trace_id == trace_id_for(job.id):
+        return None
+    console = f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}"
+    return f"{console}#xray:traces/1-{trace_id[:8]}-{trace_id[8:]}"
 
 
 def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
@@ -99,6 +123,7 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "time limit", f"{duration(job.timeout_seconds)} per attempt"
     yield "if its worker is lost", "runs again" if job.on_lost == "retry" else "ends DEAD"
     for name, value in (
+        ("note", job.discard_note),
         ("schedule", job.schedule_id),
         ("tenant", job.tenant),
         ("tags", ", ".join(f"{key}:{value}" for key, value in job.tags.items())),
@@ -119,6 +144,8 @@ def _status(job: Job, times: Times) -> Text:
         text.append_text(cell(f", worker {job.lease.owner}, lease ends {until}"))
     if job.cancel_requested_at is not None and not job.is_final:
         text.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
+    if job.discarded_at is not None:
+        text.append_text(cell(f", discarded {times.relative(job.discarded_at)}"))
     text.no_wrap, text.overflow = False, "fold"
     return text
 

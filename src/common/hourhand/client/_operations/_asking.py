@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypedDict
@@ -25,8 +25,11 @@ class JobFilters(TypedDict, total=False):
     schedule_id: str | None
     tenant: str | None
     tag: str | None
+    error_type: str | None
+    error_group: str | None
     created_after: datetime | None
     created_before: datetime | None
+    discarded: bool | None
 
 
 _TIMES = frozenset({"created_after", "created_before"})
@@ -38,8 +41,12 @@ def target(*parts: str, query: Mapping[str, Any] | None = None) -> str:
     Blanks are encoded as %20, which signatures of AWS want.
     """
     path = "/".join(["/v1", *(quote(part, safe="") for part in parts)])
-    given = {name: str(value) for name, value in (query or {}).items() if value is not None}
+    given = {name: _query_text(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given, quote_via=quote, safe='')}" if given else path
+
+
+def _query_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def named(field: str, name: object) -> str:
@@ -120,8 +127,12 @@ def pages(
     page_size: int,
     limit: int | None,
     query: Mapping[str, Any] | None = None,
+    on_page: Callable[[Any], None] | None = None,
 ) -> Stream[A]:
-    """Emit every entry of a listing, or the first ``limit`` of them, page by page."""
+    """Emit every entry of a listing, or the first ``limit`` of them, page by page.
+
+    ``on_page`` is called with the JSON of each page.
+    """
     whole_number("page_size", page_size, MAX_PAGE_SIZE)
     if limit is not None:
         whole_number("limit", limit, MAX_LIMIT)
@@ -131,6 +142,8 @@ def pages(
         size = page_size if left is None else min(page_size, left)
         asked = {**(query or {}), "limit": size, "cursor": cursor}
         value = yield from ask(session, Request(method="GET", target=target(*listing, query=asked)))
+        if on_page is not None:
+            on_page(value)
         for entry in members(value, name)[:left]:
             yield Emit(read(kind, entry))
             left = None if left is None else left - 1

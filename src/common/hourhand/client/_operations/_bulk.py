@@ -1,9 +1,9 @@
-"""Cancels or redrives many jobs, by filters."""
+"""Cancels, redrives or discards many jobs, by filters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from hourhand.answers.batches import BulkResult
@@ -13,6 +13,9 @@ from hourhand.client._json import decoded, encoded, read
 from hourhand.client._operations._asking import JobFilters, filters_of, target
 from hourhand.client._problems import problem_failure
 from hourhand.client._steps import Operation, Request, Session
+
+MAX_COUNTED = 1_000
+"""Where a dry run stops counting."""
 
 MAX_KEPT_FAILURES = 10_000
 """How many failures a report names; the rest is in its counts."""
@@ -30,7 +33,8 @@ class BulkFailure:
 class BulkReport:
     """What a bulk operation did, or would do with ``dry_run``. ``matched`` and ``changed`` count.
 
-    ``is_least``: an answer was lost, so more may have changed than was counted.
+    ``is_least``: an answer was lost, so more may have changed than was counted; or a dry run
+    stopped counting at 1,000.
     """
 
     matched: int = 0
@@ -48,15 +52,18 @@ def cancel_many(
     *,
     all: bool = False,  # noqa: A002 - the API's name of it
     dry_run: bool = False,
+    expected_count: int | None = None,
     on_progress: BulkProgress | None = None,
     **filters: Unpack[JobFilters],
 ) -> Operation[BulkReport]:
     """Cancel the jobs that match all filters; to cancel every job, give ``all=True``.
 
-    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is called
-    with the report so far, after each call of the API. Raises `Invalid`.
+    The filters are those of `list`. ``dry_run``: only count the jobs; the count stops at 1,000, and
+    ``is_least`` is then true. ``expected_count``: the count that you saw; if more than 1.1 times as
+    many match now, nothing is changed, and `Conflict` is raised with the code ``count_changed``.
+    ``on_progress`` is called with the report so far, after each call of the API. Raises `Invalid`.
     """
-    asked = {**filters, "all": all or None, "dry_run": dry_run or None}
+    asked = _asked(filters, all, dry_run, expected_count)
     return (yield from _change_many(session, "cancel", asked, on_progress))
 
 
@@ -65,23 +72,54 @@ def redrive_many(
     *,
     all: bool = False,  # noqa: A002 - the API's name of it
     dry_run: bool = False,
+    expected_count: int | None = None,
     on_progress: BulkProgress | None = None,
     **filters: Unpack[JobFilters],
 ) -> Operation[BulkReport]:
     """Redrive the jobs that match all filters; to redrive every job, give ``all=True``.
 
-    The filters are those of `list`. ``dry_run``: only count the jobs. ``on_progress`` is called
-    with the report so far, after each call of the API. Raises `Invalid`.
+    Without ``status``, only DEAD jobs match; without ``discarded``, only jobs that were not
+    discarded. The other arguments are those of `cancel_many`. Raises `Conflict` and `Invalid`.
     """
-    asked = {**filters, "all": all or None, "dry_run": dry_run or None}
+    asked = _asked(filters, all, dry_run, expected_count)
     return (yield from _change_many(session, "redrive", asked, on_progress))
 
 
+def discard_many(
+    session: Session,
+    *,
+    note: str | None = None,
+    all: bool = False,  # noqa: A002 - the API's name of it
+    dry_run: bool = False,
+    expected_count: int | None = None,
+    on_progress: BulkProgress | None = None,
+    **filters: Unpack[JobFilters],
+) -> Operation[BulkReport]:
+    """Discard the DEAD jobs that match all filters; to discard all of them, give ``all=True``.
+
+    ``note`` says why. The other arguments are those of `cancel_many`. Raises `Conflict` and
+    `Invalid`.
+    """
+    asked = {**_asked(filters, all, dry_run, expected_count), "note": note}
+    return (yield from _change_many(session, "discard", asked, on_progress))
+
+
+def _asked(
+    filters: Mapping[str, Any], everything: bool, dry_run: bool, expected_count: int | None
+) -> dict[str, Any]:
+    return {
+        **filters,
+        "all": everything or None,
+        "dry_run": dry_run or None,
+        "expected_count": expected_count,
+    }
+
+
 def _change_many(
-    session: Session, verb: str, filters: Mapping[str, Any], on_progress: BulkProgress | None
+    session: Session, verb: str, given: Mapping[str, Any], on_progress: BulkProgress | None
 ) -> Operation[BulkReport]:
     """Call until the listing ends; a call does up to 1,000 jobs or 20 seconds of work."""
-    body = filters_of(filters)
+    body = filters_of(given)
     report = BulkReport()
     cursor: str | None = None
     while True:
@@ -92,10 +130,13 @@ def _change_many(
         exchanged = yield from exchange(session, request)
         part = read(BulkResult, decoded(exchanged.answer.body))
         report = _together(report, part, exchanged.lost_before)
+        before, cursor = cursor, part.next_cursor
+        stops = cursor is not None and "dry_run" in body and report.matched >= MAX_COUNTED
+        if stops:
+            report = replace(report, is_least=True)
         if on_progress is not None:
             on_progress(report)
-        before, cursor = cursor, part.next_cursor
-        if cursor is None:
+        if cursor is None or stops:
             return report
         if cursor == before:
             raise UnexpectedAnswer(

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Unpack
 
 from hourhand.answers.jobs import Event, Job, JobSummary
-from hourhand.client._errors import ClientError, WaitTimedOut
-from hourhand.client._json import bare_seconds, read
+from hourhand.client._errors import ClientError, NotFound, WaitTimedOut
+from hourhand.client._json import bare_seconds, encoded, invalid, read, shortened
 from hourhand.client._operations._asking import (
     JobFilters,
     ask,
@@ -62,9 +62,34 @@ def submit(
         raise
 
 
-def get(session: Session, job_id: str) -> Operation[Job]:
-    """Return a job with all its fields. Raises `NotFound`."""
+def get(
+    session: Session,
+    job_id: str | None = None,
+    *,
+    key: str | None = None,
+    tenant: str | None = None,
+) -> Operation[Job]:
+    """Return a job with all its fields, by its id, or by its idempotency ``key``.
+
+    ``tenant`` is that of the key, if it has one. Raises `NotFound`, and `Invalid` for an id and a
+    key at once.
+    """
+    if key is not None:
+        if job_id is not None:
+            raise invalid("key", "cannot be combined with an id")
+        job_id = yield from _id_of_key(session, key, tenant)
+    elif tenant is not None:
+        raise invalid("tenant", "needs a key")
     return (yield from ask_for(Job, session, _of_job("GET", job_id)))
+
+
+def _id_of_key(session: Session, key: str, tenant: str | None) -> Operation[str]:
+    query = filters_of({"idempotency_key": key, "tenant": tenant})
+    value = yield from ask(session, Request(method="GET", target=target("jobs", query=query)))
+    for job in members(value, "jobs"):
+        return read(JobSummary, job, "jobs[]").id
+    of_tenant = "" if tenant is None else f" of tenant {shortened(tenant)}"
+    raise NotFound(f"There is no job under the idempotency key {shortened(key)}{of_tenant}.")
 
 
 def events(session: Session, job_id: str) -> Operation[tuple[Event, ...]]:
@@ -87,6 +112,18 @@ def redrive(session: Session, job_id: str) -> Operation[Job]:
     Raises `Conflict` for a job in any other state, `NotFound`.
     """
     return (yield from ask_for(Job, session, _of_job("POST", job_id, "redrive")))
+
+
+def discard(session: Session, job_id: str, *, note: str | None = None) -> Operation[Job]:
+    """Acknowledge a DEAD job: it stays DEAD, and counts as unresolved no longer.
+
+    Discarding again changes nothing. Raises `Conflict` for a job in any other state, `NotFound`.
+    """
+    body = None if note is None else encoded({"note": note}, "note")
+    request = Request(
+        method="POST", target=target("jobs", named("id", job_id), "discard"), body=body
+    )
+    return (yield from ask_for(Job, session, request))
 
 
 def run_now(session: Session, job_id: str) -> Operation[Job]:
@@ -128,8 +165,9 @@ def list_jobs(
     """Iterate over jobs, newest first, page by page; all filters that are given must hold of each.
 
     They are ``status``, ``handler``, ``schedule_id``, ``tenant``, ``tag`` (``key:value``),
-    ``created_after`` and ``created_before`` (aware datetimes). ``limit`` is the most that are
-    returned; ``None``: all of them. Raises `Invalid`.
+    ``error_type``, ``error_group``, ``created_after`` and ``created_before`` (aware datetimes), and
+    ``discarded``: True for DEAD jobs that were discarded, False for all others. ``limit`` is the
+    most that are returned; ``None``: all of them. Raises `Invalid`.
     """
     query = filters_of(filters)
     yield from pages(
@@ -180,5 +218,5 @@ def _seconds_until_due(session: Session, job: Job) -> float:
     return (job.due_at - session.time.now()).total_seconds()
 
 
-def _of_job(method: str, job_id: str, *rest: str) -> Request:
+def _of_job(method: str, job_id: str | None, *rest: str) -> Request:
     return Request(method=method, target=target("jobs", named("id", job_id), *rest))

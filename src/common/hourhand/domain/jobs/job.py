@@ -15,6 +15,9 @@ POOL = "default"
 TICK = "tick"
 """The actor of what a tick does, in leases and histories."""
 
+API = "api"
+"""The actor of what follows from a caller's request and was not requested, such as a wake-up."""
+
 MAX_CONTENT_BYTES = 2_500_000
 """The largest payload or result: escaped as JSON it must fit into a Lambda event of 6 MB."""
 
@@ -98,6 +101,7 @@ class EventKind(StrEnum):
     RUN_NOW = "U"
     REDRIVEN = "V"
     REFILED = "R"
+    DISCARDED = "D"
 
 
 ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
@@ -183,11 +187,14 @@ class Job:
     ``priority`` is what was asked for; ``queue`` is where its message goes now (aging moves it to a
     higher one). ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every
     claim. ``keep_until`` is when the record may be deleted, set when the job is final.
+    ``last_failure`` is why the last failed attempt failed, ``Type: message``, of which the
+    beginning is kept; absent once the job succeeded.
     ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
     withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
-    ``pauses_schedule``: its schedule is paused should it end DEAD.
+    ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
+    acknowledged that a DEAD job needs no further work, with the ``discard_note``.
     """
 
     id: str
@@ -213,6 +220,8 @@ class Job:
     finished_at: datetime | None = None
     lateness_ms: int | None = None
     cancel_requested_at: datetime | None = None
+    discarded_at: datetime | None = None
+    discard_note: str | None = None
     timeout_seconds: int = 300
     retention_seconds: int = 7 * 86_400
     expires_at: datetime | None = None
@@ -224,6 +233,7 @@ class Job:
     tags: Mapping[str, str] = field(default_factory=dict)
     result: Content | None = None
     progress: Progress | None = None
+    last_failure: str | None = None
     history: tuple[HistoryEvent, ...] = ()
     history_dropped: int = 0
     schedule_id: str | None = None
@@ -241,6 +251,11 @@ class Job:
     def is_sent(self) -> bool:
         """Whether a message of this generation was (or was about to be) sent."""
         return self.enqueued_at is not None
+
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether the job is DEAD and was not discarded: it counts as a dead letter."""
+        return self.status is JobStatus.DEAD and self.discarded_at is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -138,6 +138,31 @@ class JournalEntry:
     is_least: bool = False
 
 
+class ScheduleEventKind(StrEnum):
+    """What a caller did with a schedule. The value is the letter that the stored event keeps."""
+
+    PUT = "U"
+    PAUSED = "P"
+    RESUMED = "R"
+    TRIGGERED = "T"
+    BACKFILL_STARTED = "B"
+    DELETED = "D"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScheduleEvent:
+    """What a caller did with a schedule. ``sequence`` is that of the write which it is part of.
+
+    ``actor`` is the key of the caller (`hourhand.domain.callers`).
+    """
+
+    kind: ScheduleEventKind
+    at: datetime
+    sequence: int
+    actor: str
+    note: str = ""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Schedule:
     """The hot item of a schedule.
@@ -153,7 +178,8 @@ class Schedule:
     missed times up to here belong to an outage for which the policy ``earliest`` ran its one
     already. ``zone_data``: the release of the time zone database that it was computed with.
     ``keep_until``: when a deleted one may be forgotten. ``broken``: why its nominal times cannot be
-    computed; it is not visited until what it depends on changes.
+    computed; it is not visited until what it depends on changes. ``last_event``: the newest thing
+    that a caller did with it; older ones are kept beside it.
     """
 
     id: str
@@ -180,6 +206,7 @@ class Schedule:
     broken: str = ""
     backfills: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
+    last_event: ScheduleEvent | None = None
 
     @property
     def is_live(self) -> bool:

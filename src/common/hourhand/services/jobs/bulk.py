@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hourhand.domain.errors import HourhandError
+from hourhand.domain.errors import CountChanged, HourhandError, InvalidInput
 from hourhand.domain.jobs.job import OPEN, REDRIVABLE, Job, JobStatus
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import JobStore
-from hourhand.services.cursors import read_cursor, write_cursor
+from hourhand.ports.job_store import JobStore, ListingPosition
+from hourhand.services.cursors import read_cursor, seal, unseal, write_cursor
 from hourhand.services.jobs.listing import collect
 from hourhand.services.jobs.operations import OperationsService
 
 if TYPE_CHECKING:
-    from hourhand.api.requests import BulkRequest, JobFilters
+    from hourhand.api.requests import BulkDiscard, BulkRequest, JobFilters
 
 MAX_JOBS_A_CALL = 1000
+"""A call handles no more jobs, and no count goes beyond."""
+
 MAX_SECONDS_A_CALL = 20.0
 """Looked at after each job: operating on one may take seconds."""
+
+MAX_SECONDS_A_COUNT = 10.0
+"""How long a call counts before it acts; a longer count is continued by the next call."""
 
 JOBS_A_STEP = 50
 MAX_STEPS = 400
@@ -36,12 +41,16 @@ class BulkFailure:
 
 @dataclass(frozen=True, slots=True)
 class BulkResult:
-    """What a call did. ``next_cursor`` continues it; absent, every job was looked at."""
+    """What a call did. ``next_cursor`` continues it; absent, every job was looked at.
+
+    ``count_is_bounded``: the call ended at `MAX_JOBS_A_CALL` jobs, so as many or more match.
+    """
 
     matched: int
     changed: int
     failed: tuple[BulkFailure, ...]
     next_cursor: str | None
+    count_is_bounded: bool = False
 
 
 @dataclass(slots=True)
@@ -64,9 +73,67 @@ class _Tally:
             self.failed.append(BulkFailure(job.id, error))
 
 
+@dataclass(slots=True)
+class _Walk:
+    """Goes through the jobs that match, newest first, within the bounds of a call.
+
+    ``position`` is where to go on; after the last job it is ``None``.
+    """
+
+    jobs: JobStore
+    clock: Clock
+    filters: JobFilters
+    applies: Callable[[Job], bool]
+    position: ListingPosition | None
+    deadline: float
+
+    def each(self, limit: int) -> Iterator[Job]:
+        """Yield up to ``limit`` jobs that match."""
+        found = 0
+        for _ in range(MAX_STEPS):
+            step, now = min(JOBS_A_STEP, limit - found), self.clock.now()
+            page = collect(self.jobs, self.filters, self.position, limit=step, now=now)
+            self.position = page.next
+            for job, place in zip(page.jobs, page.positions, strict=True):
+                if self.applies(job):
+                    found += 1
+                    yield job
+                if self._is_over():
+                    self.position = place
+                    break
+            if self.position is None or found >= limit or self._is_over():
+                return
+
+    def _is_over(self) -> bool:
+        return self.clock.monotonic() >= self.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """The count before the first change: what the caller expects, and what was counted so far."""
+
+    expected: int
+    counted: int = 0
+    position: ListingPosition | None = None
+
+    @property
+    def allowed(self) -> int:
+        """How many jobs may match: a tenth more than expected."""
+        return self.expected * 11 // 10
+
+    @property
+    def can_refuse(self) -> bool:
+        """Whether a count that stops at `MAX_JOBS_A_CALL` can be too high."""
+        return self.allowed < MAX_JOBS_A_CALL
+
+
 @dataclass(frozen=True, slots=True)
 class BulkService:
-    """Cancels and redrives in bulk."""
+    """Cancels, redrives and discards in bulk.
+
+    Each method raises `CountChanged` if more jobs match than the request expects; it then changed
+    nothing.
+    """
 
     jobs: JobStore
     operations: OperationsService
@@ -84,17 +151,24 @@ class BulkService:
     def redrive(self, request: BulkRequest, *, actor: str) -> BulkResult:
         """Redrive every job that matches and is DEAD; EXPIRED and CANCELLED ones only by name.
 
-        They count only where the filter asks for that status: a bulk redrive must not
-        run again what was cancelled on purpose.
+        They count only where the filter asks for that status, and discarded jobs only where it
+        asks for them: a bulk redrive must not run again what was cancelled or discarded on purpose.
         """
-        filters = request.filters
-        if filters.status is None:
-            filters = filters.model_copy(update={"status": JobStatus.DEAD})
         return self._each(
             request,
-            filters,
+            _unresolved_unless_named(request.filters),
             lambda job: job.status in REDRIVABLE,
             lambda job: self.operations.redrive(job.id, actor=actor, reason="bulk"),
+        )
+
+    def discard(self, request: BulkDiscard, *, actor: str) -> BulkResult:
+        """Discard every job that matches and is DEAD and unresolved."""
+        note = request.note or ""
+        return self._each(
+            request,
+            _unresolved_unless_named(request.filters),
+            lambda job: job.is_unresolved,
+            lambda job: self.operations.discard(job.id, actor=actor, note=note, reason="bulk"),
         )
 
     def _each(
@@ -106,23 +180,66 @@ class BulkService:
     ) -> BulkResult:
         # A cursor belongs to the filters as they were asked for.
         fingerprint = request.filters.fingerprint
-        position = read_cursor(request.cursor, fingerprint) if request.cursor else None
-        deadline = self.clock.monotonic() + MAX_SECONDS_A_CALL
+        now = self.clock.monotonic()
+        walk = _Walk(self.jobs, self.clock, filters, applies, None, now + MAX_SECONDS_A_COUNT)
+        count = _read_count(request, fingerprint)
+        if count is not None:
+            rest = _counted(count, walk)
+            if rest is not None:
+                return BulkResult(0, 0, (), _write_count(rest, fingerprint))
+        elif request.cursor is not None:
+            walk.position = read_cursor(request.cursor, fingerprint)
+        walk.deadline = now + MAX_SECONDS_A_CALL
         tally = _Tally()
-        for _ in range(MAX_STEPS):
-            limit = min(JOBS_A_STEP, MAX_JOBS_A_CALL - tally.matched)
-            now = self.clock.now()
-            page = collect(self.jobs, filters, position, limit=limit, now=now)
-            position = page.next
-            for job, place in zip(page.jobs, page.positions, strict=True):
-                if applies(job):
-                    tally.note(job, None if request.dry_run else operate)
-                if self.clock.monotonic() >= deadline:
-                    position = place
-                    break
-            if position is None or tally.matched >= MAX_JOBS_A_CALL:
-                break
-            if self.clock.monotonic() >= deadline:
-                break
-        next_cursor = write_cursor(position, fingerprint) if position else None
-        return BulkResult(tally.matched, tally.changed, tuple(tally.failed), next_cursor)
+        for job in walk.each(MAX_JOBS_A_CALL):
+            tally.note(job, None if request.dry_run else operate)
+        return BulkResult(
+            tally.matched,
+            tally.changed,
+            tuple(tally.failed),
+            write_cursor(walk.position, fingerprint) if walk.position else None,
+            count_is_bounded=walk.position is not None and tally.matched >= MAX_JOBS_A_CALL,
+        )
+
+
+def _unresolved_unless_named(filters: JobFilters) -> JobFilters:
+    """Return ``filters`` for unresolved jobs, where they name no status and no discarded jobs."""
+    defaults = {"status": JobStatus.DEAD, "discarded": False}
+    missing = {name: value for name, value in defaults.items() if getattr(filters, name) is None}
+    return filters.model_copy(update=missing)
+
+
+def _counted(count: _Count, walk: _Walk) -> _Count | None:
+    """Count with ``walk``; return what the next call continues, ``None`` if the count is complete.
+
+    Raises `CountChanged` once more jobs match than are allowed.
+    """
+    if not count.can_refuse:
+        return None
+    walk.position = count.position
+    counted = count.counted + sum(1 for _ in walk.each(MAX_JOBS_A_CALL - count.counted))
+    if counted > count.allowed:
+        more = " or more" if walk.position is not None else ""
+        raise CountChanged(
+            f"A count of {count.expected:,} was expected, and the count is {counted:,}{more} now. "
+            "Nothing was changed."
+        )
+    return _Count(count.expected, counted, walk.position) if walk.position is not None else None
+
+
+def _read_count(request: BulkRequest, fingerprint: str) -> _Count | None:
+    """Return the count that a call begins or continues, ``None`` for a call that has none."""
+    if request.cursor is None:
+        return None if request.expected_count is None else _Count(request.expected_count)
+    try:
+        expected, counted, *place = unseal(request.cursor, fingerprint, (int, int, int, str))
+    except InvalidInput:
+        # It is the cursor of a call that changes jobs, or none of ours.
+        return None
+    return _Count(expected, counted, ListingPosition(*place))
+
+
+def _write_count(count: _Count, fingerprint: str) -> str:
+    assert count.position is not None, "a complete count is not continued"
+    parts = (count.expected, count.counted, count.position.created_ms, count.position.tie)
+    return seal(parts, fingerprint)

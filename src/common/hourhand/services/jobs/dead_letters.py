@@ -55,7 +55,7 @@ def dead_letter_body(details: JobDetails, payload_text: str | None) -> str:
 
 def _letter(details: JobDetails, payload_text: str | None, room: _Room) -> dict[str, Any]:
     job = details.job
-    attempts = attempts_of(job.history, details.failures)[-MAX_ATTEMPTS_TOLD:]
+    attempts = attempts_of(job.history, details.failures, job.last_failure)[-MAX_ATTEMPTS_TOLD:]
     error = last_error(attempts)
     return {
         "version": 1,

@@ -325,7 +325,9 @@ class ExecutionService:
         if job.token <= 1:
             return None
         details = self.tools.jobs.get_details(job.id)
-        return last_error(attempts_of(job.history, details.failures)) if details else None
+        if details is None:
+            return None
+        return last_error(attempts_of(job.history, details.failures, job.last_failure))
 
     def _observe_start(self, delivery: Delivery, job: Job, now: datetime) -> None:
         self.tools.telemetry.count("attempts_started")

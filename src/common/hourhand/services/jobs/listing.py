@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hourhand.domain.jobs.dead_letter_groups import group_id_of, is_of_type
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.ports.job_store import JobStore, ListingPosition
+from hourhand.ports.job_store import JobStore, Listing, ListingPosition
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobFilters
@@ -48,9 +49,10 @@ def collect(
     """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``."""
     found: list[Job] = []
     positions: list[ListingPosition] = []
+    listing = _listing_for(filters)
     for _ in range(MAX_LISTING_READS):
         page = store.list_jobs(
-            dead_only=filters.status is JobStatus.DEAD,
+            listing,
             newest=position,
             created_before=filters.created_before or now + CLOCKS_APART,
             created_after=filters.created_after or BEGINNING,
@@ -71,6 +73,18 @@ def collect(
     return Collected(tuple(found), tuple(positions), position)
 
 
+def _listing_for(filters: JobFilters) -> Listing:
+    """Return the smallest listing with every job that passes ``filters``.
+
+    Only a DEAD job can be discarded.
+    """
+    if filters.discarded is True:
+        return Listing.DISCARDED
+    if filters.status is not JobStatus.DEAD:
+        return Listing.ALL
+    return Listing.DEAD if filters.discarded is None else Listing.UNRESOLVED
+
+
 def matches(job: Job, filters: JobFilters) -> bool:
     """Whether ``job`` passes every filter that is given.
 
@@ -83,5 +97,10 @@ def matches(job: Job, filters: JobFilters) -> bool:
         (filters.handler, job.handler),
         (filters.schedule_id, job.schedule_id),
         (filters.tenant, job.tenant),
+        (filters.discarded, job.discarded_at is not None),
     )
-    return all(expected is None or expected == actual for expected, actual in wanted)
+    if not all(expected is None or expected == actual for expected, actual in wanted):
+        return False
+    if filters.error_type is not None and not is_of_type(job, filters.error_type):
+        return False
+    return filters.error_group is None or group_id_of(job) == filters.error_group

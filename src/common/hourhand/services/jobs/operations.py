@@ -1,4 +1,4 @@
-"""The operations on one job: cancel, change, run now, redrive. For many jobs see ``bulk``."""
+"""The operations on one job: cancel, change, run now, redrive, discard. For many see ``bulk``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
-from hourhand.domain.jobs.job import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
+from hourhand.domain.jobs.job import (
+    API,
+    NOT_STARTED,
+    REDRIVABLE,
+    Content,
+    EventKind,
+    Job,
+    JobStatus,
+)
 from hourhand.domain.jobs.transitions import (
     Transition,
     cancel_waiting,
     change,
+    discard,
     keep_after_end,
     redrive,
     request_cancel,
@@ -139,6 +148,28 @@ class OperationsService:
                 return job
         raise _lost_too_often(job_id)
 
+    def discard(self, job_id: str, *, actor: str, note: str = "", reason: str = "") -> Job:
+        """Acknowledge a DEAD job: it stays DEAD, and counts as unresolved no longer.
+
+        Discarding again is no error and changes nothing. The history has the ``note``, else the
+        ``reason``. What the job's end still owes, such as its dead letter, the sweep settles as
+        ever. Raises `NotFound`, `WrongState`, `Unavailable`.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            if job.status is not JobStatus.DEAD:
+                raise WrongState(f"Job {job_id} is {job.status}; only DEAD jobs can be discarded.")
+            if job.discarded_at is not None:
+                return job
+            build = partial(
+                discard, now=self.clock.now(), actor=actor, note=note, reason=note or reason
+            )
+            discarded, job = self._try(job, build)
+            if discarded:
+                self.telemetry.count("jobs_discarded")
+                return job
+        raise _lost_too_often(job_id)
+
     def _require_payload_is_json(self, job: Job) -> None:
         """Refuse a job that no worker can run, where that costs at most one read.
 
@@ -163,7 +194,7 @@ class OperationsService:
             job, lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason)
         )
         if cancelled:
-            self.recovery.settle_end(job, actor)
+            self.recovery.settle_end(job, API)
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Transition]) -> tuple[bool, Job]:

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound
-from hourhand.domain.jobs.history import attempts_of, last_error
+from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup, grouped
+from hourhand.domain.jobs.history import attempts_of, error_in, last_error, told_events
 from hourhand.domain.jobs.job import (
     POOL,
     Attempt,
@@ -23,11 +24,12 @@ from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
-from hourhand.ports.job_store import JobDetails, JobStore
+from hourhand.ports.job_store import JobDetails, JobStore, Listing
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, collect
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.optional import ask_optionally
 
@@ -62,6 +64,15 @@ class JobPage:
     """A page of jobs, newest first. Only an absent ``next_cursor`` ends a listing."""
 
     jobs: tuple[JobReport, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterGroups:
+    """The groups of the ``read`` dead letters. ``next_cursor`` continues with older ones."""
+
+    groups: tuple[DeadLetterGroup, ...]
+    read: int
     next_cursor: str | None
 
 
@@ -114,6 +125,7 @@ class QueryService:
     queues: Queues
     clock: Clock
     telemetry: Telemetry
+    ids: DerivedIds
 
     def job(self, job_id: str) -> JobReport:
         """Return one job with all its fields. Raises `NotFound`."""
@@ -121,6 +133,11 @@ class QueryService:
         if details is None:
             raise NotFound(f"There is no job {job_id}.")
         return self._whole(details)
+
+    def is_of_tenant(self, job_id: str, tenant: str) -> bool:
+        """Whether there is a job of this id, and it is of ``tenant``."""
+        job = self.jobs.get(job_id)
+        return job is not None and job.tenant == tenant
 
     def report(self, job: Job) -> JobReport:
         """Return a job at hand with all its fields, as the answer to a write.
@@ -134,10 +151,11 @@ class QueryService:
 
     def events(self, job_id: str) -> JobEvents:
         """Return a job's history. Raises `NotFound`."""
-        job = self.jobs.get(job_id)
-        if job is None:
+        details = self.jobs.get_details(job_id, with_texts=False)
+        if details is None:
             raise NotFound(f"There is no job {job_id}.")
-        return JobEvents(job.history, job.history_dropped)
+        job = details.job
+        return JobEvents(told_events(job, details.failures), job.history_dropped)
 
     def list_jobs(self, filters: JobFilters, *, limit: int, cursor: str | None) -> JobPage:
         """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
@@ -146,6 +164,20 @@ class QueryService:
         page = collect(self.jobs, filters, position, limit=limit, now=now)
         next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
         return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
+
+    def find_by_key(self, tenant: str | None, idempotency_key: str) -> JobPage:
+        """Return a page with the job of an idempotency key, or an empty one. Reads one item."""
+        job = self.jobs.get(self.ids.of_key(tenant, idempotency_key))
+        return JobPage(() if job is None else (summary(job),), None)
+
+    def dead_letter_groups(
+        self, filters: JobFilters, *, limit: int, cursor: str | None
+    ) -> DeadLetterGroups:
+        """Return up to ``limit`` dead jobs in groups. Raises `InvalidInput` for a bad cursor."""
+        position = read_cursor(cursor, filters.fingerprint) if cursor else None
+        page = collect(self.jobs, filters, position, limit=limit, now=self.clock.now())
+        next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
+        return DeadLetterGroups(grouped(page.jobs), len(page.jobs), next_cursor)
 
     def stats(self) -> Stats:
         """Return the system's statistics."""
@@ -171,7 +203,7 @@ class QueryService:
 
     def _lateness(self) -> LatenessStats:
         page = self.jobs.list_jobs(
-            dead_only=False,
+            Listing.ALL,
             newest=None,
             created_before=self.clock.now() + CLOCKS_APART,
             created_after=BEGINNING,
@@ -191,7 +223,7 @@ class QueryService:
 
     def _whole(self, details: JobDetails) -> JobReport:
         job = details.job
-        attempts = attempts_of(job.history, details.failures)
+        attempts = attempts_of(job.history, details.failures, job.last_failure)
         return JobReport(
             job=job,
             payload_text=self._text(details, job.payload),
@@ -224,7 +256,8 @@ def _is_all_in(job: Job) -> bool:
 
 def summary(job: Job) -> JobReport:
     """Return a job as listings show it, from its hot item alone."""
-    attempts = tuple(_judged(job, attempt) for attempt in attempts_of(job.history, {}))
+    known = attempts_of(job.history, {}, job.last_failure)
+    attempts = tuple(_judged(job, attempt) for attempt in known)
     return JobReport(job, None, None, attempts, _error_of(job, attempts))
 
 
@@ -239,7 +272,11 @@ def _judged(job: Job, attempt: Attempt) -> Attempt:
 
 def _error_of(job: Job, attempts: Sequence[Attempt]) -> ErrorInfo | None:
     """Return why the last failed attempt failed; nothing is wrong with a job that succeeded."""
-    return None if job.status is JobStatus.SUCCEEDED else last_error(attempts)
+    if job.status is JobStatus.SUCCEEDED:
+        return None
+    error = last_error(attempts)
+    # Its event may have been dropped from a long history.
+    return error_in(job.last_failure) if error is None and job.last_failure is not None else error
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int | None:

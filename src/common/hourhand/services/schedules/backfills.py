@@ -23,13 +23,20 @@ from hourhand.domain.schedules.backfills import (
     list_nominal_times,
 )
 from hourhand.domain.schedules.changes import add_backfill
-from hourhand.domain.schedules.schedule import Backfill, BackfillOrder, Schedule, ScheduleDefinition
+from hourhand.domain.schedules.schedule import (
+    Backfill,
+    BackfillOrder,
+    Schedule,
+    ScheduleDefinition,
+    ScheduleEventKind,
+)
 from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.schedules.backfill_work import BACKFILL_KEPT, BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules, definition_of, require_live
+from hourhand.services.schedules.history import with_event
 
 if TYPE_CHECKING:
     from hourhand.api.requests import BackfillInput
@@ -89,7 +96,7 @@ class BackfillService:
         if not self.schedules.write_backfill(backfill, previous=None):
             raise Unavailable("The id of the backfill was taken; try again.")
         # Without this second write no visit works at the backfill, and its record expires.
-        schedule = self._add(schedule, backfill.id)
+        schedule = self._add(schedule, backfill, actor)
         self.telemetry.info(
             "A backfill was started.",
             schedule_id=schedule_id,
@@ -140,12 +147,19 @@ class BackfillService:
             keep_until=now + BACKFILL_KEPT,
         )
 
-    def _add(self, schedule: Schedule, backfill_id: str) -> Schedule:
+    def _add(self, schedule: Schedule, backfill: Backfill, actor: str) -> Schedule:
         """Have the visits of the schedule work at the backfill; return it as it stands then."""
         for _ in range(MAX_LOST_RACES):
             _require_room(schedule)
-            after = add_backfill(
-                schedule, backfill_id, now=self.clock.now(), write_id=self.randomness.nonce()
+            now = self.clock.now()
+            after = with_event(
+                self.schedules,
+                schedule,
+                add_backfill(schedule, backfill.id, now=now, write_id=self.randomness.nonce()),
+                ScheduleEventKind.BACKFILL_STARTED,
+                actor,
+                backfill.note,
+                now,
             )
             answer = self.schedules.write(after, previous=schedule.sequence)
             if isinstance(answer, Written):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from hourhand.domain.callers import is_caller
+from hourhand.domain.jobs.history import shorten
 from hourhand.domain.schedules.journal import split_journal
-from hourhand.domain.schedules.schedule import Schedule
+from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent, ScheduleEventKind
 from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import floor_ms
 from hourhand.ports.schedule_store import JournalPage, ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import reason_of
@@ -28,6 +32,39 @@ def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Sched
         return stored
     schedules.put_journal_page(stored.id, JournalPage(entries=paged))
     return replace(stored, journal=kept)
+
+
+EVENT_NOTE_BYTES = 200
+"""How much of a note an event keeps: the schedule's item stays below 1 KB with it."""
+
+
+def with_event(
+    schedules: ScheduleStore,
+    before: Schedule | None,
+    after: Schedule,
+    kind: ScheduleEventKind,
+    actor: str,
+    note: str,
+    now: datetime,
+) -> Schedule:
+    """Return ``after`` with what a caller did, to be written on the condition that is its own.
+
+    The event before it is kept on a record of its own first. That follows from the item as it was
+    read, as in `spill`, so each writer that builds on the same item keeps the same record. What no
+    caller requested leaves no event. Raises `Unavailable`.
+    """
+    if not is_caller(actor):
+        return after
+    if before is not None and before.last_event is not None:
+        schedules.put_event(before.id, before.last_event)
+    event = ScheduleEvent(
+        kind=kind,
+        at=floor_ms(now),
+        sequence=after.sequence,
+        actor=actor,
+        note=shorten(note, EVENT_NOTE_BYTES),
+    )
+    return replace(after, last_event=event)
 
 
 MAX_RECORDINGS = 10

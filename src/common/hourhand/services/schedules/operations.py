@@ -39,6 +39,7 @@ from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Schedule,
     ScheduleDefinition,
+    ScheduleEventKind,
     SkipReason,
 )
 from hourhand.domain.ticks.timings import Timings
@@ -53,7 +54,7 @@ from hourhand.services.schedules.compiled_rules import (
     read_definitions,
     require_live,
 )
-from hourhand.services.schedules.history import spill
+from hourhand.services.schedules.history import spill, with_event
 from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
 from hourhand.services.schedules.triggers import Triggers
 from hourhand.services.schedules.visit import Materialiser
@@ -61,6 +62,12 @@ from hourhand.services.schedules.withdrawal import Withdrawal
 
 if TYPE_CHECKING:
     from hourhand.api.requests.schedules import ScheduleInput
+
+SCHEDULES_A_PAGE = 200
+"""Schedules that are looked at together for those of one tenant."""
+
+MAX_SECONDS_A_SEARCH = 20.0
+"""A search for them must end before API Gateway's 30 seconds are over."""
 
 MAX_LOST_RACES = 40
 """How often a schedule may change between the read and the write before the request fails."""
@@ -125,6 +132,8 @@ class ScheduleService:
             self.check.require_sensible(definition, now)
             self.schedules.put_definition(schedule_id, definition_name(definition), definition)
             after = self._replacement(schedule_id, found, before, definition, request, now)
+            did, note = ScheduleEventKind.PUT, request.note or ""
+            after = with_event(self.schedules, found, after, did, actor, note, now)
             answer = self.schedules.write(after, previous=found.sequence if found else None)
             if isinstance(answer, Written):
                 self.telemetry.count("schedules_changed")
@@ -136,6 +145,33 @@ class ScheduleService:
         """Return a schedule. Raises `NotFound`."""
         schedule = self._require(schedule_id)
         return self._view(schedule, definition_of(self.schedules, schedule))
+
+    def is_of_tenant(self, schedule_id: str, tenant: str) -> bool | None:
+        """Whether a schedule, also one that was deleted, is of ``tenant``; ``None``: none is."""
+        found = self.schedules.get(schedule_id)
+        if found is None:
+            return None
+        definition = self.schedules.get_definition(schedule_id, found.definition)
+        return definition is not None and definition.tenant == tenant
+
+    def list_of_tenant(
+        self, tenant: str, after: str | None, limit: int
+    ) -> tuple[list[ScheduleView], str | None]:
+        """Return a page as `list`, of one tenant's schedules.
+
+        The place where the next one starts is that of a schedule of the tenant, since a cursor
+        shows it. Raises `Unavailable` where others are too many to be passed over in time.
+        """
+        deadline = self.clock.monotonic() + MAX_SECONDS_A_SEARCH
+        while self.clock.monotonic() < deadline:
+            views, following = self.list(after, SCHEDULES_A_PAGE)
+            own = [view for view in views if view.definition.tenant == tenant]
+            if len(own) > limit:
+                return own[:limit], own[limit - 1].schedule.id
+            if own or following is None:
+                return own, own[-1].schedule.id if following is not None else None
+            after = following
+        raise Unavailable("There are too many schedules of other tenants to list; try again.")
 
     def list(self, after: str | None, limit: int) -> tuple[list[ScheduleView], str | None]:
         """Return a page of schedules by id, and where the next one starts; it may be short."""
@@ -162,7 +198,9 @@ class ScheduleService:
                 return pause(current, now=now, write_id=self.randomness.nonce(), note=text)
             return self._annotated(current, text, now)
 
-        return self._change(schedule_id, build, SkipReason.PAUSED, actor)
+        return self._change(
+            schedule_id, build, SkipReason.PAUSED, actor, ScheduleEventKind.PAUSED, note
+        )
 
     def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
         """Resume a schedule; its misfire policy decides about the times that it missed."""
@@ -173,7 +211,9 @@ class ScheduleService:
                 return resume(current, now=now, write_id=self.randomness.nonce(), note=text)
             return self._annotated(current, text, now)
 
-        return self._change(schedule_id, build, SkipReason.REPLACED, actor)
+        return self._change(
+            schedule_id, build, SkipReason.REPLACED, actor, ScheduleEventKind.RESUMED, note
+        )
 
     def delete(self, schedule_id: str, *, actor: str) -> None:
         """Delete a schedule; its pending jobs are cancelled, its running jobs continue.
@@ -188,7 +228,7 @@ class ScheduleService:
             rest = spill(self.schedules, current, self.timings)
             return delete(rest, now=now, write_id=write_id, undecided=undecided)
 
-        self._change(schedule_id, build, SkipReason.DELETED, actor)
+        self._change(schedule_id, build, SkipReason.DELETED, actor, ScheduleEventKind.DELETED)
 
     def recompute(self, schedule_id: str, *, actor: str) -> None:
         """Decide future times again: a calendar or the zone data changed."""
@@ -198,7 +238,7 @@ class ScheduleService:
             return recompute(current, now=now, zone_data=TZDATA_VERSION, write_id=write_id)
 
         try:
-            self._change(schedule_id, build, SkipReason.REPLACED, actor, searches_on=False)
+            self._change(schedule_id, build, SkipReason.REPLACED, actor, None, searches_on=False)
         except NotFound:
             return
 
@@ -226,9 +266,12 @@ class ScheduleService:
                 return self.pause(current.id, request.note, actor=actor)
             return self.resume(current.id, request.note, actor=actor)
         note = current.note if request.note is None else request.note
-        noted = self._annotated(current, note, self.clock.now())
+        now = self.clock.now()
+        noted = self._annotated(current, note, now)
         if noted is None:
             return self._view(current, definition)
+        did = ScheduleEventKind.PUT
+        noted = with_event(self.schedules, current, noted, did, actor, note, now)
         answer = self.schedules.write(noted, previous=current.sequence)
         return self._view(noted, definition) if isinstance(answer, Written) else None
 
@@ -307,16 +350,24 @@ class ScheduleService:
         build: Callable[[Schedule, datetime], Schedule | None],
         reason: SkipReason,
         actor: str,
+        did: ScheduleEventKind | None,
+        note: str | None = None,
         *,
         searches_on: bool = True,
     ) -> ScheduleView:
-        """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do."""
+        """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do.
+
+        ``did`` with ``note`` is what the caller is on record with; ``None``: no caller did it.
+        """
         for _ in range(MAX_LOST_RACES):
+            now = self.clock.now()
             current = self._require(schedule_id)
             definition = definition_of(self.schedules, current)
-            after = build(current, self.clock.now())
+            after = build(current, now)
             if after is None:
                 return self._view(current, definition)
+            if did is not None:
+                after = with_event(self.schedules, current, after, did, actor, note or "", now)
             if isinstance(self.schedules.write(after, previous=current.sequence), Written):
                 self.telemetry.count("schedules_changed")
                 return self._follow_up(
@@ -354,6 +405,9 @@ class ScheduleService:
             if before is not None:
                 self.withdrawal.cancel(before, after, reason, actor)
                 self._settle_definitions(before, written, definition)
+            if written.deleted_at is not None and written.last_event is not None:
+                # The item is forgotten before its events are.
+                self.schedules.put_event(written.id, written.last_event)
         except Unavailable as error:
             self.telemetry.warning(
                 "A schedule was changed. Its follow-up work failed and is left to the next tick.",

@@ -9,13 +9,18 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.changes import newest_until, record
 from hourhand.domain.schedules.occurrences import OccurrenceOrder, overlap_of
-from hourhand.domain.schedules.schedule import JournalEntry, Schedule, ScheduleDefinition
+from hourhand.domain.schedules.schedule import (
+    JournalEntry,
+    Schedule,
+    ScheduleDefinition,
+    ScheduleEventKind,
+)
 from hourhand.domain.times import floor_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.schedules.history import ScheduleHistory
+from hourhand.services.schedules.history import ScheduleHistory, with_event
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
 MAX_TRIGGERS_A_MILLISECOND = 20
@@ -51,9 +56,13 @@ class Triggers:
         job = self._make(schedule, definition, actor)
         assert job.occurrence is not None
         entry = JournalEntry(first=job.occurrence, last=job.occurrence, salt=TRIGGER)
-        self.recording.note(
-            schedule, lambda current: record(current, entry, write_id=self.randomness.nonce())
-        )
+
+        def build(current: Schedule) -> Schedule:
+            after = record(current, entry, write_id=self.randomness.nonce())
+            store, kind = self.recording.schedules, ScheduleEventKind.TRIGGERED
+            return with_event(store, current, after, kind, actor, note, job.created_at)
+
+        self.recording.note(schedule, build)
         self.telemetry.info(
             "A schedule was triggered.",
             schedule_id=schedule.id,

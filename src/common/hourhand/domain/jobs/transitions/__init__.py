@@ -29,6 +29,7 @@ from hourhand.domain.jobs.transitions._dispatch import (
 from hourhand.domain.jobs.transitions._operations import (
     cancel_waiting,
     change,
+    discard,
     redrive,
     request_cancel,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "claim",
     "complete",
     "die",
+    "discard",
     "end_cancelled",
     "expire",
     "finish",

@@ -30,6 +30,7 @@ from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
+    failed,
     final_times,
     make_event,
     names_expired_lease,
@@ -101,9 +102,8 @@ def take_over(
     lease_until: datetime,
 ) -> Transition:
     """A worker claims a job anew whose lease expired, naming that very lease."""
-    lost = make_event(
-        job, EventKind.LOST, now, JobStatus.RUNNING, owner, lost_reason(job.lease_until)
-    )
+    reason = lost_reason(job.lease_until)
+    lost = make_event(job, EventKind.LOST, now, JobStatus.RUNNING, owner, reason)
     claimed = HistoryEvent(
         kind=EventKind.CLAIMED,
         at=now,
@@ -130,6 +130,7 @@ def take_over(
             "lease_until": lease_until,
             "started_at": now,
             "progress": None,
+            **failed(reason),
         },
         increments={"token": 1, "attempt": 1},
         claim_id=claim_id,
@@ -165,6 +166,8 @@ def complete(
         expect=owned(job),
         sets={
             **cleared(*LEASE_FIELDS),
+            # A result takes the room of a failure.
+            **(cleared("last_failure") if job.last_failure is not None else {}),
             **final_times(job, now, JobStatus.SUCCEEDED, result),
             "result": result,
             "progress": progress,
@@ -192,6 +195,7 @@ def retry_later(
     ``payload_kept_until``: given where the payload beside the job was renewed for this wait.
     """
     renewed = {"payload_kept_until": payload_kept_until} if payload_kept_until else {}
+    failure = {} if outcome is Outcome.SNOOZED else failed(reason)
     kind = _END_EVENTS[outcome]
     move = Transition(
         name="snooze" if outcome is Outcome.SNOOZED else "fail",
@@ -201,6 +205,7 @@ def retry_later(
         sets={
             **cleared(*LEASE_FIELDS, "progress"),
             **renewed,
+            **failure,
             "generation": job.generation + 1,
             "enqueued_at": now if sends_now else None,
         },
@@ -235,7 +240,7 @@ def die(job: Job, *, now: datetime, actor: str, outcome: Outcome, reason: str) -
         job_id=job.id,
         to=JobStatus.DEAD,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
-        sets={**cleared(*LEASE_FIELDS), **final_times(job, now, JobStatus.DEAD)},
+        sets={**cleared(*LEASE_FIELDS), **failed(reason), **final_times(job, now, JobStatus.DEAD)},
     )
     return recording(move, job, make_event(job, kind, now, JobStatus.DEAD, actor, reason))
 

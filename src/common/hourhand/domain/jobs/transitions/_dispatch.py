@@ -62,7 +62,7 @@ class EnqueuedMarks:
         alike = job.generation, job.attempt, job.token
         made = self._made.get(alike)
         # A long history is compacted by its mark, which is then this job's alone.
-        if made is not None and not is_over_budget((*job.history, *made.events)):
+        if made is not None and not is_over_budget((*job.history, *made.events), job.last_failure):
             return made.on(job.id)
         mark = mark_enqueued(job, now=self._now, actor=self._actor)
         if mark.history is None:

@@ -1,4 +1,4 @@
-"""Transitions that people ask for: cancel, change, redrive."""
+"""Transitions that people ask for: cancel, change, redrive, discard."""
 
 from __future__ import annotations
 
@@ -123,6 +123,8 @@ def redrive(
             **cleared(
                 *LEASE_FIELDS,
                 "cancel_requested_at",
+                "discard_note",
+                "discarded_at",
                 "finished_at",
                 "keep_until",
                 "lateness_ms",
@@ -142,3 +144,23 @@ def redrive(
     )
     event = make_event(job, EventKind.REDRIVEN, now, status, actor, reason)
     return recording(move, job, replace(event, attempt=0, token=0))
+
+
+def discard(job: Job, *, now: datetime, actor: str, note: str, reason: str) -> Transition:
+    """Acknowledge a DEAD job: it stays DEAD, and counts as unresolved no longer.
+
+    It names the generation that was read: a copy of the write that arrives late must not
+    acknowledge the end of a later round.
+    """
+    move = Transition(
+        name="discard",
+        job_id=job.id,
+        expect={
+            "status": StatusIn(frozenset({JobStatus.DEAD})),
+            "generation": same_generation(job),
+            "not_discarded_yet": Absent("discarded_at"),
+        },
+        sets={"discarded_at": now, "discard_note": note or None},
+    )
+    event = make_event(job, EventKind.DISCARDED, now, JobStatus.DEAD, actor, reason)
+    return recording(move, job, event)

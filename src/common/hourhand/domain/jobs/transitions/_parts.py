@@ -10,7 +10,7 @@ from hourhand.domain.jobs.conditions import (
     Is,
     StatusIn,
 )
-from hourhand.domain.jobs.history import shorten
+from hourhand.domain.jobs.history import failure_text, reason_to_keep
 from hourhand.domain.jobs.job import (
     NOT_STARTED,
     Content,
@@ -44,7 +44,7 @@ def make_event(
         actor=actor,
         attempt=job.attempt,
         token=job.token,
-        reason=shorten(reason),
+        reason=reason_to_keep(reason),
     )
 
 
@@ -85,6 +85,11 @@ def names_expired_lease(job: Job, now: datetime, margin: timedelta) -> dict[str,
 def cleared(*names: str) -> dict[str, None]:
     """Return what removes these fields."""
     return dict.fromkeys(names)
+
+
+def failed(reason: str) -> dict[str, str]:
+    """Return what keeps why an attempt failed."""
+    return {"last_failure": failure_text(reason)}
 
 
 def final_times(

@@ -21,6 +21,7 @@ from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
+    failed,
     final_times,
     keep_after_end,
     make_event,
@@ -63,6 +64,7 @@ def recover(
             expect=expect,
             sets={
                 **gone,
+                **failed(reason),
                 "generation": job.generation + 1,
                 "enqueued_at": now if sends_now else None,
             },
@@ -75,7 +77,7 @@ def recover(
         job_id=job.id,
         to=JobStatus.DEAD,
         expect=expect,
-        sets={**gone, **final_times(job, now, JobStatus.DEAD)},
+        sets={**gone, **failed(reason), **final_times(job, now, JobStatus.DEAD)},
     )
     return recording(move, job, make_event(job, EventKind.LOST, now, JobStatus.DEAD, actor, reason))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hourhand.domain.errors import IllegalTransition
 from hourhand.domain.jobs.conditions import Condition, HistoryLengthIs, StatusIn, all_hold
-from hourhand.domain.jobs.history import compact, is_over_budget
+from hourhand.domain.jobs.history import compact, history_budget, is_over_budget
 from hourhand.domain.jobs.job import (
     HistoryEvent,
     Job,
@@ -114,9 +114,12 @@ def recording(
     the same write, on the condition that nobody appended to it since.
     """
     events = (*earlier, event)
-    if not is_over_budget((*job.history, *events)):
+    failure = move.sets.get("last_failure", job.last_failure)
+    if not is_over_budget((*job.history, *events), failure):
         return move if move.events == events else replace(move, events=events)
-    history, dropped = compact((*job.history, *events), job.history_dropped)
+    history, dropped = compact(
+        (*job.history, *events), job.history_dropped, budget_bytes=history_budget(failure)
+    )
     as_read = HistoryLengthIs(len(job.history), job.history_dropped)
     return replace(
         move,

@@ -1,0 +1,296 @@
+"""What each caller may do: the scope that each route needs, and how a tenant bounds it.
+
+API Gateway authenticates. IAM decides for its principals by the method and the path alone. A token
+says by its scopes what its owner may do, and may be bound to one tenant by a claim. Callers on this
+machine may do everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from hourhand.api.requests import BulkDiscard, JobSubmission, quoted
+from hourhand.domain.callers import LOCAL, UNKNOWN
+from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound, WrongState
+from hourhand.domain.ids import JOB_ID, OWN_ID
+from hourhand.settings import SCOPE_PREFIX
+
+if TYPE_CHECKING:
+    from hourhand.api.http_request import Request
+    from hourhand.api.routing import Services
+
+MAX_TENANT_CHARACTERS = 128
+
+
+class Scope(StrEnum):
+    """What a token may do. None of them includes another."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    OPERATE = "operate"
+
+
+class Bound(StrEnum):
+    """What a route does for a caller that is bound to a tenant."""
+
+    JOB = "The job in the path must be of the tenant, else the answer is 404."
+    SCHEDULE = "The schedule in the path must be of the tenant, else the answer is 404."
+    PUT_SCHEDULE = "As for a body; an id that another tenant uses is 409."
+    QUERY = "The filter `tenant` is the caller's; another one is 403."
+    BODY = "The field `tenant` is the caller's; another one is 403."
+    BULK = "As for a body: `all` is all that the tenant has."
+    BATCH = "Each job's `tenant` is the caller's; another one is 403 for that job."
+    OWN = "Only what is of the tenant is listed."
+    SHARED = "As for every caller: it reads nothing that belongs to a tenant."
+    REFUSED = "403: it concerns the whole installation."
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may use a route."""
+
+    scope: Scope
+    bound: Bound
+
+
+_READ_JOB = Access(Scope.READ, Bound.JOB)
+_OPERATE_JOB = Access(Scope.OPERATE, Bound.JOB)
+_BULK = Access(Scope.OPERATE, Bound.BULK)
+_READ_SCHEDULE = Access(Scope.READ, Bound.SCHEDULE)
+_OPERATE_SCHEDULE = Access(Scope.OPERATE, Bound.SCHEDULE)
+_READ_SHARED = Access(Scope.READ, Bound.SHARED)
+_OPERATE_ALL = Access(Scope.OPERATE, Bound.REFUSED)
+
+ACCESS: Mapping[tuple[str, str], Access] = {
+    ("POST", "/v1/jobs"): Access(Scope.SUBMIT, Bound.BODY),
+    ("GET", "/v1/jobs"): Access(Scope.READ, Bound.QUERY),
+    ("POST", "/v1/jobs/batch"): Access(Scope.SUBMIT, Bound.BATCH),
+    ("GET", "/v1/jobs/{id}"): _READ_JOB,
+    ("PATCH", "/v1/jobs/{id}"): _OPERATE_JOB,
+    ("GET", "/v1/jobs/{id}/events"): _READ_JOB,
+    ("GET", "/v1/jobs/{id}/logs"): _READ_JOB,
+    ("POST", "/v1/jobs/{id}/cancel"): _OPERATE_JOB,
+    ("POST", "/v1/jobs/{id}/redrive"): _OPERATE_JOB,
+    ("POST", "/v1/jobs/{id}/discard"): _OPERATE_JOB,
+    ("POST", "/v1/jobs/{id}/run-now"): _OPERATE_JOB,
+    ("POST", "/v1/jobs/cancel"): _BULK,
+    ("POST", "/v1/jobs/redrive"): _BULK,
+    ("POST", "/v1/jobs/discard"): _BULK,
+    ("GET", "/v1/dead-letters/groups"): Access(Scope.READ, Bound.QUERY),
+    ("PUT", "/v1/schedules/{id}"): Access(Scope.OPERATE, Bound.PUT_SCHEDULE),
+    ("GET", "/v1/schedules"): Access(Scope.READ, Bound.OWN),
+    ("GET", "/v1/schedules/{id}"): _READ_SCHEDULE,
+    ("DELETE", "/v1/schedules/{id}"): _OPERATE_SCHEDULE,
+    ("POST", "/v1/schedules/preview"): _READ_SHARED,
+    ("POST", "/v1/schedules/{id}/pause"): _OPERATE_SCHEDULE,
+    ("POST", "/v1/schedules/{id}/resume"): _OPERATE_SCHEDULE,
+    ("POST", "/v1/schedules/{id}/trigger"): _OPERATE_SCHEDULE,
+    ("POST", "/v1/schedules/{id}/backfill"): _OPERATE_SCHEDULE,
+    ("GET", "/v1/schedules/{id}/occurrences"): _READ_SCHEDULE,
+    ("PUT", "/v1/calendars/{name}"): _OPERATE_ALL,
+    ("GET", "/v1/calendars"): _READ_SHARED,
+    ("GET", "/v1/calendars/{name}"): _READ_SHARED,
+    ("DELETE", "/v1/calendars/{name}"): _OPERATE_ALL,
+    ("GET", "/v1/audit"): Access(Scope.READ, Bound.QUERY),
+    ("GET", "/v1/stats"): _READ_SHARED,
+    ("POST", "/v1/resweep"): _OPERATE_ALL,
+    ("GET", "/v1/resweep"): _READ_SHARED,
+    ("GET", "/v1/handlers"): _READ_SHARED,
+    ("GET", "/v1/handlers/{name}"): _READ_SHARED,
+    ("GET", "/v1/health"): _READ_SHARED,
+    ("GET", "/v1/openapi.json"): _READ_SHARED,
+    ("GET", "/v1/docs"): _READ_SHARED,
+}
+"""By method and path of the route. A test demands an entry for each route, and a route without one
+is refused to every caller that has a token."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """Who sent a request.
+
+    ``scopes``: what a token allows; ``None`` for a principal of IAM and on this machine, where
+    the policy has decided or nothing is decided. ``tenant``: the only one whose jobs and schedules
+    exist for this caller; ``None``: all.
+    """
+
+    identity: str
+    scopes: frozenset[Scope] | None = None
+    tenant: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessRules:
+    """How the claims of a token are read.
+
+    ``scope_prefix`` stands before each scope's name. ``tenant_claim`` names the claim that binds a
+    token to a tenant; empty: none does.
+    """
+
+    scope_prefix: str = SCOPE_PREFIX
+    tenant_claim: str = ""
+
+    def caller_of(self, authorizer: Mapping[str, Any]) -> Caller:
+        """Return whom API Gateway authenticated; without an authorizer the caller is local.
+
+        Raises `Forbidden` for a token whose tenant cannot be read.
+        """
+        iam, token = authorizer.get("iam"), authorizer.get("jwt")
+        if token is not None:
+            return self._token_of(token.get("claims") or {})
+        if iam is not None:
+            return Caller(identity=str(iam.get("userArn") or iam.get("userId") or UNKNOWN + "iam"))
+        principal = (authorizer.get("lambda") or {}).get("principalId")
+        return Caller(identity=LOCAL if principal is None else _authenticated(str(principal)))
+
+    def require(self, caller: Caller, access: Access | None) -> None:
+        """Raise `Forbidden` naming the scope that a token lacks."""
+        if caller.scopes is None:
+            return
+        if access is None:
+            raise Forbidden("No scope allows this route. Only principals of IAM may use it.")
+        if access.scope not in caller.scopes:
+            raise Forbidden(
+                f"This needs the scope {self.scope_prefix}{access.scope}, which the token lacks."
+            )
+
+    def _token_of(self, claims: Mapping[str, Any]) -> Caller:
+        subject = claims.get("sub") or claims.get("client_id") or claims.get("azp")
+        return Caller(
+            identity=_authenticated(str(subject)) if subject else UNKNOWN + "jwt",
+            scopes=frozenset(s for s in Scope if self.scope_prefix + s in _scopes_in(claims)),
+            tenant=self._tenant_of(claims),
+        )
+
+    def _tenant_of(self, claims: Mapping[str, Any]) -> str | None:
+        tenant = claims.get(self.tenant_claim) if self.tenant_claim else None
+        if tenant is None:
+            return None
+        # API Gateway writes a list as text in brackets: it cannot be told which one is meant.
+        is_list = isinstance(tenant, str) and tenant.startswith("[")
+        if not isinstance(tenant, str) or is_list or not 0 < len(tenant) <= MAX_TENANT_CHARACTERS:
+            raise Forbidden(
+                f"The claim {self.tenant_claim} must be one tenant, of 1 to "
+                f"{MAX_TENANT_CHARACTERS} characters."
+            )
+        return tenant
+
+
+def admit(services: Services, request: Request, route: tuple[str, str], id_: str) -> Request:
+    """Return ``request`` with what its caller may see of it, and the key that events name it by.
+
+    Raises `Forbidden`, and `NotFound` for what belongs to another tenant.
+    """
+    caller = services.access.caller_of(request.authorizer)
+    access = ACCESS.get(route)
+    services.access.require(caller, access)
+    if caller.tenant is not None and access is not None:
+        _require_own(services, access.bound, caller.tenant, id_)
+        request = replace(request, tenant=caller.tenant, bound=access.bound)
+    if access is None or access.scope is not Scope.READ:
+        request = replace(request, actor=services.callers.key_of(caller.identity))
+    return request
+
+
+def own_query(query: Mapping[str, str], tenant: str) -> dict[str, str]:
+    """Return the filters of a query with the caller's tenant; raise `Forbidden` for another one."""
+    if query.get("tenant", tenant) != tenant:
+        raise _other_tenant(tenant)
+    return {**query, "tenant": tenant}
+
+
+def own_fields(body: object, tenant: str) -> object:
+    """Return a body with the caller's tenant; raise `Forbidden` for another one.
+
+    A body that is no object is left to its parser, which refuses it.
+    """
+    if not isinstance(body, dict):
+        return body
+    given = body.get("tenant")
+    if given is not None and given != tenant:
+        raise _other_tenant(tenant)
+    return {**body, "tenant": tenant}
+
+
+def own_filters(body: object, tenant: str) -> object:
+    """Return the body of a bulk operation with the caller's tenant.
+
+    It must name filters or ``all`` for itself, as every caller's: the tenant alone would be all.
+    """
+    BulkDiscard.parse(body)
+    return own_fields(body, tenant)
+
+
+def own_members(body: object, tenant: str) -> object:
+    """Return the body of a batch in which each job that states no tenant has the caller's."""
+    if not isinstance(body, dict) or not isinstance(body.get("jobs"), list):
+        return body
+    jobs = [
+        {**job, "tenant": tenant} if isinstance(job, dict) and job.get("tenant") is None else job
+        for job in body["jobs"]
+    ]
+    return {**body, "jobs": jobs}
+
+
+OWN_BODIES: Mapping[Bound, Callable[[object, str], object]] = {
+    Bound.BODY: own_fields,
+    Bound.PUT_SCHEDULE: own_fields,
+    Bound.BULK: own_filters,
+    Bound.BATCH: own_members,
+}
+"""What the bodies of routes become for a caller that is bound to a tenant."""
+
+
+def own_submission(
+    submission: JobSubmission | HourhandError, tenant: str | None
+) -> JobSubmission | HourhandError:
+    """Return a job of a batch, or the error of one that the caller may not submit."""
+    if tenant is None or isinstance(submission, HourhandError) or submission.tenant == tenant:
+        return submission
+    return _other_tenant(tenant)
+
+
+def _require_own(services: Services, bound: Bound, tenant: str, id_: str) -> None:
+    match bound:
+        case Bound.REFUSED:
+            raise Forbidden(
+                "This concerns the whole installation, and the token is bound to the tenant "
+                f"{quoted(tenant)}."
+            )
+        case Bound.JOB:
+            known = JOB_ID.fullmatch(id_) is not None
+            if not known or not services.queries.is_of_tenant(id_, tenant):
+                raise NotFound(f"There is no job {quoted(id_)}.")
+        case Bound.SCHEDULE:
+            known = OWN_ID.fullmatch(id_) is not None
+            if not known or not services.schedules.is_of_tenant(id_, tenant):
+                raise NotFound(f"There is no schedule {quoted(id_)}.")
+        case Bound.PUT_SCHEDULE:
+            # Ids are shared by all tenants, so that one is taken cannot be hidden.
+            known = OWN_ID.fullmatch(id_) is not None
+            if known and services.schedules.is_of_tenant(id_, tenant) is False:
+                raise WrongState(f"The id {quoted(id_)} is taken. Choose another one.")
+        case _:
+            return
+
+
+def _other_tenant(tenant: str) -> Forbidden:
+    message = f"must be {quoted(tenant)} or absent: the token is bound to this tenant"
+    return Forbidden(
+        "The token is bound to another tenant.", errors=(FieldError("tenant", message),)
+    )
+
+
+def _scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
+    """Return the scopes of a token: words (RFC 8693), or a list as API Gateway writes it."""
+    texts = [str(claims.get(name) or "") for name in ("scope", "scp")]
+    return frozenset(word for text in texts for word in text.strip("[]").replace(",", " ").split())
+
+
+def _authenticated(subject: str) -> str:
+    """Return the identity of a subject, which no other kind of identity can equal."""
+    is_like_another = subject == LOCAL or subject.startswith(("arn:", UNKNOWN, "jwt:"))
+    return f"jwt:{subject}" if is_like_another else subject

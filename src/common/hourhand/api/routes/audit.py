@@ -1,0 +1,25 @@
+"""The route that lists what callers did."""
+
+from __future__ import annotations
+
+from hourhand.answers.audit import AuditEvent, AuditPage
+from hourhand.api.http_request import Request
+from hourhand.api.http_response import Answer
+from hourhand.api.requests import AuditRequest
+from hourhand.api.routing import Route, Services
+from hourhand.domain.callers import identity_of, name_of
+from hourhand.json_dataclasses import to_json
+
+
+def search_audit(services: Services, request: Request, _: str) -> Answer:
+    """``GET /audit``."""
+    page = services.audit.search(AuditRequest.parse_query(request.query()))
+    identities = services.callers.identities(event.actor for event in page.events)
+    told = []
+    for event in page.events:
+        identity = identity_of(event.actor, identities) or event.actor
+        told.append(to_json(AuditEvent, event, caller=identity, actor=name_of(identity)))
+    return Answer.of(to_json(AuditPage, page, events=told))
+
+
+AUDIT_ROUTES = (Route("GET", "/v1/audit", search_audit, takes_query=True),)

@@ -1,0 +1,118 @@
+"""``hourhand audit``: who did what, in order, within bounds, and as JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourhand.cli import audit
+from tests.functions.api_client import ALICE
+from tests.functions.cli_rig import Shell, put
+
+
+def test_callers_of_a_job_are_shown_newest_first(shell: Shell) -> None:
+    job_id = shell.submit(delay_seconds=3600)
+    shell.world.advance(60)
+    shell.type("jobs", "cancel", job_id)
+    ran = shell.type("audit", "--job", job_id, "--utc")
+
+    assert ran.code == 0
+    _, first, second = ran.out.splitlines()
+    assert ("CANCELLED" in first, "SUBMITTED" in second) == (True, True)
+    assert "alice" in first
+    assert job_id in first
+
+
+def test_events_of_all_histories_are_sorted_by_their_times(shell: Shell) -> None:
+    first = shell.submit(delay_seconds=3600)
+    shell.world.advance(60)
+    put(shell)
+    shell.world.advance(60)
+    second = shell.submit(delay_seconds=3600)
+    shell.world.advance(60)
+    shell.type("jobs", "run-now", first)
+    ran = shell.type("audit", "--caller", ALICE, "--json")
+
+    found = [(e["action"], e["job_id"] or e["schedule_id"]) for e in ran.objects]
+    assert [one for one in found if one[1] in {first, second, "nightly"}] == [
+        ("RUN_NOW", first),
+        ("SUBMITTED", second),
+        ("PUT", "nightly"),
+        ("SUBMITTED", first),
+    ]
+    assert {e["caller"] for e in ran.objects} == {ALICE}
+
+
+def test_a_time_may_be_given_as_how_long_ago(shell: Shell) -> None:
+    early = shell.submit()
+    shell.world.advance(3600)
+    late = shell.submit()
+
+    def found(*flags: str) -> set[str]:
+        return {event["job_id"] for event in shell.type("audit", *flags, "--json").objects}
+
+    assert found("--from", "2h") == {early, late}
+    assert found("--from", "30m") == {late}
+    assert found("--to", "30m") == {early}
+    assert found("--from", "2026-01-05T09:30Z") == {late}
+
+
+def test_a_limit_shows_the_newest(shell: Shell) -> None:
+    ids = []
+    for _ in range(4):
+        ids.append(shell.submit(delay_seconds=3600))
+        shell.world.advance(1)
+    ran = shell.type("audit", "--caller", ALICE, "--limit", "2", "--json")
+
+    assert [event["job_id"] for event in ran.objects] == ids[:1:-1]
+    assert "Only the newest 2 are shown" in ran.err
+    assert len(shell.type("audit", "--caller", ALICE, "--all", "--json").objects) == 4
+
+
+def test_a_search_that_finds_very_much_stops(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MAX_EVENTS", 3)
+    for _ in range(5):
+        shell.submit()
+    ran = shell.type("audit", "--caller", ALICE, "--all", "--json")
+
+    assert len(ran.objects) == 3
+    assert "The search stopped after 3 events" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ((), "give --job, --schedule, --caller, --tenant, --from or --to"),
+        (("--job", "a", "--schedule", "b"), "give either --job or --schedule"),
+        (("--from", "soon"), "must be a duration such as"),
+    ],
+)
+def test_a_search_needs_a_filter_that_makes_sense(
+    shell: Shell, flags: tuple[str, ...], told: str
+) -> None:
+    ran = shell.type("audit", *flags)
+
+    assert ran.code == 2
+    assert told in " ".join(ran.err.split())
+
+
+def test_nothing_found_is_said(shell: Shell) -> None:
+    ran = shell.type("audit", "--caller", "nobody")
+
+    assert (ran.code, ran.out) == (0, "")
+    assert "Give the whole identity" in " ".join(ran.err.split())
+    ran = shell.type("audit", "--from", "1h")
+    assert "No caller did anything that matches." in ran.err
+
+
+def test_an_unknown_job_has_no_history(shell: Shell) -> None:
+    assert shell.type("audit", "--job", "unknown").code != 0
+
+
+def test_the_events_of_a_job_name_their_callers(shell: Shell) -> None:
+    job_id = shell.submit()
+    [event] = shell.type("jobs", "events", job_id, "--json").objects
+
+    assert event["caller"] == ALICE
+    assert "assumed-role/Submitter/alice" in "".join(
+        shell.type("jobs", "events", job_id).out.split()
+    )
