@@ -49,6 +49,17 @@ def settle_invoice(ctx: JobContext, payload: Any) -> str:
     return "settled"
 
 
+@job("write-log", timeout=600)
+def write_log(ctx: JobContext, payload: Any) -> None:
+    """Log as many lines as the payload says, with so many seconds between them."""
+    for number in range(payload["lines"]):
+        level = "warning" if number == payload["lines"] - 1 else "info"
+        getattr(ctx.logger, level)(f"line {number}", number=number)
+        time.sleep(payload.get("seconds", 0))
+        if ctx.cancelled:
+            return
+
+
 @job("build-report", timeout=600)
 def build_report(ctx: JobContext, payload: Any) -> str:
     """Run until it is cancelled, or so many seconds, and tell how far it came."""

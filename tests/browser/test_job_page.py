@@ -21,7 +21,7 @@ ACTIONS = {
     "RETRYING": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
     "RUNNING": {"Cancel job", "Edit and resubmit"},
     "SUCCEEDED": {"Edit and resubmit"},
-    "DEAD": {"Redrive", "Edit and resubmit"},
+    "DEAD": {"Redrive", "Discard …", "Edit and resubmit"},
     "CANCELLED": {"Redrive", "Edit and resubmit"},
     "EXPIRED": {"Redrive", "Edit and resubmit"},
 }
@@ -166,6 +166,69 @@ def test_a_dead_job_is_redriven(page: Page, seeds: Seeds, cloud: Cloud) -> None:
     page.get_by_role("region", name="History").get_by_text("redriven").wait_for()
     events = cloud.ask("GET", f"/jobs/{job_id}/events")["events"]
     assert "REDRIVEN" in [event["kind"] for event in events]
+
+
+def test_a_dead_job_is_discarded_with_a_note_and_can_still_be_redriven(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    job_id = seeds.dead()
+    open_job(page, job_id)
+    page.get_by_role("button", name="Discard …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("1 job will be discarded").wait_for()
+    dialog.get_by_label("Note").fill("Paid by hand.")
+    dialog.get_by_role("button", name="Discard 1 job").click()
+    dialog.get_by_role("button", name="Close").last.click()
+    page.locator("h1 .badge").get_by_text("Discarded").wait_for()
+    page.get_by_role("region", name="Discarded").get_by_text("Paid by hand.").wait_for()
+    page.get_by_role("region", name="History").get_by_text("discarded", exact=True).wait_for()
+    assert page.get_by_role("button", name="Discard …").count() == 0
+    assert cloud.job(job_id)["discard_note"] == "Paid by hand."
+    press(page, "Redrive", "Redrive")
+    page.get_by_role("region", name="Discarded").wait_for(state="detached")
+
+
+def test_a_lost_attempt_says_what_happened_in_full(
+    page: Page, cloud: Cloud, job_ids: dict[str, str]
+) -> None:
+    why = "its worker died or lost contact (lease ended at 2026-11-23T10:00:45.000Z, exit code 137)"
+    job_id = job_ids["DEAD"]
+    events = cloud.ask("GET", f"/jobs/{job_id}/events")
+    events["events"][-1].update(kind="LOST", reason=why, actor="tick")
+    page.route(f"**/v1/jobs/{job_id}/events", lambda route: route.fulfill(json=events))
+    open_job(page, job_id)
+    history = page.get_by_role("region", name="History").get_by_role("listitem")
+    history.get_by_text(why, exact=True).wait_for()
+    history.get_by_text("lost", exact=True).wait_for()
+
+
+def test_the_history_names_who_requested_an_event(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    job_id = seeds.cancelled()
+    events = cloud.ask("GET", f"/jobs/{job_id}/events")["events"]
+    assert events[-1]["caller"] == "local"
+    arn = "arn:aws:sts::123456789012:assumed-role/operators/ada"
+    events[-1].update(actor="ada", caller=arn)
+    answer = {"events": events, "dropped": 0}
+    page.route(f"**/v1/jobs/{job_id}/events", lambda route: route.fulfill(json=answer))
+    open_job(page, job_id)
+    event = page.get_by_role("region", name="History").get_by_role("listitem").last
+    event.get_by_text("by ada").wait_for()
+    event.get_by_text(arn, exact=True).wait_for()
+
+
+def test_a_trace_of_a_deployment_is_opened_in_xray(
+    page: Page, cloud: Cloud, job_ids: dict[str, str]
+) -> None:
+    trace = cloud.job(job_ids["DEAD"])["trace_id"]
+    open_job(page, job_ids["DEAD"])
+    page.get_by_role("region", name="Facts").get_by_text(trace).wait_for()
+    assert page.get_by_role("link", name="Open in X-Ray").count() == 0
+    deployed = {"status": "ok", "installation": "shop", "stage": "dev", "region": "eu-central-1"}
+    page.route("**/v1/health", lambda route: route.fulfill(json=deployed))
+    page.reload()
+    link = page.get_by_role("link", name="Open in X-Ray").get_attribute("href") or ""
+    assert link.startswith("https://eu-central-1.console.aws.amazon.com/cloudwatch/home?")
+    assert link.endswith(f"#xray:traces/1-{trace[:8]}-{trace[8:]}")
 
 
 def test_a_waiting_job_is_changed_in_what_was_touched_alone(

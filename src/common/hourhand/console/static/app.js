@@ -3,6 +3,7 @@ import { html, render, useEffect, useErrorBoundary } from "./lib/html.js";
 import { startAccess } from "./lib/access.js";
 import { startAbout } from "./lib/about.js";
 import { OfflineBanner, Page } from "./lib/components.js";
+import { NavCount } from "./lib/counts.js";
 import { DialogHost } from "./lib/dialog.js";
 import { EnvironmentBar, startEnvironment } from "./lib/environment.js";
 import { Icon, Logo } from "./lib/icons.js";
@@ -84,7 +85,7 @@ function Sidebar({ current }) {
     <nav aria-label="Main">
       ${SECTIONS.map(({ name, title, to, icon, keys }) => html`<a key=${name} href=${to} class="nav-link"
         title=${`${title} (${keys})`} aria-current=${name === current ? "page" : undefined}>
-        <${Icon} name=${icon} /><span>${title}</span></a>`)}
+        <${Icon} name=${icon} /><span>${title}</span><${NavCount} section=${name} /></a>`)}
     </nav>
     <div class="sidebar-foot">
       <button type="button" class="button-icon" onClick=${nextTheme}

@@ -72,32 +72,53 @@ export const remove = (path, options) => request("DELETE", path, options);
 
 /**
  * Read on through short and empty pages until `limit` items of `name` are found, the listing ends,
- * or `mostRequests` were sent. Returns {items, nextCursor}.
+ * or `mostRequests` were sent. Items for which `isExtra` holds do not count towards the limit.
+ * Returns {items, nextCursor}.
  */
-export async function collectPage(path, name, { query = {}, cursor, limit, signal, mostRequests = 6 }) {
+export async function collectPage(path, name, { query = {}, cursor, limit, signal, mostRequests = 6, isExtra = () => false }) {
   const items = [];
-  let nextCursor = cursor || null;
+  let [left, nextCursor] = [limit, cursor || null];
   for (let made = 0; made < mostRequests; made += 1) {
-    const asked = { ...query, limit: Math.min(limit - items.length, MOST_A_PAGE), cursor: nextCursor };
+    const asked = { ...query, limit: Math.min(left, MOST_A_PAGE), cursor: nextCursor };
     const page = await get(path, { query: asked, signal });
     items.push(...page[name]);
     nextCursor = page.next_cursor;
-    if (!nextCursor || items.length >= limit) break;
+    left -= page[name].filter((item) => !isExtra(item)).length;
+    if (!nextCursor || left <= 0) break;
   }
   return { items, nextCursor };
 }
 
+/** Counting ends here: beyond it, a number says no more than "1,000 or more". */
+export const MOST_COUNTED = 1000;
+
 /**
- * Cancel or redrive (`verb`) all that match, call after call to the end. `onProgress` gets the
- * totals so far. Returns {matched, changed, failed, isWhole}; not whole if `signal` ended it.
+ * Count what a bulk `verb` would change, with dry runs, up to `MOST_COUNTED`. Returns
+ * {matched, isMore}: with `isMore` there are at least that many. `onProgress` gets the count so far.
  */
-export async function bulk(verb, filters, { isDryRun = false, onProgress, signal } = {}) {
+export async function countBulk(verb, filters, { onProgress, signal } = {}) {
+  let [matched, cursor] = [0, null];
+  do {
+    const counted = await post(["jobs", verb], { ...filters, dry_run: true, ...(cursor ? { cursor } : {}) }, { signal });
+    matched += counted.matched;
+    cursor = counted.next_cursor;
+    onProgress?.({ matched });
+  } while (cursor && matched < MOST_COUNTED);
+  return { matched: Math.min(matched, MOST_COUNTED), isMore: cursor !== null || matched > MOST_COUNTED };
+}
+
+/**
+ * Do a bulk `verb` to all that match, call after call to the end. `fields` go into each body; the
+ * first one carries `expectedCount`, and the API refuses it if many more match by now. `onProgress`
+ * gets the totals so far. Returns {matched, changed, failed, isWhole}; not whole if `signal` ended it.
+ */
+export async function bulk(verb, filters, { expectedCount, fields = {}, onProgress, signal } = {}) {
   const total = { matched: 0, changed: 0, failed: [], isWhole: false };
   let cursor = null;
   do {
     if (signal?.aborted) return total;
-    const body = { ...filters, dry_run: isDryRun, ...(cursor ? { cursor } : {}) };
-    const done = await post(["jobs", verb], body);
+    const position = cursor ? { cursor } : { expected_count: expectedCount };
+    const done = await post(["jobs", verb], { ...filters, ...fields, ...position });
     total.matched += done.matched;
     total.changed += done.changed;
     total.failed.push(...done.failed);

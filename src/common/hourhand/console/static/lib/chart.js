@@ -54,7 +54,7 @@ export function Chart({ label, times, series, span, format, isLogarithmic = fals
   }, [shape, isLogarithmic]);
   useEffect(() => { plot.current?.setData(dataOf(times, series, isLogarithmic)); }, [times, series]);
 
-  const index = at ?? lastKnown(series);
+  const index = at ?? newestFilled(series);
   const summary = series.map((one) => `${one.label} ${valueAt(one, index, format)}`).join(", ");
   return html`<figure class="chart">
     <figcaption class="chart-legend">
@@ -62,7 +62,7 @@ export function Chart({ label, times, series, span, format, isLogarithmic = fals
         <span class="chart-swatch" style=${{ background: `var(${one.tone})` }} aria-hidden="true"></span>
         ${one.label} <strong>${valueAt(one, index, format)}</strong>
       </span>`)}
-      <span class="muted small">${times[index] ? localClock(times[index]) : ""}</span>
+      <span class="muted small">${times[index] ? `${at === null ? "latest, " : ""}${localClock(times[index])}` : ""}</span>
     </figcaption>
     <div ref=${element} class="chart-plot" role="img" aria-label=${`${label}. Latest: ${summary}.`}></div>
   </figure>`;
@@ -74,9 +74,10 @@ function dataOf(times, series, isLogarithmic) {
   return [times.map((time) => time / 1000), ...series.map(({ values }) => values.map(drawn))];
 }
 
-function lastKnown(series) {
-  const ends = series.map(({ values }) => values.findLastIndex((value) => value !== null));
-  return Math.max(...ends, 0);
+/** Return the place of the newest values: a bar of height nought is none, so that no legend shows an empty bucket. */
+function newestFilled(series) {
+  const isFilled = (kind) => (value) => value !== null && !(kind === "bars" && value === 0);
+  return Math.max(...series.map(({ values, kind }) => values.findLastIndex(isFilled(kind))));
 }
 
 function valueAt({ values }, index, format) {
@@ -113,6 +114,12 @@ function decades(_plot, _axis, low, high) {
   return Array.from({ length: last - first + 1 }, (_, index) => 10 ** (first + index));
 }
 
+/** Return the place of a value that has no other to be joined to by a line; else uPlot decides. */
+function onlyOne(plot, series, isShown) {
+  const known = plot.data[series].flatMap((value, index) => (value == null ? [] : [index]));
+  return !isShown && known.length === 1 ? known : null;
+}
+
 function seriesOptions({ label, tone, kind }) {
   const stroke = colour(tone);
   const isBars = kind === "bars";
@@ -122,7 +129,7 @@ function seriesOptions({ label, tone, kind }) {
     width: isBars ? 0 : 1.75,
     fill: isBars ? stroke : undefined,
     paths: isBars ? uPlot.paths.bars({ size: [0.7, 40], gap: 1 }) : undefined,
-    points: isBars ? { show: false } : { size: 5 },
+    points: isBars ? { show: false } : { size: 5, filter: onlyOne },
     spanGaps: true,
   };
 }

@@ -8,12 +8,15 @@ import { navigate } from "./router.js";
  *
  *   columns: [{title, cell: (row) => markup, isNumber?, className?, isHiddenOnPhone?}]
  *   rows, rowKey: (row) => id, rowHref?: (row) => address that Enter opens
+ *   sections?: [{title, rows, note?}] in place of rows; each begins with a row that shows its title
  *   caption: what the table is, for screen readers
  *   selection?: a Set of row keys, with onSelect(Set); adds check boxes
  */
-export function Table({ columns, rows, rowKey, rowHref, caption, selection, onSelect, className = "" }) {
+export function Table({ columns, rows: given, sections, rowKey, rowHref, caption, selection, onSelect, className = "" }) {
   const [cursor, setCursor] = useState(-1);
-  const body = useRef(null);
+  const frame = useRef(null);
+  const parts = sections ?? [{ rows: given }];
+  const rows = parts.flatMap((part) => part.rows);
   const keys = rows.map(rowKey);
   const at = Math.min(cursor, rows.length - 1);
   const move = (step) => setCursor(Math.max(0, Math.min(at + step, rows.length - 1)));
@@ -30,10 +33,22 @@ export function Table({ columns, rows, rowKey, rowHref, caption, selection, onSe
   });
   useKey("x", "select the row", () => at >= 0 && selection && toggle(keys[at]));
   useEffect(() => {
-    if (cursor >= 0) body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
+    if (cursor >= 0) frame.current?.querySelector(".row-at")?.scrollIntoView({ block: "nearest" });
   }, [cursor]);
   const isAll = rows.length > 0 && keys.every((key) => selection?.has(key));
-  return html`<div class="table-frame"><table class=${`table table-cards ${className}`}>
+  const cells = columns.length + (selection ? 1 : 0);
+  const row = (shown) => {
+    const key = rowKey(shown);
+    return html`<tr key=${key} class=${rowClass(at >= 0 && key === keys[at], selection?.has(key))}>
+      ${selection && html`<td class="cell-check">
+        <input type="checkbox" aria-label=${`Select ${key}`} checked=${selection.has(key)} onChange=${() => toggle(key)} />
+      </td>`}
+      ${columns.map(({ title, cell, isNumber, className = "", isHiddenOnPhone }) => html`<td key=${title}
+        data-title=${title} class=${`${className} ${isNumber ? "number" : ""} ${isHiddenOnPhone ? "not-on-phone" : ""}`}>
+        ${cell(shown)}</td>`)}
+    </tr>`;
+  };
+  return html`<div class="table-frame" ref=${frame}><table class=${`table table-cards ${className}`}>
     <caption class="sr-only">${caption}</caption>
     <thead><tr>
       ${selection && html`<th scope="col" class="cell-check">
@@ -43,17 +58,11 @@ export function Table({ columns, rows, rowKey, rowHref, caption, selection, onSe
       ${columns.map(({ title, isNumber, className = "" }) => html`<th key=${title} scope="col"
         class=${`${className} ${isNumber ? "number" : ""}`}>${title}</th>`)}
     </tr></thead>
-    <tbody ref=${body}>
-      ${rows.map((row, index) => html`<tr key=${keys[index]} class=${rowClass(index === at, selection?.has(keys[index]))}>
-        ${selection && html`<td class="cell-check">
-          <input type="checkbox" aria-label=${`Select ${keys[index]}`} checked=${selection.has(keys[index])}
-            onChange=${() => toggle(keys[index])} />
-        </td>`}
-        ${columns.map(({ title, cell, isNumber, className = "", isHiddenOnPhone }) => html`<td key=${title}
-          data-title=${title} class=${`${className} ${isNumber ? "number" : ""} ${isHiddenOnPhone ? "not-on-phone" : ""}`}>
-          ${cell(row)}</td>`)}
-      </tr>`)}
-    </tbody>
+    ${parts.map((part) => html`<tbody key=${part.title ?? ""}>
+      ${part.title && html`<tr class="table-section"><th scope="rowgroup" colspan=${cells}>
+        <span class="table-section-title">${part.title}</span> ${part.note}</th></tr>`}
+      ${part.rows.map(row)}
+    </tbody>`)}
   </table></div>`;
 }
 

@@ -1,119 +1,149 @@
-// Dead letters: the jobs that failed permanently, grouped by their error, and what can be done with them.
+// Dead letters: the jobs that failed permanently, grouped by handler and error, and what can be done with them.
 import { html, useEffect, useState } from "../lib/html.js";
+import { aboutStore } from "../lib/about.js";
 import { get } from "../lib/api.js";
 import { EmptyState, ErrorState, LiveSwitch, Loading, Page, SelectField, TextField, Time } from "../lib/components.js";
 import { count, counted } from "../lib/format.js";
+import { useHandlers } from "../lib/handlers.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { address, changeQuery } from "../lib/router.js";
+import { useStore } from "../lib/store.js";
 import { DeadLetterGroup } from "./dead_letters_group.js";
-import { groupDeadLetters } from "./dead_letters_groups.js";
+import { BulkBar } from "./jobs_bulk.js";
 
 export const routes = [{ pattern: "/dead-letters", view: DeadLettersView, section: "dead-letters" }];
 
-/** How many jobs are read before the page offers to read more. */
+/** How many dead letters are read before the page offers to read more: the most that a request reads. */
 const JOBS_A_READ = 1000;
-const JOBS_A_PAGE = 200;
 /** Requests that one reading may send: pages may be short, or empty. */
-const MAX_REQUESTS_A_READ = 40;
-/** A list longer than this is not refreshed automatically. */
-const MOST_REFRESHED = 200;
+const MOST_REQUESTS_A_READ = 10;
 const REFRESH_MILLISECONDS = 10_000;
+/** Against a deployed API, what is read costs money. */
+const DEPLOYED_MILLISECONDS = 60_000;
+const NO_SELECTION = new Set();
 
 function DeadLettersView({ query }) {
-  const [wanted, setWanted] = useState(JOBS_A_READ);
-  const [soFar, setSoFar] = useState(0);
+  const filters = filtersOf(query);
+  const [reads, setReads] = useState(1);
   const [busyParts, setBusyParts] = useState(0);
-  const [isLarge, setLarge] = useState(false);
+  const isDeployed = Boolean(useStore(aboutStore).endpoint);
   const { data, error, isLoading, refresh } = usePolled(
-    (signal) => readDeadJobs(wanted, setSoFar, signal),
-    "dead letters",
-    { everyMilliseconds: REFRESH_MILLISECONDS, isHeld: busyParts > 0 || isLarge },
+    (signal) => readGroups(filters, reads, signal), JSON.stringify(filters),
+    { everyMilliseconds: isDeployed ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS, isHeld: busyParts > 0 || reads > 1 },
   );
-  useEffect(() => setLarge((data?.jobs.length ?? 0) > MOST_REFRESHED), [data]);
   useEffect(() => {
-    if (wanted > JOBS_A_READ) refresh();
-  }, [wanted]);
+    if (reads > 1) refresh();
+  }, [reads]);
   useKey("r", "refresh", refresh);
   useKey("/", "filter", () => document.getElementById("dead-letters-filter")?.querySelector("input").focus());
-  const selecting = busyParts > 0 ? "Refreshing waits while jobs are selected" : null;
-  const held = isLarge ? `More than ${MOST_REFRESHED} jobs are not refreshed automatically` : selecting;
+  const many = reads > 1 ? `More than ${count(JOBS_A_READ)} jobs are not refreshed automatically` : null;
+  const held = busyParts > 0 ? "Refreshing is on hold while jobs are selected" : many;
+  const busy = (change) => setBusyParts((parts) => parts + change);
   return html`<${Page} title="Dead letters" actions=${html`<${LiveSwitch} onRefresh=${refresh} heldBecause=${held} />`}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
-    ${isLoading && html`<p class="muted" role="status">${soFar > 0 ? `${count(soFar)} read so far …` : ""}</p><${Loading} />`}
-    ${data && html`<${Found} data=${data} query=${query} onDone=${refresh}
-        onBusy=${(change) => setBusyParts((parts) => parts + change)} />
-      <${ReadOn} data=${data} wanted=${wanted} soFar=${soFar} onMore=${() => setWanted(data.jobs.length + JOBS_A_READ)} />`}
+    <${Filters} query=${query} filters=${filters} data=${data} />
+    ${isLoading && !data && html`<${Loading} />`}
+    ${data && html`<${Found} data=${data} query=${query} filters=${filters} error=${error} onDone=${refresh} onBusy=${busy} />
+      <${ReadOn} data=${data} isReading=${data.reads < reads} onMore=${() => setReads(data.reads + 1)} />`}
   <//>`;
 }
 
-/** Read the newest dead jobs, page after page. `onProgress` gets their number so far. */
-async function readDeadJobs(wanted, onProgress, signal) {
-  const jobs = [];
-  let cursor = null;
-  const mostRequests = MAX_REQUESTS_A_READ * Math.ceil(wanted / JOBS_A_READ);
-  for (let made = 0; made < mostRequests && jobs.length < wanted; made += 1) {
-    const limit = Math.min(JOBS_A_PAGE, wanted - jobs.length);
-    const page = await get(["jobs"], { query: { status: "DEAD", limit, cursor }, signal });
-    jobs.push(...page.jobs);
-    onProgress(jobs.length);
+/** Return the filters of the address that the API takes; the text filter is the page's own. */
+function filtersOf(query) {
+  const given = [["handler", query.get("handler")], ["error_type", query.get("error_type")]];
+  return Object.fromEntries(given.filter(([, value]) => value));
+}
+
+/** Read the newest dead letters in groups, `reads` times as many as one request reads. */
+async function readGroups(filters, reads, signal) {
+  const groups = new Map();
+  let [read, cursor] = [0, null];
+  for (let made = 0; made < MOST_REQUESTS_A_READ * reads && read < JOBS_A_READ * reads; made += 1) {
+    const limit = Math.min(JOBS_A_READ, JOBS_A_READ * reads - read);
+    const page = await get(["dead-letters", "groups"], { query: { ...filters, limit, cursor }, signal });
+    for (const group of page.groups) groups.set(group.id, merged(groups.get(group.id), group));
+    read += page.read;
     cursor = page.next_cursor;
     if (cursor === null) break;
   }
-  return { jobs, isWhole: cursor === null, wanted };
+  const ordered = [...groups.values()].sort((one, other) => other.last_at.localeCompare(one.last_at));
+  return { groups: ordered, read, isWhole: cursor === null, reads };
 }
 
-function Found({ data, query, onBusy, onDone }) {
-  const groups = groupDeadLetters(data.jobs);
-  if (groups.length === 0) return html`<${Nothing} isWhole=${data.isWhole} />`;
-  const handler = query.get("handler") ?? "";
-  const words = (query.get("q") ?? "").toLowerCase();
-  const shown = groups.filter((group) => isMatch(group, handler, words));
-  const handlers = [...new Set(groups.map((group) => group.handler))].sort();
-  return html`<div class="filter-row" id="dead-letters-filter">
-      <${TextField} label="Filter" type="search" placeholder="error or message" value=${query.get("q") ?? ""}
-        onChange=${(q) => changeQuery({ q }, { replace: true })} />
-      <${SelectField} label="Handler" options=${[["", "any"], ...handlers]} value=${handler}
-        onChange=${(chosen) => changeQuery({ handler: chosen }, { replace: true })} />
-      <p class="muted small filter-count" role="status">${summaryOf(data, groups.length, shown.length)}</p>
-    </div>
+/** Return a group of two pages as one; API times are all of one form, so that their texts compare. */
+function merged(known, group) {
+  if (!known) return group;
+  const isNewer = group.last_at > known.last_at;
+  return {
+    ...known,
+    jobs: known.jobs + group.jobs,
+    first_at: group.first_at < known.first_at ? group.first_at : known.first_at,
+    last_at: isNewer ? group.last_at : known.last_at,
+    newest: isNewer ? group.newest : known.newest,
+  };
+}
+
+function Filters({ query, filters, data }) {
+  const registered = useHandlers().map(({ name }) => name);
+  const handlers = [...new Set([...registered, ...(filters.handler ? [filters.handler] : []), ...(data?.groups ?? []).map(({ handler }) => handler)])].sort();
+  const types = [...new Set([...(filters.error_type ? [filters.error_type] : []), ...(data?.groups ?? []).map((group) => group.error_type)])].filter(Boolean).sort();
+  const change = (name) => (value) => changeQuery({ [name]: value, group: "" }, { replace: true });
+  return html`<div class="dead-filter" id="dead-letters-filter">
+    <${TextField} label="Filter the groups" type="search" placeholder="error or message" value=${query.get("q") ?? ""} onChange=${change("q")} />
+    <${SelectField} label="Handler" options=${[["", "any"], ...handlers]} value=${filters.handler ?? ""} onChange=${change("handler")} />
+    <${SelectField} label="Error" options=${[["", "any"], ...types]} value=${filters.error_type ?? ""} onChange=${change("error_type")} />
+    <a class="small dead-discarded" href=${address(["jobs"], { status: "DEAD", discarded: "true" })}>Show discarded jobs</a>
+  </div>`;
+}
+
+function Found({ data, query, filters, error, onBusy, onDone }) {
+  const isNarrowed = Object.keys(filters).length > 0;
+  if (data.groups.length === 0) return html`<${Nothing} isWhole=${data.isWhole} isNarrowed=${isNarrowed} />`;
+  const words = (query.get("q") ?? "").trim().toLowerCase();
+  const shown = data.groups.filter((group) => isMatch(group, words));
+  const unclear = error ? "The groups could not be read, so bulk actions are disabled."
+    : words ? "The text above filters the groups on this page only. Clear it to act on all jobs of the filter." : null;
+  return html`<p class="muted small" role="status">${summaryOf(data, shown.length)}</p>
+    ${isNarrowed && html`<${BulkBar} filters=${{ status: "DEAD", discarded: "false", ...filters }} jobs=${[]} selection=${NO_SELECTION}
+      isNone=${false} unclear=${unclear} onSelect=${() => {}} onDone=${onDone} />`}
     ${shown.length === 0 && html`<${EmptyState} title="No group matches" icon="search">
-      <p><a href=${address(["dead-letters"])}>Show all</a></p><//>`}
+      <p><a href=${address(["dead-letters"], filters)}>Show all groups</a></p><//>`}
     <div class="dead-groups">
-      ${shown.map((group) => html`<${DeadLetterGroup} key=${group.key} group=${group} isWhole=${data.isWhole}
-        isOpen=${query.get("group") === group.key} onBusy=${onBusy} onDone=${onDone} />`)}
+      ${shown.map((group) => html`<${DeadLetterGroup} key=${group.id} group=${group} isWhole=${data.isWhole}
+        isOpen=${query.get("group") === group.id} onBusy=${onBusy} onDone=${onDone} />`)}
     </div>`;
 }
 
-function isMatch(group, handler, words) {
-  const text = `${group.type ?? ""} ${group.message}`.toLowerCase();
-  const isIn = text.includes(words) || group.jobs.some((job) => (job.error?.message ?? "").toLowerCase().includes(words));
-  return isIn && (handler === "" || group.handler === handler);
+function isMatch({ handler, error_type: type, pattern, newest }, words) {
+  return [handler, type, pattern, newest.message].join("\n").toLowerCase().includes(words);
 }
 
-function summaryOf({ jobs, isWhole }, groups, shown) {
-  const which = isWhole ? counted(jobs.length, "dead job") : `the newest ${count(jobs.length)} dead jobs`;
-  const those = shown === groups ? counted(groups, "group") : `${count(shown)} of ${counted(groups, "group")}`;
+function summaryOf({ groups, read, isWhole }, shown) {
+  const which = isWhole ? counted(read, "dead job") : `the newest ${count(read)} dead jobs`;
+  const those = shown === groups.length ? counted(shown, "group") : `${count(shown)} of ${counted(groups.length, "group")}`;
   return `${those} of ${which}`;
 }
 
-function Nothing({ isWhole }) {
+function Nothing({ isWhole, isNarrowed }) {
   if (!isWhole) {
     return html`<${EmptyState} title="No dead letters found so far" icon="search">
       <p>There are more entries to search. Read more below.</p><//>`;
   }
+  if (isNarrowed) {
+    return html`<${EmptyState} title="No dead letter matches" icon="check">
+      <p>No unresolved dead job has this handler and error. <a href=${address(["dead-letters"])}>Show all dead letters</a></p><//>`;
+  }
   return html`<${EmptyState} title="No dead letters" icon="check">
-    <p>A job appears here when all its attempts failed, or when its handler raised NotRetryable.</p>
+    <p>A job appears here when all its attempts failed, or when its handler raised NotRetryable. It leaves when it is redriven or discarded.</p>
   <//>`;
 }
 
-function ReadOn({ data, wanted, soFar, onMore }) {
+function ReadOn({ data, isReading, onMore }) {
   if (data.isWhole) return null;
-  const isReading = data.wanted < wanted;
+  const oldest = data.groups.map(({ first_at: at }) => at).sort()[0];
   return html`<p class="read-on">
-    <span class="muted">Only the newest ${count(data.jobs.length)} jobs are shown${data.jobs.length > 0
-      ? html`, back to one created <${Time} at=${data.jobs.at(-1).created_at} />` : ""}. There are more.</span>
-    <button type="button" class="button" disabled=${isReading} onClick=${onMore}>${isReading
-      ? `${count(soFar)} read …` : `Read ${count(JOBS_A_READ)} more`}</button>
+    <span class="muted">Only the newest ${count(data.read)} jobs are counted${oldest && html`, back to one that ended <${Time} at=${oldest} />`}. There are more.</span>
+    <button type="button" class="button" disabled=${isReading} onClick=${onMore}>${isReading ? "Reading …" : `Read ${count(JOBS_A_READ)} more`}</button>
   </p>`;
 }

@@ -1,66 +1,92 @@
-// One group of dead jobs: their error, the jobs themselves, a traceback, and redriving them.
+// One group of dead jobs: their error, the jobs themselves, a traceback, and redriving or discarding them.
 import { html, useEffect, useState } from "../lib/html.js";
-import { get } from "../lib/api.js";
+import { collectPage, get } from "../lib/api.js";
 import { ErrorState, Icon, Loading, Table, Time } from "../lib/components.js";
 import { count, counted, shorten, visible } from "../lib/format.js";
-import { usePolled } from "../lib/live.js";
+import { usePolled, useReachable } from "../lib/live.js";
 import { address, changeQuery } from "../lib/router.js";
-import { diedAt } from "./dead_letters_groups.js";
-import { BulkDialog } from "./jobs_bulk.js";
+import { BulkDialog } from "./jobs_bulk_dialog.js";
 
-const JOBS_SHOWN = 50;
-const MESSAGE_CHARACTERS = 160;
+const JOBS_A_READ = 50;
+const JOBS_REFRESH_MILLISECONDS = 10_000;
+const MESSAGE_CHARACTERS = 400;
 const TRACEBACK_CHARACTERS = 20_000;
 
 /** A group, closed or open (the address says which one is). `onBusy` gets 1, and -1 at its end. */
 export function DeadLetterGroup({ group, isOpen, isWhole, onBusy, onDone }) {
   const [asked, setAsked] = useState(null);
+  const [done, setDone] = useState(0);
+  const isReachable = useReachable();
   useBusy(asked !== null, onBusy);
   const close = (isDone) => {
     setAsked(null);
-    if (isDone) onDone();
+    if (!isDone) return;
+    setDone(done + 1);
+    onDone();
   };
-  const toggle = () => changeQuery({ group: isOpen ? "" : group.key }, { replace: true });
-  const many = count(group.jobs.length);
-  return html`<section class="card dead-group" aria-label=${`Dead jobs with error ${visible(group.type ?? "unknown")}`}>
+  const { id, handler, error_type: type, pattern, newest } = group;
+  const ask = (verb) => () => setAsked({
+    verb,
+    filters: { status: "DEAD", discarded: "false", error_group: id },
+    scope: `dead jobs of ${handler} with ${type ?? "no error"}: ${shorten(pattern, 80)}`,
+  });
+  const toggle = () => changeQuery({ group: isOpen ? "" : id }, { replace: true });
+  const number = `${count(group.jobs)}${isWhole ? "" : "+"}`;
+  return html`<section class="card dead-group" aria-label=${visible(`Dead jobs of ${handler} with ${type ?? "no error"}: ${pattern}`)}>
     <div class="dead-group-head">
       <button type="button" class="dead-group-toggle" aria-expanded=${isOpen} onClick=${toggle}>
         <${Icon} name=${isOpen ? "down" : "forward"} />
         <span class="dead-group-words">
-          <bdi class="dead-group-type">${visible(shorten(group.type ?? "No error", MESSAGE_CHARACTERS))}</bdi>
-          <bdi class="dead-group-message">${visible(group.message)}</bdi>
-          <span class="muted small"><bdi>${visible(group.handler)}</bdi> · first <${Time} at=${group.firstAt} />${" "}
-            · last <${Time} at=${group.lastAt} /></span>
+          <span><bdi class="dead-group-type">${visible(shorten(type ?? "No error", MESSAGE_CHARACTERS))}</bdi>${" "}
+            <bdi class="dead-group-handler">${visible(handler)}</bdi></span>
+          <bdi class="dead-group-message">${visible(pattern || "no message")}</bdi>
         </span>
       </button>
-      <span class="dead-group-count" title=${isWhole ? "" : "Counts only the jobs that are shown: there are older ones"}>
-        ${many}${isWhole ? "" : "+"}</span>
-      <button type="button" class="button button-small changes" onClick=${() => setAsked(group.jobs)}>
-        ${group.jobs.length === 1 ? "Redrive" : `Redrive all ${many}`}</button>
+      <span class="dead-group-count" title=${isWhole ? "" : "Counts only the jobs that were read: there are older ones"}>
+        ${number}<span class="sr-only"> jobs</span></span>
+      <span class="dead-group-actions changes">
+        <button type="button" class="button button-small" disabled=${!isReachable} onClick=${ask("redrive")}>Redrive …</button>
+        <button type="button" class="button button-small" disabled=${!isReachable} onClick=${ask("discard")}>Discard …</button>
+      </span>
     </div>
-    ${isOpen && html`<${Jobs} group=${group} onBusy=${onBusy} onRedrive=${setAsked} />`}
-    ${asked && html`<${BulkDialog} verb="redrive" jobs=${asked} onClose=${close} />`}
+    <p class="dead-group-newest small"><span class="muted">Newest:</span>${" "}
+      <a class="mono" href=${address(["jobs", newest.id])}>${visible(newest.id)}</a>${" "}
+      <span class="muted"><${Time} at=${newest.at} />${group.jobs > 1 && html`, first <${Time} at=${group.first_at} />`}</span>
+      ${newest.message && newest.message !== pattern && html`<bdi class="dead-group-example">${visible(shorten(newest.message, MESSAGE_CHARACTERS))}</bdi>`}</p>
+    ${isOpen && html`<${Jobs} key=${done} group=${group} isHeld=${asked !== null} onBusy=${onBusy} onAsk=${setAsked} />`}
+    ${asked && html`<${BulkDialog} ...${asked} onClose=${close} />`}
   </section>`;
 }
 
-function Jobs({ group, onBusy, onRedrive }) {
+/** The jobs of an open group, newest first. */
+function Jobs({ group, isHeld, onBusy, onAsk }) {
   const [selection, setSelection] = useState(new Set());
-  const [shown, setShown] = useState(JOBS_SHOWN);
-  const [inspected, setInspected] = useState(group.jobs[0].id);
-  // A redriven job has left the list: it is no longer selected or inspected.
-  const chosen = group.jobs.filter((job) => selection.has(job.id));
-  const jobId = group.jobs.some((job) => job.id === inspected) ? inspected : group.jobs[0].id;
+  const [limit, setLimit] = useState(JOBS_A_READ);
+  const [inspected, setInspected] = useState(group.newest.id);
+  const isReachable = useReachable();
+  const query = { status: "DEAD", discarded: false, error_group: group.id };
+  const load = (signal) => collectPage(["jobs"], "jobs", { query, limit, signal });
+  const { data, error, isLoading, refresh } = usePolled(load, `jobs of ${group.id}, ${limit}`, {
+    everyMilliseconds: JOBS_REFRESH_MILLISECONDS, isHeld: isHeld || selection.size > 0 || limit > JOBS_A_READ,
+  });
+  const [shown, setShown] = useState({ items: [], nextCursor: null });
+  useEffect(() => { if (data) setShown(data); }, [data]);
+  // A job that was redriven or discarded has left the list: it is no longer selected or inspected.
+  const chosen = shown.items.filter((job) => selection.has(job.id));
+  const jobId = shown.items.some((job) => job.id === inspected) ? inspected : shown.items[0]?.id ?? group.newest.id;
   useBusy(chosen.length > 0, onBusy);
+  const selected = (verb, words) => html`<button type="button" class="button button-small" disabled=${chosen.length === 0 || !isReachable}
+    onClick=${() => onAsk({ verb, jobs: chosen })}>${words} selected${chosen.length > 0 ? ` (${count(chosen.length)})` : ""}</button>`;
   return html`<div class="dead-group-body">
-    <div class="bulk-bar changes">
-      <button type="button" class="button button-small" disabled=${chosen.length === 0} onClick=${() => onRedrive(chosen)}>
-        Redrive selected${chosen.length > 0 ? ` (${count(chosen.length)})` : ""}</button>
-      <span class="muted small">Each job is redriven, with all its attempts.</span>
-    </div>
-    <${Table} caption="Dead jobs of this group" columns=${columnsOf(jobId, setInspected, onRedrive)} rows=${group.jobs.slice(0, shown)}
-      rowKey=${(job) => job.id} rowHref=${(job) => address(["jobs", job.id])} selection=${selection} onSelect=${setSelection} />
-    ${group.jobs.length > shown && html`<p><button type="button" class="button button-small" onClick=${() => setShown(shown + 10 * JOBS_SHOWN)}>
-      Show more (${count(group.jobs.length - shown)} left)</button></p>`}
+    <${ErrorState} error=${error} isInline onRetry=${refresh} />
+    ${isLoading && shown.items.length === 0 && html`<${Loading} rows=${3} />`}
+    ${shown.items.length > 0 && html`
+      <div class="bulk-bar changes">${selected("redrive", "Redrive")}${selected("discard", "Discard")}
+        <span class="muted small">A redriven job runs again, with all its attempts. A discarded job leaves this list.</span></div>
+      <${Table} caption="Dead jobs of this group" columns=${columnsOf(jobId, setInspected, onAsk, isReachable)} rows=${shown.items}
+        rowKey=${(job) => job.id} rowHref=${(job) => address(["jobs", job.id])} selection=${selection} onSelect=${setSelection} />`}
+    ${shown.nextCursor && html`<p><button type="button" class="button button-small" disabled=${isLoading} onClick=${() => setLimit(limit + 4 * JOBS_A_READ)}>
+      ${isLoading ? "Reading …" : "Show more jobs"}</button></p>`}
     <${Traceback} key=${jobId} jobId=${jobId} />
   </div>`;
 }
@@ -74,7 +100,9 @@ function useBusy(isBusy, onBusy) {
   }, [isBusy]);
 }
 
-function columnsOf(inspected, inspect, onRedrive) {
+function columnsOf(inspected, inspect, onAsk, isReachable) {
+  const action = (job, verb, words) => html`<button type="button" class="button button-small changes" disabled=${!isReachable}
+    aria-label=${`${words} ${visible(job.id)}`} onClick=${() => onAsk({ verb, jobs: [job] })}>${words}</button>`;
   return [
     { title: "Job", cell: (job) => html`<a class="mono" href=${address(["jobs", job.id])}>${visible(job.id)}</a>` },
     {
@@ -82,7 +110,7 @@ function columnsOf(inspected, inspect, onRedrive) {
       className: "cell-note",
       cell: (job) => html`<bdi class="small">${visible(shorten(job.error?.message ?? "–", MESSAGE_CHARACTERS))}</bdi>`,
     },
-    { title: "Died", className: "nowrap", cell: (job) => html`<${Time} at=${diedAt(job)} />` },
+    { title: "Died", className: "nowrap", cell: (job) => html`<${Time} at=${job.finished_at ?? job.created_at} />` },
     { title: "Attempts", isNumber: true, isHiddenOnPhone: true, cell: (job) => count(job.attempt) },
     {
       title: "Actions",
@@ -90,8 +118,7 @@ function columnsOf(inspected, inspect, onRedrive) {
       cell: (job) => html`<span class="quick-actions">
         <button type="button" class="button button-small" aria-label=${`Traceback of ${visible(job.id)}`}
           aria-pressed=${job.id === inspected} onClick=${() => inspect(job.id)}>Traceback</button>
-        <button type="button" class="button button-small changes" aria-label=${`Redrive ${visible(job.id)}`}
-          onClick=${() => onRedrive([job])}>Redrive</button>
+        ${action(job, "redrive", "Redrive")}${action(job, "discard", "Discard")}
         <a class="button button-small changes" aria-label=${`Change and resubmit ${visible(job.id)}`}
           href=${address(["submit"], { from: job.id })}>Resubmit</a>
       </span>`,
@@ -108,7 +135,7 @@ function Traceback({ jobId }) {
   );
   const text = job?.error?.traceback ?? "";
   return html`<section class="traceback" aria-label="Traceback" aria-live="polite">
-    <h3>Traceback of <a class="mono" href=${address(["jobs", jobId])}>${visible(jobId)}</a></h3>
+    <h2>Traceback of <a class="mono" href=${address(["jobs", jobId])}>${visible(jobId)}</a></h2>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && html`<${Loading} rows=${2} />`}
     ${job && (text === ""

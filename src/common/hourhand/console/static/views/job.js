@@ -2,7 +2,7 @@
 import { html, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import {
-  CopyButton, EmptyState, ErrorState, JsonView, LiveSwitch, Loading, Page, StatusBadge,
+  CopyButton, EmptyState, ErrorState, JsonView, LiveSwitch, Loading, Page, StatusBadge, Time,
 } from "../lib/components.js";
 import { count, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -12,6 +12,7 @@ import { JobActions } from "./job_actions.js";
 import { Attempts } from "./job_attempts.js";
 import { JobFacts } from "./job_facts.js";
 import { History } from "./job_history.js";
+import { Logs } from "./job_logs.js";
 import { Timeline } from "./job_timeline.js";
 
 export const routes = [{ pattern: "/jobs/:id", view: JobPage, section: "jobs" }];
@@ -49,6 +50,7 @@ function Heading({ id, job }) {
     <span class="job-title">
       <bdi>${job ? visible(job.handler) : "Job"}</bdi>
       ${job && html`<${StatusBadge} status=${job.status} />`}
+      ${job?.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}
       ${job?.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Cancel requested</span>`}
     </span>
     <span class="job-name mono small">${visible(id)}<${CopyButton} text=${id} label="the id" isQuiet /></span>
@@ -70,6 +72,7 @@ function Whole({ job, history, onChanged }) {
     <${JobActions} job=${job} onChanged=${onChanged} />
     ${hasProgress && html`<${ProgressBar} progress=${job.progress} isRunning=${job.status === "RUNNING"} />`}
     ${job.error && html`<${Failure} error=${job.error} status=${job.status} />`}
+    ${job.discarded_at && html`<${Discarded} job=${job} />`}
     <${JobFacts} job=${job} />
     <${Timeline} job=${job} events=${history.events} />
     <div class="job-columns">
@@ -78,6 +81,7 @@ function Whole({ job, history, onChanged }) {
         absence=${absenceIn(job.status)} />
     </div>
     <${Attempts} attempts=${job.attempts} most=${job.retry.max_attempts} />
+    <${Logs} key=${job.id} jobId=${job.id} isOpen=${!ENDED.includes(job.status)} />
     <${History} events=${history.events} dropped=${history.dropped} />`;
 }
 
@@ -105,6 +109,14 @@ function Failure({ error, status }) {
       <${Traceback} text=${error.traceback} />
     </div>
   </section>`;
+}
+
+/** That no further work is needed, and why. */
+function Discarded({ job }) {
+  return html`<section class="card" aria-label="Discarded"><div class="card-body">
+    <p>This job was discarded <${Time} at=${job.discarded_at} form="both" />. It is no dead letter any more, and can still be redriven until it is deleted.</p>
+    ${job.discard_note && html`<p class="discard-note"><span class="muted small">Note</span> <bdi>${visible(job.discard_note)}</bdi></p>`}
+  </div></section>`;
 }
 
 /** A traceback that can be folded away. */

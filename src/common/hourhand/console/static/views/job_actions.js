@@ -2,22 +2,25 @@
 import { html, useState } from "../lib/html.js";
 import { post, request } from "../lib/api.js";
 import {
-  confirmAction, Dialog, ErrorState, Icon, JsonEditor, SelectField, TextField, toast,
+  Changes, confirmAction, Dialog, ErrorState, Icon, JsonEditor, SelectField, TextField, toast,
 } from "../lib/components.js";
 import { pretty } from "../lib/exact_json.js";
 import { inputTime, instantOf } from "../lib/format.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { useKey } from "../lib/keys.js";
 import { address, navigate } from "../lib/router.js";
+import { BulkDialog } from "./jobs_bulk_dialog.js";
 import { REDRIVABLE, WAITING } from "./jobs_query.js";
 
 /** Show the buttons that the job's state allows. */
 export function JobActions({ job, onChanged }) {
   const [isChanging, setChanging] = useState(false);
+  const [isDiscarding, setDiscarding] = useState(false);
   const isWaiting = WAITING.includes(job.status);
   const isRunning = job.status === "RUNNING";
   const mayCancel = isWaiting || (isRunning && !job.cancel_requested_at);
   const mayRedrive = REDRIVABLE.includes(job.status);
+  const mayDiscard = job.status === "DEAD" && !job.discarded_at;
   const resubmit = address(["submit"], { from: job.id });
   const act = async (asked) => (await confirmAction(asked)) && onChanged();
   const cancel = () => act(cancelling(job));
@@ -28,18 +31,20 @@ export function JobActions({ job, onChanged }) {
   const button = (icon, words, run, tone = "") => html`<button type="button" class=${`button ${tone}`} onClick=${run}>
     <${Icon} name=${icon} />${words}
   </button>`;
-  const closeChange = (isDone) => {
-    setChanging(false);
+  const closing = (set) => (isDone) => {
+    set(false);
     if (isDone) onChanged();
   };
-  return html`<div class="job-actions changes" role="group" aria-label="Actions">
+  return html`<${Changes} label="Actions" className="job-actions">
     ${mayRedrive && button("refresh", "Redrive", redrive, "button-primary")}
+    ${mayDiscard && button("trash", "Discard …", () => setDiscarding(true))}
     ${isWaiting && button("play", "Run now", () => act(runningNow(job)), "button-primary")}
     ${isWaiting && button("clock", "Change …", () => setChanging(true))}
     <a class="button" href=${resubmit}><${Icon} name="edit" />Edit and resubmit</a>
     ${mayCancel && button("close", "Cancel job", cancel)}
-    ${isChanging && html`<${ChangeDialog} job=${job} onClose=${closeChange} />`}
-  </div>`;
+  <//>
+    ${isChanging && html`<${ChangeDialog} job=${job} onClose=${closing(setChanging)} />`}
+    ${isDiscarding && html`<${BulkDialog} verb="discard" jobs=${[job]} onClose=${closing(setDiscarding)} />`}`;
 }
 
 function cancelling(job) {

@@ -1,8 +1,10 @@
 // The times and policies of a job, as a list of terms.
 import { html } from "../lib/html.js";
-import { PriorityBadge, Time } from "../lib/components.js";
+import { CopyButton, PriorityBadge, Time } from "../lib/components.js";
+import { environmentStore } from "../lib/environment.js";
 import { count, duration, visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
+import { useStore } from "../lib/store.js";
 import { Lateness } from "./jobs.js";
 
 /** Show the facts that there are; what does not apply is left out. */
@@ -30,6 +32,7 @@ function timesOf(job) {
     ["Lateness", job.lateness_ms != null && html`<${Lateness} milliseconds=${job.lateness_ms} />`],
     ["Expires", time(job.expires_at)],
     ["Cancel requested", time(job.cancel_requested_at)],
+    ["Discarded", time(job.discarded_at)],
     ["Held by", job.lease && html`<span class="mono">${visible(job.lease.owner)}</span>`],
     ["Lease until", time(job.lease?.expires_at)],
   ];
@@ -49,8 +52,17 @@ function policiesOf(job) {
     ["If its worker is lost", job.on_lost === "dead" ? "end DEAD" : "retry"],
     ["Kept after its end", duration(job.retention_seconds * 1000)],
     ["Pool", job.pool !== "default" && visible(job.pool)],
-    ["Trace", job.trace_id && html`<span class="mono">${visible(job.trace_id)}</span>`],
+    ["Trace", job.trace_id && html`<${Trace} id=${job.trace_id} />`],
   ];
+}
+
+/** The id of the job's trace. A deployment's traces are in X-Ray, which writes the id in three parts. */
+function Trace({ id }) {
+  const { region } = useStore(environmentStore);
+  const parts = `1-${id.slice(0, 8)}-${id.slice(8)}`;
+  const place = region && `https://${region}.console.aws.amazon.com/cloudwatch/home?region=${region}#xray:traces/${parts}`;
+  return html`<span class="trace-id"><span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the id of the trace" isQuiet />
+    ${place && html`<a href=${place} target="_blank" rel="noreferrer">Open in X-Ray</a>`}</span>`;
 }
 
 function Tags({ tags }) {

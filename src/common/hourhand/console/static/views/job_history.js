@@ -13,7 +13,7 @@ const WORDS = {
   SUCCEEDED: "succeeded",
   FAILED: "failed",
   TIMED_OUT: "timed out",
-  LOST: "lost: its worker stopped responding",
+  LOST: "lost",
   SNOOZED: "snoozed by its handler",
   HANDED_BACK: "returned to the queue by a worker that was shutting down",
   CANCEL_REQUESTED: "cancellation requested",
@@ -22,6 +22,7 @@ const WORDS = {
   CHANGED: "changed",
   RUN_NOW: "made due now",
   REDRIVEN: "redriven",
+  DISCARDED: "discarded",
   REFILED: "moved to another bucket of the index",
 };
 
@@ -46,6 +47,7 @@ function Event({ event, before }) {
     <span class="history-text">
       <span>${WORDS[event.kind] ?? visible(event.kind.toLowerCase())}</span>
       <span class="muted small"> ${[attempt, `by ${visible(event.actor)}`].filter(Boolean).join(", ")}</span>
+      ${event.caller && event.caller !== event.actor && html`<bdi class="history-caller small mono" title="The caller that requested this">${visible(event.caller)}</bdi>`}
       ${event.reason && html`<bdi class="history-reason small">${visible(event.reason)}</bdi>`}
     </span>
     <span class="history-ago small muted not-on-phone"><${Time} at=${event.at} /></span>

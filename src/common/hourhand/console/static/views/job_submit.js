@@ -39,7 +39,8 @@ function SubmitPage({ query }) {
   <//>`;
 }
 
-function SubmitForm({ form, setForm, isCopy }) {
+/** The form of a job; it opens the page of the job that it submits. `isCopy`: it begins as another job. */
+export function SubmitForm({ form, setForm, isCopy = false }) {
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const isReachable = useReachable();

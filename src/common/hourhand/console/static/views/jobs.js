@@ -4,59 +4,100 @@ import { collectPage } from "../lib/api.js";
 import {
   EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Pager, PriorityBadge, StatusBadge, Table, Time,
 } from "../lib/components.js";
-import { count, duration, shorten, visible } from "../lib/format.js";
+import { count, counted, duration, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
-import { usePolled } from "../lib/live.js";
+import { useNow, usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
 import { BulkBar } from "./jobs_bulk.js";
+import { useStatusCounts } from "./jobs_counts.js";
 import { JobsFilter } from "./jobs_filter.js";
-import { filtersOf, inWords } from "./jobs_query.js";
+import { filtersOf, inWords, isUpcoming, splitByTime, unknownOf } from "./jobs_query.js";
 
 export const routes = [{ pattern: "/jobs", view: JobsView, section: "jobs" }];
 
 const JOBS_A_PAGE = 50;
 const REFRESH_MILLISECONDS = 3000;
-const NOTE_CHARACTERS = 120;
+const NOTE_CHARACTERS = 240;
+/** Upcoming jobs that are shown above the recent ones until all are asked for. */
+const UPCOMING_SHOWN = 5;
 
 function JobsView({ query }) {
   const filters = filtersOf(query);
   const cursor = query.get("cursor");
   const key = query.toString();
+  const [draft, setDraft] = useState("");
   const [selected, setSelected] = useState({ key, ids: new Set() });
   const selection = selected.key === key ? selected.ids : new Set();
   const select = (ids) => setSelected({ key, ids });
   const { data, error, isLoading, refresh } = usePolled(
-    (signal) => collectPage(["jobs"], "jobs", { query: filters, cursor, limit: JOBS_A_PAGE, signal }),
-    key,
+    (signal) => readPage(filters, cursor, signal), key,
     { everyMilliseconds: REFRESH_MILLISECONDS, isHeld: selection.size > 0 },
   );
-  useKey("r", "refresh", refresh);
+  const counts = useStatusCounts(filters);
+  const refreshAll = () => {
+    counts.refresh();
+    refresh();
+  };
+  useKey("r", "refresh", refreshAll);
   useKey("Escape", "clear the selection", () => select(new Set()));
-  const held = selection.size > 0 ? "Refreshing waits while jobs are selected" : null;
-  const actions = html`<${LiveSwitch} onRefresh=${refresh} heldBecause=${held} />
+  const held = selection.size > 0 ? "Refreshing is on hold while jobs are selected" : null;
+  const actions = html`<${LiveSwitch} onRefresh=${refreshAll} heldBecause=${held} />
     <a class="button button-primary changes" href=${address(["submit"], { handler: filters.handler })}>
       <${Icon} name="plus" />Submit job</a>`;
   return html`<${Page} title="Jobs" actions=${actions}>
-    <${JobsFilter} query=${query} />
+    <${JobsFilter} query=${query} draft=${draft} onDraft=${setDraft} counts=${counts.data} />
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
-    ${data && html`<${BulkBar} filters=${filters} jobs=${data.items} selection=${selection}
-      isNone=${data.items.length === 0 && !data.nextCursor && !cursor} onSelect=${select} onDone=${refresh} />`}
+    <${BulkBar} filters=${filters} jobs=${data?.items ?? []} selection=${selection}
+      isNone=${!data || (data.items.length === 0 && !data.nextCursor && !cursor)}
+      unclear=${unclearBecause(error, unknownOf(query), draft)} onSelect=${select} onDone=${refreshAll} />
     <${Found} data=${data} isLoading=${isLoading} error=${error} filters=${filters} cursor=${cursor}
       selection=${selection} onSelect=${select} />
     ${data && html`<${Pager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["jobs"]} query=${filters} />`}
   <//>`;
 }
 
+/** Read a page. Jobs that wait for their time come on top of it, so that they do not displace the others. */
+function readPage(filters, cursor, signal) {
+  const now = Date.now();
+  const isExtra = filters.status ? () => false : (job) => isUpcoming(job, now);
+  return collectPage(["jobs"], "jobs", { query: filters, cursor, limit: JOBS_A_PAGE, signal, isExtra });
+}
+
+/** Return why it is not certain which jobs the filters mean, or null. Bulk actions are then disabled. */
+function unclearBecause(error, unknown, draft) {
+  if (error) return "The list could not be read, so bulk actions are disabled.";
+  if (unknown.length > 0) return `The address has a filter that the console does not know: ${unknown.join(", ")}. Remove it first.`;
+  if (draft.trim()) return "The search box contains text that is not applied. Press Enter in it, or clear it.";
+  return null;
+}
+
 function Found({ data, isLoading, error, filters, cursor, selection, onSelect }) {
   if (isLoading) return html`<${Loading} rows=${8} />`;
   if (!data) return null;
   if (data.items.length > 0) {
-    return html`<${Table} caption=${`Jobs, newest first: ${inWords(filters)}`} columns=${COLUMNS} rows=${data.items}
-      rowKey=${(job) => job.id} rowHref=${(job) => address(["jobs", job.id])}
-      selection=${selection} onSelect=${onSelect} className="table-jobs" />`;
+    return html`<${JobsTable} jobs=${data.items} filters=${filters} selection=${selection} onSelect=${onSelect} />`;
   }
   if (error) return null;
   return html`<${NothingFound} filters=${filters} cursor=${cursor} isMore=${Boolean(data.nextCursor)} />`;
+}
+
+/** The jobs of a page: those that wait for their time, the next one first; then the others, newest first. */
+function JobsTable({ jobs, filters, selection, onSelect }) {
+  const now = useNow();
+  const [isWhole, setWhole] = useState(false);
+  const { upcoming, recent } = splitByTime(jobs, now);
+  const isCut = !isWhole && recent.length > 0 && upcoming.length > UPCOMING_SHOWN;
+  const shown = isCut ? upcoming.slice(0, UPCOMING_SHOWN) : upcoming;
+  const all = html`<button type="button" class="button button-small" onClick=${() => setWhole(true)}>
+    Show all ${count(upcoming.length)}</button>`;
+  const sections = [
+    { title: "Upcoming", rows: shown, note: html`<span class="muted small">${counted(upcoming.length, "job")} on this page, the next one first</span> ${isCut && all}` },
+    { title: "Recent", rows: recent, note: html`<span class="muted small">newest first</span>` },
+  ];
+  return html`<${Table} caption=${`Jobs: ${inWords(filters)}`} columns=${COLUMNS}
+    sections=${sections.filter(({ rows }) => rows.length > 0)}
+    rowKey=${(job) => job.id} rowHref=${(job) => address(["jobs", job.id])}
+    selection=${selection} onSelect=${onSelect} className="table-jobs" />`;
 }
 
 function NothingFound({ filters, cursor, isMore }) {
@@ -78,7 +119,7 @@ function NothingFound({ filters, cursor, isMore }) {
 }
 
 const COLUMNS = [
-  { title: "Status", cell: (job) => html`<${StatusBadge} status=${job.status} />` },
+  { title: "Status", cell: (job) => html`<${JobBadge} job=${job} />` },
   {
     title: "Job",
     className: "cell-job",
@@ -92,6 +133,12 @@ const COLUMNS = [
   { title: "Priority", isHiddenOnPhone: true, cell: (job) => html`<${PriorityBadge} priority=${job.priority} />` },
   { title: "Note", className: "cell-note", cell: (job) => html`<${Note} job=${job} />` },
 ];
+
+/** The state of a job, and whether it was discarded. */
+export function JobBadge({ job }) {
+  return html`<span class="job-badges"><${StatusBadge} status=${job.status} />
+    ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}</span>`;
+}
 
 /** How late a job started, coloured above one second. */
 export function Lateness({ milliseconds }) {
@@ -108,7 +155,7 @@ function took(job) {
 function Note({ job }) {
   if (job.error && job.status !== "RUNNING") {
     const text = visible(`${job.error.type}: ${job.error.message}`);
-    return html`<bdi class="text-bad small" title=${shorten(text, 1000)}>${shorten(text, NOTE_CHARACTERS)}</bdi>`;
+    return html`<bdi class="text-bad small job-note" title=${shorten(text, 1000)}>${shorten(text, NOTE_CHARACTERS)}</bdi>`;
   }
   if (job.status === "RUNNING" && job.progress) {
     const { done, total, message } = job.progress;

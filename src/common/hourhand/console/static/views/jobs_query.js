@@ -1,4 +1,6 @@
 // The filters of the list of jobs, as the address and the API have them. Pure.
+import { local } from "../lib/format.js";
+import { statusWord } from "../lib/badges.js";
 
 /** The statuses that a job can have, in the order of its life. */
 export const STATUSES = [
@@ -14,55 +16,66 @@ export const REDRIVABLE = ["DEAD", "EXPIRED", "CANCELLED"];
 const FILTERS = {
   status: "status",
   handler: "handler",
+  error_type: "error",
+  error_group: "error group",
+  discarded: "discarded",
   schedule_id: "schedule",
   tenant: "tenant",
   tag: "tag",
+  idempotency_key: "key",
   created_after: "created after",
   created_before: "created before",
 };
 
-const TYPED = {
-  status: "status",
-  handler: "handler",
-  schedule: "schedule_id",
-  schedule_id: "schedule_id",
-  tenant: "tenant",
-  tag: "tag",
-};
+/** Values of the address that are no filters. */
+const OTHERS = ["cursor"];
 
-/** Return the filters that an address's query holds; others of its values are no filters. */
+/** Return the filters that an address's query holds. */
 export function filtersOf(query) {
   const given = Object.keys(FILTERS).map((name) => [name, query.get(name)]);
   return Object.fromEntries(given.filter(([, value]) => value));
 }
 
-/**
- * Read what was typed into the search box: `{filters}` of words such as `handler:send-welcome`,
- * `status:dead`, `tag:customer:42`, or a handler's name alone; else `{jobId}`; null if nothing.
- */
-export function readSearch(text, handlerNames) {
-  const words = text.trim().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return null;
-  const filters = {};
-  for (const word of words) {
-    const colon = word.indexOf(":");
-    const key = word.slice(0, colon).toLowerCase();
-    if (colon > 0 && Object.hasOwn(TYPED, key)) {
-      const name = TYPED[key];
-      const value = word.slice(colon + 1);
-      filters[name] = name === "status" ? value.toUpperCase() : value;
-    } else if (STATUSES.includes(word.toUpperCase())) filters.status = word.toUpperCase();
-    else if (handlerNames.includes(word)) filters.handler = word;
-    else if (colon > 0) filters.tag = word;
-    else if (words.length === 1) return { jobId: word };
-  }
-  return { filters };
+/** Return the names in an address's query that are neither filters nor anything else known. */
+export function unknownOf(query) {
+  return [...new Set(query.keys())].filter((name) => !Object.hasOwn(FILTERS, name) && !OTHERS.includes(name));
 }
 
-/** Return the filters as a phrase: "status DEAD, handler report"; "every job" for none. */
-export function inWords(filters) {
-  const parts = Object.entries(filters).map(([name, value]) => `${FILTERS[name]} ${value}`);
-  return parts.length === 0 ? "every job" : `jobs with ${parts.join(", ")}`;
+/** Return the filters of a bulk request: the API wants JSON's own true and false. */
+export function bodyOf({ discarded, ...filters }) {
+  return discarded === undefined ? filters : { ...filters, discarded: discarded === "true" };
+}
+
+/**
+ * Return what else must change with `changes`, as new values: a key names one job, so the API takes it
+ * with no filter but the tenant. The later one of a key and another filter replaces the earlier one.
+ */
+export function besideKey(filters, changes) {
+  const others = Object.keys(FILTERS).filter((name) => !["idempotency_key", "tenant"].includes(name));
+  if (changes.idempotency_key) return Object.fromEntries(others.map((name) => [name, ""]));
+  return filters.idempotency_key && others.some((name) => changes[name]) ? { idempotency_key: "" } : {};
+}
+
+/** Return each filter as {name, words, value}: "status" and "Dead", "created after" and a local time. */
+export function termsOf(filters) {
+  return Object.entries(filters).map(([name, value]) => ({ name, words: FILTERS[name], value: valueInWords(name, value) }));
+}
+
+/** Return the filters as a phrase: "jobs with status DEAD, handler report"; "every job" for none. */
+export function inWords({ discarded, ...filters }) {
+  const parts = Object.keys(FILTERS).filter((name) => filters[name])
+    .map((name) => `${FILTERS[name]} ${isTime(name) ? local(filters[name]) : filters[name]}`);
+  const which = { true: "discarded jobs", false: "jobs that are not discarded" }[discarded] ?? (parts.length > 0 ? "jobs" : "every job");
+  return parts.length > 0 ? `${which} with ${parts.join(", ")}` : which;
+}
+
+/** Return the bulk actions that can change a job that passes the filters; none without a filter. */
+export function verbsFor(filters) {
+  if (Object.keys(filters).length === 0 || filters.idempotency_key) return [];
+  if (!filters.status) return ["cancel", "redrive", "discard"];
+  if (WAITING.includes(filters.status) || filters.status === "RUNNING") return ["cancel"];
+  if (filters.status === "DEAD") return filters.discarded === "true" ? ["redrive"] : ["redrive", "discard"];
+  return REDRIVABLE.includes(filters.status) ? ["redrive"] : [];
 }
 
 /** Return what a bulk `verb` does to which statuses, as words for the question. */
@@ -70,8 +83,33 @@ export function changesWhich(verb, filters) {
   if (verb === "cancel") {
     return "Waiting jobs are cancelled immediately, and running jobs are asked to stop. Jobs that have ended do not change.";
   }
+  if (verb === "discard") {
+    return "Only dead jobs are discarded. A discarded job leaves the dead letters and the alarm. It keeps its history, and can still be redriven until it is deleted.";
+  }
   if (!filters.status) {
-    return "Only dead jobs are redriven. To redrive cancelled or expired jobs, filter by that status first.";
+    return "Only dead jobs are redriven, and no discarded ones. To redrive cancelled or expired jobs, filter by that status first.";
   }
   return "Each job is redriven with all its attempts.";
+}
+
+/** Whether a job waits for a time that is still to come. */
+export function isUpcoming(job, now) {
+  return WAITING.includes(job.status) && Date.parse(job.due_at ?? job.run_at) > now;
+}
+
+/** Return the jobs apart: those that wait for their time, the next one first, and the others as they are. */
+export function splitByTime(jobs, now) {
+  const due = (job) => job.due_at ?? job.run_at;
+  const upcoming = jobs.filter((job) => isUpcoming(job, now));
+  upcoming.sort((one, other) => due(one).localeCompare(due(other)));
+  return { upcoming, recent: jobs.filter((job) => !isUpcoming(job, now)) };
+}
+
+function valueInWords(name, value) {
+  if (name === "status") return STATUSES.includes(value) ? statusWord(value) : value;
+  return isTime(name) ? local(value) : value;
+}
+
+function isTime(name) {
+  return name.startsWith("created_");
 }

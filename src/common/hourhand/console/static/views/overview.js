@@ -1,18 +1,20 @@
-// The overview: lateness, what waits and runs, what failed, and the scheduler's state.
+// The overview: what needs attention, then the last hour, what waits and runs, and the scheduler's state.
 import { html, useMemo, useRef } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
 import { get } from "../lib/api.js";
-import { Badge, ErrorState, Icon, LiveSwitch, Loading, Page, Time } from "../lib/components.js";
+import { ErrorState, Icon, LiveSwitch, Loading, Page, Time } from "../lib/components.js";
 import { count, counted, duration } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { useNow, usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
+import { Verdict } from "./overview_attention.js";
+import { FirstJob } from "./overview_first_job.js";
+import { HeatStrip } from "./overview_heat.js";
 import { EndsChart, LatenessChart, QueuesChart } from "./overview_plots.js";
-import { binsOf, merge, sampleOf, sumOf } from "./overview_sample.js";
+import { binsOf, coveredMilliseconds, figuresOf, merge, sampleOf, sumOf } from "./overview_sample.js";
 import { HandlersTable, NewestFailures, QueuesTable } from "./overview_tables.js";
 import { Tiles } from "./overview_tiles.js";
-import { verdictOf } from "./overview_verdict.js";
 
 export const routes = [{ pattern: "/", view: Overview, section: "overview" }];
 
@@ -20,16 +22,21 @@ const REFRESH_MILLISECONDS = 4000;
 /** Each refresh reads several hundred jobs, which cost money in a deployment. */
 const DEPLOYED_MILLISECONDS = 15_000;
 const JOBS_A_READ = 200;
-const READS_AT_FIRST = 5;
+const READS_WHEN_DEEP = 5;
+/** The older jobs of the sample are read again after this time: they may have been redriven or discarded. */
+const DEEP_MILLISECONDS = 60_000;
+const DEPLOYED_DEEP_MILLISECONDS = 300_000;
 const MOST_POINTS = 900;
 const WINDOWS = { "1m": 1, "5m": 5, "15m": 15, "1h": 60, "6h": 360, "24h": 1440 };
+const USUAL_WINDOW = "1h";
 
 function Overview({ query }) {
-  const memory = useRef({ sample: new Map(), points: [], isDeep: false, isWhole: false });
-  const everyMilliseconds = useStore(aboutStore).endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS;
-  const { data, error, isLoading, refresh } = usePolled(
-    (signal) => look(memory.current, signal), "overview", { everyMilliseconds },
-  );
+  const memory = useRef({ sample: new Map(), points: [], deepAt: 0, isWhole: false });
+  const isDeployed = Boolean(useStore(aboutStore).endpoint);
+  const everyMilliseconds = isDeployed ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS;
+  const deepMilliseconds = isDeployed ? DEPLOYED_DEEP_MILLISECONDS : DEEP_MILLISECONDS;
+  const load = (signal) => look(memory.current, deepMilliseconds, signal);
+  const { data, error, isLoading, refresh } = usePolled(load, "overview", { everyMilliseconds });
   useKey("r", "refresh", refresh);
   const chosen = Object.hasOwn(WINDOWS, query.get("window")) ? query.get("window") : null;
   const actions = html`<${LiveSwitch} onRefresh=${refresh} />
@@ -41,40 +48,43 @@ function Overview({ query }) {
   <//>`;
 }
 
-/** Read the figures and the newest jobs: first several pages of them, later only newer ones. */
-async function look(memory, signal) {
-  const [stats, jobs] = await Promise.all([get(["stats"], { signal }), newest(memory, signal)]);
-  memory.sample = merge(memory.sample, jobs);
+/** Read the figures and the newest jobs: now and then several pages of them, in between the first one. */
+async function look(memory, deepMilliseconds, signal) {
+  const isDeep = Date.now() - memory.deepAt >= deepMilliseconds;
+  const [stats, { found, cursor }] = await Promise.all([get(["stats"], { signal }), newest(isDeep ? READS_WHEN_DEEP : 1, signal)]);
+  memory.sample = merge(memory.sample, found);
+  if (isDeep) Object.assign(memory, { deepAt: Date.now(), isWhole: !cursor });
   memory.points = [...memory.points, pointOf(stats)].slice(-MOST_POINTS);
   return { stats, sample: sampleOf([...memory.sample.values()], memory.isWhole), points: memory.points };
 }
 
-async function newest(memory, signal) {
+async function newest(mostReads, signal) {
   const found = [];
   let cursor = null;
-  for (let reads = 0; reads < (memory.isDeep ? 1 : READS_AT_FIRST); reads += 1) {
+  for (let reads = 0; reads < mostReads; reads += 1) {
     const page = await get(["jobs"], { query: { limit: JOBS_A_READ, cursor }, signal });
     found.push(...page.jobs);
     cursor = page.next_cursor;
     if (!cursor) break;
   }
-  if (!memory.isDeep) memory.isWhole = !cursor;
-  memory.isDeep = true;
-  return found;
+  return { found, cursor };
 }
 
-function pointOf({ queues }) {
-  return { at: Date.now(), waiting: sumOf(queues, "waiting"), running: sumOf(queues, "running") };
+function pointOf({ queues, last_tick_at: tick }) {
+  return { at: Date.now(), waiting: sumOf(queues, "waiting"), running: sumOf(queues, "running"), tick: tick ? Date.parse(tick) : null };
 }
 
 function Figures({ stats, sample, points, chosen }) {
   const now = useNow();
   const drawnAt = Math.floor(now / 2000) * 2000;
-  const window = chosen ?? narrowest(now - sample.since);
+  const window = chosen ?? USUAL_WINDOW;
   const bins = useMemo(() => binsOf(drawnAt, WINDOWS[window] * 60_000, sample.coveredSince), [drawnAt, window, sample]);
-  return html`<${Verdict} verdict=${verdictOf(stats, now)} />
-    <${Tiles} stats=${stats} jobs=${sample.jobs} bins=${bins} />
-    <${Windows} chosen=${window} />
+  const figures = useMemo(() => figuresOf(sample.jobs, drawnAt - WINDOWS[window] * 60_000), [drawnAt, window, sample]);
+  if (sample.jobs.length === 0 && sample.coveredSince === 0) return html`<${FirstJob} /><${Scheduler} stats=${stats} />`;
+  return html`<${Verdict} stats=${stats} figures=${figures} points=${points} now=${now} coveredSince=${sample.coveredSince}
+      windowWords=${wordsOf(window)} choice=${html`<${Windows} chosen=${window} />`} />
+    <${HeatStrip} jobs=${sample.jobs} now=${drawnAt} coveredSince=${sample.coveredSince} />
+    <${Tiles} stats=${stats} figures=${figures} minutes=${coveredMilliseconds(bins) / 60_000} />
     <div class="charts">
       <${LatenessChart} jobs=${sample.jobs} bins=${bins} />
       <${EndsChart} jobs=${sample.jobs} bins=${bins} />
@@ -89,26 +99,19 @@ function Figures({ stats, sample, points, chosen }) {
     <${Scheduler} stats=${stats} />`;
 }
 
-/** Return the narrowest window that shows all of the sample. */
-function narrowest(milliseconds) {
-  return Object.keys(WINDOWS).find((name) => WINDOWS[name] * 60_000 >= milliseconds) ?? Object.keys(WINDOWS).at(-1);
+/** Return a window in words: "last 15 min", "last hour". */
+function wordsOf(name) {
+  return name === "1h" ? "last hour" : `last ${lengthOf(name)}`;
 }
 
-function Verdict({ verdict }) {
-  return html`<section class=${`verdict verdict-${verdict.tone}`} aria-label="Verdict">
-    <${Badge} tone=${verdict.tone} shape=${verdict.shape}>${verdict.headline}<//>
-    <div>
-      <p class="verdict-detail">${verdict.detail}</p>
-      ${verdict.reasons.map((reason) => html`<p key=${reason} class="text-warning">${reason}</p>`)}
-    </div>
-  </section>`;
+function lengthOf(name) {
+  return name.replace("m", " min").replace("h", " h");
 }
 
 function Windows({ chosen }) {
-  const words = (name) => name.replace("m", " min").replace("h", " h");
-  return html`<nav class="chips" aria-label="Window of the plots">
+  return html`<nav class="chips" aria-label="Window of the verdict and the plots">
     ${Object.keys(WINDOWS).map((name) => html`<a key=${name} class="chip" href=${address([""], { window: name })}
-      aria-current=${name === chosen ? "true" : undefined}>${words(name)}</a>`)}
+      aria-current=${name === chosen ? "true" : undefined}>${lengthOf(name)}</a>`)}
   </nav>`;
 }
 
@@ -116,7 +119,7 @@ function SampleNote({ sample: { jobs, since, coveredSince } }) {
   if (jobs.length === 0) return null;
   const time = new Date(since).toISOString();
   const rest = coveredSince === 0 ? ". These are all jobs." : ". Older jobs are not counted.";
-  return html`<p class="muted small">Lateness, attempts and the tables below cover the newest
+  return html`<p class="muted small">The verdict, the plots and the tables below come from the newest
     ${" "}${counted(jobs.length, "job")}, created since <${Time} at=${time} form="local" />${rest}</p>`;
 }
 

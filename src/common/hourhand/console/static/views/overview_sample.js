@@ -26,9 +26,9 @@ export function sampleOf(jobs, isWhole) {
   return { jobs, since, coveredSince: isAll ? 0 : since };
 }
 
-/** Return the bins that the last `milliseconds` are divided into; see `sampleOf` for the last. */
-export function binsOf(now, milliseconds, coveredSince) {
-  const step = NICE_MILLISECONDS.find((nice) => nice * BINS >= milliseconds) ?? NICE_MILLISECONDS.at(-1);
+/** Return the bins that the last `milliseconds` are divided into, `most` at most; see `sampleOf` for `coveredSince`. */
+export function binsOf(now, milliseconds, coveredSince, most = BINS) {
+  const step = NICE_MILLISECONDS.find((nice) => nice * most >= milliseconds) ?? NICE_MILLISECONDS.at(-1);
   const count = Math.ceil(milliseconds / step);
   // Whole steps: what is drawn does not wander with each second.
   return { start: (Math.floor(now / step) - count + 1) * step, step, count, coveredSince, now };
@@ -79,6 +79,56 @@ export function endsSeries(jobs, bins) {
   return { good, bad };
 }
 
+/**
+ * Return what happened since `since`, in milliseconds: `started` and the p50 and p99 of their lateness;
+ * attempts that `ended` and `failed`; jobs that are `dead` and not discarded; and the same by handler.
+ */
+export function figuresOf(jobs, since) {
+  const late = [];
+  const rows = new Map();
+  const rowOf = (handler) => {
+    if (!rows.has(handler)) rows.set(handler, { handler, ended: 0, failed: 0, dead: 0, newestError: null, errorAt: 0 });
+    return rows.get(handler);
+  };
+  for (const job of jobs) {
+    if (job.lateness_ms !== null && Date.parse(job.run_at) + job.lateness_ms >= since) late.push(job.lateness_ms);
+    for (const attempt of job.attempts) noteEnd(rowOf(job.handler), job, attempt, since);
+    if (job.status === "DEAD" && !job.discarded_at && lastEnd(job) >= since) rowOf(job.handler).dead += 1;
+  }
+  late.sort((a, b) => a - b);
+  const handlers = [...rows.values()];
+  const sum = (name) => handlers.reduce((all, row) => all + row[name], 0);
+  return {
+    since, started: late.length, lateP50: percentile(late, 50), lateP99: percentile(late, 99),
+    ended: sum("ended"), failed: sum("failed"), dead: sum("dead"), handlers,
+  };
+}
+
+/** Return the longest time without a tick since `since` that was seen, in milliseconds. */
+export function longestTickGap(points, since) {
+  const ticks = points.map(({ tick }) => tick).filter((tick) => tick !== null && tick >= since);
+  return ticks.reduce((longest, tick, index) => Math.max(longest, index > 0 ? tick - ticks[index - 1] : 0), 0);
+}
+
+/** Return for each bin what the heat strip shows: jobs that started, how late, and attempts that failed. */
+export function heatOf(jobs, bins) {
+  const started = Array.from({ length: bins.count }, () => 0);
+  for (const { lateness_ms: late, run_at: at } of jobs) {
+    const bin = late === null ? null : binAt(Date.parse(at) + late, bins);
+    if (bin !== null) started[bin] += 1;
+  }
+  const { p99 } = latenessSeries(jobs, bins);
+  const { good, bad } = endsSeries(jobs, bins);
+  return timesOf(bins).map((middle, index) => ({
+    at: middle - bins.step / 2,
+    isKnown: good[index] !== null,
+    started: started[index],
+    late: p99[index],
+    ended: (good[index] ?? 0) + (bad[index] ?? 0),
+    failed: bad[index] ?? 0,
+  }));
+}
+
 /** Return one row a handler: attempts, failures, p50 of their length, p99 of lateness; busiest first. */
 export function byHandler(jobs) {
   const rows = new Map();
@@ -109,6 +159,17 @@ export function failuresOf(jobs, most) {
 function percentile(ordered, percent) {
   if (ordered.length === 0) return null;
   return ordered[Math.max(0, Math.ceil((ordered.length * percent) / 100) - 1)];
+}
+
+function noteEnd(row, job, { outcome, finished_at: at, error }, since) {
+  const ended = at ? Date.parse(at) : 0;
+  if (!outcome || ended < since) return;
+  row.ended += 1;
+  if (!FAILURES.includes(outcome)) return;
+  row.failed += 1;
+  if (ended < row.errorAt) return;
+  row.errorAt = ended;
+  row.newestError = error?.type ?? job.error?.type ?? null;
 }
 
 function addAttempt(row, { outcome, started_at: begun, finished_at: ended }) {

@@ -1,47 +1,121 @@
-// The verdict on lateness: one sentence from the figures, with the reasons. Pure.
-import { count, duration, relative } from "../lib/format.js";
+// The verdict on the chosen window: ticks, waiting jobs, lateness and failures, the worst one first. Pure.
+import { count, counted, duration, percent, relative } from "../lib/format.js";
+import { address } from "../lib/router.js";
+import { longestTickGap } from "./overview_sample.js";
 
 const ON_TIME_MILLISECONDS = 1000;
 const LATE_MILLISECONDS = 60_000;
+const VERY_LATE_MILLISECONDS = 600_000;
 const SILENT_MILLISECONDS = 180_000;
+/** Retries are normal: so many attempts, and such a share of them, must fail before it is a finding. */
+const LEAST_FAILURES = 3;
+const SOME_FAILURES = 0.05;
+const MANY_FAILURES = 0.25;
+const HANDLERS_NAMED = 4;
+
+const RANK = { bad: 3, warning: 2, good: 1, neutral: 0 };
+const SHAPE = { bad: "cross", warning: "sand", good: "check", neutral: "clock" };
 
 /**
- * Return {tone, headline, detail, reasons} for the answer of `GET /stats`.
- *
- * On time means what the product promises: 99 % of recent jobs started within a second of their
- * due time. The reasons name a scheduler that does not tick, and due jobs that still wait.
+ * Return {tone, shape, headline, checks, findings}. `checks` are always there: {name, tone, text} for
+ * ticks, lateness and failures. `findings` need attention: {tone, text, to, label}, the worst one first;
+ * `to` leads to the cause. `figures` are those of `figuresOf` for the window, `points` what was seen of `stats`.
  */
-export function verdictOf(stats, now) {
-  const reasons = [...silence(stats, now), ...waiting(stats)];
-  const { p99_ms: p99, sample } = stats.lateness;
-  if (sample === 0) {
-    const detail = "This page shows whether jobs start on time as soon as the first one has started.";
-    return { ...worst("neutral", reasons), headline: "No job has started yet", detail, reasons };
-  }
-  const detail = `99 % of the newest ${count(sample)} jobs started within ${duration(p99)} of their due time.`;
-  if (p99 <= ON_TIME_MILLISECONDS) {
-    const headline = reasons.length > 0 ? "On time so far" : "On time";
-    return { ...worst("good", reasons), headline, detail, reasons };
-  }
-  if (p99 <= LATE_MILLISECONDS) {
-    return { ...worst("warning", reasons), headline: "A little late", detail, reasons };
-  }
-  return { tone: "bad", shape: "cross", headline: "Late", detail, reasons };
+export function verdictOf({ stats, figures, points, windowWords, now }) {
+  const parts = [
+    ticks(stats, points, figures.since, now),
+    waiting(stats),
+    lateness(figures, windowWords),
+    failures(figures, windowWords),
+  ];
+  const worst = parts.reduce((one, other) => (RANK[other.tone] > RANK[one.tone] ? other : one));
+  const findings = parts.flatMap((part) => part.findings ?? []);
+  findings.sort((one, other) => RANK[other.tone] - RANK[one.tone]);
+  const isQuiet = figures.started === 0 && RANK[worst.tone] <= RANK.good;
+  const headline = isQuiet ? "Quiet" : RANK[worst.tone] > RANK.good ? worst.headline : "On time";
+  const tone = isQuiet ? "neutral" : worst.tone;
+  return { tone, shape: SHAPE[tone], headline, checks: parts.filter(({ name }) => name), findings };
 }
 
-function worst(tone, reasons) {
-  if (reasons.length > 0 && tone !== "bad") return { tone: "warning", shape: "sand" };
-  return { tone, shape: { good: "check", warning: "sand", neutral: "clock" }[tone] };
-}
-
-function silence({ last_tick_at: at }, now) {
-  if (!at) return ["The scheduler has not ticked yet. Scheduled jobs wait for its first tick."];
-  if (now - Date.parse(at) < SILENT_MILLISECONDS) return [];
-  return [`The scheduler's last tick was ${relative(at, now)}. Jobs that became due since then may be waiting for the next tick.`];
+function ticks({ last_tick_at: at }, points, since, now) {
+  const name = "Ticks";
+  if (!at) {
+    const text = "The scheduler has not ticked yet. Scheduled jobs wait for its first tick.";
+    return { name, tone: "warning", headline: "No tick yet", text: "none yet", findings: [{ tone: "warning", text }] };
+  }
+  const ago = relative(at, now);
+  if (now - Date.parse(at) >= SILENT_MILLISECONDS) {
+    const text = `The scheduler's last tick was ${ago}. Jobs that became due since then may wait for the next tick.`;
+    return { name, tone: "bad", headline: "No ticks", text: `the last one ${ago}`, findings: [{ tone: "bad", text }] };
+  }
+  const gap = longestTickGap(points, since);
+  if (gap >= SILENT_MILLISECONDS) {
+    const text = `The scheduler did not tick for ${duration(gap)} in this window. It ticks again.`;
+    return { name, tone: "warning", headline: "Ticks were missing", text: `a gap of ${duration(gap)}`, findings: [{ tone: "warning", text }] };
+  }
+  return { name, tone: "good", text: `the last one ${ago}` };
 }
 
 function waiting({ queues }) {
-  return queues
+  const findings = queues
     .filter(({ oldest_due_seconds: age }) => age !== null && age * 1000 > LATE_MILLISECONDS)
-    .map(({ priority, oldest_due_seconds: age }) => `The oldest due job with priority ${priority} has waited ${duration(age * 1000)}.`);
+    .map(({ priority, oldest_due_seconds: age }) => ({
+      tone: age * 1000 > VERY_LATE_MILLISECONDS ? "bad" : "warning",
+      text: `The oldest due job with priority ${priority} has waited ${duration(age * 1000)}.`,
+      to: address(["jobs"], { status: "ENQUEUED" }),
+      label: "Show enqueued jobs",
+    }));
+  const tone = findings.some((finding) => finding.tone === "bad") ? "bad" : findings.length > 0 ? "warning" : "good";
+  return { tone, headline: "Jobs wait", findings };
+}
+
+function lateness({ started, lateP99 }, windowWords) {
+  const name = "Lateness";
+  if (started === 0) return { name, tone: "neutral", text: `no job started in the ${windowWords}` };
+  const text = `99 % of ${counted(started, "job")} started within ${duration(lateP99)} of their due time`;
+  if (lateP99 <= ON_TIME_MILLISECONDS) return { name, tone: "good", text };
+  const isLate = lateP99 > LATE_MILLISECONDS;
+  const tone = isLate ? "bad" : "warning";
+  const finding = { tone, text: `Jobs started late in the ${windowWords}: p99 is ${duration(lateP99)} after the due time.` };
+  return { name, tone, headline: isLate ? "Late" : "A little late", text, findings: [finding] };
+}
+
+function failures({ ended, failed, dead, handlers }, windowWords) {
+  const name = "Failures";
+  if (ended === 0 && dead === 0) return { name, tone: "neutral", text: `no attempt ended in the ${windowWords}` };
+  const text = `${count(failed)} of ${counted(ended, "attempt")} failed, ${dead === 0 ? "no job died" : `${counted(dead, "job")} died`}`;
+  const findings = failingHandlers(handlers);
+  const tone = findings.length > 0 ? worseOf("warning", toneOfShare(failed, ended)) : toneOfShare(failed, ended);
+  return { name, tone, headline: tone === "bad" ? "Failing" : "Some failures", text, findings };
+}
+
+/** Return a finding for each handler whose jobs died, or whose attempts fail too often. */
+function failingHandlers(handlers) {
+  const found = handlers
+    .map((row) => ({ ...row, tone: row.dead > 0 ? worseOf("warning", toneOfShare(row.failed, row.ended)) : toneOfShare(row.failed, row.ended) }))
+    .filter(({ tone }) => RANK[tone] > RANK.good);
+  found.sort((one, other) => RANK[other.tone] - RANK[one.tone] || other.dead - one.dead || other.failed - one.failed);
+  const named = found.slice(0, HANDLERS_NAMED).map(findingOf);
+  const more = found.length - named.length;
+  if (more === 0) return named;
+  return [...named, { tone: "warning", text: `${counted(more, "more handler")} failed in this window.` }];
+}
+
+function findingOf({ tone, handler, dead, failed, ended, newestError }) {
+  const share = ended > 0 ? `${count(failed)} of ${counted(ended, "attempt")} failed (${percent(failed / ended)})` : "";
+  const error = newestError ? `: ${newestError}` : "";
+  if (dead > 0) {
+    const text = `${handler}: ${counted(dead, "job")} died${share ? `, ${share}` : ""}${error}`;
+    return { tone, text, to: address(["dead-letters"], { handler }), label: "Show dead letters" };
+  }
+  return { tone, text: `${handler}: ${share}${error}`, to: address(["jobs"], { handler, status: "RETRYING" }), label: "Show retrying jobs" };
+}
+
+function toneOfShare(failed, ended) {
+  if (failed < LEAST_FAILURES || failed < ended * SOME_FAILURES) return "good";
+  return failed >= ended * MANY_FAILURES ? "bad" : "warning";
+}
+
+function worseOf(one, other) {
+  return RANK[one] >= RANK[other] ? one : other;
 }
