@@ -157,7 +157,8 @@ def pages(
             )
 
 
-def whole_number(field: str, value: object, most: int) -> None:
-    """Raise `Invalid` unless ``value`` is a whole number from 1 to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise invalid(field, f"must be a whole number from 1 to {most:,}, not {shortened(value)}")
+def whole_number(field: str, value: object, most: int, *, least: int = 1) -> None:
+    """Raise `Invalid` unless ``value`` is a whole number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        allowed = f"a whole number from {least} to {most:,}"
+        raise invalid(field, f"must be {allowed}, not {shortened(value)}")
