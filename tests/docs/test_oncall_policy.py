@@ -14,7 +14,8 @@ import pytest
 from botocore import xform_name
 from botocore.session import get_session
 
-from tests.docs.test_doctor_policy import ACCOUNT, REGION, STACK, statements_of
+from tests.docs.test_doctor_policy import STACK, statements_of
+from tests.unit.cli.doctor.fakes import ACCOUNT, REGION
 
 DOCS = Path(__file__).parents[2] / "docs"
 POLICY = DOCS / "iam" / "oncall.json"
