@@ -393,6 +393,14 @@ def test_counts_say_when_an_answer_to_them_was_lost(calling: Calling) -> None:
     assert caller("cancel_many", all=True).is_least
 
 
+def test_a_count_whose_answer_was_lost_is_exact(calling: Calling) -> None:
+    caller = calling(Script(LOST, part(5, 0)))
+
+    report = caller("cancel_many", all=True, dry_run=True)
+
+    assert (report.matched, report.is_least) == (5, False)
+
+
 def test_a_bulk_operation_that_would_never_end_is_ended(calling: Calling) -> None:
     with pytest.raises(UnexpectedAnswer, match="same next_cursor twice"):
         calling(Script(part(5, 5, "c")))("cancel_many", all=True)

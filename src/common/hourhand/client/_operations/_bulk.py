@@ -128,6 +128,7 @@ def _change_many(
 ) -> Operation[BulkReport]:
     """Call until the listing ends; a call does up to 1,000 jobs or 20 seconds of work."""
     body = filters_of(given)
+    is_dry = "dry_run" in body
     report = BulkReport()
     cursor: str | None = None
     while True:
@@ -137,9 +138,10 @@ def _change_many(
         )
         exchanged = yield from exchange(session, request)
         part = read(BulkResult, decoded(exchanged.answer.body))
-        report = _together(report, part, exchanged.lost_before)
+        # What only counts has lost nothing with an answer: the repeated one has the whole count.
+        report = _together(report, part, exchanged.lost_before and not is_dry)
         before, cursor = cursor, part.next_cursor
-        stops = cursor is not None and "dry_run" in body and report.matched >= MAX_COUNTED
+        stops = cursor is not None and is_dry and report.matched >= MAX_COUNTED
         if stops:
             report = replace(report, is_least=True)
         if on_progress is not None:
