@@ -35,6 +35,7 @@ def dead(number: int, reason: str | None, handler: str = "greet", ended: float =
         ("no such user", "no such user"),
         ("user 42 has 3.5 of 1,000 points", "user <n> has <n> of <n> points"),
         ("order-42 and user7 took -5s or 1e-05 s", "order-<n> and user<n> took <n>s or <n> s"),
+        ("0.5 or 1.919952295824214e-237", "<n> or <n>"),
         ("no key 'user' in \"body\" of `x`", "no key <value> in <value> of <value>"),
         ("I can't, he doesn't", "I can't, he doesn't"),
         ("job 01k2v8r3t5w7x9y1z3b5d is gone", "job <id> is gone"),

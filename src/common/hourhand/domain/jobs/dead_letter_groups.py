@@ -29,6 +29,8 @@ _TIME = (
 _VALUES = (
     (re.compile(r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`\n]*`"), "<value>"),
     (re.compile(_TIME), "<time>"),
+    # Before ids: the digits behind the point of a small number may look like one.
+    (re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)+(?:[eE][-+]?\d+)?(?!\w)"), "<n>"),
     (re.compile(rf"(?<!\w){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?!\w)"), "<id>"),
     (re.compile(rf"(?<!\w)0[xX]{_HEX}+(?!\w)"), "<id>"),
     # Hexadecimal: with a digit and a letter, else it is a number or a word.
