@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.functions.api_client import ALICE, ApiClient
 from tests.world.world import World
 
 KEY = caller_key(ALICE)
-OFTEN = {"expression": "* * * * *", "handler": "greet"}
+OFTEN: dict[str, Any] = {"expression": "* * * * *", "handler": "greet"}
 Act = Callable[[Services], object]
 ACTS: dict[str, Act] = {
     "put": lambda api: api.schedules.put("s", ScheduleInput.parse(OFTEN), actor=KEY),

@@ -152,7 +152,8 @@ def test_a_job_of_the_tenant_is_the_callers(
 @pytest.mark.parametrize("name", ["idempotency_key", "id"])
 def test_a_name_of_another_tenant_answers_no_job(ours: ApiClient, world: World, name: str) -> None:
     """A key is the tenant's own. An id is taken, and what has it is not shown."""
-    theirs = world.submit(tenant=THEIRS, payload={"secret": 1}, **{name: "order-1"})
+    named: dict[str, Any] = {name: "order-1"}
+    theirs = world.submit(tenant=THEIRS, payload={"secret": 1}, **named)
     response = ours.post(
         "/v1/jobs", {"handler": "greet", "payload": {"secret": 1}, name: "order-1"}
     )

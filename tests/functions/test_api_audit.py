@@ -283,13 +283,21 @@ def test_a_caller_of_one_tenant_finds_what_was_done_with_its_own(
         assert ours.get(f"/v1/audit?{query}").status == 404, query
     assert ours.get(f"/v1/audit?tenant={THEIRS}").status == 403
     cursor = ours.get("/v1/audit?limit=1").json["next_cursor"]
-    for changes in (
+    moved: list[dict[str, Any]] = [
         {"phase": "s", "name": "s1"},
         {"phase": "s", "name": "s1", "ms": 1, "sequence": 9},
-    ):
+    ]
+    for changes in moved:
         page = ours.get(f"/v1/audit?cursor={forged(cursor, **changes)}").json
         assert {e["schedule_id"] for e in page["events"]} <= {"s3"}
-    for changes in ({"phase": "x"}, {"name": "a.b"}, {"ms": -1}, {"ms": 10**15}, {"sequence": -1}):
+    broken: list[dict[str, Any]] = [
+        {"phase": "x"},
+        {"name": "a.b"},
+        {"ms": -1},
+        {"ms": 10**15},
+        {"sequence": -1},
+    ]
+    for changes in broken:
         assert ours.get(f"/v1/audit?cursor={forged(cursor, **changes)}").status == 422, changes
 
 
