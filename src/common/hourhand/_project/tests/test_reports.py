@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from hourhand.testing import FakeHourhand
+
 from jobs.reports import Report, send_report
 
 SCHEDULES = Path(__file__).parents[1] / "schedules"
