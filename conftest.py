@@ -5,6 +5,7 @@ does not bind the subprocesses that a test starts; this environment, which they 
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,9 @@ def _forget_real_accounts() -> None:
     for name in [n for n in os.environ if n.startswith("AWS_")]:
         del os.environ[name]
     os.environ.pop("HOURHAND_ENDPOINT", None)
+    os.environ.pop("HOURHAND_CONTEXT", None)
+    # The contexts of the person who runs the tests are no part of them.
+    os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir(), "hourhand-tests-config"))
     os.environ.update(_FAKE_AWS)
 
 
@@ -46,6 +50,7 @@ TIERS = {
     "tests/crash/test_visits.py": "exhaustive",
     "tests/e2e/test_acceptance.py": "real_time",
     "tests/e2e/test_demo.py": "real_time",
+    "tests/e2e/test_init_project.py": "real_time",
     "tests/e2e/test_local_cloud.py": "real_time",
     "tests/functions/test_cli_terminal.py": "real_time",
     "tests/functions/test_cold_start.py": "real_time",

@@ -26,6 +26,7 @@ class Context:
     """What Lambda tells a call of itself."""
 
     invoked_function_arn = "arn:aws:lambda:us-east-1:000000000000:function:bench"
+    function_version = "$LATEST"
     function_name = "bench"
     memory_limit_in_mb = 1024
 

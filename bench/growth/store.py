@@ -87,6 +87,6 @@ class StoreWithFarJobs(MemoryJobStore):
         read = {job_id: self.get(job_id) for job_id in job_ids}
         return Found({job_id: job for job_id, job in read.items() if job is not None})
 
-    def list_jobs(self, **_: Any) -> ListingPage:
+    def list_jobs(self, *_: Any, **__: Any) -> ListingPage:
         """Raise `AssertionError`: what lists all jobs grows with their number."""
         raise AssertionError("a tick listed jobs")

@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return milliseconds / 1000
 
     wired = services()
-    wired.called_as(context.invoked_function_arn)
+    wired.called_as(context.invoked_function_arn, context.function_version)
     shards = read_resize_event(event)
     if shards is not None:
         return asdict(wired.sharding.resize(shards))

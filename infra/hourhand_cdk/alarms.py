@@ -20,7 +20,8 @@ from hourhand.settings import MonitoringLevel
 from hourhand_cdk.metrics import API, FIVE_MINUTES, SCHEDULER, WORKER, Metrics
 
 RUNBOOK = "docs/how-to/runbook.md"
-"""It has a section for each alarm, under the alarm's name."""
+"""It has a section for each alarm, under the alarm's name. It is in the checkout, unless the
+setting `runbook_url` says where it is published."""
 
 _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 _AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
@@ -45,6 +46,8 @@ class Rule:
     """One alarm: ``breaches`` of the last ``of`` periods of ``metric`` are beyond ``threshold``.
 
     ``says``: what is wrong and what it means for jobs; ``first``: what to do about it first.
+    ``page``: the page of the console that shows it. ``entry``: its entry in the runbook, by default
+    its name.
     ``is_told``: whether the topic is notified of it; ``is_urgent``: whether the topic is notified
     of its end, too. Each end would cause a burst of notifications when a stack is created: for
     CloudWatch, an alarm has ended when it changes from no data to OK.
@@ -61,11 +64,14 @@ class Rule:
     missing: cloudwatch.TreatMissingData = _IS_WELL
     is_told: bool = True
     is_urgent: bool = False
+    page: str = ""
+    entry: str = ""
 
-    @property
-    def description(self) -> str:
-        """What the alarm's notification says."""
-        return f"{self.says} First: {self.first} See {RUNBOOK}#{self.name}."
+    def description(self, *, runbook_url: str | None, console_url: str | None) -> str:
+        """Return what the alarm's notification says, with links where their URLs are known."""
+        see = f"{runbook_url or RUNBOOK}#{self.entry or self.name}"
+        console = f" Console: {console_url.rstrip('/')}/console/{self.page}" if console_url else ""
+        return f"{self.says} First: {self.first} See {see}{'' if console else '.'}{console}"
 
 
 def alarm_rules(metrics: Metrics) -> Sequence[Rule]:
@@ -78,6 +84,7 @@ def alarm_rules(metrics: Metrics) -> Sequence[Rule]:
         *_failing_functions(metrics),
         *_refused_by_aws(metrics),
         *_out_of_order(metrics),
+        *_chosen(metrics),
     ]
 
 
@@ -97,8 +104,9 @@ def _basic(metrics: Metrics) -> list[Rule]:
             name="dead-jobs",
             says=f"The dead-letter queue holds {metrics.config.dead_jobs_alarm} or more "
             "messages: their jobs are DEAD and do not run again until they are redriven.",
-            first="list them (`hourhand dead-letters list`), read their errors, fix the cause, and "
-            "redrive or discard them. Then purge the queue, which ends the alarm.",
+            first="run `hourhand dead-letters list`, which groups them by handler and error. Fix "
+            "the cause, and redrive or discard them. Then purge the queue, which ends the alarm.",
+            page="dead-letters",
             metric=metrics.waiting(metrics.queues.dead_letters),
             threshold=metrics.config.dead_jobs_alarm,
             comparison=_AT_LEAST,
@@ -168,10 +176,24 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             name="dead-jobs",
             says=f"{config.dead_jobs_alarm} or more jobs are DEAD and unresolved: they failed "
             "permanently and do not run again until they are redriven.",
-            first="list them (`hourhand dead-letters list`), read their errors, fix the cause and "
-            "redrive them, or discard those that need no further work.",
+            first="run `hourhand dead-letters list`, which groups them by handler and error. Fix "
+            "the cause and redrive them, or discard those that need no further work.",
+            page="dead-letters",
             metric=metrics.dead_jobs(FIVE_MINUTES),
             threshold=config.dead_jobs_alarm,
+            comparison=_AT_LEAST,
+            breaches=1,
+            of=1,
+        ),
+        Rule(
+            name="missed-schedules",
+            says="A schedule missed a scheduled time and created no job for it: no tick visited it "
+            "in time, and its misfire policy skips what was missed.",
+            first='search the scheduler\'s log for "A schedule missed scheduled times", which '
+            "names the schedule. If the work is still needed, run `hourhand schedules backfill`.",
+            page="schedules",
+            metric=metrics.missed_occurrences(),
+            threshold=1,
             comparison=_AT_LEAST,
             breaches=1,
             of=1,
@@ -210,6 +232,33 @@ _MEANING = {
     SCHEDULER: "Ticks end early. The next tick that succeeds does the rest of their work.",
     WORKER: "Each failure ends its jobs' attempts. The jobs are retried after their lease expires.",
 }
+
+
+def _chosen(metrics: Metrics) -> list[Rule]:
+    """Return the alarms that the settings ask for: their names say whose jobs died."""
+    asked = [
+        ("handler", handler, f"handler {handler}", metrics.died_of_handler(handler))
+        for handler in metrics.config.alarm_handlers
+    ] + [
+        ("tag", tag, f"tag {tag}", metrics.died_with_tag(tag)) for tag in metrics.config.alarm_tags
+    ]
+    return [
+        Rule(
+            name=f"dead-jobs-of-{kind}-{value.replace(':', '-')}",
+            entry="dead-jobs",
+            says=f"A job with the {words} became DEAD in the last five minutes: it failed "
+            "permanently and does not run again until it is redriven.",
+            first=f"run `hourhand jobs list --status DEAD --{kind} {value}`, fix the cause, then "
+            f"run `hourhand jobs redrive --{kind} {value}`.",
+            page="dead-letters",
+            metric=metric,
+            threshold=1,
+            comparison=_AT_LEAST,
+            breaches=1,
+            of=1,
+        )
+        for kind, value, words, metric in asked
+    ]
 
 
 def _failing_functions(metrics: Metrics) -> list[Rule]:

@@ -24,6 +24,16 @@ from pydantic import (
     model_validator,
 )
 
+from hourhand.aws.worker_shares import (
+    CALLS_PER_POLLER,
+    CONCURRENCY_SHARES,
+    LEAST_POLLED_CONCURRENCY,
+    LEAST_WORKER_CONCURRENCY,
+    MINIMUM_POLLERS,
+    MOST_WORKER_CONCURRENCY,
+    pollers_of,
+    shared_out,
+)
 from hourhand.settings import (
     LEAST_LOOK_AHEAD_SECONDS,
     MAX_CLAIM_CHARACTERS,
@@ -39,15 +49,6 @@ from hourhand.settings import (
 )
 from hourhand_cdk.environment import check_names
 from hourhand_cdk.packing import PYTHON
-from hourhand_cdk.shares import (
-    CALLS_PER_POLLER,
-    CONCURRENCY_SHARES,
-    LEAST_POLLED_CONCURRENCY,
-    LEAST_WORKER_CONCURRENCY,
-    MINIMUM_POLLERS,
-    pollers_of,
-    shared_out,
-)
 
 LOG_RETENTIONS = {
     1: "ONE_DAY",
@@ -136,6 +137,26 @@ ScopePrefix = Annotated[str, _matching(SCOPE_PREFIX_PATTERN, SCOPE_PREFIX_RULE)]
 ClaimName = Annotated[
     str, _matching(rf"\S{{1,{MAX_CLAIM_CHARACTERS}}}", "the name of a claim, without spaces")
 ]
+PageUrl = Annotated[
+    str,
+    _matching(
+        r"https?://[^\s#?]{1,200}",
+        "a URL of up to 200 characters, without ? and #, of http or https",
+    ),
+]
+AlarmedHandler = Annotated[
+    str,
+    _matching(r"[A-Za-z0-9_.-]{1,64}", "the name of a handler (up to 64 of A-Z, a-z, 0-9 and _.-)"),
+]
+AlarmedTag = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_.-]{1,64}",
+        "a tag such as team:billing (key and value of up to 64 letters, digits, _ and -)",
+    ),
+]
+MAX_ALARMED = 20
+"""Handlers, and as many tags, with an alarm of their own: each is paid for every month."""
 
 
 def _listed(value: object) -> object:
@@ -199,7 +220,9 @@ class Config(BaseModel):
     api_memory_mb: Memory = 1024
     scheduler_memory_mb: Memory = 1024
     worker_memory_mb: Memory = 1024
-    worker_concurrency: Annotated[int, Field(ge=LEAST_WORKER_CONCURRENCY, le=2000)] | None = Field(
+    worker_concurrency: (
+        Annotated[int, Field(ge=LEAST_WORKER_CONCURRENCY, le=MOST_WORKER_CONCURRENCY)] | None
+    ) = Field(
         default=None,
         description="Workers at a time, shared among the priorities. none: no ceiling, and "
         "fewer polls of idle queues.",
@@ -260,6 +283,24 @@ class Config(BaseModel):
         "AWS's own metrics. none: neither metrics nor alarms.",
     )
     alarm_email: Email | None = None
+    runbook_url: PageUrl | None = Field(
+        default=None,
+        description="Where the runbook is published: alarms link to its entries.",
+    )
+    console_url: PageUrl | None = Field(
+        default=None,
+        description="Where the console is served, without a path of its own: alarms link to its "
+        "pages.",
+    )
+    alarm_handlers: Annotated[list[AlarmedHandler], Field(max_length=MAX_ALARMED)] = Field(
+        default_factory=list,
+        description="Handlers with an alarm of their own on dead jobs. Only with monitoring=full.",
+    )
+    alarm_tags: Annotated[list[AlarmedTag], Field(max_length=MAX_ALARMED)] = Field(
+        default_factory=list,
+        description="Tags (key:value) with an alarm of their own on dead jobs. Only with "
+        "monitoring=full.",
+    )
     lateness_alarm_ms: int = Field(default=5_000, ge=100)
     oldest_due_alarm_seconds: int = Field(default=300, ge=1)
     dead_jobs_alarm: int = Field(
@@ -274,7 +315,9 @@ class Config(BaseModel):
         default=True, description="Off only for an emulator whose alarms know no metric math."
     )
 
-    _lists = field_validator("handlers_policies", "jwt_audience", mode="before")(_listed)
+    _lists = field_validator(
+        "handlers_policies", "jwt_audience", "alarm_handlers", "alarm_tags", mode="before"
+    )(_listed)
     _no_ceiling = field_validator("worker_concurrency", mode="before")(_number_or_none)
     _mappings = field_validator("handlers_environment", "tags", mode="before")(_parsed)
 
@@ -303,6 +346,13 @@ class Config(BaseModel):
             raise ValueError(
                 "alarm_email needs monitoring=basic or full: otherwise there are no alarms"
             )
+        if (self.alarm_handlers or self.alarm_tags) and (
+            self.monitoring is not MonitoringLevel.FULL
+        ):
+            raise ValueError("alarm_handlers and alarm_tags need monitoring=full")
+        for name in ("alarm_handlers", "alarm_tags"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise ValueError(f"{name}: must name each one once")
         if self.provisioned_pollers and (self.worker_concurrency or 0) < LEAST_POLLED_CONCURRENCY:
             raise ValueError(
                 f"provisioned_pollers needs a worker_concurrency of {LEAST_POLLED_CONCURRENCY} or "

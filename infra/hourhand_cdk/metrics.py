@@ -28,6 +28,9 @@ WORKER = "worker"
 MINUTE = Duration.minutes(1)
 FIVE_MINUTES = Duration.minutes(5)
 
+DIED = "died"
+"""Jobs that became DEAD, counted in log lines, by handler or by tag."""
+
 LEAST_DELIVERIES = 50
 """Below so many in five minutes, one duplicate would be a rate that looks alarming."""
 
@@ -84,6 +87,33 @@ class Metrics:
     def dead_jobs(self, period: Duration = MINUTE) -> cloudwatch.Metric:
         """Return how many DEAD jobs are unresolved: neither redriven nor discarded."""
         return self._gauge(Metric.DEAD_JOBS, period)
+
+    def missed_occurrences(self) -> cloudwatch.Metric:
+        """Return the scheduled times that were missed and have no job."""
+        return self.own(SCHEDULER, Metric.OCCURRENCES_MISSED, period=FIVE_MINUTES)
+
+    def died_of_handler(self, handler: str) -> cloudwatch.Metric:
+        """Return the jobs of ``handler`` that became DEAD, as the functions logged them."""
+        return self._died("handler", handler)
+
+    def died_with_tag(self, tag: str) -> cloudwatch.Metric:
+        """Return the jobs with ``tag`` (``key:value``) that became DEAD, as they were logged."""
+        key, value = tag.split(":")
+        return self._died(key, value)
+
+    def _died(self, dimension: str, value: str) -> cloudwatch.Metric:
+        return cloudwatch.Metric(
+            namespace=self.own_namespace,
+            metric_name=DIED,
+            dimensions_map={dimension: value},
+            statistic="Sum",
+            period=FIVE_MINUTES,
+        )
+
+    @property
+    def own_namespace(self) -> str:
+        """The namespace of what is counted in this deployment's log lines."""
+        return f"{NAMESPACE}/{self.config.prefix}"
 
     def watermark_lag(self) -> cloudwatch.Metric:
         """Return how far back the sweep has to read, in seconds."""

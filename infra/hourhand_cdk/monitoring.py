@@ -9,17 +9,19 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from hourhand.aws.table_schema import resource_name
+from hourhand.services.jobs.recovery import BECAME_DEAD
 from hourhand.settings import MonitoringLevel
 from hourhand_cdk.alarms import Rule, alarm_rules
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
 from hourhand_cdk.dashboard import make_dashboard
 from hourhand_cdk.functions import Functions
-from hourhand_cdk.metrics import Metrics
+from hourhand_cdk.metrics import DIED, Metrics
 from hourhand_cdk.queues import Queues
 from hourhand_cdk.storage import Storage
 
@@ -61,8 +63,31 @@ class Monitoring(Construct):
             for rule in alarm_rules(metrics)
             if config.metric_math or isinstance(rule.metric, cloudwatch.Metric)
         ]
+        self._count_dead_jobs(metrics)
         if config.monitoring is MonitoringLevel.FULL:
             self.dashboard = make_dashboard(self, metrics, self.alarms)
+
+    def _count_dead_jobs(self, metrics: Metrics) -> None:
+        """Count, in the functions' logs, the dead jobs of the handlers and tags with alarms."""
+        handlers = [("handler", handler) for handler in self._config.alarm_handlers]
+        tags = [tag.split(":") for tag in self._config.alarm_tags]
+        fields = [("handler", f"$.{key}", value) for key, value in handlers]
+        fields += [(key, f"$.tags.{key}", value) for key, value in tags]
+        for function, each in metrics.by_function.items():
+            for number, (dimension, field, value) in enumerate(fields):
+                logs.MetricFilter(
+                    self,
+                    f"Died{function.capitalize()}{number}",
+                    log_group=each.log_group,
+                    filter_pattern=logs.FilterPattern.all(
+                        logs.FilterPattern.string_value("$.message", "=", BECAME_DEAD),
+                        logs.FilterPattern.string_value(field, "=", value),
+                    ),
+                    metric_namespace=metrics.own_namespace,
+                    metric_name=DIED,
+                    metric_value="1",
+                    dimensions={dimension: field},
+                )
 
     def _make_topic(self, key: kms.Key | None) -> sns.Topic:
         """Make the topic, to which the alarms of this deployment alone may publish.
@@ -122,7 +147,9 @@ class Monitoring(Construct):
             self,
             "".join(part.capitalize() for part in rule.name.split("-")),
             alarm_name=resource_name(self._config.prefix, rule.name),
-            alarm_description=rule.description,
+            alarm_description=rule.description(
+                runbook_url=self._config.runbook_url, console_url=self._config.console_url
+            ),
             metric=rule.metric,
             threshold=rule.threshold,
             comparison_operator=rule.comparison,

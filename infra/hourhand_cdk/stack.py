@@ -68,6 +68,8 @@ class HourhandStack(Stack):
             "SchedulerFunction": functions.scheduler.function_name,
             "WorkerFunction": functions.worker.function_name,
             "TickRule": scheduler.triggers.tick_rule.rule_name,
+            # `hourhand config` compares it with what is set now.
+            "WorkerConcurrency": str(scheduler.config.worker_concurrency or "none"),
             **self._outputs_of_monitoring(),
         }
 

@@ -11,11 +11,11 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from hourhand.aws.table_schema import resource_name
+from hourhand.aws.worker_shares import MINIMUM_POLLERS
 from hourhand.domain.jobs.job import Priority
 from hourhand_cdk.config import Config
 from hourhand_cdk.functions import Functions
 from hourhand_cdk.queues import Queues
-from hourhand_cdk.shares import MINIMUM_POLLERS
 
 TICK_MINUTES = 1
 TICK_RETRIES = 2

@@ -18,6 +18,7 @@ class Context:
     """As much of Lambda's context as the functions look at."""
 
     invoked_function_arn = "arn:aws:lambda:us-east-1:000000000000:function:proof"
+    function_version = "$LATEST"
 
     def __init__(self) -> None:
         self.aws_request_id = f"proof-{time.time_ns()}"

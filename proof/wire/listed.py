@@ -137,6 +137,10 @@ RARE = {
     Call("worker", "dynamodb", "GetItem", "idempotency"): (
         "Read only where DynamoDB did not tell which record refused a write, which it always does."
     ),
+    Call("scheduler", "lambda", "GetAlias", "scheduler"): (
+        "Made by the first ticks after a deployment; the scenes play within one. A tick that gets "
+        "no answer leaves the declared schedules to the next tick (`tests/unit/aws`)."
+    ),
 }
 """Calls in the code that no scene can bring about, each with its reason."""
 

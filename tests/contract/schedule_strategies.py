@@ -91,6 +91,8 @@ schedules = st.builds(
     deleted_at=maybe(times),
     keep_until=maybe(times),
     note=texts,
+    managed_by=words,
+    paused_by=words,
     broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
     journal=journals,
@@ -178,4 +180,8 @@ walks = st.builds(
     finished=counts,
     position=maybe(ids),
     zone_data=words,
+    declaring=words,
+    declared=words,
+    declared_at=maybe(times),
+    declared_ids=st.lists(ids, max_size=4).map(tuple),
 )

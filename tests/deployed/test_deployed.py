@@ -75,6 +75,21 @@ def test_a_message_that_comes_again_and_again_runs_its_job_once(deployment: Depl
     assert len(deployment.account.runs(job["id"])) == 1
 
 
+def test_the_schedule_that_the_code_declares_is_put(deployment: Deployment) -> None:
+    assert declared_by(deployment, version=1)["managed_by"] == "code"
+
+
+def declared_by(deployment: Deployment, *, version: int) -> dict[str, Any]:
+    """Wait until a version's declaration is applied; return the schedule."""
+
+    def look() -> dict[str, Any] | None:
+        answer = deployment.system.api.get("/v1/schedules/declared")
+        is_applied = answer.status == 200 and answer.body["expression"] == f"0 0 {version} 1 *"
+        return answer.body if is_applied else None
+
+    return deployment.system.wait(look, f"the schedule that version {version} declares")
+
+
 def test_the_requirements_of_the_handlers_are_packed(deployment: Deployment) -> None:
     job = deployment.system.run(handler="required", payload=[[1, 2]])
     assert "1  2" in job["result"]
@@ -153,6 +168,10 @@ def test_the_update_changed_the_look_ahead(deployment: Deployment) -> None:
     assert not looks_ahead(deployment.system)
 
 
+def test_the_update_applied_the_declarations_of_the_new_version(deployment: Deployment) -> None:
+    assert declared_by(deployment, version=2)["status"] == "active"
+
+
 def test_a_dead_job_is_redriven_once_its_handler_is_mended(deployment: Deployment) -> None:
     job = deployment.result("broken")
     deployment.system.operate(job["id"], "redrive")
@@ -172,6 +191,7 @@ def test_a_rollback_goes_back_in_code_and_environment_and_forth_again(
     assert done["deployment"] == before["deployment"]
     assert [move["function"] for move in done["moved"]] == ["api", "scheduler", "worker"]
     assert (looks_ahead(system), runs_version(system)) == (True, 1)
+    assert declared_by(deployment, version=1)["status"] == "active"
     assert "rolled back: the aliases are at" in doctor(deployment)
     # Given again it goes no further.
     (again,) = rolled_back(deployment, operator, "--yes")
@@ -179,6 +199,7 @@ def test_a_rollback_goes_back_in_code_and_environment_and_forth_again(
     (forth,) = rolled_back(deployment, operator, "--yes", "--to", newest["deployment"])
     assert [move["to"] for move in forth["moved"]] == list(newest["versions"].values())
     assert (looks_ahead(system), runs_version(system)) == (False, 2)
+    assert declared_by(deployment, version=2)["status"] == "active"
 
 
 def test_a_job_whose_message_was_lost_is_sent_again_by_the_tick(deployment: Deployment) -> None:

@@ -63,8 +63,9 @@ def _allowed(name: str) -> set[tuple[str, str]]:
     }
 
 
-def test_the_folder_holds_the_policies_of_callers_and_of_two_commands() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == {*NAMES, "doctor", "rollback"}
+def test_the_folder_holds_the_policies_of_callers_and_of_operators() -> None:
+    operators = {"doctor", "oncall", "rollback"}
+    assert {path.stem for path in FOLDER.glob("*.json")} == {*NAMES, *operators}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,7 +124,7 @@ def test_a_wildcard_of_those_who_may_not_change_is_under_get_alone(name: str) ->
     assert [p for p in _patterns(name) if "*" in p[1] and p[0] != "GET"] == []
 
 
-@pytest.mark.parametrize("name", [*NAMES, "doctor", "rollback"])
+@pytest.mark.parametrize("name", [*NAMES, "doctor", "oncall", "rollback"])
 def test_a_policy_fits_into_a_managed_policy(name: str) -> None:
     text = (FOLDER / f"{name}.json").read_text()
     longest = {"REGION": "ap-southeast-1", "ACCOUNT": "1" * 12, "API_ID": "a" * 10}

@@ -193,7 +193,7 @@ def test_the_scripts_call_every_command_that_a_deployment_needs() -> None:
 
 def test_an_empty_deployment_id_means_the_default() -> None:
     # `inputs.deployment` and `vars.HOURHAND_SETTINGS` are empty texts if they are not given.
-    given = {**os.environ, "HOURHAND_ROLLBACK_TO": "", "HOURHAND_DEPLOY_CONTEXT": ""}
+    given = {**os.environ, "HOURHAND_ROLLBACK_TO": "", "HOURHAND_DEPLOY_SETTING": ""}
     rollback: Any = get_command(app)
     for verb in ("rollback", "deploy"):
         command = rollback.commands[verb]

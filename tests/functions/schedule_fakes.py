@@ -94,9 +94,19 @@ class FakeSchedules:
         self.calls.append(("put", schedule_id, request.paused, request.note, actor))
         created = schedule_id not in self.views
         paused_at = START if request.paused else None
-        schedule = make_schedule(id=schedule_id, note=request.note or "", paused_at=paused_at)
+        schedule = make_schedule(
+            id=schedule_id,
+            note=request.note or "",
+            paused_at=paused_at,
+            managed_by=request.origin or "",
+        )
         self.views[schedule_id] = ScheduleView(schedule, request.definition, NEXT)
         return self.views[schedule_id], created
+
+    def preview_put(self, schedule_id: str, request: ScheduleInput) -> ScheduleView:
+        self.calls.append(("preview_put", schedule_id, request.paused, request.note))
+        schedule = make_schedule(id=schedule_id, managed_by=request.origin or "")
+        return ScheduleView(schedule, request.definition, NEXT)
 
     def get(self, schedule_id: str) -> ScheduleView:
         if schedule_id not in self.views:

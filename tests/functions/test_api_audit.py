@@ -340,6 +340,18 @@ def test_a_call_has_an_end(world: World, alice: ApiClient, monkeypatch: pytest.M
     assert len(search(alice, f"schedule=s0&caller={ALICE}")) == 3
 
 
+def test_a_call_reads_a_bounded_number_of_schedules(
+    alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "MAX_READS", 1)
+    monkeypatch.setattr(audit, "SCHEDULES_A_READ", 2)
+    for number in range(5):
+        alice.send("PUT", f"/v1/schedules/s{number}", {**HOURLY, "paused": True})
+
+    assert alice.get("/v1/audit").json["histories_read"] == 2
+    assert len(search(alice)) == 5
+
+
 def test_a_search_that_takes_long_goes_on_in_another_call(
     world: World, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ WHOLE: dict[str, Any] = {
     "pause_on_failure": True,
     "paused": True,
     "note": "until the migration is done",
+    "managed_by": "files:billing",
     "keep": {"succeeded": 5, "failed": 0},
     "priority": "low",
     "timeout_seconds": 60,
@@ -106,6 +107,33 @@ def test_a_schedule_comes_back_with_all_that_was_put(api: ApiClient) -> None:
     assert api.get("/v1/schedules/nightly").json == told
 
 
+def test_a_dry_run_answers_the_schedule_and_puts_nothing(
+    api: ApiClient, services: FakeServices
+) -> None:
+    response = api.send("PUT", "/v1/schedules/nightly?dry_run=true", {**LEAST, "paused": True})
+    assert (response.status, response.json["expression"]) == (200, LEAST["expression"])
+    assert services.schedules.calls == [("preview_put", "nightly", True, None)]
+    assert services.schedules.views == {}
+
+
+@pytest.mark.parametrize("query", ["dry_run=yes", "dry_run=1", "dry=true"])
+def test_a_query_that_is_not_known_puts_nothing(
+    api: ApiClient, services: FakeServices, query: str
+) -> None:
+    response = api.send("PUT", f"/v1/schedules/nightly?{query}", LEAST)
+    assert response.status == 422
+    assert services.schedules.calls == []
+
+
+@pytest.mark.parametrize(
+    "managed_by", ["", "files", "files:", "files:a b", "Code", "files:" + "n" * 65, "terraform"]
+)
+def test_an_origin_is_code_or_named_files(api: ApiClient, managed_by: str) -> None:
+    response = api.send("PUT", "/v1/schedules/nightly", {**LEAST, "managed_by": managed_by})
+    assert response.status == 422
+    assert [error["field"] for error in response.json["errors"]] == ["managed_by"]
+
+
 def test_a_schedule_can_be_put_again_as_it_was_told(api: ApiClient, services: FakeServices) -> None:
     told = put(api, **WHOLE)
     before = services.schedules.views["nightly"].definition
@@ -144,6 +172,7 @@ def test_defaults_are_filled_in_and_the_handlers_policies_are_null(api: ApiClien
         "tags": {},
         "paused": False,
         "note": None,
+        "managed_by": None,
         "status": "active",
         "revision": 1,
         "created_at": "2026-01-05T09:00:00.000Z",

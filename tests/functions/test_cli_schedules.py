@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from hourhand.domain.schedules.recurrence import BadExpression
 from tests.functions.cli_rig import COMMANDS, HOSTILE, HOURLY, PAST, Ran, Shell, asked, put, raising
 
 
@@ -115,6 +116,67 @@ def test_show_tells_of_every_policy_that_was_put(shell: Shell) -> None:
     ):
         assert fact in told
     assert "There is no next run." in told
+
+
+def test_times_of_a_schedule_are_in_its_own_zone_which_is_named(shell: Shell) -> None:
+    rule = ("-x", "* * * * *", "--timezone", "Asia/Tokyo", "--handler", "greet")
+    created = shell.type("schedules", "put", "often", *rule)
+    minutes(shell, 3)
+
+    assert ", next 2026-01-05 18:01:00 JST (in 1 min)" in created.out
+    shown = shell.type("schedules", "show", "often")
+    upcoming, past = _parts(shown)
+    for part in (upcoming, past):
+        head, first, *_ = part.splitlines()
+        assert head.startswith("SCHEDULED TIME (Asia/Tokyo)")
+        assert first.startswith("2026-01-05 18:0")
+        assert " JST" in first
+    assert "changed     2026-01-05 18:00:00 JST" in shown.out
+    listed = shell.type("schedules", "occurrences", "often").out
+    assert listed.startswith("SCHEDULED TIME (Asia/Tokyo)")
+    assert "JST" in shell.type("schedules", "list", "--absolute").out
+    previewed = shell.type("schedules", "preview", "often")
+    assert previewed.out.startswith("LOCAL TIME (Asia/Tokyo)")
+
+
+def test_with_utc_times_of_a_schedule_are_in_utc(shell: Shell) -> None:
+    put(shell, "often", "-x", "* * * * *", "--timezone", "Asia/Tokyo", "--handler", "greet")
+    minutes(shell, 2)
+
+    for verb in (["show", "often"], ["occurrences", "often"], ["list"]):
+        told = shell.type("schedules", *verb, "--utc").out
+        assert "JST" not in told
+        assert "2026-01-05 09:0" in told
+
+
+def test_times_of_a_zone_that_this_machine_does_not_know_are_shown_all_the_same(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(shell, "often", "-x", "* * * * *", "--timezone", "Asia/Tokyo", "--handler", "greet")
+
+    def unknown(name: str) -> None:
+        raise BadExpression(f"There is no time zone {name}.")
+
+    monkeypatch.setattr("hourhand.domain.schedules.recurrence.zone_named", unknown)
+    assert "Asia/Tokyo (dst-gap" in shell.type("schedules", "show", "often").out
+
+
+def test_the_history_of_a_deleted_schedule_can_be_listed(shell: Shell) -> None:
+    put(shell, "often", "-x", "* * * * *", "--timezone", "Asia/Tokyo", "--handler", "greet")
+    minutes(shell, 2)
+    shell.type("schedules", "delete", "often", "--yes")
+
+    ran = shell.type("schedules", "occurrences", "often")
+    assert (ran.code, "SUCCEEDED" in ran.out) == (0, True)
+
+
+def test_show_does_not_count_a_triggered_job_among_those_of_its_times(shell: Shell) -> None:
+    put(shell)
+    shell.type("schedules", "trigger", "nightly")
+    told = shell.type("schedules", "show", "nightly").out
+
+    assert "jobs        0 at its times, without triggers and backfills" in told
+    assert "trigger" in told.split("\npast runs\n")[1]
 
 
 def _parts(ran: Ran) -> tuple[str, str]:

@@ -29,6 +29,7 @@ class Context:
 
     aws_request_id: str = "invocation-1"
     invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:scheduler:live"
+    function_version: str = "7"
     remaining_ms: int = 50_000
 
     def get_remaining_time_in_millis(self) -> int:
@@ -155,13 +156,12 @@ def test_a_resize_that_makes_no_sense_is_refused_and_changes_nothing(
 def test_the_scheduler_learns_by_which_alias_it_was_called(
     monkeypatch: pytest.MonkeyPatch, scheduler: Handler, world: World
 ) -> None:
-    arns: list[str] = []
-    monkeypatch.setattr(
-        functions, "wire_scheduler", lambda _: replace(world.scheduler, called_as=arns.append)
-    )
+    calls: list[tuple[str, str]] = []
+    wired = replace(world.scheduler, called_as=lambda *call: calls.append((call[0], call[1])))
+    monkeypatch.setattr(functions, "wire_scheduler", lambda _: wired)
     handler = load_entry_point("scheduler")
     handler(load_event("scheduled_rule"), Context())
-    assert arns == [Context().invoked_function_arn]
+    assert calls == [(Context().invoked_function_arn, Context().function_version)]
 
 
 @pytest.mark.parametrize("begun", ["on-demand", "provisioned-concurrency"])

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hourhand.settings import MonitoringLevel
-from hourhand_cdk.config import Config, InvalidConfig, Stage, read_config
-from hourhand_cdk.shares import (
+from hourhand.aws.worker_shares import (
     CALLS_PER_POLLER,
     CONCURRENCY_SHARES,
     LEAST_POLLED_CONCURRENCY,
@@ -19,6 +17,8 @@ from hourhand_cdk.shares import (
     pollers_of,
     shared_out,
 )
+from hourhand.settings import MonitoringLevel
+from hourhand_cdk.config import Config, InvalidConfig, Stage, read_config
 
 
 def test_without_context_it_is_a_deployment_for_development() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hourhand.aws.table_schema import TABLES
 from hourhand.aws.telemetry import MEASURED_BY, NAMESPACE, Metric
+from hourhand.services.jobs.recovery import BECAME_DEAD
 from tests.infra.evaluation import ACCOUNT, REGION
 from tests.infra.measured import Measured, alarms, measured_by_alarm
 from tests.infra.stacks import Deployment, Deployments
@@ -15,13 +16,13 @@ from tests.infra.stacks import Deployment, Deployments
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:hourhand-dev-alarms"
 ALARM_NAMES = {
     *("no-tick", "oldest-due", "lateness"),
-    *("dead-jobs", "backstop", "tick-failures"),
+    *("dead-jobs", "missed-schedules", "backstop", "tick-failures"),
     *("api-errors", "scheduler-errors", "worker-errors", "api-failures"),
     *("api-throttles", "scheduler-throttles", "worker-throttles"),
     *(f"{table.name}-table-throttles" for table in TABLES),
     *("skew", "duplicates"),
 }
-AT_ONCE = {"dead-jobs", "backstop", "tick-failures"}
+AT_ONCE = {"dead-jobs", "missed-schedules", "backstop", "tick-failures"}
 """They tell of what stays until somebody deals with it, not of how the last minute went."""
 
 URGENT = {"no-tick", "oldest-due", "lateness", "api-failures"}
@@ -95,6 +96,7 @@ def test_every_alarm_on_a_metric_of_ours_names_one_that_its_function_measures(
         ("ticks", "hourhand-dev-scheduler"),
         ("oldest_due_age_s", "hourhand-dev-scheduler"),
         ("dead_jobs", "hourhand-dev-scheduler"),
+        ("occurrences_missed", "hourhand-dev-scheduler"),
         ("skew_ms", "hourhand-dev-scheduler"),
         ("lateness_ms", "hourhand-dev-worker"),
         ("attempts_started", "hourhand-dev-worker"),
@@ -206,7 +208,8 @@ def test_without_metric_math_only_alarms_on_one_metric_are_made(deployments: Dep
 
     assert not [name for name, alarm in found.items() if "Metrics" in alarm]
     assert set(found) == {
-        *("oldest-due", "lateness", "dead-jobs", "backstop", "tick-failures", "skew"),
+        *("oldest-due", "lateness", "dead-jobs", "missed-schedules"),
+        *("backstop", "tick-failures", "skew"),
         *("api-throttles", "scheduler-throttles", "worker-throttles"),
     }
 
@@ -228,6 +231,64 @@ def test_every_alarm_says_what_it_means_and_what_to_do_first(full: Deployment) -
         assert meaning.endswith(".")
         assert first.endswith(f"See docs/how-to/runbook.md#{name}.")
         assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
+
+
+def test_the_texts_of_alarms_have_absolute_links_where_their_urls_are_known(
+    deployments: Deployments,
+) -> None:
+    found = alarms(
+        deployments.of(
+            monitoring="full",
+            runbook_url="https://wiki.example.org/hourhand",
+            console_url="http://127.0.0.1:8788/",
+        )
+    )
+    for name, alarm in found.items():
+        see, page = alarm["AlarmDescription"].split(" See ")[1].split(" Console: ")
+        assert see == f"https://wiki.example.org/hourhand#{name}"
+        assert page.startswith("http://127.0.0.1:8788/console/")
+        assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
+    assert found["dead-jobs"]["AlarmDescription"].endswith("/console/dead-letters")
+
+
+def test_a_handler_and_a_tag_that_are_listed_have_alarms_that_name_them(
+    deployments: Deployments,
+) -> None:
+    chosen = deployments.of(
+        monitoring="full", alarm_handlers="charge,send.report", alarm_tags="team:billing"
+    )
+    found = {name: each for name, each in alarms(chosen).items() if name not in ALARM_NAMES}
+
+    assert {name: set(measured_by_alarm(alarm)) for name, alarm in found.items()} == {
+        f"dead-jobs-of-{name}": {Measured("Hourhand/hourhand-dev", "died", frozenset({dimension}))}
+        for name, dimension in {
+            "handler-charge": ("handler", "charge"),
+            "handler-send.report": ("handler", "send.report"),
+            "tag-team-billing": ("team", "billing"),
+        }.items()
+    }
+    for alarm in found.values():
+        assert alarm["AlarmDescription"].endswith("See docs/how-to/runbook.md#dead-jobs.")
+
+
+def test_what_is_counted_for_them_is_the_sentence_that_each_function_logs(
+    deployments: Deployments,
+) -> None:
+    chosen = deployments.of(monitoring="full", alarm_handlers="charge", alarm_tags="team:billing")
+    filters = chosen.properties("AWS::Logs::MetricFilter")
+
+    assert len(filters) == 2 * 3
+    for each in filters:
+        (change,) = each["MetricTransformations"]
+        (dimension,) = change["Dimensions"]
+        wanted = {"$.handler": "charge", "$.tags.team": "billing"}[dimension["Value"]]
+        assert each["FilterPattern"] == (
+            f'{{ ($.message = "{BECAME_DEAD}") && ({dimension["Value"]} = "{wanted}") }}'
+        )
+        assert (change["MetricNamespace"], change["MetricName"]) == (
+            "Hourhand/hourhand-dev",
+            "died",
+        )
 
 
 def test_alarms_of_this_deployment_alone_may_publish_and_only_over_tls(full: Deployment) -> None:

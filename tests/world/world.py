@@ -17,6 +17,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import (
     MemoryClock,
     MemoryControlStore,
+    MemoryDeployment,
     MemoryHandlerDirectory,
     MemoryIdempotencyStore,
     MemoryObjectStore,
@@ -124,6 +125,7 @@ class World:
         self.keys = MemoryIdempotencyStore()
         self.handlers = MemoryHandlerDirectory(*handlers)
         self.invoker = MemorySweepInvoker()
+        self.deployment = MemoryDeployment("1")
         self.telemetry = RecordingTelemetry()
         self.runs: list[Run] = []
         self._numbers = itertools.count(1)
@@ -157,6 +159,7 @@ class World:
             idempotency=self.keys,
             handlers=self.handlers,
             invoker=self.invoker,
+            deployment=self.deployment,
         )
 
     # --- what people do ---

@@ -21,7 +21,10 @@ from hourhand_cdk.packing._trees import (
 API, SCHEDULER, WORKER = FUNCTIONS = ("api", "scheduler", "worker")
 
 _NO_FUNCTIONS = frozenset(
-    {"_examples", "_functions", "cli", "console", "local", "loopback", "memory", "testing"}
+    {
+        *("_examples", "_functions", "_project"),
+        *("cli", "console", "local", "loopback", "memory", "testing"),
+    }
 )
 _LEFT_OUT = {
     API: _NO_FUNCTIONS | {"client", "handlers", "worker"},

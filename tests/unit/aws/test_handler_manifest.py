@@ -9,7 +9,7 @@ from hourhand.aws.handler_manifest import ManifestHandlerDirectory, write_manife
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 PLAIN = HandlerInfo(name="greet")
 FULL = HandlerInfo(
@@ -29,6 +29,7 @@ FULL = HandlerInfo(
     payload_schema={"type": "integer", "default": 3},
     payload_examples=(3, None),
     payload_check={"type": "int", "gt": 0},
+    schedule=DeclaredSchedule(expression=("30 2 * * *", "@daily"), timezone="Europe/Berlin"),
 )
 
 
@@ -55,6 +56,17 @@ def test_a_handler_without_policies_is_its_name_alone(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == {"handlers": [{"name": "greet"}]}
 
 
+def test_a_schedule_is_written_as_the_api_takes_it(tmp_path: Path) -> None:
+    path = tmp_path / "handlers.json"
+    declared = DeclaredSchedule(expression="30 2 * * *")
+    write_manifest(path, [HandlerInfo(name="greet", schedule=declared), FULL])
+    written = [entry["schedule"] for entry in json.loads(path.read_text())["handlers"]]
+    assert written == [
+        {"expression": ["30 2 * * *", "@daily"], "timezone": "Europe/Berlin"},
+        {"expression": "30 2 * * *", "timezone": "UTC"},
+    ]
+
+
 def test_no_handlers_are_a_manifest_too(tmp_path: Path) -> None:
     path = tmp_path / "handlers.json"
     write_manifest(path, [])
@@ -74,6 +86,9 @@ def test_no_handlers_are_a_manifest_too(tmp_path: Path) -> None:
         '{"handlers": [{"name": "greet", "priority": "urgent"}]}',
         '{"handlers": [{"name": "greet", "retry": {"backoff": "never"}}]}',
         '{"handlers": [{"name": "greet", "retry": {"attempts": 1}}]}',
+        '{"handlers": [{"name": "greet", "schedule": {"timezone": "UTC"}}]}',
+        '{"handlers": [{"name": "greet", "schedule": {"expression": "@daily", "at": 1}}]}',
+        '{"handlers": [{"name": "greet", "schedule": "@daily"}]}',
     ],
 )
 def test_a_file_that_is_no_manifest_is_named(tmp_path: Path, text: str) -> None:

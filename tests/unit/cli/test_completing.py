@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from hourhand.cli.completing import MOST
+from hourhand.cli.contexts.store import Context, Contexts, contexts_file, write_contexts
 from hourhand.cli.main import app
 from tests.functions.cli_rig import Shell
 from tests.world.world import World
@@ -135,3 +137,14 @@ def test_the_script_for_the_shell_is_printed(monkeypatch: pytest.MonkeyPatch) ->
 
     assert ran.exit_code == 0
     assert "complete -o default -F _hourhand_completion hourhand" in ran.output
+
+
+def test_contexts_are_offered_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    write_contexts(Contexts(contexts={"prod": Context(region="r"), "dev": Context(region="r")}))
+    assert complete("context", "use", "p") == ["prod"]
+    assert complete("jobs", "list", "--context", "d") == ["dev"]
+    contexts_file().write_text("{")
+    assert complete("context", "use", "p") == []

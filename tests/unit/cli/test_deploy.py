@@ -48,6 +48,9 @@ class Computer:
         for name in ("HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.chdir(self.clone)
+        profiles = folder / "credentials"
+        profiles.write_text("[p]\naws_access_key_id = a\naws_secret_access_key = b\n")
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(profiles))
 
     def install(self, name: str, at: Path, code: int = 0) -> None:
         at.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +154,7 @@ def test_settings_may_come_from_the_environment(
     computer: Computer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computer.install_cdk()
-    monkeypatch.setenv("HOURHAND_DEPLOY_CONTEXT", "a=1; b=two words")
+    monkeypatch.setenv("HOURHAND_DEPLOY_SETTING", "a=1; b=two words")
     monkeypatch.setenv("HOURHAND_DEPLOY_STAGE", "prod")
     RUNNER.invoke(app, ["deploy"])
 
@@ -161,8 +164,8 @@ def test_settings_may_come_from_the_environment(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--context", "stage"], "NAME=VALUE"),
-        (["--context", "=x"], "NAME=VALUE"),
+        (["--setting", "stage"], "NAME=VALUE"),
+        (["--setting", "=x"], "NAME=VALUE"),
         (["--handlers", "nowhere"], "does not exist"),
         (["--diff", "--synth"], "--synth"),
         (["--stage", "test"], "--stage"),
@@ -252,3 +255,32 @@ def test_ctrl_c_lets_the_cdk_end_and_is_code_130(
 
     assert RUNNER.invoke(app, ["deploy"]).exit_code == 130
     assert told == [deploy.ENDS_WITHIN_SECONDS]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), "This terminal has no AWS credentials: type `aws sso login` or `aws configure`"),
+        (("--profile", "nobody"), "The AWS configuration has no profile nobody"),
+    ],
+)
+def test_without_credentials_it_says_what_to_type_and_does_not_start(
+    computer: Computer, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], said: str
+) -> None:
+    computer.install_cdk()
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    ran = RUNNER.invoke(app, ["deploy", *flags])
+
+    assert ran.exit_code in {2, 6}
+    assert said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    assert not computer.record.exists()
+
+
+def test_a_template_needs_no_credentials(
+    computer: Computer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computer.install_cdk()
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    assert RUNNER.invoke(app, ["deploy", "--synth"]).exit_code == 0

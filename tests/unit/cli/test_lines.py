@@ -10,6 +10,7 @@ import pytest
 
 from hourhand.cli.lines import (
     ATTEMPT_ENDED,
+    DECLARED,
     NORMAL,
     OCCURRENCE_CANCELLED,
     QUIET,
@@ -31,6 +32,7 @@ from hourhand.local.events import (
     QueueFailed,
     Ticked,
 )
+from hourhand.services.schedules import declarations
 
 NOW = datetime(2026, 1, 5, 9, 8, 7, 65_000, tzinfo=UTC)
 BODIES = ('{"job": "job-1"}',)
@@ -72,6 +74,13 @@ def logged(sentence: str, is_warning: bool = False, **fields: Any) -> Logged:
 def attempt(outcome: str, **fields: Any) -> Logged:
     known = {"job_id": "job-1", "handler": "greet", "attempt": 2, "outcome": outcome}
     return logged(ATTEMPT_ENDED, False, **known, **fields)
+
+
+def test_a_schedule_that_a_tick_put_is_told() -> None:
+    fields = {"schedule_id": "nightly", "expression": "30 2 * * *", "timezone": "Europe/Berlin"}
+    line = shown(logged(DECLARED, False, **fields))
+    assert line == "09:08:07.065  scheduled   nightly  30 2 * * * (Europe/Berlin), by its handler"
+    assert declarations.DECLARED == DECLARED
 
 
 def test_a_line_has_the_time_a_word_and_the_rest() -> None:

@@ -40,7 +40,7 @@ def nothing_seen() -> None:
 
 
 def test_the_flags_stand_in_the_place_of_the_parameter_in_their_order() -> None:
-    names = ["colour", "size", "name", "often", "json"]
+    names = ["colour", "size", "name", "often", "output", "json", "fields"]
     assert list(inspect.signature(find).parameters) == names
 
 

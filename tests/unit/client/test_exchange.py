@@ -273,6 +273,14 @@ def test_an_endpoint_that_does_not_answer_is_named_with_the_reason(calling: Call
     assert (error.status, error.code, error.may_have_happened) == (None, "unreachable", False)
 
 
+def test_an_endpoint_elsewhere_that_does_not_answer_says_what_to_check(calling: Calling) -> None:
+    elsewhere = {"endpoint": "https://api.example", "auth": "none"}
+    caller = calling(Script(NO_CONNECTION), max_attempts=1, **elsewhere)
+
+    with pytest.raises(Unreachable, match="Connection refused; check the URL and the network"):
+        caller("get", "j1")
+
+
 @pytest.mark.parametrize(
     ("failure", "said"),
     [

@@ -62,6 +62,20 @@ def test_a_schedule_is_put_by_fields(calling: Calling) -> None:
     }
 
 
+@pytest.mark.parametrize("origin", ["files:billing", None])
+def test_an_origin_is_sent_and_null_as_well(calling: Calling, origin: str | None) -> None:
+    caller = ask(calling, "schedules.put", "a", {"expression": "@daily"}, managed_by=origin)
+
+    assert sent(caller) == {"expression": "@daily", "managed_by": origin}
+
+
+def test_a_dry_run_is_asked_for_in_the_query(calling: Calling) -> None:
+    caller = ask(calling, "schedules.put", "a", expression="@daily", dry_run=True)
+
+    assert caller.requests[0].url.raw_path == b"/v1/schedules/a?dry_run=true"
+    assert sent(caller) == {"expression": "@daily"}
+
+
 def test_a_schedule_is_put_by_a_mapping_and_by_fields_together(calling: Calling) -> None:
     caller = ask(calling, "schedules.put", "a", {"expression": "@daily"}, handler="report")
 

@@ -98,6 +98,12 @@ def test_what_is_no_number_duration_or_time_is_refused_by_its_argument(
         ("reschedule", {"expires_at": date(2027, 1, 1)}, "an aware datetime, not date."),
         ("list", {"created_after": timedelta(1)}, "an aware datetime, not timedelta."),
         ("cancel_many", {"created_before": 1}, "an aware datetime, not int."),
+        (
+            "cancel_many",
+            {"expected_count": -1},
+            "a whole number from 0 to 1,000,000,000,000, not -1.",
+        ),
+        ("discard_many", {"expected_count": True}, "a whole number from 0 to"),
         ("redrive_many", {"created_after": date(2027, 1, 1)}, "an aware datetime, not date."),
         ("list", {"limit": "x" * 1000}, "a whole number from 1 to 1,000,000,000,000, not 'xxx"),
         ("submit_many", {"parallel": 1.5}, "a whole number from 1 to 64, not 1.5."),

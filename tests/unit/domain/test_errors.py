@@ -13,6 +13,7 @@ STATUS_BY_CODE = {
     "not_found": 404,
     "wrong_state": 409,
     "idempotency_conflict": 409,
+    "count_changed": 409,
     "too_large": 413,
     "invalid": 422,
     "not_supported_yet": 422,

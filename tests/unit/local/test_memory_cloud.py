@@ -44,6 +44,13 @@ def deaf(ctx: JobContext, payload):
 """
 
 
+DECLARED = """
+@job("tidy", schedule="{rule}", timezone="Europe/Berlin")
+def tidy(ctx: JobContext):
+    return "tidied"
+"""
+
+
 class Running:
     def __init__(self, cloud: LocalCloud, heard: list[News]) -> None:
         self.cloud, self.heard = cloud, heard
@@ -134,6 +141,32 @@ def test_each_nominal_time_of_a_schedule_comes_once(run: Callable[[float], Runni
     times = [datetime.fromisoformat(row["at"]) for row in rows[::-1]]
     assert times == [first + timedelta(hours=number) for number in range(8)]
     assert running.client.get("/v1/schedules/hourly").body["status"] == "ended"
+
+
+def test_a_declared_schedule_follows_the_file_of_its_handler(
+    run: Callable[[float], Running], tmp_path: Path
+) -> None:
+    file = tmp_path / "memory_cloud_jobs.py"
+    file.write_text(JOBS + DECLARED.format(rule="30 2 * * *"))
+    running = run(1.0)
+
+    def wait_for(**fields: Any) -> dict[str, Any]:
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            found = running.client.get("/v1/schedules/tidy").body
+            if {name: found.get(name) for name in fields} == fields:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"the schedule did not become {fields}: {found}")
+
+    told = wait_for(expression="30 2 * * *", status="active")
+    assert (told["managed_by"], told["timezone"]) == ("code", "Europe/Berlin")
+    file.write_text(JOBS + DECLARED.format(rule="45 2 * * *"))
+    wait_for(expression="45 2 * * *", status="active")
+    file.write_text(JOBS)
+    assert "declares it no more" in wait_for(status="paused")["note"]
+    file.write_text(JOBS + DECLARED.format(rule="45 2 * * *"))
+    assert wait_for(status="active")["note"] is None
 
 
 def test_a_retry_and_a_handlers_line_work_as_everywhere(run: Callable[[float], Running]) -> None:

@@ -22,6 +22,11 @@ class FakeChild:
         self.name, self.pid = "scheduler-1", pid
         self.listener = listener
         self.has_ended = False
+        self.told: list[dict[str, Any]] = []
+
+    def say(self, message: dict[str, Any]) -> bool:
+        self.told.append(message)
+        return True
 
     def says(self, **message: Any) -> None:
         self.listener.heard(cast("ChildProcess", self), message)
@@ -108,6 +113,11 @@ def test_one_that_never_ticked_is_waited_for_longer(stage: Stage) -> None:
 def test_what_it_prints_is_passed_on(stage: Stage) -> None:
     stage.children[0].prints("Hello")
     assert stage.next_news() == Printed(name="scheduler-1", line="Hello")
+
+
+def test_a_change_of_the_handlers_is_passed_on(stage: Stage) -> None:
+    stage.slot.refresh()
+    assert stage.children[0].told == [{"refresh": True}]
 
 
 def test_stopping_ends_it_and_starts_no_other(stage: Stage) -> None:

@@ -215,6 +215,14 @@ def test_schedules_make_their_jobs(jobs: FakeHourhand) -> None:
     assert jobs.submitted() == []
 
 
+def test_a_declared_schedule_runs_nothing() -> None:
+    registry = Registry()
+    job("nightly", schedule="@hourly", registry=registry)(lambda ctx: None)
+    with FakeHourhand(start=START, handlers=registry) as double:
+        assert double.advance(days=1) == []
+        assert list(double.client.schedules.list()) == []
+
+
 def test_who_waits_for_a_job_lets_time_pass(jobs: FakeHourhand) -> None:
     job_id = report.submit(delay=300).id
     assert jobs.client.wait(job_id).status == "SUCCEEDED"

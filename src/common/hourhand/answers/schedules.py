@@ -220,6 +220,14 @@ class Schedule(Answered):
         bool, "Whether the schedule is paused. Default: a replaced schedule stays as it is."
     ]
     note: Annotated[str | None, "A note for people, such as the reason."]
+    managed_by: Annotated[
+        str | None,
+        (
+            "What puts the schedule: `code` (a declaration of `@job`), `files:NAME` (`hourhand "
+            "schedules apply --name NAME`), or null: people. A `PUT` without it leaves it as it "
+            "is; null clears it."
+        ),
+    ]
     status: Annotated[str, SCHEDULE_STATUSES]
     broken_reason: str | None
     revision: int

@@ -25,6 +25,7 @@ from hourhand.api.requests import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    PutQuery,
     ResweepInput,
     ScheduleInput,
     SchedulePageRequest,
@@ -153,6 +154,7 @@ _SCHEDULES: Mapping[tuple[str, str], Description] = {
     ("PUT", "/v1/schedules/{id}"): Description(
         summary="Create a schedule, or replace all of it",
         tag="schedules",
+        query=PutQuery,
         body=ScheduleInput,
         answer=schedules.Schedule,
         statuses=(200, 201),

@@ -146,6 +146,9 @@ FIELD_TEXTS = {
         "month": "A month such as `2026-12`, whose days are counted, too.",
     },
     "CalendarInput": texts_of(Calendar),
+    "PutQuery": {
+        "dry_run": "Only check the schedule, and answer it as it would be; change nothing.",
+    },
     "PageRequest": {
         "limit": "The maximum number of entries in a page.",
         "cursor": "The `next_cursor` of the page before.",

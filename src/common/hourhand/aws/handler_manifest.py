@@ -11,10 +11,11 @@ from typing import Any
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 _INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))
 _RETRY_FIELDS = tuple(f.name for f in fields(RetryPolicy))
+_SCHEDULE_FIELDS = tuple(f.name for f in fields(DeclaredSchedule))
 
 
 class ManifestHandlerDirectory:
@@ -47,12 +48,16 @@ def write_manifest(path: Path, handlers: Iterable[HandlerInfo], *, advice: str =
     path.write_text(f'{{"handlers": [{listed}]{added}}}\n', encoding="utf-8")
 
 
-def _written(value: HandlerInfo | RetryPolicy, names: Iterable[str]) -> dict[str, Any]:
+def _written(
+    value: HandlerInfo | RetryPolicy | DeclaredSchedule, names: Iterable[str]
+) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for name in names:
         given = getattr(value, name)
         if isinstance(given, RetryPolicy):
             given = _written(given, _RETRY_FIELDS)
+        elif isinstance(given, DeclaredSchedule):
+            given = _written(given, _SCHEDULE_FIELDS)
         if given is not None and given not in ("", ()):
             written[name] = given
     return written
@@ -84,6 +89,8 @@ def _info(entry: Mapping[str, Any]) -> HandlerInfo:
     if read.get("retry") is not None:
         read["retry"] = _retry(read["retry"])
     read["payload_examples"] = tuple(read.get("payload_examples", ()))
+    if read.get("schedule") is not None:
+        read["schedule"] = _schedule(read["schedule"])
     return HandlerInfo(**read)
 
 
@@ -94,6 +101,13 @@ def _retry(entry: Mapping[str, Any]) -> RetryPolicy:
     if "jitter" in read:
         read["jitter"] = Jitter(read["jitter"])
     return RetryPolicy(**read)
+
+
+def _schedule(entry: Mapping[str, Any]) -> DeclaredSchedule:
+    read = dict(entry)
+    if isinstance(read["expression"], list):
+        read["expression"] = tuple(read["expression"])
+    return DeclaredSchedule(**read)
 
 
 def _invalid(path: Path, reason: str) -> InvalidInput:

@@ -69,6 +69,7 @@ class Metric(StrEnum):
     OCCURRENCES_CALLED = "occurrences_called"
     OCCURRENCES_DEFERRED = "occurrences_deferred"
     OCCURRENCES_MADE = "occurrences_made"
+    OCCURRENCES_MISSED = "occurrences_missed"
     OCCURRENCES_SKIPPED = "occurrences_skipped"
     OCCURRENCES_WITHDRAWN = "occurrences_withdrawn"
     OLDEST_DUE_AGE_S = "oldest_due_age_s"
@@ -126,6 +127,7 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
             Metric.LEASE_HELD_MS,
             Metric.LEASES_LOST,
             Metric.MARKS_REFUSED,
+            Metric.OCCURRENCES_MISSED,
             Metric.OLDEST_DUE_AGE_S,
             Metric.SCHEDULE_SWEEPS_INCOMPLETE,
             Metric.SCHEDULE_VISITS_FAILED,

@@ -1,4 +1,4 @@
-"""Names for shell completion, from the API.
+"""Names for shell completion, from the API and from the user's contexts.
 
 Nothing may disturb a prompt: if the API does not answer at once, the completion is empty.
 """
@@ -50,6 +50,16 @@ def job_ids(context: typer.Context, incomplete: str) -> list[str]:
     )
 
 
+def context_names(incomplete: str) -> list[str]:
+    """Return the names of contexts that begin with ``incomplete``."""
+    from hourhand.cli.contexts.store import read_contexts
+
+    # As below: not even that of a damaged file.
+    with suppress(Exception):
+        return [name for name in read_contexts().contexts if name.startswith(incomplete)]
+    return []
+
+
 def _offered(context: typer.Context, incomplete: str, asked: Asked) -> list[str]:
     # A prompt cannot show an error, not even that of a module that is not installed.
     with suppress(Exception), _client(context) as client:
@@ -59,10 +69,12 @@ def _offered(context: typer.Context, incomplete: str, asked: Asked) -> list[str]
 
 
 def _client(context: typer.Context) -> Client:
-    """Return a client of the API that the line so far or the environment names."""
+    """Return a client of the API that the line so far, the environment or the context names."""
     from hourhand import Client
+    from hourhand.cli.contexts.store import enter_context
 
-    names = ("token", "auth", "region", "profile")
+    names = ("context", "endpoint", "token", "auth", "region", "profile")
     given: dict[str, Any] = {name: context.params.get(name) for name in names}
-    endpoint = context.params.get("endpoint")
-    return Client(endpoint, **given, timeout_seconds=SECONDS, max_attempts=1)
+    enter_context(given)
+    del given["context"]
+    return Client(given.pop("endpoint"), **given, timeout_seconds=SECONDS, max_attempts=1)

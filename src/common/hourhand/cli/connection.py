@@ -1,4 +1,4 @@
-"""Which API a command calls, and with which credentials."""
+"""Which API or deployment a command works with, and with which credentials."""
 
 from __future__ import annotations
 
@@ -7,24 +7,34 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hourhand.cli.options import CONNECTION, ProfileOption, RegionOption
+from hourhand.cli.options import (
+    CONNECTION,
+    ContextOption,
+    EndpointOption,
+    ProfileOption,
+    RegionOption,
+    StackOption,
+)
 
 if TYPE_CHECKING:
     from hourhand import Client
 
 DEFAULT_SECONDS = 30.0
+DEFAULT_STACK = "hourhand-dev"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connection:
     """The flags of every command that calls the API; the client decides what ``None`` means."""
 
+    context: ContextOption = None
     endpoint: Annotated[
         str | None,
         typer.Option(
             envvar="HOURHAND_ENDPOINT",
             metavar="URL",
-            help="URL of the API. Default: http://127.0.0.1:8787, which `hourhand dev` serves.",
+            help="URL of the API. Default: that of the context, else http://127.0.0.1:8787, which "
+            "`hourhand dev` serves.",
             rich_help_panel=CONNECTION,
         ),
     ] = None
@@ -64,5 +74,28 @@ class Connection:
         from hourhand.client import Client
 
         options = asdict(self)
+        options.pop("context")
         seconds = options.pop("request_timeout")
         return Client(options.pop("endpoint"), timeout_seconds=seconds, **options)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AwsFlags:
+    """The flags of every command that calls AWS itself."""
+
+    context: ContextOption = None
+    region: RegionOption = None
+    profile: ProfileOption = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeploymentFlags(AwsFlags):
+    """The flags of every command that calls AWS about one deployment."""
+
+    stack: StackOption = None
+    endpoint_url: EndpointOption = None
+
+    @property
+    def stack_name(self) -> str:
+        """The stack, if only by default."""
+        return self.stack or DEFAULT_STACK

@@ -9,6 +9,7 @@ import threading
 import webbrowser
 from collections.abc import Mapping
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -69,6 +70,34 @@ def console(
     a token, which is new at each start. Everyone who has the URL can act as you. `hourhand dev`
     has a console of its own.
     """
+    _serve(session, port=port, read_only=read_only, opens=not no_browser)
+
+
+def open_page(session: Session, *segments: str) -> None:
+    """Open the console at one object, such as ``("jobs", id)``, or print its URL.
+
+    `hourhand dev` serves a console itself. For another API, serve one until Ctrl-C.
+    """
+    from hourhand.client import find_endpoint
+
+    page = "/".join(quote(each, safe="") for each in segments)
+    endpoint = find_endpoint(session.client.endpoint)
+    if not endpoint.is_loopback:
+        # Another console may have the usual port.
+        _serve(session, port=0, page=page)
+        return
+    address = f"{endpoint.url}/console/{page}"
+    if session.is_json:
+        session.print_json({"address": address})
+    else:
+        session.print_text(address)
+    if has_browser(os.environ):
+        webbrowser.open(address)
+
+
+def _serve(
+    session: Session, *, port: int, page: str = "", read_only: bool = False, opens: bool = True
+) -> None:
     from hourhand.console import serve_console
 
     connection = session.connection
@@ -85,9 +114,11 @@ def console(
             read_only=read_only,
         )
         try:
-            _print_address(session, running.address, running.endpoint, read_only=read_only)
-            if not no_browser and has_browser(os.environ):
-                webbrowser.open(running.address)
+            home, mark, token = running.address.partition("#")
+            address = f"{home}{page}{mark}{token}"
+            _print_address(session, address, running.endpoint, read_only=read_only)
+            if opens and has_browser(os.environ):
+                webbrowser.open(address)
             threading.Event().wait()
         except KeyboardInterrupt:
             session.remark("Stopped.")

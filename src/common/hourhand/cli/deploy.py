@@ -16,8 +16,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hourhand.cli.exits import DONE, FAILED, WRONG_USAGE, CommandError
-from hourhand.cli.options import SEVERAL, ProfileOption, RegionOption, YesOption, listed
+from hourhand.cli.connection import AwsFlags
+from hourhand.cli.exits import DONE, FAILED, NO_ACCESS, NOT_ALLOWED, WRONG_USAGE, CommandError
+from hourhand.cli.options import SEVERAL, YesOption, listed
+from hourhand.cli.project import handlers_path, project_handlers
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -41,7 +43,8 @@ HandlersOption = Annotated[
     typer.Option(
         "--handlers",
         metavar="PATH",
-        help="Folder or .py file with your handlers. Default: those of the quickstart.",
+        help="Folder or .py file with your handlers. Default: handlers under [tool.hourhand] in "
+        "pyproject.toml, else those of the quickstart.",
     ),
 ]
 ModuleOption = Annotated[
@@ -57,10 +60,10 @@ StageOption = Annotated[
     Literal["dev", "prod"] | None,
     typer.Option("--stage", help="Set of default settings: dev or prod. Default: dev."),
 ]
-ContextOption = Annotated[
+SettingOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--context",
+        "--setting",
         "-c",
         metavar="NAME=VALUE",
         callback=listed,
@@ -95,17 +98,17 @@ class Place:
     codes={
         FAILED: "a requirement is missing, or the CDK failed",
         WRONG_USAGE: "wrong usage",
+        NOT_ALLOWED: NO_ACCESS[NOT_ALLOWED],
     },
     asks_api=False,
 )
 def deploy(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
+    aws: AwsFlags,
     handlers: HandlersOption = None,
     module: ModuleOption = None,
     stage: StageOption = None,
-    context: ContextOption = None,
-    region: RegionOption = None,
-    profile: ProfileOption = None,
+    setting: SettingOption = None,
     diff: DiffOption = False,
     synth: SynthOption = False,
     yes: YesOption = False,
@@ -123,23 +126,45 @@ def deploy(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     missing = [*missing_for(place)]
     if missing:
         raise CommandError("\n  ".join(["These requirements are missing:", *missing]))
-    settings = settings_given(handlers or place.handlers, module, stage, context)
+    named = project_handlers(Path.cwd())
+    own = None if named is None else handlers_path(Path.cwd(), named)
+    settings = settings_given(handlers or own or place.handlers, module, stage, setting)
     action = "diff" if diff else "synth" if synth else "deploy"
-    arguments = [action, *cdk_arguments(action, settings, profile, is_sure=yes)]
+    if not synth:
+        _need_credentials(aws.profile)
+    if action == "deploy":
+        session.agree()
+    arguments = [action, *cdk_arguments(action, settings, aws.profile, is_sure=yes)]
     if session.is_json and action == "deploy":
-        return _with_outputs(session, place, arguments, region)
-    return DONE if run_cdk(place, arguments, region) == 0 else FAILED
+        return _with_outputs(session, place, arguments, aws.region)
+    return DONE if run_cdk(place, arguments, aws.region) == 0 else FAILED
+
+
+def _need_credentials(profile: str | None) -> None:
+    """Raise `CommandError` without credentials; the CDK would report it in a page of its own."""
+    import botocore.session
+    from botocore.exceptions import BotoCoreError, NoCredentialsError
+
+    from hourhand.cli.doctor.access import no_access
+
+    try:
+        found = botocore.session.Session(profile=profile).get_credentials()
+        problem = no_access(NoCredentialsError(), profile) if found is None else None
+    except BotoCoreError as error:
+        problem = no_access(error, profile)
+    if problem is not None:
+        raise CommandError(problem.sentence, problem.exit_code)
 
 
 def settings_given(
-    handlers: Path | None, module: str | None, stage: str | None, context: Sequence[str] | None
+    handlers: Path | None, module: str | None, stage: str | None, given: Sequence[str] | None
 ) -> dict[str, str]:
     """Return the settings of the deployment by name. Raises `typer.BadParameter`."""
     settings: dict[str, str] = {}
-    for given in context or ():
-        name, equals, value = given.partition("=")
+    for each in given or ():
+        name, equals, value = each.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"must be NAME=VALUE, not {given!r}", param_hint="--context")
+            raise typer.BadParameter(f"must be NAME=VALUE, not {each!r}", param_hint="--setting")
         settings[name] = value
     if handlers is not None:
         if not handlers.exists():

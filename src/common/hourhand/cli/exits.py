@@ -22,7 +22,7 @@ MEANINGS: Mapping[int, str] = {
     WRONG_USAGE: "wrong usage, or the API rejected a value",
     NOT_FOUND: "not found",
     REFUSED: "refused: the state does not allow it, or the key is taken",
-    UNREACHABLE: "the API is unreachable, throttles or fails",
+    UNREACHABLE: "the API or AWS is unreachable, throttles or fails",
     NOT_ALLOWED: "not authorised",
     TIMED_OUT: "the time limit has passed",
     INTERRUPTED: "interrupted",
@@ -30,6 +30,12 @@ MEANINGS: Mapping[int, str] = {
 
 OF_THE_API = (WRONG_USAGE, NOT_FOUND, REFUSED, UNREACHABLE, NOT_ALLOWED)
 """The codes that any request can end with."""
+
+NO_ACCESS: Mapping[int, str | None] = {
+    UNREACHABLE: "AWS does not answer",
+    NOT_ALLOWED: "there are no AWS credentials, or AWS does not accept them",
+}
+"""The codes of a command that calls AWS itself, for its ``codes``."""
 
 
 class CommandError(HourhandError):

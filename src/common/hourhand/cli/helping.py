@@ -47,6 +47,8 @@ class VerbCommand(TyperCommand):
                 "An option without an env var beside it has one that is named after the command "
                 f"and the option, for example {unnamed[0]}."
             )
+        if any(each.name == "context" for each in self.get_params(ctx)):
+            self.epilog = _with_context(self.epilog)
         super().format_help(ctx, formatter)
 
 
@@ -61,6 +63,11 @@ class NounGroup(TyperGroup):
         """Return the flags, as the help shows them."""
         return [_shown(each) for each in super().get_params(ctx)]
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        self.epilog = _with_context(None)
+        super().format_help(ctx, formatter)
+
 
 class Noun(typer.Typer):
     """A Typer whose verbs and help are as above."""
@@ -74,6 +81,21 @@ class Noun(typer.Typer):
     ) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """Return the decorator that makes a function one of its verbs."""
         return super().command(name, **{"cls": VerbCommand, **settings})
+
+
+def _with_context(epilog: str | None) -> str | None:
+    """Add the context in use, if there is one, to the end of a help text."""
+    from hourhand.cli.contexts.store import read_contexts
+    from hourhand.cli.exits import CommandError
+
+    try:
+        in_use = read_contexts().in_use
+    except CommandError:
+        # Each command reports the damaged file; its help is shown all the same.
+        return epilog
+    if in_use is None:
+        return epilog
+    return "\n\n".join([*filter(None, [epilog]), f"Commands act in {in_use}."])
 
 
 def _shown(parameter: Any) -> Any:

@@ -10,7 +10,13 @@ from typing import Any
 
 from rich.text import Text
 
-from hourhand.cli.schedule_lines import Told, occurrence_of, schedule_change, skipped
+from hourhand.cli.schedule_lines import (
+    Told,
+    declared,
+    occurrence_of,
+    schedule_change,
+    skipped,
+)
 from hourhand.local.child_process import exit_reason
 from hourhand.local.events import (
     ApiAnswered,
@@ -32,6 +38,7 @@ QUIET, NORMAL, VERBOSE = -1, 0, 1
 
 ATTEMPT_ENDED = "An attempt ended."
 OCCURRENCE_CANCELLED = "An occurrence was cancelled before it began."
+DECLARED = "A schedule that the code declares was put."
 
 _OUTCOMES = {
     "SUCCEEDED": ("succeeded", "green"),
@@ -121,6 +128,8 @@ def _logged(news: Logged, detail: int) -> Told | None:
         return _attempt(news.fields)
     if news.sentence == OCCURRENCE_CANCELLED and detail >= NORMAL:
         return skipped(news.fields)
+    if news.sentence == DECLARED and detail >= NORMAL:
+        return declared(news.fields)
     if "handler" in news.fields and detail >= NORMAL:
         # What a handler logged by ctx.logger.
         job = f"{news.fields['job_id']}  {news.fields['handler']}"

@@ -4,43 +4,48 @@ from __future__ import annotations
 
 import errno
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hourhand.cli.audit import audit
 from hourhand.cli.calendars.commands import calendars
+from hourhand.cli.config.commands import config
 from hourhand.cli.console import console
+from hourhand.cli.contexts.commands import context
 from hourhand.cli.dead_letters.commands import dead_letters
 from hourhand.cli.deploy import deploy
+from hourhand.cli.doctor.command import doctor
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
 from hourhand.cli.handlers.commands import handlers
 from hourhand.cli.helping import Noun
+from hourhand.cli.init import init
 from hourhand.cli.jobs.commands import jobs
 from hourhand.cli.options import (
     MEMORY,
     BackendOption,
     BatchSizeOption,
-    EndpointOption,
     HandlersOption,
     JsonOption,
     PortOption,
-    ProfileOption,
     QuickOption,
     QuietOption,
-    RegionOption,
     SpeedOption,
-    StackOption,
     TickSecondsOption,
     VerboseOption,
     WorkersOption,
 )
+from hourhand.cli.project import FILE, TABLE, project_handlers
 from hourhand.cli.resweep import resweep
 from hourhand.cli.rollback.command import rollback
 from hourhand.cli.schedules.commands import schedules
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
+
+START, WORK, OPERATE = "Begin", "Jobs and schedules", "Deployments"
+"""The groups of the overview, in their order."""
 
 app = Noun(
     name="hourhand",
@@ -79,16 +84,17 @@ def _hourhand(
 ) -> None:
     """Run jobs now, later or on a schedule, on AWS without servers.
 
-    [bold]hourhand dev[/] runs Hourhand on this machine, [bold]hourhand deploy[/] on AWS.
+    [bold]hourhand init[/] writes a project to start from. [bold]hourhand dev[/] runs Hourhand on
+    this machine, [bold]hourhand deploy[/] on AWS.
     [bold]hourhand demo[/] causes failures and shows that no job is lost, and
     [bold]hourhand doctor[/] checks a deployment. Every option can also be set by an environment
     variable, which the help of its command names.
     """
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
-    handlers: HandlersOption,
+    handlers: HandlersOption = None,
     port: PortOption = 8787,
     backend: BackendOption = MEMORY,
     tick_seconds: TickSecondsOption = 60.0,
@@ -113,9 +119,14 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         raise typer.BadParameter(f"needs --backend {MEMORY}", param_hint="--speed")
     from hourhand.cli.dev import DevOptions, run_dev
 
+    chosen = handlers or project_handlers(Path.cwd())
+    if chosen is None:
+        message = f'give a module, or name it in {FILE}: handlers = "jobs" under {TABLE}. '
+        message += "`hourhand init` writes a project that has it"
+        raise typer.BadParameter(message, param_hint="--handlers")
     run_dev(
         DevOptions(
-            handlers=handlers,
+            handlers=chosen,
             port=port,
             backend=backend,
             tick_seconds=tick_seconds,
@@ -127,7 +138,7 @@ def dev(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     )
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = False) -> None:
     """Run 280 real jobs and two schedules on a local cloud, kill its leader, and report.
 
@@ -150,51 +161,22 @@ def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = Fa
     raise typer.Exit(run_demo(QUICK if quick else FULL, port, is_json=json))
 
 
-@app.command()
-def doctor(
-    stack: StackOption = "hourhand-dev",
-    region: RegionOption = None,
-    profile: ProfileOption = None,
-    endpoint: EndpointOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Check a deployment and print how to fix each problem.
-
-    It checks the credentials, this machine's clock, the stack, the drift of its resources, the
-    queues, the functions, their versions, the tick rule and the event sources, the last tick, the
-    scheduler's clock, dead jobs and the API. Drift is the difference between a resource and the
-    stack's template: CloudFormation detects it, which takes up to five minutes. Everything else
-    takes half a minute. The command changes nothing.
-
-    Each check prints lines that begin with OK, WARNING (it works, but look at it), FAILED, SKIPPED
-    (the check could not run, for a reason outside the deployment) or UNKNOWN (the check could not
-    run, and a working deployment depends on its result). The line below says what to do.
-
-    Exit codes: 0 no check failed (warnings are allowed), 1 a check failed, 2 wrong usage, 3 no
-    check failed, but at least one is UNKNOWN.
-
-    [dim]Example: hourhand doctor --stack hourhand-prod --profile operations[/]
-    """
-    from hourhand.cli.doctor.run import DoctorOptions, run_doctor
-
-    options = DoctorOptions(
-        stack=stack, region=region, profile=profile, endpoint=endpoint, json=json
-    )
-    raise typer.Exit(run_doctor(options))
-
-
-app.add_typer(jobs)
-app.add_typer(schedules)
-app.add_typer(calendars)
-app.add_typer(dead_letters)
-app.command()(audit)
-app.add_typer(handlers)
-app.command()(stats)
-app.command()(resweep)
-app.command()(console)
-app.command()(estimate)
-app.command()(deploy)
-app.command()(rollback)
+app.command(rich_help_panel=START)(init)
+app.add_typer(jobs, rich_help_panel=WORK)
+app.add_typer(schedules, rich_help_panel=WORK)
+app.add_typer(calendars, rich_help_panel=WORK)
+app.add_typer(dead_letters, rich_help_panel=WORK)
+app.add_typer(handlers, rich_help_panel=WORK)
+app.command(rich_help_panel=WORK)(stats)
+app.command(rich_help_panel=WORK)(console)
+app.add_typer(context, rich_help_panel=WORK)
+app.command(rich_help_panel=OPERATE)(deploy)
+app.command(rich_help_panel=OPERATE)(doctor)
+app.command(rich_help_panel=OPERATE)(audit)
+app.add_typer(config, rich_help_panel=OPERATE)
+app.command(rich_help_panel=OPERATE)(rollback)
+app.command(rich_help_panel=OPERATE)(resweep)
+app.command(rich_help_panel=OPERATE)(estimate)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hourhand.cli.completing import job_ids
+from hourhand.cli.completing import context_names, job_ids
 
 MEMORY, MOTO = "memory", "moto"
 CONNECTION, OUTPUT = "Connection", "Output"
@@ -36,11 +36,12 @@ def _backend(value: str) -> str:
 
 
 HandlersOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         envvar="HOURHAND_HANDLERS",
         metavar="MODULE",
-        help="Module that registers the handlers, on PYTHONPATH or in the current folder. "
+        help="Module that registers the handlers, on PYTHONPATH or in the current folder. Default: "
+        "handlers under [tool.hourhand] in its pyproject.toml. "
         "Example: examples.quickstart.",
     ),
 ]
@@ -119,12 +120,25 @@ VerboseOption = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Also show every request, log line, tick and metric."),
 ]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        envvar="HOURHAND_CONTEXT",
+        metavar="NAME",
+        help="Context to act in, see `hourhand context`. It sets the options of this group that "
+        "are not given. Default: the context in use.",
+        rich_help_panel=CONNECTION,
+        autocompletion=context_names,
+    ),
+]
 StackOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         envvar="HOURHAND_STACK",
         metavar="NAME",
-        help="CloudFormation stack of the deployment.",
+        help="CloudFormation stack of the deployment. Default: that of the context, else "
+        "hourhand-dev.",
     ),
 ]
 RegionOption = Annotated[
@@ -132,7 +146,7 @@ RegionOption = Annotated[
     typer.Option(
         envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
         metavar="REGION",
-        help="AWS Region. Default: that of the API's URL, or of the profile.",
+        help="AWS Region. Default: that of the context, of the API's URL, or of the profile.",
         rich_help_panel=CONNECTION,
     ),
 ]
@@ -160,7 +174,7 @@ JsonOption = Annotated[
     typer.Option(
         "--json",
         envvar="HOURHAND_JSON",
-        help="Print JSON for scripts, one object per line.",
+        help="Short for --output json.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -176,6 +190,14 @@ EveryOption = Annotated[
     float,
     typer.Option(
         "--every", metavar="SECONDS", min=0.2, help="With --watch: time between two updates."
+    ),
+]
+WebOption = Annotated[
+    bool,
+    typer.Option(
+        "--web",
+        help="Open the web console at this page instead. For an API on AWS, the command serves the "
+        "console until Ctrl-C.",
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

@@ -40,24 +40,35 @@ $ hourhand schedules show nightly
 $ hourhand stats --watch
 ```
 
-For a deployment, set the URL of its API, which is the output `ApiUrl` of the stack:
+For a deployment, store the URL of its API, which is the output `ApiUrl` of the stack, in a context:
 
 ```console
-$ export HOURHAND_ENDPOINT=https://a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com
+$ hourhand context add prod --endpoint https://jobs.example.org --profile operations --production
+$ hourhand context use prod
+$ hourhand context list
 ```
 
 The command then signs its requests with your AWS credentials, from the environment or from
-`--profile`. [Deploying](../how-to/deploy.md#who-may-call) describes the permissions.
+the profile. [Deploying](../how-to/deploy.md#who-may-call) describes the permissions.
 
 ## Common to all commands
 
 - **Environment.** Every option can be set by the environment variable beside it. An option takes
   precedence over its variable.
-- **Output.** Tables fit the terminal: a narrow one shows fewer columns. In a pipe, nothing is
-  shortened. Only terminals get colours; `NO_COLOR=1` turns them off. Progress, questions and
-  remarks are printed on standard error.
+- **Contexts** store endpoint, profile, Region and stack under a name. Options come first, then the
+  environment, then the context that `--context` or `HOURHAND_CONTEXT` names, else the one in use.
+  If an option or variable names another API, the context in use is left out. A command that
+  changes something says in which context it acts. In a context with `--production` it asks first,
+  unless you give `--yes`.
+- **Output.** `--output` chooses a table, JSON or YAML, and `--fields` the fields to print.
+  `--fields` names them as JSON does, with dots for those inside: `id,error.type`. The error for a
+  field that does not exist lists those that do. Tables fit the terminal: a narrow one shows fewer
+  columns. In a pipe, nothing is shortened. Only terminals get colours; `NO_COLOR=1` turns them off.
+  Progress, questions and remarks are printed on standard error.
 - **Times** are shown relative to now, or as local time. A time that you type without an offset is
   local, and `2027-01-31T09:00Z` is UTC. Durations are written `90`, `90s`, `5m`, `1.5h` or `2d`.
+- **Console.** `--web` of a `show` command opens the web console at that object, or prints its URL
+  if no browser can be opened.
 - **Bulk changes.** Before the command changes many things, it shows how many, and asks. `--yes`
   confirms in advance. Without a terminal, nothing changes unless you give `--yes`.
 - **Ctrl-C** stops any command immediately and cleanly.

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from hourhand.cli.exits import NOT_FOUND, REFUSED
+from hourhand.answers.system import Resweep
+from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
+from hourhand.cli.options import YesOption
 from hourhand.cli.output.tables import facts
 from hourhand.cli.output.times import Times
 from hourhand.cli.reading import read_time_ago
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from hourhand.client import Resweep
 
 SinceOption = Annotated[
     # To Typer a union of types would be none.
@@ -37,8 +36,19 @@ _STATES = {
 }
 
 
-@verb(example="hourhand resweep --since 35d", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
-def resweep(session: Session, since: SinceOption = None) -> None:
+@verb(
+    example="hourhand resweep --since 35d",
+    codes={
+        **dict.fromkeys((NOT_FOUND, REFUSED)),
+        FAILED: "in a production context: you did not confirm",
+    },
+    prints=(Resweep,),
+)
+def resweep(
+    session: Session,
+    since: SinceOption = None,
+    yes: YesOption = False,  # noqa: ARG001 (the session has it)
+) -> None:
     """Make the scheduler look for due jobs in the past again. Without --since, show the progress.
 
     The scheduler stops reading a past minute once it has dispatched all jobs of that minute. If
@@ -49,6 +59,7 @@ def resweep(session: Session, since: SinceOption = None) -> None:
     if since is None:
         found = session.client.resweep_progress()
     else:
+        session.agree()
         found = session.client.resweep(_instant(since, session.times.now))
     if session.is_json:
         session.print_json(found.raw)

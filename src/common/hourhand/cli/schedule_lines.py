@@ -40,6 +40,12 @@ def schedule_change(
             return None
 
 
+def declared(fields: Mapping[str, Any]) -> Told:
+    """Return the line of a schedule that the code declares and a tick put."""
+    text = f"{fields['schedule_id']}  {fields['expression']} ({fields['timezone']})"
+    return "scheduled", "blue", f"{text}, by its handler"
+
+
 def occurrence_of(fields: Mapping[str, Any]) -> str | None:
     """Return the schedule and scheduled time of the job in a log line, or ``None``."""
     if "schedule_id" not in fields or "occurrence" not in fields:

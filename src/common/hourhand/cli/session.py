@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO, TypeVar
@@ -26,19 +25,21 @@ from hourhand.cli.exits import (
     sentences_of,
 )
 from hourhand.cli.options import OUTPUT, JsonOption
+from hourhand.cli.output.fields import Fields, read_fields
 from hourhand.cli.output.harmless import block, harmless
+from hourhand.cli.output.records import ROWS_A_TABLE, Form, Records
 from hourhand.cli.output.tables import PIPE_WIDTH, Column, make_table
 from hourhand.cli.output.times import Times
 
 if TYPE_CHECKING:
     # Each verb imports this file, and `hourhand --help` each verb: it must be quick.
     from hourhand import Client
+    from hourhand.answers.answered import Answered
+    from hourhand.cli.contexts.store import Named
     from hourhand.cli.output.progress import Meter
     from hourhand.ports.clock import Clock
 
-
-ROWS_A_TABLE = 200
-"""A table is as wide as its widest row, so it is printed only when all of its rows are known."""
+PRODUCTION_STYLE = "bold red"
 
 
 class Raw(Protocol):
@@ -56,7 +57,29 @@ T = TypeVar("T", bound=Raw)
 class Manner:
     """The flags for the format of the output."""
 
+    output: Annotated[
+        Form,
+        typer.Option(
+            "--output",
+            "-o",
+            envvar="HOURHAND_OUTPUT",
+            help="Format of the results: table for people, json (one object per line) or yaml (one "
+            "document per object).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "table"
     json: JsonOption = False
+    fields: Annotated[
+        Fields | None,
+        typer.Option(
+            parser=read_fields,
+            envvar="HOURHAND_FIELDS",
+            metavar="A,B.C",
+            help="Print only these fields, by their names in JSON, such as "
+            "id,status,retry.max_attempts. In a table they are the columns.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     utc: Annotated[
         bool,
         typer.Option(
@@ -73,14 +96,27 @@ class Manner:
         ),
     ] = False
 
+    @property
+    def form(self) -> Form:
+        """The format of records; --json takes precedence."""
+        return "json" if self.json else self.output
+
 
 @dataclass
 class Session:
-    """One run of a verb. The client is opened at its first use."""
+    """One run of a verb. The client is opened at its first use.
+
+    ``kinds``: the answers that the verb prints, if it names them. ``context``: where it acts.
+    ``is_sure``: --yes was given.
+    """
 
     connection: Connection = field(default_factory=Connection)
     manner: Manner = field(default_factory=Manner)
     clock: Clock = field(default_factory=SystemClock)
+    kinds: Sequence[type[Answered]] = ()
+    context: Named | None = None
+    is_sure: bool = False
+    _has_agreed: bool = False
 
     @cached_property
     def client(self) -> Client:
@@ -97,10 +133,18 @@ class Session:
         """Standard error, for progress, questions, remarks and errors."""
         return _console(sys.stderr)
 
+    @cached_property
+    def records(self) -> Records:
+        """Prints records. Raises `CommandError` for a field that the verb's answers lack."""
+        fields = self.manner.fields
+        if fields is not None and self.kinds:
+            fields.check_kinds(self.kinds)
+        return Records(self.out, self.manner.form, fields, is_checked=bool(self.kinds))
+
     @property
     def is_json(self) -> bool:
-        """Whether to print JSON."""
-        return self.manner.json
+        """Whether to print records: JSON, YAML, or fields that were named."""
+        return self.manner.form != "table" or self.manner.fields is not None
 
     @property
     def times(self) -> Times:
@@ -110,8 +154,23 @@ class Session:
         is_absolute = self.manner.absolute or self.manner.utc
         return Times(self.clock.now(), zone, is_absolute)
 
+    def times_in(self, zone: str) -> Times:
+        """Formats times in the zone of a schedule; with --utc in UTC."""
+        from hourhand.domain.schedules.recurrence import BadExpression, zone_named
+
+        if self.manner.utc:
+            return self.times
+        try:
+            return replace(self.times, zone=zone_named(zone), zone_name=zone)
+        except BadExpression:
+            # The API may know a zone that was added after this machine's time zone data.
+            return self.times
+
     def close(self) -> None:
-        """Close the client, if there is one."""
+        """Print what is left of a table, and close the client, if there is one."""
+        records: Records | None = self.__dict__.get("records")
+        if records is not None:
+            records.flush()
         client: Client | None = self.__dict__.get("client")
         if client is not None:
             client.close()
@@ -131,8 +190,8 @@ class Session:
         self.out.print(block(text, style), soft_wrap=True)
 
     def print_json(self, raw: Mapping[str, Any]) -> None:
-        """Print one object as the API gave it, on one line of plain ASCII."""
-        print(json_line(raw), file=sys.stdout, flush=sys.stdout.isatty())
+        """Print one object as the API gave it: as JSON on one line, or as --output says."""
+        self.records.add(raw)
 
     def print_list(
         self,
@@ -152,7 +211,7 @@ class Session:
         for page in iter(lambda: list(itertools.islice(shown, ROWS_A_TABLE)), []):
             count += len(page)
             self.print(*self.page(page, table))
-        if not count and not self.is_json:
+        if not count and self.manner.form == "table":
             self.remark(none)
         elif limit is not None and next(rest, None) is not None:
             self.remark(f"Only the {first} {count} are shown. Use --limit N or --all to see more.")
@@ -160,11 +219,12 @@ class Session:
     def page(
         self, page: Sequence[T], table: Callable[[Sequence[T]], RenderableType]
     ) -> Sequence[RenderableType]:
-        """Return answers of the API as one table. As JSON, print them and return nothing."""
+        """Return answers of the API as one table. As records, print them and return nothing."""
         if not self.is_json:
             return [table(page)]
         for each in page:
             self.print_json(each.raw)
+        self.records.flush()
         return []
 
     def print_table(
@@ -192,11 +252,12 @@ class Session:
     def watch(self, every_seconds: float, look: Callable[[], Sequence[RenderableType]]) -> None:
         """Print what ``look`` returns again and again, until Ctrl-C; a terminal shows the last.
 
-        As JSON, ``look`` prints by itself and returns nothing.
+        As records, ``look`` prints by itself and returns nothing.
         """
         if self.is_json or not self.out.is_terminal:
             while True:
                 self.print(*look())
+                self.records.flush()
                 self.clock.sleep(every_seconds)
         from rich.live import Live
 
@@ -213,8 +274,10 @@ class Session:
 
         Raises `CommandError` for any answer but yes, and if there is no terminal.
         """
-        if is_sure:
+        if is_sure or self.is_sure:
             return
+        if self._is_production and self.context is not None:
+            question = f"Production context {self.context.name}: {question}"
         if not sys.stdin.isatty():
             message = f"{question} There is no terminal to ask on. Confirm with --yes."
             raise CommandError(message, WRONG_USAGE)
@@ -227,12 +290,32 @@ class Session:
             raise
         if answer.strip().lower() not in {"y", "yes"}:
             raise CommandError("Nothing was changed.", FAILED)
+        self._has_agreed = True
+
+    @property
+    def _is_production(self) -> bool:
+        return self.context is not None and self.context.context.is_production
+
+    def announce(self) -> None:
+        """Print in which context the command is about to change something."""
+        if self.context is not None:
+            style = PRODUCTION_STYLE if self._is_production else "dim"
+            self.remark(f"In {self.context}.", style)
+
+    def agree(self) -> None:
+        """Ask before a change in a production context, unless the user agreed to it already.
+
+        Raises `CommandError` as `confirm` does.
+        """
+        if self._is_production and not self._has_agreed:
+            self.confirm("Continue?", is_sure=False)
 
     def do_to_each(self, names: Sequence[str], act: Callable[[str], None]) -> int:
-        """Call ``act`` with each name, also after a failure; return the exit code.
+        """Change each of the named things, also after a failure; return the exit code.
 
         Different failures have no code in common but that of a failure.
         """
+        self.agree()
         codes = set()
         for name in dict.fromkeys(names):
             try:
@@ -269,11 +352,6 @@ class Session:
                 self.remark(f"{name}  deleted", style="")
 
         return self.do_to_each(names, act)
-
-
-def json_line(raw: Mapping[str, Any]) -> str:
-    """Return JSON on one line, in ASCII, so that a terminal may show it."""
-    return json.dumps(raw, default=dict)
 
 
 def _console(stream: TextIO) -> Console:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.system import Stats
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.options import DEFAULT_EVERY_SECONDS, EveryOption, WatchOption
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from hourhand.client import Stats
 
 NOT_YET = "no tick yet"
 
@@ -30,7 +27,11 @@ COLUMNS = (
 )
 
 
-@verb(example="hourhand stats --watch", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
+@verb(
+    example="hourhand stats --watch",
+    codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    prints=(Stats,),
+)
 def stats(
     session: Session, watch: WatchOption = False, every: EveryOption = DEFAULT_EVERY_SECONDS
 ) -> None:

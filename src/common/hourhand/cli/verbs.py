@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 
-from hourhand.cli.connection import Connection
+from hourhand.cli.connection import AwsFlags, Connection
+from hourhand.cli.contexts.store import enter_context
 from hourhand.cli.exits import (
     DONE,
+    FAILED,
     INTERRUPTED,
     OF_THE_API,
     WRONG_USAGE,
@@ -20,7 +22,11 @@ from hourhand.cli.exits import (
     exit_code_of,
     sentences_of,
 )
+from hourhand.cli.options import YesOption
 from hourhand.cli.session import Manner, Session
+
+if TYPE_CHECKING:
+    from hourhand.answers.answered import Answered
 
 
 def verb(
@@ -29,6 +35,8 @@ def verb(
     codes: Mapping[int, str | None] | None = None,
     asks_api: bool = True,
     tells_times: bool = True,
+    changes: bool = False,
+    prints: Sequence[type[Answered]] = (),
 ) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
     """Turn a function that takes a `Session` and its own flags into a command.
 
@@ -38,33 +46,27 @@ def verb(
 
     ``codes`` changes the usual exit codes: another meaning, or ``None`` to remove one.
     ``asks_api`` adds the flags of a connection, ``tells_times`` those for the format of times.
+    ``changes``: it changes something, so it names the context in which it acts, and asks in a
+    production context before it begins, unless --yes is given. A verb that has --yes itself
+    changes something, too, and asks by itself: `Session.confirm`, `Session.agree`.
+    ``prints``: the answers that the verb prints. ``--fields`` is checked against them before the
+    verb begins, without them against each record that is printed.
     """
     usual = dict.fromkeys((DONE, INTERRUPTED, *(OF_THE_API if asks_api else ())), "")
-    all_codes = {WRONG_USAGE: "wrong usage", **usual, **(codes or {})}
+    unconfirmed = {FAILED: "in a production context: you did not confirm"} if changes else {}
+    all_codes = {WRONG_USAGE: "wrong usage", **usual, **unconfirmed, **(codes or {})}
     meanings = {code: meaning for code, meaning in all_codes.items() if meaning is not None}
-    shared = [*(flags_of(Connection) if asks_api else ()), *flags_of(Manner)]
-    if not tells_times:
-        shared = [each for each in shared if each.name not in {"utc", "absolute"}]
 
     def decorate(command: Callable[..., int | None]) -> Callable[..., None]:
-        _, *own = inspect.signature(command, eval_str=True).parameters.values()
-        groups = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+        made = _Verb(command, asks_api=asks_api, changes=changes, prints=prints)
 
         @wraps(command)
         def run(**given: Any) -> None:
-            # Without the API, a verb may have flags of its own with the names of these.
-            connection = _gather(Connection, given) if asks_api else Connection()
-            manner = _gather(Manner, given)
-            gathered = {name: _gather(group, given) for name, group in groups.items()}
-            session = Session(connection=connection, manner=manner)
-            raise typer.Exit(_run(session, lambda: command(session, **gathered, **given)))
+            raise typer.Exit(made.run(given))
 
-        flags: list[inspect.Parameter] = []
-        for each in own:
-            flags += flags_of(groups[each.name]) if each.name in groups else [each]
-        parameters = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*flags, *shared)
-        ]
+        hidden = set() if tells_times else {"utc", "absolute"}
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters = [each.replace(kind=kind) for each in made.flags() if each.name not in hidden]
         # Typer reads both to find the flags.
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect's
         run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -73,6 +75,85 @@ def verb(
         return run
 
     return decorate
+
+
+class _Verb:
+    """A function that becomes a command, with what `verb` was given."""
+
+    def __init__(
+        self,
+        command: Callable[..., int | None],
+        *,
+        asks_api: bool,
+        changes: bool,
+        prints: Sequence[type[Answered]],
+    ) -> None:
+        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+        self._command = command
+        self._own = own
+        self._groups = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+        self._asks_api = asks_api
+        self._prints = prints
+        asks_itself = any(each.name == "yes" for each in own)
+        self._changes = changes or asks_itself
+        self._is_asked_for = changes and not asks_itself
+        self._acts_in_context = asks_api or any(
+            issubclass(group, AwsFlags) for group in self._groups.values()
+        )
+
+    def flags(self) -> Iterator[inspect.Parameter]:
+        """Yield all flags of the command, in the order of its help."""
+        for each in self._own:
+            yield from flags_of(self._groups[each.name]) if each.name in self._groups else [each]
+        for group, is_there in (
+            (_Sure, self._is_asked_for),
+            (Connection, self._asks_api),
+            (Manner, True),
+        ):
+            yield from flags_of(group) if is_there else ()
+
+    def run(self, given: dict[str, Any]) -> int:
+        """Run the command with the flags that were given; return its exit code."""
+        manner = _gather(Manner, given)
+        session = Session(manner=manner, kinds=self._prints, is_sure=given.get("yes", False))
+        if self._is_asked_for:
+            del given["yes"]
+        try:
+            return self._act(session, given) or DONE
+        except (typer.BadParameter, typer.Exit):
+            # Typer prints wrong usage itself.
+            raise
+        except (KeyboardInterrupt, Exception) as error:
+            code = exit_code_of(error)
+            if code is None:
+                raise
+            first, *others = sentences_of(error)
+            session.remark("\n".join([f"hourhand: {first}", *others]), style="")
+            if code != INTERRUPTED and not self._changes:
+                session.announce()
+            return code
+        finally:
+            session.close()
+
+    def _act(self, session: Session, given: dict[str, Any]) -> int | None:
+        if self._acts_in_context:
+            session.context = enter_context(given)
+        # Without the API, a verb may have flags of its own with the names of these.
+        if self._asks_api:
+            session.connection = _gather(Connection, given)
+        gathered = {name: _gather(group, given) for name, group in self._groups.items()}
+        # A wrong --fields is refused before anything changes.
+        _ = session.records
+        if self._changes:
+            session.announce()
+        if self._is_asked_for:
+            session.agree()
+        return self._command(session, **gathered, **given)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Sure:
+    yes: YesOption = False
 
 
 def flags_of(group: Any) -> list[inspect.Parameter]:
@@ -89,20 +170,3 @@ def _gather(group: Any, given: dict[str, Any]) -> Any:
     """Take the flags of a dataclass out of ``given``."""
     names = [each.name for each in fields(group) if each.name in given]
     return group(**{name: given.pop(name) for name in names})
-
-
-def _run(session: Session, command: Callable[[], int | None]) -> int:
-    try:
-        return command() or DONE
-    except (typer.BadParameter, typer.Exit):
-        # Typer prints wrong usage itself.
-        raise
-    except (KeyboardInterrupt, Exception) as error:
-        code = exit_code_of(error)
-        if code is None:
-            raise
-        first, *others = sentences_of(error)
-        session.remark("\n".join([f"hourhand: {first}", *others]), style="")
-        return code
-    finally:
-        session.close()

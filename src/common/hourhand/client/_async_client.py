@@ -16,6 +16,7 @@ from hourhand.client._awaiting import (
     submitting_async,
 )
 from hourhand.client._endpoint import Auth
+from hourhand.client._errors import raising_at_caller
 from hourhand.client._making import make
 from hourhand.client._operations import (
     _audit,
@@ -81,6 +82,7 @@ class AsyncClient:
     end, or use it in ``async with``.
     """
 
+    @raising_at_caller
     def __init__(  # noqa: PLR0913 - each is named by the caller
         self,
         endpoint: str | None = None,

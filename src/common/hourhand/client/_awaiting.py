@@ -9,6 +9,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, asse
 
 import httpx
 
+from hourhand.client._errors import raising_at_awaiter
 from hourhand.client._http import Body
 from hourhand.client._making import Made
 from hourhand.client._operations._many import Submissions
@@ -146,6 +147,7 @@ class AwaitingStream(AsyncIterator[T_co], Generic[T_co]):
     def __aiter__(self) -> AsyncIterator[T_co]:
         return self
 
+    @raising_at_awaiter
     async def __anext__(self) -> T_co:
         while True:
             if self._step is None:
@@ -181,6 +183,7 @@ def awaiting(
 ) -> Callable[Concatenate[AsyncResource, P], Coroutine[Any, Any, T]]:
     """Return the operation as a method that is awaited."""
 
+    @raising_at_awaiter
     @with_signature(operation)
     @functools.wraps(operation)
     async def method(self: AsyncResource, /, *args: P.args, **kwargs: P.kwargs) -> T:

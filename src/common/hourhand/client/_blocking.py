@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, asse
 
 import httpx
 
+from hourhand.client._errors import raising_at_caller
 from hourhand.client._http import Body
 from hourhand.client._making import Made
 from hourhand.client._operations._many import MAX_PARALLEL, Submissions
@@ -150,6 +151,7 @@ class BlockingStream(Iterator[T_co], Generic[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         return self
 
+    @raising_at_caller
     def __next__(self) -> T_co:
         while True:
             if self._step is None:
@@ -171,6 +173,7 @@ class SubmitStream(BlockingStream[Submitted]):
         super().__init__(doing, line.run())
         self._line = line
 
+    @raising_at_caller
     def __next__(self) -> Submitted:
         try:
             return super().__next__()
@@ -189,6 +192,7 @@ def blocking(
 ) -> Callable[Concatenate[Resource, P], T]:
     """Return the operation as a method that returns when it is done."""
 
+    @raising_at_caller
     @with_signature(operation)
     @functools.wraps(operation)
     def method(self: Resource, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import functools
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from hourhand.answers.batches import FieldProblem
     from hourhand.answers.jobs import Job
     from hourhand.client._submissions import Submission
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEBUG_VARIABLE = "HOURHAND_DEBUG"
+"""If it is set, the traceback of an error has the client's own frames."""
 
 
 class ClientError(Exception):
@@ -129,6 +137,42 @@ class WaitTimedOut(ClientError):
         """Take a sentence and the job."""
         super().__init__(detail)
         self.job = job
+
+
+def raising_at_caller(method: Callable[P, T]) -> Callable[P, T]:
+    """Let the traceback of an error end at the line that called ``method``.
+
+    The frames below it, and the errors that led to this one, are the client's own: the sentence
+    of the error has what a caller can use.
+    """
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except ClientError as error:
+            if os.environ.get(DEBUG_VARIABLE):
+                raise
+            raise error.with_traceback(None) from None
+
+    return call
+
+
+def raising_at_awaiter(
+    method: Callable[P, Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Do the same for a method that is awaited."""
+
+    @functools.wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(*args, **kwargs)
+        except ClientError as error:
+            if os.environ.get(DEBUG_VARIABLE):
+                raise
+            raise error.with_traceback(None) from None
+
+    return call
 
 
 def _first_line(kind: type[ClientError]) -> str:

@@ -80,8 +80,10 @@ class Wire:
             reason = f"connecting took longer than {self._connect_seconds:g} s"
         elif isinstance(error, httpx.TimeoutException):
             reason = f"it took longer than {self.timeout_seconds:g} s"
-        elif isinstance(error, httpx.ConnectError) and self.endpoint.is_loopback:
-            reason += "; is hourhand dev running there?"
+        elif isinstance(error, httpx.ConnectError):
+            is_local = self.endpoint.is_loopback
+            hint = "is hourhand dev running there?" if is_local else "check the URL and the network"
+            reason += f"; {hint}"
         return Lost(reason, was_sent=not isinstance(error, NOT_SENT))
 
 

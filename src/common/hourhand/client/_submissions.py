@@ -10,6 +10,7 @@ from typing import Any, Literal
 from hourhand.answers.jobs import Job
 from hourhand.client._errors import ClientError
 from hourhand.client._json import encoded, invalid, seconds, time_text
+from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 
 Fate = Literal["submitted", "not submitted", "unknown"]
@@ -28,13 +29,13 @@ class Submission:
     payload: Any = None
     run_at: datetime | None = None
     delay: float | timedelta | None = None
-    priority: str | None = None
+    priority: PriorityChoice | None = None
     idempotency_key: str | None = None
     id: str | None = None
     timeout_seconds: int | None = None
     expires_at: datetime | None = None
     retention_seconds: int | None = None
-    on_lost: str | None = None
+    on_lost: OnLostChoice | None = None
     tenant: str | None = None
     tags: Mapping[str, str] | None = None
     retry: RetryPolicy | Mapping[str, Any] | None = None

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from hourhand.domain.jobs.job import OnLost, Priority
-from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.jobs.retry import Backoff, BackoffChoice, Jitter, JitterChoice, RetryPolicy
 from hourhand.handlers._errors import InvalidHandler
 
 # The same limits as a submission's: a test compares them.
@@ -32,10 +32,10 @@ class Retry(RetryPolicy):
         self,
         *,
         max_attempts: int = 6,
-        backoff: Backoff | str = Backoff.EXPONENTIAL,
+        backoff: BackoffChoice = Backoff.EXPONENTIAL,
         base_seconds: float = 1.0,
         max_delay_seconds: float = 3600.0,
-        jitter: Jitter | str = Jitter.ADDITIVE,
+        jitter: JitterChoice = Jitter.ADDITIVE,
     ) -> None:
         whole_number("max_attempts", max_attempts, 1, MAX_ATTEMPTS)
         # `super()` without arguments breaks in a dataclass with slots: it is another class.

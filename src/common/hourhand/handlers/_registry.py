@@ -6,19 +6,29 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._binding import PayloadBinder
-from hourhand.handlers._errors import HandlersNotLoaded, InvalidHandler, UnknownHandler
+from hourhand.handlers._errors import (
+    HandlersNotLoaded,
+    InvalidHandler,
+    InvalidPayload,
+    UnknownHandler,
+)
 from hourhand.handlers._payload_type import PayloadType, size_bytes
 from hourhand.handlers._policy import Policies, read_policies
+from hourhand.handlers._schedule import (
+    MAX_DECLARED_SCHEDULES,
+    check_schedule,
+    read_schedule,
+)
 from hourhand.handlers._submission import Registration, let_submit
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 HANDLER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 DESCRIPTION_CHARACTERS = 200
@@ -40,6 +50,7 @@ class Handler:
     policies: Policies = field(default_factory=Policies)
     payload: PayloadBinder | None = None
     validates_on_submit: bool = True
+    schedule: DeclaredSchedule | None = None
 
     def arguments(self, payload_text: str) -> tuple[Any, ...]:
         """Return the arguments of ``function`` after the context.
@@ -49,9 +60,22 @@ class Handler:
         return () if self.payload is None else (self.payload(payload_text),)
 
     def check(self) -> None:
-        """Raise `InvalidHandler` where the type of the payload cannot be used."""
+        """Raise `InvalidHandler` where the type of the payload, or the schedule, cannot be used."""
         if self.payload is not None:
             self.payload.binder()
+        if self.schedule is not None:
+            check_schedule(self.name, self.schedule)
+            self._check_null_payload()
+
+    def _check_null_payload(self) -> None:
+        try:
+            self.arguments("null")
+        except InvalidPayload as error:
+            raise InvalidHandler(
+                f"The schedule of the handler {self.name} creates jobs with a null payload, which "
+                "the handler does not take. Make its payload optional, or put the schedule with a "
+                f"payload by `hourhand schedules apply`. {error}"
+            ) from None
 
     @property
     def place(self) -> str:
@@ -79,6 +103,7 @@ class Handler:
             retention_seconds=self.policies.retention_seconds,
             payload_schema=taken.schema if taken else None,
             payload_check=taken.check if taken and self.validates_on_submit else None,
+            schedule=self.schedule,
         )
 
 
@@ -103,6 +128,7 @@ class Registry:
         name: str,
         function: Callable[..., Any],
         policies: Policies | None = None,
+        schedule: DeclaredSchedule | None = None,
         *,
         validates_on_submit: bool = True,
     ) -> Handler:
@@ -118,6 +144,7 @@ class Registry:
             policies=policies or Policies(),
             payload=_payload_binder(name, function),
             validates_on_submit=validates_on_submit,
+            schedule=schedule,
         )
         taken = self._handlers.get(name)
         if taken is not None:
@@ -163,15 +190,17 @@ default_registry = Registry()
 """Where ``@job`` registers by default."""
 
 
-def job(
+def job(  # noqa: PLR0913 - all that a handler states, each by its name
     name: str,
     *,
     timeout: int | None = None,
     retry: RetryPolicy | None = None,
-    priority: Priority | str | None = None,
-    on_lost: OnLost | str | None = None,
+    priority: PriorityChoice | None = None,
+    on_lost: OnLostChoice | None = None,
     retention_seconds: int | None = None,
     validate_on_submit: bool = True,
+    schedule: str | Sequence[str] | None = None,
+    timezone: str | None = None,
     registry: Registry | None = None,
 ) -> Registration:
     """Register a function as the handler ``name``; the function itself stays as it is.
@@ -181,8 +210,11 @@ def job(
     a job whose worker is lost. ``retention_seconds``: how long the job is kept after
     its end. A submission may override each of them. ``validate_on_submit``: whether the API
     refuses a payload that the function cannot take; without it, the worker finds out. The function
-    gets two attributes, ``submit`` and ``submit_async``, by which it is submitted. Raises
-    `InvalidHandler`.
+    gets two attributes, ``submit`` and ``submit_async``, by which it is submitted.
+
+    ``schedule``: an expression such as ``30 2 * * *``, or a list of them, and ``timezone``, an IANA
+    name (default UTC), declare a schedule. Its id is the handler's name, its jobs have a null
+    payload, and the next deployment applies it. Raises `InvalidHandler`.
     """
     if callable(name):
         raise InvalidHandler('A handler needs a name: write @job("some-name").')
@@ -193,10 +225,12 @@ def job(
         on_lost=on_lost,
         retention_seconds=retention_seconds,
     )
+    _require_name(name)
+    declared = read_schedule(name, schedule, timezone)
 
     def register(function: F) -> F:
         to = default_registry if registry is None else registry
-        to.add(name, function, policies, validates_on_submit=validate_on_submit)
+        to.add(name, function, policies, declared, validates_on_submit=validate_on_submit)
         let_submit(name, function)
         return function
 
@@ -281,10 +315,16 @@ def describe(registry: Registry, warn: Callable[[str], None] | None = None) -> l
 
     ``warn`` is called with a sentence for each handler whose payload cannot be described, or only
     by too much. Raises `hourhand.handlers.InvalidHandler` for a handler whose payload type cannot
-    be used: packing reports it.
+    be used, or whose schedule cannot: packing reports it.
     """
     for handler in registry:
         handler.check()
+    declared = sum(handler.schedule is not None for handler in registry)
+    if declared > MAX_DECLARED_SCHEDULES:
+        raise InvalidHandler(
+            f"{declared:,} handlers declare a schedule; at most {MAX_DECLARED_SCHEDULES:,} may. "
+            "Put the others with `hourhand schedules apply`."
+        )
     described = []
     room = MAX_SCHEMAS_BYTES
     for handler in registry:

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
+from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._context import JobContext
 
@@ -34,13 +35,13 @@ class SubmitOptions(TypedDict, total=False):
 
     run_at: datetime | None
     delay: float | timedelta | None
-    priority: str | None
+    priority: PriorityChoice | None
     idempotency_key: str | None
     id: str | None
     timeout_seconds: int | None
     expires_at: datetime | None
     retention_seconds: int | None
-    on_lost: str | None
+    on_lost: OnLostChoice | None
     tenant: str | None
     tags: Mapping[str, str] | None
     retry: RetryPolicy | Mapping[str, Any] | None

@@ -209,6 +209,8 @@ class LocalCloud:
             api.reload()
             for worker in self.workers:
                 worker.refresh()
+            for scheduler in self.schedulers:
+                scheduler.refresh()
 
         watch = HandlerWatch(
             lambda: read_handlers(self.options.handlers, manifest, environment),

@@ -20,7 +20,7 @@ from hourhand.domain.jobs.job import Priority
 from hourhand.local.entry_points import Handler, load_entry_point
 from hourhand.local.remote_ports import RemotePorts
 from hourhand.local.scaled_clock import ScaledClock, stretched
-from hourhand.memory import MemorySweepInvoker
+from hourhand.memory import MemoryDeployment, MemorySweepInvoker
 from hourhand.ports.clock import CorrectableClock
 from hourhand.settings import Settings, read_settings
 from hourhand.wiring.adapters import Adapters
@@ -83,6 +83,7 @@ def _adapters(ports: Any, clock: CorrectableClock, function: str, settings: Sett
             function, installation=settings.installation, writes_metrics=settings.writes_metrics
         ),
         invoker=MemorySweepInvoker(accepts=False),
+        deployment=MemoryDeployment(),
         read_delivery=lambda record: read_delivery(record, None, QUEUES),
     )
 

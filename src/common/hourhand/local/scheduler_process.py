@@ -1,8 +1,9 @@
 """A scheduler process of the local cloud: EventBridge's rule and the function behind it.
 
 ``python -m hourhand.local.scheduler_process --tick-seconds 60 --name scheduler-1`` invokes the
-scheduler function with the event of a scheduled rule, at once and then every so many seconds. It
-ends when its standard input does.
+scheduler function with the event of a scheduled rule, at once and then every so many seconds. Each
+line of its standard input has it load the function again, and tick at once: the handlers' manifest
+has changed. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.domain.times import rfc3339
-from hourhand.local.child_lines import take_over_streams, write_line
+from hourhand.local.child_lines import read_lines, take_over_streams, write_line
 from hourhand.local.entry_points import LocalContext, load_function
 
 FUNCTION = "scheduler"
@@ -46,7 +47,8 @@ def main() -> None:
     """Tick until the input ends."""
     options = _parse(sys.argv[1:])
     requests, replies = take_over_streams()
-    threading.Thread(target=_end_with, args=(requests,), daemon=True).start()
+    changes = threading.Event()
+    threading.Thread(target=_listen, args=(requests, changes), daemon=True).start()
     handler = load_function(FUNCTION)
     write_line(replies, {"ready": os.getpid()})
     next_tick = time.monotonic()
@@ -55,7 +57,14 @@ def main() -> None:
         # Ticks that a long one ran over are skipped, as EventBridge's second try would find it.
         next_tick = max(next_tick + options.tick_seconds, time.monotonic())
         # That moment may have passed since it was read.
-        time.sleep(max(0.0, next_tick - time.monotonic()))
+        if _is_changed_within(max(0.0, next_tick - time.monotonic()), changes):
+            changes.clear()
+            handler = load_function(FUNCTION)
+            next_tick = time.monotonic()
+
+
+def _is_changed_within(seconds: float, changes: threading.Event) -> bool:
+    return changes.wait(seconds)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -65,8 +74,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _end_with(requests: Any) -> None:
-    requests.read()
+def _listen(requests: Any, changes: threading.Event) -> None:
+    for _ in read_lines(requests):
+        changes.set()
     os._exit(0)
 
 

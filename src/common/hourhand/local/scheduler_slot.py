@@ -37,6 +37,13 @@ class SchedulerSlot:
         """The present process."""
         return self._child
 
+    def refresh(self) -> None:
+        """Let the process load the function again: the handlers have changed.
+
+        A process that is being replaced loads it in any case.
+        """
+        self._child.say({"refresh": True})
+
     def stop(self) -> None:
         """End the process; returns when it is gone."""
         with self._lock:

@@ -6,6 +6,7 @@ local cloud without AWS.
 
 from hourhand.memory.clock import START, MemoryClock
 from hourhand.memory.control_store import MemoryControlStore
+from hourhand.memory.deployment import MemoryDeployment
 from hourhand.memory.handler_directory import MemoryHandlerDirectory
 from hourhand.memory.idempotency_store import MemoryIdempotencyStore
 from hourhand.memory.job_logs import MemoryJobLogs
@@ -29,6 +30,7 @@ __all__ = [
     "Measurement",
     "MemoryClock",
     "MemoryControlStore",
+    "MemoryDeployment",
     "MemoryHandlerDirectory",
     "MemoryIdempotencyStore",
     "MemoryJobLogs",

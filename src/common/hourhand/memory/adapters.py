@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hourhand.memory.control_store import MemoryControlStore
+from hourhand.memory.deployment import MemoryDeployment
 from hourhand.memory.handler_directory import MemoryHandlerDirectory
 from hourhand.memory.idempotency_store import MemoryIdempotencyStore
 from hourhand.memory.job_logs import MemoryJobLogs
@@ -33,6 +34,7 @@ _MAKERS: Mapping[str, Callable[[], Any]] = {
     "handlers": lambda: MemoryHandlerDirectory("greet"),
     "logs": MemoryJobLogs,
     "invoker": MemorySweepInvoker,
+    "deployment": MemoryDeployment,
 }
 
 

@@ -11,8 +11,21 @@ from hourhand.domain.jobs.retry import RetryPolicy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DeclaredSchedule:
+    """The schedule that ``@job`` declares beside its handler; a tuple of expressions is a union."""
+
+    expression: str | tuple[str, ...]
+    timezone: str = "UTC"
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """One expression, or several."""
+        return (self.expression,) if isinstance(self.expression, str) else self.expression
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class HandlerInfo:
-    """A registered handler, the policies that its ``@job`` states, and what it takes.
+    """A registered handler: what its ``@job`` states, and the payloads that it takes.
 
     ``payload_schema`` is the JSON Schema of its payload, for readers. ``payload_check`` is what a
     submission is checked with (`hourhand.handlers`), absent where nothing is checked.
@@ -29,6 +42,7 @@ class HandlerInfo:
     payload_schema: Mapping[str, Any] | None = None
     payload_examples: tuple[Any, ...] = ()
     payload_check: Mapping[str, Any] | None = None
+    schedule: DeclaredSchedule | None = None
 
 
 class HandlerDirectory(Protocol):

@@ -18,7 +18,7 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import JobStore, ListingPosition
+from hourhand.ports.job_store import JobStore, Listing, ListingPosition
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.callers import Callers
 from hourhand.services.cursors import seal, unseal
@@ -176,7 +176,7 @@ class AuditService:
         latest = self.clock.now() + CLOCKS_APART
         for _ in range(MAX_READS):
             page = self.jobs.list_jobs(
-                dead_only=False,
+                Listing.ALL,
                 newest=position,
                 # No event is older than its job.
                 created_before=min(wanted.request.end or latest, latest),

@@ -16,6 +16,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
 from hourhand.memory.adapters import memory_adapters
 from hourhand.memory.clock import MemoryClock
+from hourhand.memory.deployment import MemoryDeployment
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.memory.job_store import MemoryJobStore
 from hourhand.memory.queues import QueuedMessage
@@ -92,6 +93,8 @@ class Installation:
             handlers=handlers,
             logs=logs or MemoryJobLogs(),
             invoker=MemorySweepInvoker(accepts=False),
+            # So no test runs a handler that only its declared schedule would run.
+            deployment=MemoryDeployment(lives=False),
         )
         self.app = create_app(wire_api(settings, adapters))
         self._scheduling = wire_scheduler(settings, adapters).scheduling

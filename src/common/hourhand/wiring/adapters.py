@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hourhand.ports.calendar_store import CalendarStore
     from hourhand.ports.clock import Clock, CorrectableClock
     from hourhand.ports.control_store import ControlStore
+    from hourhand.ports.deployment import Deployment
     from hourhand.ports.handler_directory import HandlerDirectory
     from hourhand.ports.idempotency_store import IdempotencyStore
     from hourhand.ports.job_logs import JobLogs
@@ -69,6 +70,7 @@ class Adapters:
     handlers: HandlerDirectory = _absent("handlers")
     logs: JobLogs = _absent("logs")
     invoker: SweepInvoker = _absent("invoker")
+    deployment: Deployment = _absent("deployment")
     pipeline: Pipeline | None = None
     ids: DerivedIds | None = None
     read_delivery: Callable[[Mapping[str, Any]], Delivery] = _no_events

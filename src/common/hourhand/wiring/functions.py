@@ -20,18 +20,21 @@ if TYPE_CHECKING:
     from hourhand.worker import WorkerRuntime
 
 
-def _ignore_name(_: str) -> None:
+def _ignore_name(_arn: str, _version: str) -> None:
     return
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchedulerServices:
-    """What the scheduler function calls. ``called_as`` takes the name that it was invoked by."""
+    """What the scheduler function calls.
+
+    ``called_as`` takes the ARN by which it was invoked, and the version of it that runs.
+    """
 
     scheduling: SchedulingService
     sharding: ShardingService
     telemetry: Telemetry
-    called_as: Callable[[str], None] = _ignore_name
+    called_as: Callable[[str, str], None] = _ignore_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,22 +132,30 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
 
 
 def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> SchedulerServices:
-    """Wire the scheduler function. It needs what the API needs, and ``invoker``."""
+    """Wire the scheduler. It needs what the API needs, ``invoker`` and ``deployment``."""
     from hourhand.services.ticks.shards import ShardingService
 
-    called_as: Callable[[str], None] = _ignore_name
+    called_as: Callable[[str, str], None] = _ignore_name
     if adapters is None:
         from hourhand.aws.clients import lambda_client, lazy_client
+        from hourhand.aws.deployment import LambdaDeployment
         from hourhand.aws.handler_manifest import ManifestHandlerDirectory
         from hourhand.aws.sweep_invoker import LambdaSweepInvoker
 
         adapters = aws_adapters(settings, "scheduler")
-        invoker = LambdaSweepInvoker(
-            lazy_client(lambda_client), settings.scheduler_function, adapters.telemetry
-        )
-        called_as = invoker.called_as
+        client = lazy_client(lambda_client)
+        invoker = LambdaSweepInvoker(client, settings.scheduler_function, adapters.telemetry)
+        deployment = LambdaDeployment(client, adapters.telemetry)
+
+        def called_as(arn: str, version: str) -> None:
+            invoker.called_as(arn)
+            deployment.called_as(arn, version)
+
         adapters = replace(
-            adapters, handlers=ManifestHandlerDirectory(settings.manifest), invoker=invoker
+            adapters,
+            handlers=ManifestHandlerDirectory(settings.manifest),
+            invoker=invoker,
+            deployment=deployment,
         )
     return SchedulerServices(
         scheduling=Wiring(settings, adapters).scheduling,

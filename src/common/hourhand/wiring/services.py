@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.recovery import RecoveryService
     from hourhand.services.schedules.backfill_work import BackfillWork
     from hourhand.services.schedules.compiled_rules import CompiledRules
+    from hourhand.services.schedules.declarations import DeclaredSchedules
     from hourhand.services.schedules.due_schedules import ScheduleSweep
     from hourhand.services.schedules.failure_pauses import FailurePauses
     from hourhand.services.schedules.history import ScheduleHistory
@@ -247,6 +248,22 @@ class Wiring:
         )
 
     @cached_property
+    def declared_schedules(self) -> DeclaredSchedules:
+        from hourhand.services.schedules.declarations import DeclaredSchedules
+        from hourhand.services.schedules.recompute import write_walk
+
+        adapters = self.adapters
+        return DeclaredSchedules(
+            handlers=adapters.handlers,
+            deployment=adapters.deployment,
+            service=lambda: self.schedules,
+            write=lambda walk: write_walk(adapters.schedules, adapters.randomness, walk),
+            randomness=adapters.randomness,
+            timings=self.timings,
+            telemetry=adapters.telemetry,
+        )
+
+    @cached_property
     def schedule_sweep(self) -> ScheduleSweep:
         """What visits schedules is imported once one is due, or has to be recomputed."""
         from hourhand.services.schedules.due_schedules import ScheduleSweep
@@ -260,6 +277,7 @@ class Wiring:
                 calendars=self.adapters.calendars,
                 recurrences=self.recurrences,
                 recompute=lambda schedule_id: self.schedules.recompute(schedule_id, actor=TICK),
+                declare=self.declared_schedules.step,
                 randomness=self.adapters.randomness,
                 timings=self.timings,
                 telemetry=self.adapters.telemetry,

@@ -44,6 +44,7 @@ WHOLE = {
     "pause_on_failure": True,
     "paused": True,
     "note": "until the migration is done",
+    "managed_by": "files:ops",
     "keep": {"succeeded": 5, "failed": 0},
     "priority": "low",
     "timeout_seconds": 60,
@@ -74,6 +75,7 @@ def messages(error: HourhandError) -> dict[str, str]:
 def test_every_field_of_a_schedule_is_taken() -> None:
     parsed = ScheduleInput.parse(WHOLE)
     assert (parsed.paused, parsed.note) == (True, "until the migration is done")
+    assert parsed.origin == "files:ops"
     assert parsed.definition == ScheduleDefinition(
         expressions=("cron(0 9 ? * MON-FRI *)", "rate(5 minutes)", "@daily"),
         is_union=True,
@@ -111,7 +113,11 @@ def test_every_field_of_the_api_is_among_those_tested() -> None:
 def test_expression_and_handler_are_enough() -> None:
     parsed = schedule()
     assert parsed.definition == DEFAULT
-    assert (parsed.paused, parsed.note) == (None, None)
+    assert (parsed.paused, parsed.note, parsed.origin) == (None, None, None)
+
+
+def test_null_is_the_origin_of_people() -> None:
+    assert schedule(managed_by=None).origin == ""
 
 
 def test_the_defaults_are_those_of_the_api() -> None:
@@ -207,6 +213,7 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"paused": 1}, "paused", "true or false"),
         ({"note": "n" * 1001}, "note", "at most 1000"),
         ({"note": "\ud800"}, "note", "surrogate"),
+        ({"managed_by": "terraform"}, "managed_by", "must be code, or files: and a name"),
         ({"keep": {"succeeded": -1}}, "keep.succeeded", "at least 0"),
         ({"keep": {"failed": 10_001}}, "keep.failed", "at most 10,000"),
         ({"priority": "urgent"}, "priority", "'high', 'medium' or 'low'"),

@@ -4,18 +4,18 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.cli.doctor.findings import Status
-from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
+from hourhand.cli.doctor.findings import NotSeen, Status
+from hourhand.cli.doctor.identity import credentials, judge_clock, skew_of
 from hourhand.domain.ticks.clock_skew import Skew
 from hourhand.memory import START, MemoryClock
-from tests.unit.cli.doctor.fakes import client_error, fake_aws, found, statuses
+from tests.unit.cli.doctor.fakes import client_error, fake_aws, statuses
 
 SECOND = timedelta(seconds=1)
 
 
 def test_who_asks_is_told_with_the_region() -> None:
     aws = fake_aws({"sts.get_caller_identity": {"Arn": "arn:aws:iam::1:user/ada"}})
-    (finding,) = found([credentials_look(aws)])
+    (finding,) = credentials(aws)
     assert finding.seen == "arn:aws:iam::1:user/ada in eu-central-1"
 
 
@@ -23,7 +23,9 @@ def test_credentials_that_ran_out_are_told_and_still_show_the_clock() -> None:
     # AWS's Date says 09:00:00; this machine believes it is 20 minutes later.
     clock = MemoryClock(START + timedelta(minutes=20))
     aws = fake_aws({"sts.get_caller_identity": client_error("SignatureDoesNotMatch")}, clock)
-    (finding,) = found([credentials_look(aws)])
+    with pytest.raises(NotSeen) as raised:
+        list(credentials(aws))
+    finding = raised.value.of("credentials")
     assert finding.status is Status.FAILED
     assert "renew them" in finding.fix
     assert statuses([judge_clock(skew_of(aws))]) == [Status.FAILED]

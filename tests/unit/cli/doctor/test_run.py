@@ -6,21 +6,23 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from botocore.exceptions import NoCredentialsError
+from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.control_store import DynamoControlStore
+from hourhand.cli.connection import DeploymentFlags
 from hourhand.cli.doctor.asking import LOOKING_SECONDS
 from hourhand.cli.doctor.findings import Finding, Status, run_look
 from hourhand.cli.doctor.run import (
-    DoctorOptions,
     examine,
     find,
-    json_of,
     lines_of,
     looks_of,
+    report_of,
     run_doctor,
 )
+from hourhand.cli.exits import CommandError
+from hourhand.cli.session import Manner, Session
 from hourhand.json_dataclasses import record_text
 from hourhand.memory import START, MemoryClock
 from hourhand.ports.control_store import TickRecord
@@ -61,7 +63,7 @@ def deployed(made: Made) -> None:
 @pytest.fixture(scope="module")
 def findings(deployed: None) -> list[Finding]:
     """Return what is found of it: that takes a client of each service."""
-    return find(DoctorOptions(stack=PREFIX), SystemClock())
+    return find(DeploymentFlags(stack=PREFIX), SystemClock())
 
 
 def by_check(findings: list[Finding]) -> dict[str, list[Finding]]:
@@ -86,7 +88,7 @@ def test_what_is_there_is_well_and_what_is_not_is_named(findings: list[Finding])
 def test_the_exit_code_tells_a_program_and_json_tells_it_the_rest(
     deployed: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_doctor(DoctorOptions(stack=PREFIX, json=True)) == 1
+    assert run_doctor(Session(manner=Manner(json=True)), DeploymentFlags(stack=PREFIX)) == 1
     report = json.loads(capsys.readouterr().out)
     assert (report["stack"], report["is_well"]) == (PREFIX, False)
     assert {
@@ -101,7 +103,7 @@ def test_the_terminal_shows_what_to_do_below_what_is_not_well(
     findings: list[Finding], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: findings)
-    assert run_doctor(DoctorOptions(stack=PREFIX)) == 1
+    assert run_doctor(Session(), DeploymentFlags(stack=PREFIX)) == 1
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if "function api" in line)
     assert lines[place].startswith("FAILED   function api")
@@ -110,19 +112,36 @@ def test_the_terminal_shows_what_to_do_below_what_is_not_well(
 
 
 def test_a_stack_that_is_not_there_ends_it_with_what_to_do(deployed: None) -> None:
-    findings = find(DoctorOptions(stack="other"), SystemClock())
+    findings = find(DeploymentFlags(stack="other"), SystemClock())
     assert [f.check for f in findings[2:]] == ["stack", "everything else"]
     assert "--stack" in findings[2].fix
-    report = json.loads(json_of("other", findings))
+    report = report_of("other", findings)
     assert (report["verdict"], report["is_well"]) == ("failed", False)
 
 
-def test_without_credentials_nothing_else_is_tried() -> None:
-    none = NoCredentialsError()
-    aws = fake_aws({"sts.get_caller_identity": none, "cloudformation.describe_stacks": none})
-    findings = examine(aws, MemoryClock(), PREFIX)
-    assert statuses(findings) == [Status.FAILED, Status.SKIPPED, Status.FAILED, Status.UNKNOWN]
-    assert "credentials" in findings[0].fix
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            NoCredentialsError(),
+            "This terminal has no AWS credentials: type `aws sso login` or `aws configure`, or "
+            "give --profile NAME.",
+        ),
+        (
+            EndpointConnectionError(endpoint_url="https://sts.example"),
+            "AWS does not answer at https://sts.example: check the network and its proxy, and "
+            "type the same command again.",
+        ),
+    ],
+)
+def test_without_credentials_or_a_network_one_sentence_says_what_to_type(
+    error: Exception, sentence: str
+) -> None:
+    # The script knows no other call: nothing else is tried.
+    aws = fake_aws({"sts.get_caller_identity": error})
+    with pytest.raises(CommandError) as raised:
+        examine(aws, MemoryClock(), PREFIX)
+    assert str(raised.value) == sentence
 
 
 def test_ages_are_by_the_time_of_aws_and_not_of_this_machine() -> None:
@@ -144,9 +163,8 @@ def test_ages_are_by_the_time_of_aws_and_not_of_this_machine() -> None:
 
 
 def test_a_profile_that_does_not_exist_is_a_sentence() -> None:
-    (finding,) = find(DoctorOptions(stack=PREFIX, profile="nobody"), SystemClock())
-    assert finding.status is Status.FAILED
-    assert "nobody" in finding.seen
+    with pytest.raises(CommandError, match="has no profile nobody: type `aws configure list-"):
+        find(DeploymentFlags(stack=PREFIX, profile="nobody"), SystemClock())
 
 
 def test_what_there_was_no_time_for_is_not_well(
@@ -169,7 +187,7 @@ def test_what_there_was_no_time_for_is_not_well(
     findings = examine(fake_aws(script, clock), clock, PREFIX)
     assert set(statuses(findings)) == {Status.OK, Status.SKIPPED, Status.UNKNOWN}
     monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: findings)
-    assert run_doctor(DoctorOptions(stack=PREFIX)) == 3
+    assert run_doctor(Session(), DeploymentFlags(stack=PREFIX)) == 3
     assert "Too little was checked to know" in capsys.readouterr().out
 
 
@@ -197,6 +215,6 @@ def test_all_well_exits_with_0(
 ) -> None:
     well = [Finding("credentials", Status.OK, "ada"), Finding("x", Status.WARNING, "so", "do")]
     monkeypatch.setattr("hourhand.cli.doctor.run.find", lambda *_: well)
-    assert run_doctor(DoctorOptions(stack=PREFIX)) == 0
+    assert run_doctor(Session(), DeploymentFlags(stack=PREFIX)) == 0
     assert "The deployment works: 1 OK, 1 WARNING." in capsys.readouterr().out
     assert len(list(lines_of(well))) == 5

@@ -432,6 +432,30 @@ def test_a_job_that_began_takes_the_place_of_what_was_noted_for_its_time() -> No
     assert (after.last_made, after.last_fire) == (before.last_made, before.last_fire)
 
 
+@pytest.mark.parametrize(("paused", "expected"), [(None, "code"), (True, ""), (False, "")])
+def test_a_replacement_keeps_whose_pause_it_is_unless_it_says_otherwise(
+    paused: bool | None, expected: str
+) -> None:
+    before = pause(visited(), now=at(1), write_id="p", note="", by="code")
+    assert do_replace(before, at(2), paused=paused).paused_by == expected
+
+
+def test_the_end_of_a_pause_and_a_new_one_are_of_no_origin() -> None:
+    before = pause(visited(), now=at(1), write_id="p", note="", by="code")
+    after = resume(before, now=at(2), write_id="r", note="")
+    assert (before.paused_by, after.paused_by, do_pause(after, at(3)).paused_by) == ("code", "", "")
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "code"), ("", ""), ("files:a", "files:a")])
+def test_a_replacement_keeps_the_origin_unless_it_says_otherwise(
+    given: str | None, expected: str
+) -> None:
+    before = replace(visited(), managed_by="code")
+    assert do_replace(before, at(2), managed_by=given).managed_by == expected
+    revived = do_replace(do_delete(before, at(2)), at(3), managed_by=given)
+    assert revived.managed_by == (given or "")
+
+
 def test_a_job_of_a_definition_that_was_replaced_counts_for_no_bound_of_the_new_one() -> None:
     before = visited()
     after = put_back(

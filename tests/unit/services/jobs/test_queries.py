@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -256,7 +257,7 @@ def test_a_job_that_succeeded_at_last_has_no_error_but_its_attempts_have(world: 
 def test_a_job_is_found_by_its_key_and_tenant_with_one_read(
     world: World, tenant: str | None
 ) -> None:
-    body = {} if tenant is None else {"tenant": tenant}
+    body: dict[str, Any] = {} if tenant is None else {"tenant": tenant}
     job = world.submit(idempotency_key="order-4711", **body)
     world.submit(idempotency_key="order-4712", **body)
     faults = Faults()

@@ -101,6 +101,72 @@ def test_a_rate_that_is_put_again_keeps_its_beat(world: World) -> None:
     assert view.definition.anchor == START
 
 
+# --- the origin ---
+
+WORKS: list[dict[str, Any]] = [{}, {"expression": "30 * * * *"}, {"note": "why"}, {"paused": True}]
+"""What a put may change besides the origin."""
+
+
+@pytest.mark.parametrize("other", WORKS, ids=["nothing", "definition", "note", "pause"])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "files:ops"),
+        ({"managed_by": None}, ""),
+        ({"managed_by": "code"}, "code"),
+        ({"managed_by": "files:ops"}, "files:ops"),
+    ],
+    ids=["absent", "null", "another", "the same"],
+)
+def test_a_put_without_an_origin_keeps_it_and_null_clears_it(
+    world: World, given: dict[str, Any], expected: str, other: dict[str, Any]
+) -> None:
+    put(world, managed_by="files:ops")
+    put(world, **given, **other)
+    after = stored(world)
+    assert after.managed_by == expected
+    assert after.note == other.get("note", "")
+    assert (after.paused_at is not None) is other.get("paused", False)
+
+
+def test_a_new_schedule_has_no_origin_and_a_deleted_one_leaves_none_behind(world: World) -> None:
+    put(world)
+    assert stored(world).managed_by == ""
+    put(world, managed_by="code")
+    world.api.schedules.delete("s", actor="caller")
+    put(world)
+    assert stored(world).managed_by == ""
+
+
+def test_a_dry_put_answers_what_a_put_would_and_writes_nothing(world: World) -> None:
+    new = parse(note="why", managed_by="files:ops", paused=True)
+    faults = Faults()
+    view = service(world, faults).preview_put("s", new)
+    assert (view.schedule.note, view.schedule.managed_by) == ("why", "files:ops")
+    assert view.schedule.paused_at == START
+    assert world.schedules.get("s") is None
+    put(world, note="kept", managed_by="code")
+    before = stored(world)
+    changed = service(world, faults).preview_put("s", parse(expression="30 * * * *"))
+    assert changed.definition.expressions == ("30 * * * *",)
+    assert (changed.schedule.note, changed.schedule.managed_by) == ("kept", "code")
+    assert service(world, faults).preview_put("s", parse(managed_by=None)).schedule == replace(
+        before, managed_by=""
+    )
+    assert stored(world) == before
+    assert not [call for call in faults.calls if call.method.startswith(("write", "put"))]
+
+
+def test_a_dry_put_refuses_what_a_put_refuses(world: World) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        world.api.schedules.preview_put("s", parse(expression="at(2001-01-01T00:00)"))
+    assert [error.field for error in caught.value.errors] == ["expression"]
+    put(world)
+    # What stands already is not judged again, as with a put.
+    touch(world, cursor=START)
+    assert world.api.schedules.preview_put("s", parse()).schedule == stored(world)
+
+
 def test_another_definition_replaces_what_is_pending_and_leaves_what_ran(world: World) -> None:
     put(world)
     world.advance(60)

@@ -54,6 +54,7 @@ class WalkBench(Bench):
             calendars=store,
             recurrences=self.recurrences,
             recompute=recompute,
+            declare=lambda walk, _may_go_on, _now: walk,
             randomness=self.randomness,
             timings=self.timings,
             telemetry=self.telemetry,

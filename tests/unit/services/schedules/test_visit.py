@@ -103,8 +103,20 @@ def test_skips_are_counted_once(world: World) -> None:
     world.advance(600)
     visit(world)
     assert world.telemetry.total("occurrences_skipped") == 8
+    assert world.telemetry.total("occurrences_missed") == 8
     visit(world)
     assert world.telemetry.total("occurrences_skipped") == 8
+    assert world.telemetry.total("occurrences_missed") == 8
+
+
+def test_a_time_that_is_excluded_or_was_paused_is_not_missed(world: World) -> None:
+    put(world)
+    world.pause("s")
+    world.advance(600)
+    world.resume("s")
+    visit(world)
+    assert world.telemetry.total("occurrences_skipped") > 0
+    assert world.telemetry.total("occurrences_missed") == 0
 
 
 @pytest.mark.parametrize("method", ["jobs.put", "jobs.get_many", "schedules.write"])

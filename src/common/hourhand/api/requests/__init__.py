@@ -34,6 +34,7 @@ from hourhand.api.requests.schedule_operations import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    PutQuery,
     SchedulePageRequest,
 )
 from hourhand.api.requests.schedules import ScheduleInput
@@ -60,6 +61,7 @@ __all__ = [
     "NoteInput",
     "PageRequest",
     "PreviewInput",
+    "PutQuery",
     "ResweepInput",
     "RetryInput",
     "ScheduleInput",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
 
@@ -160,6 +160,19 @@ class CalendarInput(BaseModel):
     def exclusions(self) -> tuple[Exclusion, ...]:
         """What it excludes."""
         return self._exclusions
+
+
+class PutQuery(BaseModel):
+    """The query of a put. ``dry_run``: only answer what the schedule would be."""
+
+    model_config = STRICT
+
+    dry_run: Literal["true", "false"] = "false"
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> PutQuery:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
 
 
 class PageRequest(BaseModel):

@@ -42,6 +42,7 @@ from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.recurrence import EARLIEST, DstFold, DstGap
 from hourhand.domain.schedules.rule import MAX_EXPRESSIONS
 from hourhand.domain.schedules.schedule import (
+    ORIGIN,
     Keep,
     Misfire,
     MisfirePolicy,
@@ -88,6 +89,15 @@ Expressions = Annotated[
     ),
 ]
 Note = Annotated[str, Field(max_length=limits.MAX_NOTE_CHARACTERS)]
+
+
+def _known_origin(text: str) -> str:
+    if ORIGIN.fullmatch(text) is None:
+        raise refusal("must be code, or files: and a name of 1 to 64 of A-Z, a-z, 0-9, _, . and -")
+    return text
+
+
+Origin = Annotated[str, AfterValidator(_known_origin)]
 FireTime = Annotated[Instant, AfterValidator(_since_1970)]
 """A time before, at or after which something fires."""
 
@@ -159,6 +169,7 @@ class ScheduleFields(BaseModel):
     pause_on_failure: bool | None = None
     paused: bool | None = None
     note: Note | None = None
+    managed_by: Origin | None = None
     keep: KeepInput | None = None
     payload: Any = None
     priority: PriorityName | None = None
@@ -178,6 +189,11 @@ class ScheduleFields(BaseModel):
         """What the schedule runs and when, its defaults filled in."""
         assert self._definition is not None, "made by parse alone"
         return self._definition
+
+    @property
+    def origin(self) -> str | None:
+        """What is to manage the schedule: empty for people, ``None`` for what does so already."""
+        return self.managed_by or "" if "managed_by" in self.model_fields_set else None
 
     def settle(self, handler: str, *, prefix: str = "") -> None:
         """Judge the fields together and make the definition; errors name fields under ``prefix``.

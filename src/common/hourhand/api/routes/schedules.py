@@ -15,6 +15,7 @@ from hourhand.api.requests import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    PutQuery,
     ScheduleInput,
     SchedulePageRequest,
     quoted,
@@ -39,11 +40,14 @@ Runs = Sequence[OccurrenceRecord]
 
 
 def put_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``PUT /schedules/{id}``: create it, or replace it whole."""
+    """``PUT /schedules/{id}``: create it, or replace it whole; a dry run only answers it."""
     if OWN_ID.fullmatch(schedule_id) is None:
         fault = FieldError("id", "must be 1 to 100 of A-Z, a-z, 0-9, _ and -")
         raise InvalidInput("The id in the URL is invalid.", errors=(fault,))
+    query = PutQuery.parse_query(request.query())
     wanted = ScheduleInput.parse(request.json())
+    if query.dry_run == "true":
+        return _told(services.schedules.preview_put(schedule_id, wanted))
     view, created = services.schedules.put(schedule_id, wanted, actor=request.actor)
     location = f"{request.stage_prefix}/v1/schedules/{schedule_id}"
     answer = Answer.of(schedule_response(view), status=201 if created else 200)
@@ -133,7 +137,7 @@ def preview_schedule(services: Services, request: Request, _: str) -> Answer:
 
 
 SCHEDULE_ROUTES = (
-    Route("PUT", "/v1/schedules/{id}", put_schedule, takes_body=True),
+    Route("PUT", "/v1/schedules/{id}", put_schedule, takes_query=True, takes_body=True),
     Route("GET", "/v1/schedules", list_schedules, takes_query=True),
     Route("GET", "/v1/schedules/{id}", get_schedule),
     Route("DELETE", "/v1/schedules/{id}", delete_schedule),

@@ -57,6 +57,7 @@ def schedule_response(
         payload=json.loads(payload) if is_json(payload) else None,
         paused=schedule.paused_at is not None,
         note=schedule.note or None,
+        managed_by=schedule.managed_by or None,
         status=_status(view),
         broken_reason=view.broken_reason,
         revision=schedule.revision,

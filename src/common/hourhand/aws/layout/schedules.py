@@ -132,6 +132,8 @@ SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
     Codec("deleted_at", "da", time, read_time),
     Codec("note", "t", text, read_text, default=""),
     Codec("broken", "br", text, read_text, default=""),
+    Codec("managed_by", "mb", text, read_text, default=""),
+    Codec("paused_by", "pb", text, read_text, default=""),
     Codec("backfills", "b", _words_value, _read_words, default=()),
     Codec("journal", "j", _journal_value, lambda v: read_journal(read_text(v)), default=()),
     Codec("last_event", "le", _event_value, _read_event),
@@ -172,6 +174,10 @@ WALK_CODECS: Mapping[str, Codec] = by_field(
     always("zone_data", "z", text, read_text),
     Codec("running", "ru", number, read_int),
     Codec("position", "k", text, read_text),
+    Codec("declaring", "dg", text, read_text, default=""),
+    Codec("declared", "dd", text, read_text, default=""),
+    Codec("declared_at", "da", time, read_time),
+    Codec("declared_ids", "di", _words_value, _read_words, default=()),
 )
 
 

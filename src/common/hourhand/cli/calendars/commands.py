@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hourhand.answers.schedules import Calendar
 from hourhand.cli.completing import calendar_names
 from hourhand.cli.exits import FAILED, WRONG_USAGE, CommandError
 from hourhand.cli.helping import Noun
@@ -14,6 +15,7 @@ from hourhand.cli.options import (
     SEVERAL,
     AllOption,
     LimitOption,
+    WebOption,
     YesOption,
     listed,
 )
@@ -52,7 +54,9 @@ CalendarNames = Annotated[
 
 @calendars.command("put")
 @verb(
-    example="hourhand calendars put holidays --exclude 2026-12-25 --exclude 2026-12-28..2026-12-31"
+    example="hourhand calendars put holidays --exclude 2026-12-25 --exclude 2026-12-28..2026-12-31",
+    changes=True,
+    prints=(Calendar,),
 )
 def put(
     session: Session,
@@ -99,7 +103,7 @@ def put(
 
 
 @calendars.command("list")
-@verb(example="hourhand calendars list")
+@verb(example="hourhand calendars list", prints=(Calendar,))
 def list_calendars(
     session: Session,
     limit: LimitOption = DEFAULT_LIMIT,
@@ -112,12 +116,18 @@ def list_calendars(
 
 
 @calendars.command("show")
-@verb(example="hourhand calendars show holidays")
-def show_calendar(session: Session, name: CalendarName) -> None:
+@verb(example="hourhand calendars show holidays", prints=(Calendar,))
+def show_calendar(session: Session, name: CalendarName, web: WebOption = False) -> None:
     """Show a calendar with all that it excludes. The output of --json can be put again."""
+    calendar = session.client.calendars.get(name)
+    if web:
+        from hourhand.cli.console import open_page
+
+        open_page(session, "calendars", calendar.name)
+        return
     from hourhand.cli.calendars.showing import show
 
-    show(session, session.client.calendars.get(name))
+    show(session, calendar)
 
 
 @calendars.command("delete")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.batches import BulkResult
+from hourhand.answers.jobs import Job
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.commands import CHANGE_CODES
@@ -18,7 +20,7 @@ from hourhand.cli.jobs.filters import (
     TenantFilter,
 )
 from hourhand.cli.jobs.flags import AllMatchingOption, DryRunOption, NoteOption
-from hourhand.cli.options import JobId, JobIds, YesOption
+from hourhand.cli.options import JobId, JobIds, WebOption, YesOption
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.jobs.job import JobStatus
@@ -79,9 +81,22 @@ def list_dead_letters(
 
 
 @dead_letters.command("show")
-@verb(example="hourhand dead-letters show 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None})
-def show_dead_letter(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
+@verb(
+    example="hourhand dead-letters show 01k2v8r3t5w7x9y1z3b5d",
+    codes={REFUSED: None},
+    prints=(Job,),
+)
+def show_dead_letter(
+    session: Session,
+    id: JobId,  # noqa: A002 (the argument's name)
+    web: WebOption = False,
+) -> None:
     """Show a dead job: its attempts, payload, error and traceback."""
+    if web:
+        from hourhand.cli.console import open_page
+
+        open_page(session, "jobs", session.client.get(id).id)
+        return
     from hourhand.cli.dead_letters.groups import show_one
 
     show_one(session, id)
@@ -91,6 +106,7 @@ def show_dead_letter(session: Session, id: JobId) -> None:  # noqa: A002 (the ar
 @verb(
     example="hourhand dead-letters redrive --handler send-welcome --error-type TimeoutError",
     codes=CHANGE_CODES,
+    prints=(Job, BulkResult),
 )
 def redrive_dead_letters(
     session: Session,

@@ -19,6 +19,8 @@ from botocore.httpsession import URLLib3Session
 
 from hourhand.aws.clients import CONNECT_TIMEOUT_SECONDS, client_config
 from hourhand.aws.failures import Call, error_code, translated
+from hourhand.cli.connection import DeploymentFlags
+from hourhand.cli.doctor.access import NoAccess, no_access
 from hourhand.cli.doctor.findings import NotSeen, Status
 from hourhand.client import NotConfigured, Signature
 from hourhand.domain.errors import HourhandError
@@ -82,6 +84,7 @@ class Aws:
     endpoint: str | None = None
     trust: str | None = None
     seconds: float = LOOKING_SECONDS
+    profile: str | None = None
     time_samples: list[TimeSample] = field(default_factory=list)
     _clients: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -126,7 +129,8 @@ class Aws:
         try:
             return look(self._client(service))
         except (BotoCoreError, ClientError, HourhandError) as error:
-            raise not_seen(error, service, Call(operation, resource)) from error
+            call = Call(operation, resource)
+            raise not_seen(error, service, call, profile=self.profile) from error
 
     def get_from_api(self, url: str, path: str) -> ApiAnswer:
         """Get ``path`` of the API at ``url``, signed; raise `NotSeen` without an answer.
@@ -181,39 +185,33 @@ class Aws:
             self.time_samples.append(sample)
 
 
-def open_aws(
-    region: str | None,
-    profile: str | None,
-    endpoint: str | None,
-    clock: Clock,
-    *,
-    seconds: float = LOOKING_SECONDS,
-) -> Aws:
-    """Return AWS as this identity sees it. Raises `NotSeen` for a profile that does not exist."""
+def open_aws(flags: DeploymentFlags, clock: Clock, *, seconds: float = LOOKING_SECONDS) -> Aws:
+    """Return AWS as this identity sees it. Raises `CommandError` for an unknown profile."""
     try:
-        core = botocore.session.Session(profile=profile)
-        session = Session(botocore_session=core, region_name=region)
+        core = botocore.session.Session(profile=flags.profile)
+        session = Session(botocore_session=core, region_name=flags.region)
         # AWS_CA_BUNDLE, or ca_bundle in the configuration, as the clients take it.
         trust = core.get_config_variable("ca_bundle")
     except BotoCoreError as error:
-        fix = (
-            "Give --profile one of the names that `aws configure list-profiles` prints, or omit it."
-        )
-        raise NotSeen(Status.FAILED, f"{error}", fix) from error
-    return Aws(session, clock, endpoint, trust, seconds)
+        call = Call("GetCallerIdentity", "these credentials")
+        raise not_seen(error, "sts", call, profile=flags.profile).as_error() from error
+    return Aws(session, clock, flags.endpoint_url, trust, seconds, flags.profile)
 
 
-def not_seen(error: Exception, service: str, call: Call) -> NotSeen:
+def not_seen(error: Exception, service: str, call: Call, *, profile: str | None = None) -> NotSeen:
     """Return as a sentence why ``call`` did not show anything, and what to do."""
     cause = error.__cause__ if isinstance(error, _OURS) else error
+    access = no_access(cause if isinstance(cause, Exception) else None, profile)
     if isinstance(cause, ClientError):
-        return _not_answered_well(cause, service, call)
+        return _not_answered_well(cause, service, call, access)
     if isinstance(cause, BotoCoreError):
         error = translated(cause, call)
-    return _told(error, call)
+    return _told(error, call, access)
 
 
-def _not_answered_well(error: ClientError, service: str, call: Call) -> NotSeen:
+def _not_answered_well(
+    error: ClientError, service: str, call: Call, access: NoAccess | None
+) -> NotSeen:
     code = error_code(error)
     if code in _DENIED:
         action = f"{service}:{call.operation}"
@@ -236,17 +234,19 @@ def _not_answered_well(error: ClientError, service: str, call: Call) -> NotSeen:
             "If it was deleted by hand, an ordinary deployment does not create it again: see the "
             "drift of the stack.",
         )
-    return _told(translated(error, call), call)
+    return _told(translated(error, call), call, access)
 
 
-def _told(error: Exception, call: Call) -> NotSeen:
+def _told(error: Exception, call: Call, access: NoAccess | None) -> NotSeen:
     if isinstance(error, _OURS):
         seen, _, fix = error.detail.partition(": ")
         fix = fix[:1].upper() + fix[1:]
-        return NotSeen(Status.FAILED, seen, fix or "Try again in a moment.")
+        fix = fix or "Try again in a moment."
+        return NotSeen(Status.FAILED, seen, fix, no_access=access)
     return NotSeen(
         Status.FAILED,
         f"{call} was refused: {error}",
         "Compare the versions of hourhand here and in the deployment. If they are equal, "
         "report this as a bug.",
+        no_access=access,
     )

@@ -59,7 +59,7 @@ def judge_source(
 ) -> Iterator[Finding]:
     """Judge whether Lambda delivers the messages of a queue to the worker."""
     check = f"event source {queue}"
-    ours = [source for source in sources if _function(source["FunctionArn"]) == worker]
+    ours = [source for source in sources if function_of(source["FunctionArn"]) == worker]
     if not ours:
         yield failed(
             check,
@@ -92,6 +92,6 @@ def _share_of(source: Mapping[str, Any]) -> str:
     return "" if concurrency is None else f", up to {concurrency} at once"
 
 
-def _function(arn: str) -> str:
+def function_of(arn: str) -> str:
     """Return the function's name in its ARN or that of its alias."""
     return arn.rpartition(":function:")[2].partition(":")[0]

@@ -20,6 +20,7 @@ from hourhand.aws.table_schema import (
 )
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.findings import Finding, NotSeen, Status, failed, ok, warning
+from hourhand.cli.exits import NOT_FOUND, CommandError
 from hourhand.domain.jobs.job import Priority
 
 CHECK = "stack"
@@ -114,6 +115,27 @@ def find_deployment(aws: Aws, stack: str) -> tuple[Deployment | None, list[Findi
     outputs = {o["OutputKey"]: o["OutputValue"] for o in stacks[0].get("Outputs", [])}
     deployment = Deployment(stacks[0]["StackId"], outputs)
     return deployment, list(judge_stack(stacks[0], deployment.outputs))
+
+
+def require_deployment(aws: Aws, stack: str) -> tuple[Deployment, bool]:
+    """Return the deployment, and whether CloudFormation is not changing it at the moment.
+
+    Raises `NotSeen`, and `CommandError` if there is no such stack.
+    """
+    described = aws.ask(
+        "cloudformation",
+        "DescribeStacks",
+        f"stack {stack}",
+        expected={NO_SUCH_STACK},
+        StackName=stack,
+    )
+    stacks = described.get("Stacks", [])
+    if not stacks:
+        missing = no_stack(stack, aws.session.region_name)
+        raise CommandError(f"{missing.seen}. {missing.fix}", NOT_FOUND)
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
+    is_settled = not stacks[0]["StackStatus"].endswith("_IN_PROGRESS")
+    return Deployment(stacks[0]["StackId"], outputs), is_settled
 
 
 def no_stack(stack: str, region: str | None) -> Finding:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from hourhand.cli.doctor.access import NoAccess
+from hourhand.cli.exits import CommandError
+
 
 class Status(StrEnum):
     """The severity of a finding.
@@ -68,20 +71,36 @@ def unknown(check: str, seen: str, fix: str) -> Finding:
 class NotSeen(Exception):
     """AWS did not show what a check needs: ``status``, why, and what to do.
 
-    ``is_denied``: the identity that asks lacks a permission.
+    ``is_denied``: the identity that asks lacks a permission. ``no_access``: no other call would
+    succeed either.
     """
 
-    def __init__(self, status: Status, seen: str, fix: str, *, is_denied: bool = False) -> None:
+    def __init__(
+        self,
+        status: Status,
+        seen: str,
+        fix: str,
+        *,
+        is_denied: bool = False,
+        no_access: NoAccess | None = None,
+    ) -> None:
         """Take what `Finding` takes."""
         super().__init__(seen)
         self.status = status
         self.seen = seen
         self.fix = fix
         self.is_denied = is_denied
+        self.no_access = no_access
 
     def of(self, check: str) -> Finding:
         """Return it as a finding of ``check``."""
         return Finding(check, self.status, self.seen, self.fix)
+
+    def as_error(self) -> CommandError:
+        """Return it as the error that ends a command."""
+        if self.no_access is not None:
+            return CommandError(self.no_access.sentence, self.no_access.exit_code)
+        return CommandError(f"{self.seen}. {self.fix}".strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from hourhand.cli.doctor.asking import Aws
-from hourhand.cli.doctor.findings import Finding, Look, failed, ok, skipped, warning
+from hourhand.cli.doctor.findings import Finding, failed, ok, skipped, warning
 from hourhand.domain.ticks.clock_skew import Skew, estimate_skew
 
+CREDENTIALS = "credentials"
 CLOCK = "this machine's clock"
 
 TOLERATED = timedelta(seconds=1)
@@ -18,14 +19,10 @@ REFUSED = timedelta(minutes=5)
 _SET_IT = "Synchronise the clock with NTP."
 
 
-def credentials_look(aws: Aws) -> Look:
-    """Return the look at the identity that runs the checks."""
-    return Look("credentials", lambda: _credentials(aws))
-
-
-def _credentials(aws: Aws) -> Iterator[Finding]:
+def credentials(aws: Aws) -> Iterator[Finding]:
+    """Yield which identity runs the checks. Raises `NotSeen`."""
     identity = aws.ask("sts", "GetCallerIdentity", "these credentials")
-    yield ok("credentials", f"{identity['Arn']} in {aws.session.region_name}")
+    yield ok(CREDENTIALS, f"{identity['Arn']} in {aws.session.region_name}")
 
 
 def judge_clock(skew: Skew | None) -> Finding:

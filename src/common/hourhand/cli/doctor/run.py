@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from hourhand.aws.clock import SystemClock
+from hourhand.cli.connection import DeploymentFlags
 from hourhand.cli.doctor.api import api_looks
 from hourhand.cli.doctor.asking import Aws, open_aws
 from hourhand.cli.doctor.callers import caller_looks
@@ -30,10 +29,11 @@ from hourhand.cli.doctor.findings import (
     verdict_of,
 )
 from hourhand.cli.doctor.functions import function_looks
-from hourhand.cli.doctor.identity import credentials_look, judge_clock, skew_of
+from hourhand.cli.doctor.identity import CREDENTIALS, credentials, judge_clock, skew_of
 from hourhand.cli.doctor.queues import queue_looks
 from hourhand.cli.doctor.ticking import ticking_looks
 from hourhand.cli.doctor.versions import version_looks
+from hourhand.cli.session import Session
 from hourhand.ports.clock import CorrectableClock
 
 EXIT_CODES = {Verdict.WELL: 0, Verdict.FAILED: 1, Verdict.UNKNOWN: 3}
@@ -58,50 +58,46 @@ _STATUS_WIDTH = 9
 _CHECK_WIDTH = 22
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DoctorOptions:
-    """Which deployment to check, as which identity, and how to print the findings.
+def run_doctor(session: Session, flags: DeploymentFlags) -> int:
+    """Check the deployment, print the findings and the progress, and return the exit code.
 
-    ``endpoint``: the URL of an emulator, instead of AWS's own.
+    Raises `CommandError` without credentials or a network.
     """
-
-    stack: str
-    region: str | None = None
-    profile: str | None = None
-    endpoint: str | None = None
-    json: bool = False
-
-
-def run_doctor(options: DoctorOptions) -> int:
-    """Check the deployment, print the findings and the progress, and return the exit code."""
     # Standard output has nothing but the findings; a pipe gets no progress.
-    with Console(stderr=True).status("Checking the deployment") as status:
-        findings = find(options, SystemClock(), status.update)
-    if options.json:
-        print(json_of(options.stack, findings))
+    with session.err.status("Checking the deployment") as status:
+        findings = find(flags, SystemClock(), status.update)
+    if session.is_json:
+        session.print_json(report_of(flags.stack_name, findings))
     else:
-        console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
         for line in lines_of(findings):
-            console.print(line)
+            session.out.print(line, soft_wrap=True)
     return EXIT_CODES[verdict_of(findings)]
 
 
 def find(
-    options: DoctorOptions, clock: CorrectableClock, progress: Progress = lambda _: None
+    flags: DeploymentFlags, clock: CorrectableClock, progress: Progress = lambda _: None
 ) -> list[Finding]:
-    """Return all findings. ``clock`` is corrected by the dates of AWS's answers."""
-    try:
-        aws = open_aws(options.region, options.profile, options.endpoint, clock)
-    except NotSeen as hindrance:
-        return [hindrance.of("credentials")]
-    return examine(aws, clock, options.stack, progress)
+    """Return all findings. ``clock`` is corrected by the dates of AWS's answers.
+
+    Raises `CommandError` without credentials or a network.
+    """
+    aws = open_aws(flags, clock)
+    return examine(aws, clock, flags.stack_name, progress)
 
 
 def examine(
     aws: Aws, clock: CorrectableClock, stack: str, progress: Progress = lambda _: None
 ) -> list[Finding]:
-    """Return all findings of ``stack``, in the order in which things depend on each other."""
-    findings = run_look(credentials_look(aws))
+    """Return all findings of ``stack``, in the order in which things depend on each other.
+
+    Raises `CommandError` without credentials or a network.
+    """
+    try:
+        findings = list(credentials(aws))
+    except NotSeen as hindrance:
+        if hindrance.no_access is not None:
+            raise hindrance.as_error() from hindrance
+        findings = [hindrance.of(CREDENTIALS)]
     skew = skew_of(aws)
     findings.append(judge_clock(skew))
     if skew is not None:
@@ -155,12 +151,12 @@ def lines_of(findings: Sequence[Finding]) -> Iterator[Text]:
     yield Text.assemble((_VERDICTS[verdict_of(findings)], "bold"), f": {told}.")
 
 
-def json_of(stack: str, findings: Sequence[Finding]) -> str:
-    """Return the findings as JSON, for programs."""
-    report = {
+def report_of(stack: str, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return the findings for programs."""
+    verdict = verdict_of(findings)
+    return {
         "stack": stack,
-        "verdict": verdict_of(findings),
-        "is_well": verdict_of(findings) is Verdict.WELL,
+        "verdict": verdict,
+        "is_well": verdict is Verdict.WELL,
         "findings": [asdict(finding) for finding in findings],
     }
-    return json.dumps(report, indent=2)

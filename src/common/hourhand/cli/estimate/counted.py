@@ -44,7 +44,7 @@ class Watching(NamedTuple):
 
 
 WATCHING: Mapping[MonitoringLevel, Watching] = {
-    MonitoringLevel.FULL: Watching(42, 20.0, 6, 940, alarm_metrics=38, dashboards=1),
+    MonitoringLevel.FULL: Watching(42, 20.0, 6, 940, alarm_metrics=39, dashboards=1),
     MonitoringLevel.BASIC: Watching(34, 16.0, 0, 400, alarm_metrics=3, dashboards=0),
     MonitoringLevel.NONE: Watching(34, 16.0, 0, 400, alarm_metrics=0, dashboards=0),
 }

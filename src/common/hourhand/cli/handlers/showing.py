@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
-from hourhand.cli.session import Session, json_line
+from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
     from hourhand.client import Handler, HandlerPolicies
@@ -65,7 +65,7 @@ def show(session: Session, handler: Handler) -> None:
 def submission_of(handler: str, schema: Schema | None, examples: Sequence[Any]) -> str | None:
     """Return the arguments that submit a job of ``handler``; ``None`` if no payload is known."""
     if examples:
-        payload = json_line(examples[0])
+        payload = json.dumps(examples[0])
     elif schema is None:
         payload = "{}"
     else:
@@ -134,7 +134,7 @@ def _field_rows(root: Schema) -> Iterator[tuple[str, ...]]:
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         described = {**_resolved(field, root), **field} if isinstance(field, Mapping) else {}
-        default = json_line(described["default"]) if "default" in described else ""
+        default = json.dumps(described["default"]) if "default" in described else ""
         yield (
             name,
             _type_words(field, root, 0),
@@ -166,8 +166,8 @@ def _type_words(schema: Any, root: Schema, depth: int) -> str:
         return " | ".join(map(json.dumps, found["enum"]))
     for several in ("anyOf", "oneOf"):
         if several in found:
-            words = (_type_words(one, root, depth + 1) for one in found[several])
-            return " or ".join(dict.fromkeys(words))
+            each = (_type_words(one, root, depth + 1) for one in found[several])
+            return " or ".join(dict.fromkeys(each))
     kind = found.get("type", "any")
     if kind == "array":
         return f"{_type_words(found.get('items', {}), root, depth + 1)}[]"

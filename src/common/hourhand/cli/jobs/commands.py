@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from hourhand.answers.batches import BulkResult
+from hourhand.answers.jobs import Event, Job, JobSummary
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
 from hourhand.cli.helping import Noun
@@ -34,6 +36,7 @@ from hourhand.cli.options import (
     JobIds,
     LimitOption,
     WatchOption,
+    WebOption,
     YesOption,
 )
 from hourhand.cli.reading import Seconds, read_duration, read_json
@@ -57,6 +60,8 @@ jobs = Noun(name="jobs", help="Submit, list, follow and change jobs.")
         REFUSED: "another job has this ID or idempotency key",
         FAILED: "with --watch: the job did not succeed; with --file: some lines were rejected",
     },
+    changes=True,
+    prints=(Job,),
 )
 def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
@@ -131,6 +136,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 @verb(
     example="hourhand jobs list --status DEAD --created-after 2h",
     codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    prints=(JobSummary,),
 )
 def list_jobs(
     session: Session,
@@ -153,7 +159,11 @@ def list_jobs(
 
 
 @jobs.command("show")
-@verb(example="hourhand jobs show --key order-4711 --tenant acme", codes={REFUSED: None})
+@verb(
+    example="hourhand jobs show --key order-4711 --tenant acme",
+    codes={REFUSED: None},
+    prints=(Job,),
+)
 def show_job(
     session: Session,
     id: JobIdOrNone = None,  # noqa: A002 (the argument's name)
@@ -165,19 +175,26 @@ def show_job(
         str | None,
         typer.Option(metavar="NAME", help="With --key: the tenant of the job, if it has one."),
     ] = None,
+    web: WebOption = False,
 ) -> None:
     """Show a job: its state, times, attempts, payload, result and error."""
-    from hourhand.cli.jobs.showing import show
-
     if (id is None) is (key is None):
         raise typer.BadParameter("give either an ID or --key", param_hint="ID")
     if tenant is not None and key is None:
         raise typer.BadParameter("needs --key", param_hint="--tenant")
-    show(session, session.client.get(id, key=key, tenant=tenant))
+    job = session.client.get(id, key=key, tenant=tenant)
+    if web:
+        from hourhand.cli.console import open_page
+
+        open_page(session, "jobs", job.id)
+        return
+    from hourhand.cli.jobs.showing import show
+
+    show(session, job)
 
 
 @jobs.command("events")
-@verb(example="hourhand jobs events 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None})
+@verb(example="hourhand jobs events 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None}, prints=(Event,))
 def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
     """List every change of a job's state, oldest first, with its time, cause and reason."""
     from hourhand.cli.jobs.showing import show_events
@@ -222,6 +239,7 @@ def show_logs(
         REFUSED: None,
         TIMED_OUT: "the job did not end within --timeout",
     },
+    prints=(Job,),
 )
 def watch_job(
     session: Session,
@@ -245,7 +263,11 @@ def watch_job(
 
 
 @jobs.command("cancel")
-@verb(example="hourhand jobs cancel --handler send-welcome --status PENDING", codes=CHANGE_CODES)
+@verb(
+    example="hourhand jobs cancel --handler send-welcome --status PENDING",
+    codes=CHANGE_CODES,
+    prints=(Job, BulkResult),
+)
 def cancel_jobs(
     session: Session,
     filters: Filters,
@@ -269,7 +291,11 @@ def cancel_jobs(
 
 
 @jobs.command("redrive")
-@verb(example="hourhand jobs redrive --handler send-welcome --created-after 1d", codes=CHANGE_CODES)
+@verb(
+    example="hourhand jobs redrive --handler send-welcome --created-after 1d",
+    codes=CHANGE_CODES,
+    prints=(Job, BulkResult),
+)
 def redrive_jobs(
     session: Session,
     filters: Filters,
@@ -323,7 +349,7 @@ def discard_jobs(
 
 
 @jobs.command("run-now")
-@verb(example="hourhand jobs run-now 01k2v8r3t5w7x9y1z3b5d")
+@verb(example="hourhand jobs run-now 01k2v8r3t5w7x9y1z3b5d", changes=True, prints=(Job,))
 def run_job_now(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
     """Make a waiting job due now."""
     from hourhand.cli.jobs.showing import show_changed
@@ -332,7 +358,11 @@ def run_job_now(session: Session, id: JobId) -> None:  # noqa: A002 (the argumen
 
 
 @jobs.command("reschedule")
-@verb(example="hourhand jobs reschedule 01k2v8r3t5w7x9y1z3b5d --delay 2h --priority low")
+@verb(
+    example="hourhand jobs reschedule 01k2v8r3t5w7x9y1z3b5d --delay 2h --priority low",
+    changes=True,
+    prints=(Job,),
+)
 def reschedule_job(
     session: Session,
     due: Due,

@@ -17,12 +17,18 @@ NOTHING = "-"
 class Times:
     """Formats times as of ``now``, in ``zone`` (``None``: that of this machine).
 
-    ``is_absolute``: tables show absolute times.
+    ``is_absolute``: tables show absolute times. ``zone_name``: for headings, such as
+    ``Europe/Berlin``; empty where the times themselves say enough.
     """
 
     now: datetime
     zone: tzinfo | None = None
     is_absolute: bool = False
+    zone_name: str = ""
+
+    def heading(self, name: str) -> str:
+        """Return the name of a column of times, with their zone."""
+        return f"{name} ({self.zone_name})" if self.zone_name else name
 
     def short(self, instant: datetime | None) -> str:
         """Return a time for a cell of a table."""

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, WRONG_USAGE, CommandError
-from hourhand.cli.options import (
-    EndpointOption,
-    ProfileOption,
-    RegionOption,
-    StackOption,
-    YesOption,
+from hourhand.cli.connection import DeploymentFlags
+from hourhand.cli.exits import (
+    DONE,
+    FAILED,
+    NO_ACCESS,
+    NOT_FOUND,
+    REFUSED,
+    WRONG_USAGE,
+    CommandError,
 )
+from hourhand.cli.options import YesOption
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -83,20 +86,18 @@ KeepOption = Annotated[
         WRONG_USAGE: "wrong usage",
         NOT_FOUND: "no such stack or deployment",
         REFUSED: "no earlier deployment, or a deployment is running",
+        **NO_ACCESS,
     },
     asks_api=False,
 )
-def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+def rollback(
     session: Session,
-    stack: StackOption = "hourhand-dev",
+    flags: DeploymentFlags,
     to: ToOption = None,
     show: ListOption = False,
     prune: PruneOption = False,
     keep: KeepOption = KEPT_DEPLOYMENTS,
     yes: YesOption = False,
-    region: RegionOption = None,
-    profile: ProfileOption = None,
-    endpoint: EndpointOption = None,
 ) -> int:
     """Return to the functions' code and environment of an earlier deployment.
 
@@ -112,14 +113,17 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     if show + prune + (to is not None) > 1:
         raise typer.BadParameter("give only one of --to, --list and --prune")
     from hourhand.cli.doctor.asking import open_aws
+    from hourhand.cli.doctor.deployment import require_deployment
     from hourhand.cli.doctor.findings import NotSeen
     from hourhand.cli.versions import read_installed
 
+    stack = flags.stack_name
+
     def aws() -> Aws:
-        return open_aws(region, profile, endpoint, session.clock, seconds=ACTING_SECONDS)
+        return open_aws(flags, session.clock, seconds=ACTING_SECONDS)
 
     try:
-        deployment, is_settled = _find(aws(), stack)
+        deployment, is_settled = require_deployment(aws(), stack)
         installed = read_installed(aws(), deployment)
         if show:
             return _list(session, stack, installed)
@@ -130,27 +134,7 @@ def rollback(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             return _prune(session, aws, deployment, installed, keep, is_sure=yes)
         return _go(session, aws, stack, deployment, installed, to, is_sure=yes)
     except NotSeen as hindrance:
-        raise CommandError(f"{hindrance.seen}. {hindrance.fix}".strip()) from hindrance
-
-
-def _find(aws: Aws, stack: str) -> tuple[Deployment, bool]:
-    """Return the deployment, and whether CloudFormation is not changing it at the moment."""
-    from hourhand.cli.doctor.deployment import NO_SUCH_STACK, Deployment, no_stack
-
-    described = aws.ask(
-        "cloudformation",
-        "DescribeStacks",
-        f"stack {stack}",
-        expected={NO_SUCH_STACK},
-        StackName=stack,
-    )
-    stacks = described.get("Stacks", [])
-    if not stacks:
-        missing = no_stack(stack, aws.session.region_name)
-        raise CommandError(f"{missing.seen}. {missing.fix}", NOT_FOUND)
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
-    is_settled = not stacks[0]["StackStatus"].endswith("_IN_PROGRESS")
-    return Deployment(stacks[0]["StackId"], outputs), is_settled
+        raise hindrance.as_error() from hindrance
 
 
 def _list(session: Session, stack: str, installed: Installed) -> int:

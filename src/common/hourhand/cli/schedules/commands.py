@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
+from hourhand.answers.jobs import Job
+from hourhand.answers.schedules import BackfillReport, Occurrence, Preview, Schedule
 from hourhand.cli.completing import schedule_ids
-from hourhand.cli.exits import DONE, FAILED
+from hourhand.cli.exits import DONE, FAILED, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.flags import Policies, given
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
     DEFAULT_LIMIT,
+    SEVERAL,
     AllOption,
     EveryOption,
     FollowOption,
     LimitOption,
     WatchOption,
+    WebOption,
     YesOption,
+    listed,
 )
 from hourhand.cli.reading import read_time
 from hourhand.cli.schedules.definition import Definition, read_object
@@ -29,6 +35,7 @@ from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.schedule import BackfillOrder, Reprocess
 
 NOT_CONFIRMED = {FAILED: "you did not confirm"}
+FILES_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 schedules = Noun(
     name="schedules",
@@ -65,7 +72,9 @@ NoteOption = Annotated[
 @schedules.command("put")
 @verb(
     example="hourhand schedules put nightly -x '0 3 * * *' --timezone Europe/Berlin "
-    "--handler report"
+    "--handler report",
+    changes=True,
+    prints=(Schedule,),
 )
 def put(
     session: Session,
@@ -80,14 +89,87 @@ def put(
     save the output of [bold]schedules show --json[/], and put it with --file and the option.
     Repeating a put has no effect.
     """
-    from hourhand.cli.schedules.showing import show_state
+    from hourhand.cli.schedules.showing import show_put
 
     fields = definition.over(read_object(file), policies)
-    show_state(session, session.client.schedules.put(id, fields))
+    show_put(session, session.client.schedules.put(id, fields), fields)
+
+
+@schedules.command("apply")
+@verb(
+    example="hourhand schedules apply -f schedules/ --name billing --prune --dry-run",
+    codes={
+        FAILED: "you did not confirm; with --dry-run: there are differences",
+        WRONG_USAGE: "wrong usage, or a file is wrong: nothing was changed",
+        REFUSED: "a schedule has another origin: nothing was changed",
+    },
+)
+def apply(
+    session: Session,
+    files: Annotated[
+        list[str],
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="PATH",
+            callback=listed,
+            help=f"File, or folder of files, that end in .yaml, .yml or .json; - reads stdin. "
+            f"{SEVERAL}.",
+        ),
+    ],
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Name of this set of files. Its schedules get the origin files:NAME. Give each "
+            "repository its own name.",
+        ),
+    ] = "default",
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="Also delete the schedules with the same origin that the files no longer have.",
+        ),
+    ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Also change schedules that have another origin, and take them."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check the files, show the differences, and change nothing. Exit code 1 means "
+            "that there are differences.",
+        ),
+    ] = False,
+    yes: YesOption = False,
+) -> int:
+    """Put the schedules that files contain, and show what changes.
+
+    A file has the fields of [bold]PUT /schedules/{id}[/] and `id`, as YAML or JSON. It may have
+    several schedules: as a list, or as several YAML documents. All files are checked, by the API as
+    well, before anything is changed. A schedule that is as the file says stays untouched.
+    --prune shows what it deletes, and asks.
+    """
+    from hourhand.cli.schedules.applying import Manner
+    from hourhand.cli.schedules.applying import apply as run
+
+    if FILES_NAME.fullmatch(name) is None:
+        raise typer.BadParameter(
+            "must be 1 to 64 of A-Z, a-z, 0-9, _, . and -", param_hint="--name"
+        )
+    manner = Manner(
+        origin=f"files:{name}", prunes=prune, takes_over=take_over, is_dry=dry_run, is_sure=yes
+    )
+    return run(session, files, manner)
 
 
 @schedules.command("list")
-@verb(example="hourhand schedules list --watch")
+@verb(example="hourhand schedules list --watch", prints=(Schedule,))
 def list_schedules(
     session: Session,
     limit: LimitOption = DEFAULT_LIMIT,
@@ -104,25 +186,32 @@ def list_schedules(
 
 
 @schedules.command("show")
-@verb(example="hourhand schedules show nightly --past 30")
+@verb(example="hourhand schedules show nightly --past 30", prints=(Schedule,))
 def show_schedule(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
     past: Annotated[
         int, typer.Option(metavar="N", min=0, help="Number of past runs to show.")
     ] = 10,
+    web: WebOption = False,
 ) -> None:
     """Show a schedule with its next runs and its past runs.
 
     The output of --json can be put again.
     """
+    schedule = session.client.schedules.get(id)
+    if web:
+        from hourhand.cli.console import open_page
+
+        open_page(session, "schedules", schedule.id)
+        return
     from hourhand.cli.schedules.showing import show
 
-    show(session, session.client.schedules.get(id), past)
+    show(session, schedule, past)
 
 
 @schedules.command("occurrences")
-@verb(example="hourhand schedules occurrences nightly --all --json")
+@verb(example="hourhand schedules occurrences nightly --all --json", prints=(Occurrence,))
 def list_occurrences(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
@@ -136,7 +225,11 @@ def list_occurrences(
 
 
 @schedules.command("pause")
-@verb(example="hourhand schedules pause nightly --note 'database migration'")
+@verb(
+    example="hourhand schedules pause nightly --note 'database migration'",
+    changes=True,
+    prints=(Schedule,),
+)
 def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Pause schedules. Their pending jobs are cancelled; running jobs continue."""
     from hourhand.cli.schedules.showing import show_state
@@ -146,7 +239,7 @@ def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
 
 
 @schedules.command("resume")
-@verb(example="hourhand schedules resume nightly")
+@verb(example="hourhand schedules resume nightly", changes=True, prints=(Schedule,))
 def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Resume paused schedules. Their misfire policy decides about the runs that they missed."""
     from hourhand.cli.schedules.showing import show_state
@@ -162,6 +255,8 @@ def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
         DONE: "the job was created (with --watch: it succeeded)",
         FAILED: "with --watch: the job did not succeed",
     },
+    changes=True,
+    prints=(Job,),
 )
 def trigger(
     session: Session,
@@ -180,6 +275,7 @@ def trigger(
 @verb(
     example="hourhand schedules backfill nightly --from 2027-01-01 --to 2027-01-31 --dry-run",
     codes=NOT_CONFIRMED,
+    prints=(BackfillReport,),
 )
 def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
@@ -246,7 +342,10 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
 
 @schedules.command("preview")
-@verb(example="hourhand schedules preview -x '30 2 * * *' --timezone Europe/Berlin --count 5")
+@verb(
+    example="hourhand schedules preview -x '30 2 * * *' --timezone Europe/Berlin --count 5",
+    prints=(Preview,),
+)
 def preview(
     session: Session,
     definition: Definition,

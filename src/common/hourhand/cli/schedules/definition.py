@@ -41,6 +41,10 @@ NOT_PUT = frozenset(
 OBJECTS = frozenset({"misfire", "keep", "retry"})
 """Fields with parts, of which a flag sets one."""
 
+ORIGIN = "managed_by"
+NULL_IS_A_VALUE = frozenset({"payload", ORIGIN})
+"""In the other fields, null means that the field is not given."""
+
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -216,8 +220,10 @@ class Definition:
         Raises `typer.BadParameter`.
         """
         fields = {name: value for name, value in before.items() if name not in NOT_PUT}
-        # Null means that a field is not given, except in a payload, where it is a value.
-        fields = {k: v for k, v in fields.items() if v is not None or k == "payload"}
+        fields = {k: v for k, v in fields.items() if v is not None or k in NULL_IS_A_VALUE}
+        if fields.get(ORIGIN) is not None:
+            # What a person puts has no origin: a copy under another ID must not be pruned.
+            del fields[ORIGIN]
         for name, value in (self._fields() | policies.fields()).items():
             known = fields.get(name)
             is_part = name in OBJECTS and isinstance(known, Mapping)

@@ -26,6 +26,7 @@ COLUMNS = (
     Column("HANDLER", rank=1, is_flexible=True),
     Column("LAST", rank=2),
     Column("RUNS", rank=5, is_number=True),
+    Column("MANAGED BY", rank=6),
     Column("NOTE", rank=4, is_flexible=True),
 )
 
@@ -62,7 +63,7 @@ def _table(session: Session, schedules: Sequence[Schedule]) -> RenderableType:
 
 
 def _row(session: Session, schedule: Schedule) -> tuple[Text | str, ...]:
-    times = session.times
+    times = session.times_in(schedule.timezone)
     return (
         schedule.id,
         status_text(schedule.status),
@@ -72,5 +73,6 @@ def _row(session: Session, schedule: Schedule) -> tuple[Text | str, ...]:
         schedule.handler,
         times.short(schedule.last_occurrence),
         f"{schedule.occurrences_made:,}",
+        schedule.managed_by or "",
         schedule.note or "",
     )

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hourhand.client import PreviewedDay, PreviewedFire, Schedule
 
 COLUMNS = (
-    Column("LOCAL TIME"),
     Column("UTC", rank=1),
     Column("WHEN", rank=2),
     Column("", rank=3),
@@ -65,7 +64,8 @@ def preview(
     elif not answer.fires:
         session.remark("The schedule would never run.")
     else:
-        session.print_table(COLUMNS, (_row(session, fire) for fire in answer.fires))
+        local = Column(f"LOCAL TIME ({fields.get('timezone', 'UTC')})")
+        session.print_table((local, *COLUMNS), (_row(session, fire) for fire in answer.fires))
     shown = answer.fires if month is None else [fire for day in answer.days for fire in day.first]
     for note in dict.fromkeys(fire.note for fire in shown if fire.note):
         session.print(block(f"{NOTED} {note}", "yellow"))

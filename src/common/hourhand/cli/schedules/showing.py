@@ -17,6 +17,7 @@ from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.schedules.listing import expression_text, status_text
 from hourhand.cli.session import Session
+from hourhand.domain.schedules.schedule import CODE
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 REASON_STYLE = "magenta"
 OCCURRENCE_COLUMNS = (
-    Column("SCHEDULED TIME"),
     Column("AGE", rank=3),
     Column("RESULT"),
     Column("JOB", rank=2, is_whole=True),
@@ -39,15 +39,15 @@ def show(session: Session, schedule: Schedule, past: int) -> None:
     if session.is_json:
         session.print_json(schedule.raw)
         return
-    times = session.times
+    times = session.times_in(schedule.timezone)
     session.print(facts(_facts(schedule, times)))
-    _show_upcoming(session, session.client.schedules.upcoming(schedule.id))
+    _show_upcoming(session, times, session.client.schedules.upcoming(schedule.id))
     if past:
         found = session.client.schedules.occurrences(schedule.id, limit=past)
         occurrences = list(itertools.islice(found, past))
         if occurrences:
             session.print(Text("\npast runs", "bold"))
-            session.print(_occurrence_table(session, occurrences))
+            session.print(_occurrence_table(session, times, occurrences))
 
 
 def list_occurrences(session: Session, schedule_id: str, limit: int | None) -> None:
@@ -55,8 +55,32 @@ def list_occurrences(session: Session, schedule_id: str, limit: int | None) -> N
     found = session.client.schedules.occurrences(
         schedule_id, limit=None if limit is None else limit + 1
     )
-    table = partial(_occurrence_table, session)
+    # As JSON, the times are those of the API, and the schedule need not be read.
+    times = session.times if session.is_json else _times_of(session, schedule_id)
+    table = partial(_occurrence_table, session, times)
     session.print_list(found, limit, table, none="There is no past run.", first="newest")
+
+
+def _times_of(session: Session, schedule_id: str) -> Times:
+    from hourhand.client import NotFound
+
+    try:
+        return session.times_in(session.client.schedules.get(schedule_id).timezone)
+    except NotFound:
+        # The history of a deleted schedule is kept for a while.
+        return session.times
+
+
+def show_put(session: Session, schedule: Schedule, fields: Mapping[str, Any]) -> None:
+    """Print the state of a schedule that was put, and whether something else manages it."""
+    show_state(session, schedule)
+    if schedule.managed_by is None or "managed_by" in fields:
+        return
+    again = "deployment" if schedule.managed_by == CODE else "`hourhand schedules apply`"
+    session.remark(
+        f"{schedule.id} is managed by {schedule.managed_by}: the next {again} may change it back.",
+        "yellow",
+    )
 
 
 def show_state(session: Session, schedule: Schedule) -> None:
@@ -64,7 +88,8 @@ def show_state(session: Session, schedule: Schedule) -> None:
     if session.is_json:
         session.print_json(schedule.raw)
         return
-    next_run = f", next {session.times.full(schedule.next_at)}" if schedule.next_at else ""
+    times = session.times_in(schedule.timezone)
+    next_run = f", next {times.full(schedule.next_at)}" if schedule.next_at else ""
     session.print(Text.assemble(cell(schedule.id), "  ", status_text(schedule.status), next_run))
 
 
@@ -88,7 +113,10 @@ def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]
     yield from _of_its_jobs(schedule)
     if schedule.note:
         yield "note", schedule.note
-    yield "jobs", f"{schedule.occurrences_made:,} created"
+    if schedule.managed_by:
+        yield "managed by", schedule.managed_by
+    # The count decides when `max_occurrences` is reached, so it has no others.
+    yield "jobs", f"{schedule.occurrences_made:,} at its times, without triggers and backfills"
     yield "changed", f"{times.full(schedule.updated_at)}, revision {schedule.revision}"
     for backfill in schedule.backfills:
         yield "backfill", _backfill_text(backfill, times)
@@ -151,20 +179,25 @@ def exclusion_text(exclusion: Any) -> str:
     return str(exclusion)
 
 
-def _show_upcoming(session: Session, upcoming: Sequence[datetime]) -> None:
+def _show_upcoming(session: Session, times: Times, upcoming: Sequence[datetime]) -> None:
     if not upcoming:
         session.print(block("\nThere is no next run.", "dim"))
         return
     session.print(Text("\nnext runs", "bold"))
-    times = session.times
     rows = ((times.absolute(at), times.relative(at)) for at in upcoming)
-    session.print_table((Column("SCHEDULED TIME"), Column("WHEN")), rows)
+    session.print_table((_scheduled(times), Column("WHEN")), rows)
 
 
-def _occurrence_table(session: Session, occurrences: Sequence[Occurrence]) -> RenderableType:
-    times = session.times
+def _scheduled(times: Times) -> Column:
+    return Column(times.heading("SCHEDULED TIME"))
+
+
+def _occurrence_table(
+    session: Session, times: Times, occurrences: Sequence[Occurrence]
+) -> RenderableType:
     rows = [_row(one, times) for one in occurrences]
-    return session.table(OCCURRENCE_COLUMNS, rows, without_empty=True)
+    columns = (_scheduled(times), *OCCURRENCE_COLUMNS)
+    return session.table(columns, rows, without_empty=True)
 
 
 def _row(occurrence: Occurrence, times: Times) -> tuple[Text | str, ...]:

@@ -12,6 +12,7 @@ from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._exchange import exchange
 from hourhand.client._json import A, decoded, invalid, read, shortened, time_text
 from hourhand.client._steps import Emit, Operation, Request, Session, Stream
+from hourhand.domain.jobs.job import StatusChoice
 
 MAX_PAGE_SIZE = 200
 MAX_LIMIT = 10**12
@@ -20,7 +21,7 @@ MAX_LIMIT = 10**12
 class JobFilters(TypedDict, total=False):
     """Filters for jobs. A job must match all that are given. ``tag`` is ``key:value``."""
 
-    status: str | None
+    status: StatusChoice | None
     handler: str | None
     schedule_id: str | None
     tenant: str | None
@@ -156,7 +157,8 @@ def pages(
             )
 
 
-def whole_number(field: str, value: object, most: int) -> None:
-    """Raise `Invalid` unless ``value`` is a whole number from 1 to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise invalid(field, f"must be a whole number from 1 to {most:,}, not {shortened(value)}")
+def whole_number(field: str, value: object, most: int, *, least: int = 1) -> None:
+    """Raise `Invalid` unless ``value`` is a whole number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        allowed = f"a whole number from {least} to {most:,}"
+        raise invalid(field, f"must be {allowed}, not {shortened(value)}")

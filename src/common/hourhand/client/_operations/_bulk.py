@@ -10,7 +10,13 @@ from hourhand.answers.batches import BulkResult
 from hourhand.client._errors import ClientError, UnexpectedAnswer
 from hourhand.client._exchange import exchange
 from hourhand.client._json import decoded, encoded, read
-from hourhand.client._operations._asking import JobFilters, filters_of, target
+from hourhand.client._operations._asking import (
+    MAX_LIMIT,
+    JobFilters,
+    filters_of,
+    target,
+    whole_number,
+)
 from hourhand.client._problems import problem_failure
 from hourhand.client._steps import Operation, Request, Session
 
@@ -107,6 +113,8 @@ def discard_many(
 def _asked(
     filters: Mapping[str, Any], everything: bool, dry_run: bool, expected_count: int | None
 ) -> dict[str, Any]:
+    if expected_count is not None:
+        whole_number("expected_count", expected_count, MAX_LIMIT, least=0)
     return {
         **filters,
         "all": everything or None,

@@ -20,7 +20,7 @@ from hourhand.client._operations._asking import (
 )
 from hourhand.client._steps import Operation, Request, Session, Stream, pause
 from hourhand.client._submissions import Submission, encoded_fields
-from hourhand.domain.jobs.job import NOT_STARTED
+from hourhand.domain.jobs.job import NOT_STARTED, PriorityChoice
 from hourhand.handlers import SubmitOptions
 
 FIRST_LOOK_SECONDS = 0.1
@@ -137,7 +137,7 @@ def reschedule(
     *,
     run_at: datetime | None = None,
     delay: float | timedelta | None = None,
-    priority: str | None = None,
+    priority: PriorityChoice | None = None,
     payload: Any = KEEP,
     expires_at: datetime | _Kept | None = KEEP,
 ) -> Operation[Job]:

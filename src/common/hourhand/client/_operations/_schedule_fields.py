@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime, timedelta
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from hourhand.client._json import encoded, instant_text, invalid
+from hourhand.domain.groups.overlap import OverlapChoice
+from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.schedules.rule import DstFoldChoice, DstGapChoice
+from hourhand.domain.schedules.schedule import MisfireChoice
 
 
 class ScheduleFields(TypedDict, total=False):
@@ -22,25 +26,30 @@ class ScheduleFields(TypedDict, total=False):
     start_at: datetime | str
     end_at: datetime | str
     jitter_seconds: float
-    misfire: Literal["latest", "all", "earliest", "skip"] | Mapping[str, Any]
-    overlap: Literal["skip", "allow", "buffer_one", "buffer_all", "cancel_other"]
+    misfire: MisfireChoice | Mapping[str, Any]
+    overlap: OverlapChoice
     max_running: int
     buffer_limit: int
-    dst_gap: Literal["next_valid", "skip", "shift"]
-    dst_fold: Literal["first", "second", "both"]
+    dst_gap: DstGapChoice
+    dst_fold: DstFoldChoice
     exclude: Iterable[Any]
     max_occurrences: int
     pause_on_failure: bool
     paused: bool
     note: str
+    managed_by: str | None
     keep: Mapping[str, int]
-    priority: Literal["high", "medium", "low"]
+    priority: PriorityChoice
     timeout_seconds: int
     retention_seconds: int
-    on_lost: Literal["retry", "dead"]
+    on_lost: OnLostChoice
     retry: RetryPolicy | Mapping[str, Any]
     tenant: str
     tags: Mapping[str, str]
+
+
+NULL_IS_A_VALUE = frozenset({"payload", "managed_by"})
+"""In the other fields, null means that the field is not given."""
 
 
 def merged(schedule: object, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,7 +71,7 @@ def encoded_schedule(given: Mapping[str, Any]) -> bytes:
     for name, value in given.items():
         if not isinstance(name, str):
             raise invalid("schedule", f"must have names of fields as keys, not {name!r}")
-        if value is not None or name == "payload":
+        if value is not None or name in NULL_IS_A_VALUE:
             members.append(encoded(name, name) + b":" + encoded(_sent(name, value), name))
     return b"{" + b",".join(members) + b"}"
 

@@ -13,6 +13,8 @@ from hourhand.client._operations._asking import ask, ask_for, members, named, pa
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
 from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.domain.groups.overlap import OverlapChoice
+from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice
 
 
 def put(
@@ -20,15 +22,21 @@ def put(
     schedule_id: str,
     schedule: Mapping[str, Any] | None = None,
     /,
+    *,
+    dry_run: bool = False,
     **fields: Unpack[ScheduleFields],
 ) -> Operation[Schedule]:
     """Create a schedule, or replace all of it, from a mapping or from fields by name.
 
     ``client.schedules.put("nightly", expression="0 3 * * *", timezone="Europe/Berlin",
-    handler="report")``. Without ``paused``, one that is replaced stays as it is. Raises `Invalid`.
+    handler="report")``. Without ``paused`` or ``managed_by``, one that is replaced stays as it is;
+    ``managed_by=None`` clears it. With ``dry_run``, return the schedule as it would be, and change
+    nothing. Raises `Invalid`.
     """
     body = encoded_schedule(merged(schedule, fields))
-    request = Request(method="PUT", target=_at(schedule_id), body=body)
+    query = {"dry_run": "true"} if dry_run else None
+    at = target("schedules", named("id", schedule_id), query=query)
+    request = Request(method="PUT", target=at, body=body)
     return (yield from ask_for(Schedule, session, request))
 
 
@@ -87,10 +95,10 @@ def trigger(session: Session, schedule_id: str, *, note: str | None = None) -> O
 class BackfillOptions(TypedDict, total=False):
     """How a backfill runs: see `backfill`."""
 
-    overlap: str | None
-    order: str | None
+    overlap: OverlapChoice | None
+    order: OrderChoice | None
     max_active: int | None
-    reprocess: str | None
+    reprocess: ReprocessChoice | None
     note: str | None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 
 class OverlapPolicy(StrEnum):
@@ -18,6 +19,12 @@ class OverlapPolicy(StrEnum):
     BUFFER_ONE = "buffer_one"
     BUFFER_ALL = "buffer_all"
     CANCEL_OTHER = "cancel_other"
+
+
+OverlapChoice: TypeAlias = (
+    OverlapPolicy | Literal["skip", "allow", "buffer_one", "buffer_all", "cancel_other"]
+)
+"""What callers write for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

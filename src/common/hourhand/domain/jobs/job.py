@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.retry import RetryPolicy
@@ -45,6 +46,14 @@ class JobStatus(StrEnum):
         return self in NOT_STARTED
 
 
+StatusChoice: TypeAlias = (
+    JobStatus
+    | Literal[
+        "PENDING", "ENQUEUED", "RUNNING", "RETRYING", "SUCCEEDED", "DEAD", "CANCELLED", "EXPIRED"
+    ]
+)
+"""A state as callers write it."""
+
 NOT_STARTED = frozenset({JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING})
 FINAL = frozenset(
     {JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED},
@@ -59,6 +68,10 @@ class Priority(StrEnum):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
+
+
+PriorityChoice: TypeAlias = Priority | Literal["high", "medium", "low"]
+"""A priority as callers write it."""
 
 
 class Outcome(StrEnum):
@@ -77,6 +90,10 @@ class OnLost(StrEnum):
 
     RETRY = "retry"
     DEAD = "dead"
+
+
+OnLostChoice: TypeAlias = OnLost | Literal["retry", "dead"]
+"""What callers write for it."""
 
 
 class EventKind(StrEnum):

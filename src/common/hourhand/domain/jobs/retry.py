@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 ADDITIVE_JITTER_SECONDS = 0.5
 _EXPONENT_BOUND = 62
@@ -20,12 +21,20 @@ class Backoff(StrEnum):
     SIDEKIQ = "sidekiq"
 
 
+BackoffChoice: TypeAlias = Backoff | Literal["exponential", "linear", "fixed", "sidekiq"]
+"""What callers write for it."""
+
+
 class Jitter(StrEnum):
     """The random part of the delay before a retry."""
 
     NONE = "none"
     ADDITIVE = "additive"
     FULL = "full"
+
+
+JitterChoice: TypeAlias = Jitter | Literal["none", "additive", "full"]
+"""What callers write for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

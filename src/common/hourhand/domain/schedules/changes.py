@@ -45,6 +45,7 @@ def create(
     write_id: str,
     paused: bool,
     note: str,
+    managed_by: str = "",
 ) -> Schedule:
     """Return a new schedule. It decides nominal times from ``now`` or its start on."""
     return Schedule(
@@ -61,6 +62,7 @@ def create(
         next_at=None if paused else now,
         paused_at=now if paused else None,
         note=note,
+        managed_by=managed_by,
     )
 
 
@@ -72,14 +74,16 @@ def replace_definition(
     zone_data: str,
     write_id: str,
     paused: bool | None = None,
+    managed_by: str | None = None,
     undecided: tuple[JournalEntry, ...] = (),
 ) -> Schedule:
     """Point a schedule, or one that was deleted, to another definition.
 
-    ``paused``: whether it is to be paused (``None``: as it was). ``undecided``: the entries of
-    nominal times up to ``now`` that the one before left undecided.
+    ``paused``: whether it is to be paused, ``managed_by``: its origin (``None``: both as before).
+    ``undecided``: the entries of nominal times up to ``now`` that the one before left undecided.
     """
     revived = schedule.deleted_at is not None
+    kept_origin = "" if revived else schedule.managed_by
     was_paused_at = None if revived else schedule.paused_at
     is_paused = was_paused_at is not None if paused is None else paused
     return replace(
@@ -96,16 +100,19 @@ def replace_definition(
         resumed_at=None,
         deleted_at=None,
         keep_until=None,
+        managed_by=kept_origin if managed_by is None else managed_by,
+        paused_by=schedule.paused_by if was_paused_at is not None and paused is None else "",
         broken="",
         journal=in_order((*until(schedule.journal, now), *undecided)),
     )
 
 
-def pause(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
-    """Stop creating occurrences; withdraw those that did not start."""
+def pause(schedule: Schedule, *, now: datetime, write_id: str, note: str, by: str = "") -> Schedule:
+    """Stop creating occurrences; withdraw those that did not start. ``by``: see `Schedule`."""
     return replace(
         _reopened(schedule, now, write_id),
         paused_at=now,
+        paused_by=by,
         paused_from=None,
         resumed_at=None,
         next_at=_next_visit(schedule, now, is_live=False),
@@ -122,6 +129,7 @@ def resume(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Sc
         write_id=write_id,
         updated_at=now,
         paused_at=None,
+        paused_by="",
         paused_from=schedule.paused_at,
         resumed_at=now,
         next_at=now,
@@ -159,14 +167,24 @@ def recompute(schedule: Schedule, *, now: datetime, zone_data: str, write_id: st
     return replace(_reopened(schedule, now, write_id), zone_data=zone_data, next_at=now)
 
 
-def annotate(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
-    """Change the note alone."""
+def annotate(
+    schedule: Schedule,
+    *,
+    now: datetime,
+    write_id: str,
+    note: str | None = None,
+    managed_by: str | None = None,
+    paused_by: str | None = None,
+) -> Schedule:
+    """Change what has no effect on nominal times; ``None`` stands for what stays as it is."""
     return replace(
         schedule,
         sequence=schedule.sequence + 1,
         write_id=write_id,
         updated_at=now,
-        note=note,
+        note=schedule.note if note is None else note,
+        managed_by=schedule.managed_by if managed_by is None else managed_by,
+        paused_by=schedule.paused_by if paused_by is None else paused_by,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import tzdata
 
@@ -95,12 +96,20 @@ class DstGap(StrEnum):
     SHIFT = "shift"
 
 
+DstGapChoice: TypeAlias = DstGap | Literal["next_valid", "skip", "shift"]
+"""What callers write for it."""
+
+
 class DstFold(StrEnum):
     """At which of the two instants a local time fires that comes twice, as clocks are put back."""
 
     FIRST = "first"
     SECOND = "second"
     BOTH = "both"
+
+
+DstFoldChoice: TypeAlias = DstFold | Literal["first", "second", "both"]
+"""What callers write for it."""
 
 
 @dataclass(frozen=True, slots=True)

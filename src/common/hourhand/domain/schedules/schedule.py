@@ -8,10 +8,12 @@ a schedule writes another definition and points to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import OnLost, Priority
@@ -27,6 +29,9 @@ class MisfirePolicy(StrEnum):
     EARLIEST = "earliest"
     SKIP = "skip"
 
+
+MisfireChoice: TypeAlias = MisfirePolicy | Literal["latest", "all", "earliest", "skip"]
+"""What callers write for it."""
 
 MISFIRE_GRACE = timedelta(seconds=60)
 """A nominal time decided later than this was missed: one tick may come late without harm."""
@@ -138,6 +143,13 @@ class JournalEntry:
     is_least: bool = False
 
 
+CODE = "code"
+"""The origin of the schedules that ``@job`` declares."""
+
+ORIGIN = re.compile(rf"{CODE}|files:[A-Za-z0-9_.-]{{1,64}}")
+"""What `Schedule.managed_by` may be."""
+
+
 class ScheduleEventKind(StrEnum):
     """What a caller did with a schedule. The value is the letter that the stored event keeps."""
 
@@ -179,7 +191,9 @@ class Schedule:
     already. ``zone_data``: the release of the time zone database that it was computed with.
     ``keep_until``: when a deleted one may be forgotten. ``broken``: why its nominal times cannot be
     computed; it is not visited until what it depends on changes. ``last_event``: the newest thing
-    that a caller did with it; older ones are kept beside it.
+    that a caller did with it; older ones are kept beside it. ``managed_by``: the origin that
+    puts it, `CODE` or ``files:NAME``; empty for one that people put. ``paused_by``: the origin that
+    paused it, which may resume it; empty where a person or a failure did.
     """
 
     id: str
@@ -204,6 +218,8 @@ class Schedule:
     keep_until: datetime | None = None
     note: str = ""
     broken: str = ""
+    managed_by: str = ""
+    paused_by: str = ""
     backfills: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
     last_event: ScheduleEvent | None = None
@@ -221,12 +237,20 @@ class BackfillOrder(StrEnum):
     NEWEST = "newest"
 
 
+OrderChoice: TypeAlias = BackfillOrder | Literal["oldest", "newest"]
+"""What callers write for it."""
+
+
 class Reprocess(StrEnum):
     """Which of the past nominal times run that have a job already."""
 
     NONE = "none"
     FAILED = "failed"
     ALL = "all"
+
+
+ReprocessChoice: TypeAlias = Reprocess | Literal["none", "failed", "all"]
+"""What callers write for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -280,10 +304,17 @@ class Calendar:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Walk:
-    """A pass over every schedule, to recompute what a calendar or the zone data changed.
+    """What the ticks do for all schedules together, and how far they are.
 
-    ``wanted`` rises with each change; ``position`` is the last schedule seen by the pass under
+    A pass over every schedule recomputes what a calendar or the zone data changed. ``wanted`` rises
+    with each change; ``position`` is the last schedule seen by the pass under
     way for ``running`` (``None``: none is). ``zone_data``: what the last pass was made with.
+
+    Passes over the declared schedules apply those of a deployment. ``declaring`` names the
+    deployment whose declarations are being applied, and ``declared`` the one for which a last pass
+    found nothing to do any more: once they are equal, there is nothing to do. ``declared_at``: when
+    the last pass for ``declaring`` ended (``None``: none did). ``declared_ids``: the schedules that
+    a deployment declares or declared, and which it may have put.
     """
 
     sequence: int = 0
@@ -293,3 +324,7 @@ class Walk:
     finished: int = 0
     position: str | None = None
     zone_data: str = ""
+    declaring: str = ""
+    declared: str = ""
+    declared_at: datetime | None = None
+    declared_ids: tuple[str, ...] = ()

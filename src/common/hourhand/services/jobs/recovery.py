@@ -11,6 +11,7 @@ from functools import partial
 from typing import assert_never
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.jobs.history import attempts_of, last_error
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.transitions import (
@@ -29,6 +30,9 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.dead_letters import can_hold, dead_letter_body
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
 from hourhand.services.jobs.payload_store import PayloadStore
+
+BECAME_DEAD = "A job became DEAD. It runs again only if it is redriven."
+"""Logged once for each dead letter, so seldom twice. Alarms of handlers and tags count it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,15 @@ class RecoveryService:
         body = dead_letter_body(details, self._payload_to_tell(details))
         self.queues.send_dead_letter(body, tenant=details.job.tenant)
         self.telemetry.count("dead_letters")
+        job = details.job
+        error = last_error(attempts_of(job.history, details.failures))
+        self.telemetry.warning(
+            BECAME_DEAD,
+            job_id=job.id,
+            handler=job.handler,
+            tags=dict(job.tags),
+            error_type=None if error is None else error.type,
+        )
 
     def _payload_to_tell(self, details: JobDetails) -> str | None:
         payload = details.job.payload

@@ -1,10 +1,10 @@
-"""The checks of a new schedule, and the anchor of one that counts elapsed time."""
+"""A schedule as it is to be: its checks, and the anchor of one that counts elapsed time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.schedules.nominal_times import last_nominal
@@ -21,6 +21,29 @@ if TYPE_CHECKING:
 
 MAX_SECONDS_A_CHECK = 2.0
 """A put must be answered before API Gateway's 30 seconds are over, on a slow processor, too."""
+
+
+class ScheduleRequest(Protocol):
+    """A schedule as it is to be: a request of the API, or a declaration in code.
+
+    ``paused``, ``note``, ``origin``: ``None`` where they stay as they are.
+    """
+
+    @property
+    def definition(self) -> ScheduleDefinition:
+        """What it runs and when."""
+
+    @property
+    def paused(self) -> bool | None:
+        """Whether it is to be paused."""
+
+    @property
+    def note(self) -> str | None:
+        """A note for people."""
+
+    @property
+    def origin(self) -> str | None:
+        """What manages it; empty for people."""
 
 
 @dataclass(frozen=True, slots=True)

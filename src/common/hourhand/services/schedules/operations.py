@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.jobs.job import Job
@@ -55,13 +54,14 @@ from hourhand.services.schedules.compiled_rules import (
     require_live,
 )
 from hourhand.services.schedules.history import spill, with_event
-from hourhand.services.schedules.new_schedule import ScheduleCheck, settle_anchor
+from hourhand.services.schedules.new_schedule import (
+    ScheduleCheck,
+    ScheduleRequest,
+    settle_anchor,
+)
 from hourhand.services.schedules.triggers import Triggers
 from hourhand.services.schedules.visit import Materialiser
 from hourhand.services.schedules.withdrawal import Withdrawal
-
-if TYPE_CHECKING:
-    from hourhand.api.requests.schedules import ScheduleInput
 
 SCHEDULES_A_PAGE = 200
 """Schedules that are looked at together for those of one tenant."""
@@ -106,7 +106,7 @@ class ScheduleService:
     telemetry: Telemetry
 
     def put(
-        self, schedule_id: str, request: ScheduleInput, *, actor: str
+        self, schedule_id: str, request: ScheduleRequest, *, actor: str
     ) -> tuple[ScheduleView, bool]:
         """Create a schedule or replace it; return it, and whether it is new.
 
@@ -114,15 +114,27 @@ class ScheduleService:
         anew: what is pending is replaced, what runs is left. Raises `InvalidInput` for an unknown
         handler or calendar and for what can never fire.
         """
+        done = self.put_over(schedule_id, lambda _: request, actor=actor)
+        assert done is not None, "there was a request"
+        return done
+
+    def put_over(
+        self,
+        schedule_id: str,
+        build: Callable[[Schedule | None], ScheduleRequest | None],
+        *,
+        actor: str,
+    ) -> tuple[ScheduleView, bool] | None:
+        """Put what ``build`` makes of the schedule as it stands (``None``: there is none).
+
+        Where ``build`` returns ``None``, nothing is put. Raises as `put`.
+        """
         for _ in range(MAX_LOST_RACES):
             now = self.clock.now()
-            found = self.schedules.get(schedule_id)
-            current = None if found is None or found.deleted_at is not None else found
-            before = (
-                None
-                if current is None
-                else self.schedules.get_definition(current.id, current.definition)
-            )
+            found, current, before = self._before(schedule_id)
+            request = build(current)
+            if request is None:
+                return None
             definition = settle_anchor(request.definition, before, now)
             if current is not None and current.definition == definition_name(definition):
                 view = self._put_state(current, definition, request, actor)
@@ -140,6 +152,35 @@ class ScheduleService:
                 view = self._follow_up(found, after, definition, SkipReason.REPLACED, actor)
                 return view, current is None
         raise _lost_too_often(schedule_id)
+
+    def preview_put(self, schedule_id: str, request: ScheduleRequest) -> ScheduleView:
+        """Return the schedule as `put` would leave it, and change nothing. Raises as `put`."""
+        now = self.clock.now()
+        _, current, before = self._before(schedule_id)
+        definition = settle_anchor(request.definition, before, now)
+        name = definition_name(definition)
+        if current is None or current.definition != name:
+            self.check.require_sensible(definition, now)
+        shown = current or create(
+            schedule_id,
+            definition,
+            now=now,
+            zone_data=TZDATA_VERSION,
+            write_id="",
+            paused=False,
+            note="",
+        )
+        is_paused = shown.paused_at is not None if request.paused is None else request.paused
+        return self._view(
+            replace(
+                shown,
+                definition=name,
+                paused_at=(shown.paused_at or now) if is_paused else None,
+                note=shown.note if request.note is None else request.note,
+                managed_by=shown.managed_by if request.origin is None else request.origin,
+            ),
+            definition,
+        )
 
     def get(self, schedule_id: str) -> ScheduleView:
         """Return a schedule. Raises `NotFound`."""
@@ -193,12 +234,13 @@ class ScheduleService:
         """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
-            text = current.note if note is None else note
             if current.paused_at is None:
+                text = current.note if note is None else note
                 return pause(current, now=now, write_id=self.randomness.nonce(), note=text)
-            return self._annotated(current, text, now)
+            # It is a person's pause from here on.
+            return self._annotated(current, now, note=note, paused_by="")
 
-        return self._change(
+        return self.change(
             schedule_id, build, SkipReason.PAUSED, actor, ScheduleEventKind.PAUSED, note
         )
 
@@ -206,12 +248,12 @@ class ScheduleService:
         """Resume a schedule; its misfire policy decides about the times that it missed."""
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
-            text = current.note if note is None else note
             if current.paused_at is not None:
+                text = current.note if note is None else note
                 return resume(current, now=now, write_id=self.randomness.nonce(), note=text)
-            return self._annotated(current, text, now)
+            return self._annotated(current, now, note=note)
 
-        return self._change(
+        return self.change(
             schedule_id, build, SkipReason.REPLACED, actor, ScheduleEventKind.RESUMED, note
         )
 
@@ -228,7 +270,7 @@ class ScheduleService:
             rest = spill(self.schedules, current, self.timings)
             return delete(rest, now=now, write_id=write_id, undecided=undecided)
 
-        self._change(schedule_id, build, SkipReason.DELETED, actor, ScheduleEventKind.DELETED)
+        self.change(schedule_id, build, SkipReason.DELETED, actor, ScheduleEventKind.DELETED)
 
     def recompute(self, schedule_id: str, *, actor: str) -> None:
         """Decide future times again: a calendar or the zone data changed."""
@@ -238,7 +280,7 @@ class ScheduleService:
             return recompute(current, now=now, zone_data=TZDATA_VERSION, write_id=write_id)
 
         try:
-            self._change(schedule_id, build, SkipReason.REPLACED, actor, None, searches_on=False)
+            self.change(schedule_id, build, SkipReason.REPLACED, actor, searches_on=False)
         except NotFound:
             return
 
@@ -254,31 +296,86 @@ class ScheduleService:
             schedule, definition_of(self.schedules, schedule), note or "", actor, trace_id
         )
 
+    def change(
+        self,
+        schedule_id: str,
+        build: Callable[[Schedule, datetime], Schedule | None],
+        reason: SkipReason,
+        actor: str,
+        did: ScheduleEventKind | None = None,
+        note: str | None = None,
+        *,
+        searches_on: bool = True,
+    ) -> ScheduleView:
+        """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do.
+
+        ``reason``: why jobs are withdrawn that the schedule no longer wants. ``did`` with ``note``
+        is what the caller is on record with; ``None``: no caller did it. Raises `NotFound`.
+        """
+        for _ in range(MAX_LOST_RACES):
+            now = self.clock.now()
+            current = self._require(schedule_id)
+            definition = definition_of(self.schedules, current)
+            after = build(current, now)
+            if after is None:
+                return self._view(current, definition)
+            if did is not None:
+                after = with_event(self.schedules, current, after, did, actor, note or "", now)
+            if isinstance(self.schedules.write(after, previous=current.sequence), Written):
+                self.telemetry.count("schedules_changed")
+                return self._follow_up(
+                    current, after, definition, reason, actor, searches_on=searches_on
+                )
+        raise _lost_too_often(schedule_id)
+
     # --- parts ---
 
+    def _before(
+        self, schedule_id: str
+    ) -> tuple[Schedule | None, Schedule | None, ScheduleDefinition | None]:
+        """Return the record of a schedule, the same unless it was deleted, and its definition."""
+        found = self.schedules.get(schedule_id)
+        if found is None or found.deleted_at is not None:
+            return found, None, None
+        return found, found, self.schedules.get_definition(found.id, found.definition)
+
     def _put_state(
-        self, current: Schedule, definition: ScheduleDefinition, request: ScheduleInput, actor: str
+        self,
+        current: Schedule,
+        definition: ScheduleDefinition,
+        request: ScheduleRequest,
+        actor: str,
     ) -> ScheduleView | None:
-        """Answer a put that changes no more than pause and note; ``None``: it changed meanwhile."""
-        is_paused = current.paused_at is not None
-        if request.paused is not None and request.paused is not is_paused:
+        """Answer a put that leaves the definition as it is; ``None``: it changed meanwhile.
+
+        A change of the origin comes first, by a write of its own: then it is looked at again.
+        """
+        # A pause of an origin is none of a person's.
+        is_paused = current.paused_at is not None and not (request.paused and current.paused_by)
+        has_origin = request.origin is None or request.origin == current.managed_by
+        if has_origin and request.paused is not None and request.paused is not is_paused:
             if request.paused:
                 return self.pause(current.id, request.note, actor=actor)
             return self.resume(current.id, request.note, actor=actor)
-        note = current.note if request.note is None else request.note
         now = self.clock.now()
-        noted = self._annotated(current, note, now)
+        noted = self._annotated(current, now, note=request.note, managed_by=request.origin)
         if noted is None:
             return self._view(current, definition)
         did = ScheduleEventKind.PUT
-        noted = with_event(self.schedules, current, noted, did, actor, note, now)
-        answer = self.schedules.write(noted, previous=current.sequence)
-        return self._view(noted, definition) if isinstance(answer, Written) else None
+        noted = with_event(self.schedules, current, noted, did, actor, noted.note, now)
+        is_written = isinstance(self.schedules.write(noted, previous=current.sequence), Written)
+        return self._view(noted, definition) if is_written and has_origin else None
 
-    def _annotated(self, current: Schedule, note: str, now: datetime) -> Schedule | None:
-        if note == current.note:
+    def _annotated(self, current: Schedule, now: datetime, **given: str | None) -> Schedule | None:
+        """Return the schedule with what is given and differs; ``None`` where nothing does."""
+        changes = {
+            name: text
+            for name, text in given.items()
+            if text is not None and text != getattr(current, name)
+        }
+        if not changes:
             return None
-        return annotate(current, now=now, write_id=self.randomness.nonce(), note=note)
+        return annotate(current, now=now, write_id=self.randomness.nonce(), **changes)
 
     def _replacement(
         self,
@@ -286,7 +383,7 @@ class ScheduleService:
         found: Schedule | None,
         before: ScheduleDefinition | None,
         definition: ScheduleDefinition,
-        request: ScheduleInput,
+        request: ScheduleRequest,
         now: datetime,
     ) -> Schedule:
         write_id = self.randomness.nonce()
@@ -299,6 +396,7 @@ class ScheduleService:
                 write_id=write_id,
                 paused=bool(request.paused),
                 note=request.note or "",
+                managed_by=request.origin or "",
             )
         after = replace_definition(
             spill(self.schedules, found, self.timings),
@@ -307,6 +405,7 @@ class ScheduleService:
             zone_data=TZDATA_VERSION,
             write_id=write_id,
             paused=request.paused,
+            managed_by=request.origin,
             undecided=self._undecided(found, before, now, SkipReason.REPLACED),
         )
         return after if request.note is None else replace(after, note=request.note)
@@ -343,37 +442,6 @@ class ScheduleService:
         possible = possible_occurrences_between(recurrence, after, until)
         made_before = self.materialiser.occurrence_jobs.find_made(found, possible)
         return skipped_runs(recurrence, after, until, reason, made_before)
-
-    def _change(
-        self,
-        schedule_id: str,
-        build: Callable[[Schedule, datetime], Schedule | None],
-        reason: SkipReason,
-        actor: str,
-        did: ScheduleEventKind | None,
-        note: str | None = None,
-        *,
-        searches_on: bool = True,
-    ) -> ScheduleView:
-        """Write what ``build`` makes of the schedule as it stands; ``None``: nothing to do.
-
-        ``did`` with ``note`` is what the caller is on record with; ``None``: no caller did it.
-        """
-        for _ in range(MAX_LOST_RACES):
-            now = self.clock.now()
-            current = self._require(schedule_id)
-            definition = definition_of(self.schedules, current)
-            after = build(current, now)
-            if after is None:
-                return self._view(current, definition)
-            if did is not None:
-                after = with_event(self.schedules, current, after, did, actor, note or "", now)
-            if isinstance(self.schedules.write(after, previous=current.sequence), Written):
-                self.telemetry.count("schedules_changed")
-                return self._follow_up(
-                    current, after, definition, reason, actor, searches_on=searches_on
-                )
-        raise _lost_too_often(schedule_id)
 
     def _follow_up(
         self,

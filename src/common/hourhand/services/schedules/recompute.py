@@ -52,13 +52,15 @@ class _Progress:
 class ScheduleWalk:
     """Recomputes the schedules that a change concerns.
 
-    ``recompute`` takes a schedule's id. ``recurrences`` are those that it uses.
+    ``recompute`` takes a schedule's id. ``recurrences`` are those that it uses. ``declare`` comes
+    first: it works by the same record, and returns it (`DeclaredSchedules.step`).
     """
 
     schedules: ScheduleStore
     calendars: CalendarStore
     recurrences: CompiledRules
     recompute: Callable[[str], object]
+    declare: Callable[[Walk, Callable[[], bool], datetime], Walk | None]
     randomness: Randomness
     timings: Timings
     telemetry: Telemetry
@@ -69,7 +71,8 @@ class ScheduleWalk:
         Returns how many schedules were recomputed. ``may_go_on`` is asked before each schedule.
         Raises `Unavailable`; the next step goes on where this one was.
         """
-        walk = self._begin(self.schedules.get_walk())
+        walk = self.declare(self.schedules.get_walk(), may_go_on, now)
+        walk = None if walk is None else self._begin(walk)
         if walk is None:
             return 0
         self.recurrences.forget()
@@ -175,13 +178,18 @@ class ScheduleWalk:
         return self._write(after)
 
     def _write(self, walk: Walk) -> Walk | None:
-        written = replace(walk, sequence=walk.sequence + 1, write_id=self.randomness.nonce())
-        return written if self.schedules.write_walk(written, previous=walk.sequence) else None
+        return write_walk(self.schedules, self.randomness, walk)
 
     def _tell(self, sentence: str, schedule_id: str, error: Exception) -> None:
         self.telemetry.warning(
             sentence, schedule_id=schedule_id, error=type(error).__name__, reason=str(error)
         )
+
+
+def write_walk(schedules: ScheduleStore, randomness: Randomness, walk: Walk) -> Walk | None:
+    """Store ``walk`` as it was changed since it was read; ``None``: another wrote it meanwhile."""
+    written = replace(walk, sequence=walk.sequence + 1, write_id=randomness.nonce())
+    return written if schedules.write_walk(written, previous=walk.sequence) else None
 
 
 def want_walk(schedules: ScheduleStore, randomness: Randomness) -> None:

@@ -7,7 +7,7 @@ created no job that the winner did not create.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from hourhand.domain.schedules.schedule import (
     MisfirePolicy,
     Schedule,
     ScheduleDefinition,
+    SkipReason,
 )
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.randomness import Randomness
@@ -284,6 +285,14 @@ class Materialiser:
         skipped = _skipped(decided.journal) - _skipped(before.journal)
         if skipped > 0:
             self.telemetry.count("occurrences_skipped", skipped)
+        missed = _skipped(decided.journal, _MISSED) - _skipped(before.journal, _MISSED)
+        if missed > 0:
+            self.telemetry.count("occurrences_missed", missed)
+            self.telemetry.warning(
+                "A schedule missed scheduled times: by its misfire policy they have no jobs.",
+                schedule_id=decided.id,
+                missed=missed,
+            )
 
     def _forget_old_pages(self, schedule_id: str, definition: ScheduleDefinition) -> None:
         keep = definition.keep
@@ -299,5 +308,11 @@ class Materialiser:
             self.schedules.delete_journal_pages(schedule_id, own)
 
 
-def _skipped(journal: Sequence[JournalEntry]) -> int:
-    return sum(entry.count for entry in journal if entry.reason is not None)
+_MISSED = frozenset({SkipReason.WINDOW, SkipReason.MISFIRE})
+"""Times that no tick came to in time, and that the misfire policy gave up."""
+
+
+def _skipped(
+    journal: Sequence[JournalEntry], reasons: Container[SkipReason] = frozenset(SkipReason)
+) -> int:
+    return sum(entry.count for entry in journal if entry.reason in reasons)

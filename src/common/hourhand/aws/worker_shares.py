@@ -20,6 +20,9 @@ CALLS_PER_POLLER = 10
 
 _SMALLEST_SHARE = min(CONCURRENCY_SHARES.values())
 
+MOST_WORKER_CONCURRENCY = 2000
+"""Well above the usual quota of an account, 1,000 (Lambda quotas)."""
+
 LEAST_WORKER_CONCURRENCY = math.ceil(MINIMUM_CONCURRENCY / _SMALLEST_SHARE)
 """Below it, the share of ``low`` would be less than Lambda accepts."""
 

@@ -1,0 +1,1 @@
+"""``hourhand config``: settings of a deployment that can change without one."""
