@@ -45,7 +45,7 @@ def test_no_state_of_a_view_breaks_a_rule(page: Page, job_ids: dict[str, str]) -
     page.goto("/console/jobs?tag=customer:42")
     shown(page)
     page.get_by_role("button", name="More filters").click()
-    page.get_by_label("Select").first.check()
+    page.locator("tbody input[type=checkbox]").first.check()
     page.get_by_role("searchbox").fill("colour:red")
     page.keyboard.press("Enter")
     page.get_by_text("The search was not applied").wait_for()

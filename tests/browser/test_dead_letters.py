@@ -208,7 +208,7 @@ def test_all_dead_jobs_of_a_handler_are_redriven_but_not_under_a_filter_of_the_p
     page.get_by_label("Filter the groups").fill("")
     redrive.click()
     dialog(page).get_by_role("button", name="Redrive").click()
-    dialog(page).get_by_text("redriven").first.wait_for()
+    dialog(page).get_by_role("status").filter(has_text="redriven").wait_for()
     assert all("REDRIVEN" in kinds(cloud, job_id) for job_id in ids)
 
 
@@ -258,6 +258,7 @@ def test_hostile_errors_are_shown_as_they_are(page: Page, seeds: Seeds) -> None:
     for index in range(toggles.count()):
         toggles.nth(index).click()
         page.locator(".trace").wait_for()
+        page.locator("tbody a.mono").first.wait_for()
         shown |= set(page.locator("tbody a.mono").all_inner_texts())
         toggles.nth(index).click()
         page.locator(".trace").wait_for(state="detached")

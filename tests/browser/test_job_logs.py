@@ -111,7 +111,7 @@ def test_the_log_of_a_job_that_ended_is_read_once_until_it_is_followed(
     assert len(asked) == 1
     follow.click()
     log.get_by_role("button", name="Following").wait_for()
-    page.wait_for_timeout(2500)
+    page.wait_for_timeout(4500)
     assert len(asked) >= 3
 
 

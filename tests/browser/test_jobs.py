@@ -136,10 +136,12 @@ def test_no_job_at_all_leads_to_the_first(page: Page) -> None:
     page.get_by_role("heading", name="Submit a job").wait_for()
 
 
-def test_a_new_job_appears_by_itself(page: Page, cloud: Cloud, job_ids: dict[str, str]) -> None:
-    page.goto("/console/jobs?status=SUCCEEDED")
-    row(page, job_ids["SUCCEEDED"]).wait_for()
-    row(page, cloud.submit("greet", "new")).wait_for()
+def test_a_new_job_appears_by_itself(page: Page, seeds: Seeds) -> None:
+    fields = {"tags": {"appears": "yes"}}
+    first = seeds.succeeded(**fields)
+    page.goto("/console/jobs?status=SUCCEEDED&tag=appears:yes")
+    row(page, first).wait_for()
+    row(page, seeds.succeeded(**fields)).wait_for()
 
 
 def test_rows_are_walked_selected_and_opened_by_keys(page: Page, job_ids: dict[str, str]) -> None:

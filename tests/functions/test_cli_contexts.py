@@ -231,12 +231,15 @@ def test_production_is_red_on_a_terminal(production: Shell) -> None:
 
 def test_the_console_takes_the_context(shell: Shell) -> None:
     shell.type("context", "add", "one", "--endpoint", API, "--profile", "ops", "--use")
-    asked: list[tuple[str | None, str | None]] = []
+    shell.type("context", "add", "two", "--endpoint", API, "--production")
+    asked: list[tuple[str | None, str | None, bool]] = []
 
-    def serve(endpoint: str | None, *, profile: str | None, **_: Any) -> Any:
-        asked.append((endpoint, profile))
+    def serve(endpoint: str | None, *, profile: str | None, is_production: bool, **_: Any) -> Any:
+        asked.append((endpoint, profile, is_production))
         raise KeyboardInterrupt
 
     shell.monkeypatch.setattr("hourhand.console.proxy.serve_console", serve)
     assert shell.type("console").code == 130
-    assert asked == [(API, "ops")]
+    shell.type("context", "use", "two")
+    assert shell.type("console").code == 130
+    assert asked == [(API, "ops", False), (API, None, True)]

@@ -74,6 +74,7 @@ def test_it_serves_with_the_callers_connection_until_ctrl_c(
                 "timeout_seconds": 30.0,
                 "port": 0,
                 "read_only": True,
+                "is_production": False,
             },
         )
     ]

@@ -112,6 +112,7 @@ def _serve(
             timeout_seconds=connection.request_timeout,
             port=port,
             read_only=read_only,
+            is_production=session.context is not None and session.context.context.is_production,
         )
         try:
             home, mark, token = running.address.partition("#")

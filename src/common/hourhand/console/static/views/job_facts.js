@@ -61,7 +61,7 @@ function Trace({ id }) {
   const { region } = useStore(environmentStore);
   const parts = `1-${id.slice(0, 8)}-${id.slice(8)}`;
   const place = region && `https://${region}.console.aws.amazon.com/cloudwatch/home?region=${region}#xray:traces/${parts}`;
-  return html`<span class="trace-id"><span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the id of the trace" isQuiet />
+  return html`<span class="trace-id"><span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the trace id" isQuiet />
     ${place && html`<a href=${place} target="_blank" rel="noreferrer">Open in X-Ray</a>`}</span>`;
 }
 
