@@ -106,7 +106,7 @@ def put(
 )
 def apply(
     session: Session,
-    files: Annotated[
+    file: Annotated[
         list[str],
         typer.Option(
             "--file",
@@ -165,7 +165,7 @@ def apply(
     manner = Manner(
         origin=f"files:{name}", prunes=prune, takes_over=take_over, is_dry=dry_run, is_sure=yes
     )
-    return run(session, files, manner)
+    return run(session, file, manner)
 
 
 @schedules.command("list")
