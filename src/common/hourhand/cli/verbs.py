@@ -91,7 +91,9 @@ class _Verb:
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
         self._command = command
         self._own = own
-        self._groups = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+        self._groups: dict[str, Any] = {
+            each.name: each.annotation for each in own if is_dataclass(each.annotation)
+        }
         self._asks_api = asks_api
         self._prints = prints
         asks_itself = any(each.name == "yes" for each in own)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -92,7 +91,6 @@ def _refuse(path: Path, depth: int, known: Iterable[str]) -> NoReturn:
     raise CommandError(f"{wrong} {allowed}", WRONG_USAGE)
 
 
-@cache
 def _members_of(kind: type[Answered]) -> Mapping[str, Any]:
     """Return the types of an answer's fields, by their names in JSON."""
     hints = get_type_hints(kind, include_extras=True)
