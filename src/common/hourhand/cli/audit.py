@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
+from hourhand.answers.audit import AuditEvent
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
 from hourhand.cli.output.tables import Column
@@ -83,6 +84,7 @@ ToOption = Annotated[
 @verb(
     example="hourhand audit --caller arn:aws:iam::123456789012:user/alice --from 2d",
     codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    prints=(AuditEvent,),
 )
 def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,

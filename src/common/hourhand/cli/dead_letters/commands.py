@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hourhand.answers.batches import BulkResult
-from hourhand.answers.jobs import Job
+from hourhand.answers.jobs import DeadLetterGroup, Job
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.commands import CHANGE_CODES
@@ -62,6 +62,7 @@ class DeadFilters:
 @verb(
     example="hourhand dead-letters list --handler send-welcome",
     codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    prints=(DeadLetterGroup,),
 )
 def list_dead_letters(
     session: Session,
@@ -133,6 +134,7 @@ def redrive_dead_letters(
 @verb(
     example="hourhand dead-letters discard --handler send-welcome --note 'the list was wrong'",
     codes=CHANGE_CODES,
+    prints=(Job, BulkResult),
 )
 def discard_dead_letters(
     session: Session,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.system import Handler
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
@@ -29,7 +30,11 @@ HandlerName = Annotated[
 
 
 @handlers.command("list")
-@verb(example="hourhand handlers list", codes=dict.fromkeys((NOT_FOUND, REFUSED)))
+@verb(
+    example="hourhand handlers list",
+    codes=dict.fromkeys((NOT_FOUND, REFUSED)),
+    prints=(Handler,),
+)
 def list_handlers(session: Session) -> None:
     """List the handlers by name, with the fields of their payloads and their policies.
 
@@ -42,7 +47,7 @@ def list_handlers(session: Session) -> None:
 
 
 @handlers.command("show")
-@verb(example="hourhand handlers show send-welcome", codes={REFUSED: None})
+@verb(example="hourhand handlers show send-welcome", codes={REFUSED: None}, prints=(Handler,))
 def show_handler(session: Session, name: HandlerName) -> None:
     """Show a handler: the fields of its payload, its policies, and a submission that works.
 

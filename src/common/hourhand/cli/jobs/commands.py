@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from hourhand.answers.batches import BulkResult
-from hourhand.answers.jobs import Event, Job, JobSummary
+from hourhand.answers.jobs import Event, Job, JobSummary, LogLine
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
 from hourhand.cli.helping import Noun
@@ -203,7 +203,11 @@ def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argumen
 
 
 @jobs.command("logs")
-@verb(example="hourhand jobs logs 01k2v8r3t5w7x9y1z3b5d --follow", codes={REFUSED: None})
+@verb(
+    example="hourhand jobs logs 01k2v8r3t5w7x9y1z3b5d --follow",
+    codes={REFUSED: None},
+    prints=(LogLine,),
+)
 def show_logs(
     session: Session,
     id: JobId,  # noqa: A002 (the argument's name)
@@ -323,6 +327,7 @@ def redrive_jobs(
 @verb(
     example="hourhand jobs discard --handler send-welcome --note 'the list was wrong'",
     codes=CHANGE_CODES,
+    prints=(Job, BulkResult),
 )
 def discard_jobs(
     session: Session,
