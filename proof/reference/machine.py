@@ -67,12 +67,7 @@ PACES = st.builds(
     ticks=st.booleans(),
     works=st.booleans(),
 )
-OPERATIONS = {
-    "cancel": model.cancelled,
-    "run-now": model.run_now,
-    "redrive": model.redriven,
-    "discard": model.discarded,
-}
+OPERATIONS = {"cancel": model.cancelled, "run-now": model.run_now, "redrive": model.redriven}
 SOME = st.integers(min_value=0, max_value=9)
 ENDS = {
     "succeed": runs.succeed,
@@ -175,11 +170,19 @@ class ReferenceMachine(RuleBasedStateMachine):
 
     @rule()
     def redrive_all_dead(self) -> None:
+        """One of them is discarded before: it is left alone until it is redriven by its id."""
+        discarded = [job.id for job in self._unresolved()[:1]]
+        for job_id in discarded:
+            response = self.api.post(f"/v1/jobs/{job_id}/discard")
+            self._expect("discard", job_id, response, model.discarded(self.jobs[job_id], self.now))
         dead = self._unresolved()
         response = self.api.post("/v1/jobs/redrive", {"all": True, "expected_count": len(dead)})
         assert (response.json["matched"], response.json["changed"]) == (len(dead), len(dead))
         for job in dead:
             self._settle(job.id, model.redriven(job, self.now))
+        for job_id in discarded:
+            response = self.api.post(f"/v1/jobs/{job_id}/redrive")
+            self._expect("redrive", job_id, response, model.redriven(self.jobs[job_id], self.now))
 
     def _unresolved(self) -> list[Seen]:
         return [j for j in self.jobs.values() if j.status == model.DEAD and not j.is_discarded]

@@ -30,7 +30,7 @@ def test_every_answer_is_what_the_model_says() -> None:
     happened = {
         *("submit", "submit the same", "submit again: refused", "cancel", "cancel: refused"),
         *("change", "change: refused", "redrive", "redrive: refused", "run-now", "tick", "work"),
-        *("discard", "discard: refused"),
+        "discard",
         *("ended SUCCEEDED", "ended DEAD", "ended CANCELLED", "ended EXPIRED"),
     }
     assert not [name for name in happened if not ReferenceMachine.counts[name]]

@@ -33,6 +33,7 @@ from hourhand.json_dataclasses import json_name
 from tests.docs.pages import anchors, code, names, read, rows, section
 
 PAGE = read("reference/api.md")
+SCHEDULES = read("reference/schedules.md")
 
 
 def _fields(model: type[BaseModel | Answered]) -> set[str]:
@@ -85,7 +86,7 @@ def test_a_schedule_has_the_fields_of_the_page() -> None:
 
 
 def test_an_occurrence_has_the_fields_of_the_page() -> None:
-    assert set(names(section(PAGE, "An occurrence"))) == _fields(schedules.Occurrence)
+    assert set(names(section(SCHEDULES, "An occurrence"))) == _fields(schedules.Occurrence)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +94,11 @@ def test_an_occurrence_has_the_fields_of_the_page() -> None:
     [("A recent run", schedules.RecentRun), ("A previewed day", schedules.PreviewedDay)],
 )
 def test_a_part_of_a_schedule_has_the_fields_of_the_page(title: str, model: type[Answered]) -> None:
-    assert set(names(section(PAGE, title))) == _fields(model)
+    assert set(names(section(SCHEDULES, title))) == _fields(model)
 
 
 def test_a_backfill_has_the_fields_of_the_page() -> None:
-    text = section(PAGE, "A backfill")
+    text = section(SCHEDULES, "A backfill")
     own = set(names(text))
     returned = _named(text.rsplit("A returned backfill", 1)[1]) - {"dry_run"}
 

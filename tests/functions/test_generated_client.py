@@ -85,10 +85,12 @@ def installation() -> Installation:
     handlers.add("greet", greet)
     handlers.add("break", break_down)
     live, clock = LiveHandlers(handlers), MemoryClock(SystemClock().now())
-    return Installation(clock, live, InlineRunner(live, clock), after_each=lambda: None)
+    runner = InlineRunner(live, clock)
+    return Installation(clock, live, runner, after_each=lambda: None, logs=runner.logs)
 
 
-def greet(_context: JobContext, payload: Any) -> Any:
+def greet(context: JobContext, payload: Any) -> Any:
+    context.logger.info("Greeted.")
     return {"greeted": payload["name"]} if payload else None
 
 

@@ -117,6 +117,9 @@ def operate_on_one(api: Generated) -> None:
     assert api.call("jobs", "post_jobs_one_cancel", "one").status.value == "CANCELLED"
     assert api.call("jobs", "post_jobs_one_redrive", "one").status.value == "ENQUEUED"
     assert api.ended("one").result == {"greeted": "Grace"}
+    log = api.call("jobs", "get_jobs_one_logs", "one", limit=5)
+    assert [(line.message, line.attempt) for line in log.lines] == [("Greeted.", 1)]
+    assert log.next_cursor is None
     api.fail(409, "jobs", "post_jobs_one_run_now", "one")
 
     api.call("jobs", "post_jobs", body=api.job(id="soon", delay_seconds=86_400), status=201)
@@ -132,6 +135,8 @@ def operate_on_many(api: Generated) -> None:
     dead = api.ended("poor")
     assert dead.status is api.models.JobStatus.DEAD
     assert "NotRetryable" in dead.error.traceback
+    found = api.call("jobs", "get_dead_letters_groups", error_type="NotRetryable")
+    assert [(group.jobs, group.newest.id) for group in found.groups] == [(1, "poor")]
 
     wanted = api.models.BulkRequest(tag="batch:poor", dry_run=True)
     assert api.call("bulk", "post_jobs_redrive", body=wanted).matched == 1

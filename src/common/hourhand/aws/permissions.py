@@ -92,7 +92,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         _indexes(JOBS, LISTING_INDEX, DEAD_INDEX),
         _items(CONTROL, *_READ_ITEM),
         # The request for a resweep (ADR 20), the secret of derived ids (ADR 21) and the identities
-        # of callers (ADR 30): no lease, no watermark. A request of a single item always has the
+        # of callers (ADR 27): no lease, no watermark. A request of a single item always has the
         # key of the condition (DynamoDB developer guide, "Using IAM policy conditions for
         # fine-grained access control").
         _items(CONTROL, "UpdateItem", leading_keys=(f"{CALLER_KEYS}*", ID_KEY, RESWEEP_KEY)),
