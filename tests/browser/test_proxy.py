@@ -206,7 +206,7 @@ def test_a_console_for_reading_says_so_to_the_page(
         about = page.evaluate(
             f"fetch('/console/about.json', {{headers: {token}}}).then(answer => answer.json())"
         )
-        assert about == {"endpoint": cloud.url, "read_only": True}
+        assert about == {"endpoint": cloud.url, "read_only": True, "is_production": False}
         refused = page.evaluate(
             "fetch('/v1/jobs/cancel', {method: 'POST', body: '{\"all\": true}',"
             f" headers: {{'content-type': 'application/json', ...{token}}}}})"
