@@ -10,6 +10,7 @@ from hourhand.domain.errors import FieldError, HourhandError, InvalidInput, NotS
 STATUS_BY_CODE = {
     "error": 500,
     "bad_request": 400,
+    "forbidden": 403,
     "not_found": 404,
     "wrong_state": 409,
     "idempotency_conflict": 409,
