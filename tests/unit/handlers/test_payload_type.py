@@ -123,7 +123,7 @@ def test_plain_types_have_a_schema_too(annotation: Any, schema: Any) -> None:
     assert found == schema if schema is not None else found is not None
 
 
-@pytest.mark.parametrize("annotation", [Any, object, PayloadBinder.__class__.__mro__[-1]])
+@pytest.mark.parametrize("annotation", [Any, object])
 def test_a_payload_of_any_type_has_none(annotation: Any) -> None:
     taken = _takes(annotation)
     assert (taken.schema, taken.check, taken.examples) == (None, None, ())
