@@ -166,8 +166,8 @@ def _type_words(schema: Any, root: Schema, depth: int) -> str:
         return " | ".join(map(json.dumps, found["enum"]))
     for several in ("anyOf", "oneOf"):
         if several in found:
-            words = (_type_words(one, root, depth + 1) for one in found[several])
-            return " or ".join(dict.fromkeys(words))
+            each = (_type_words(one, root, depth + 1) for one in found[several])
+            return " or ".join(dict.fromkeys(each))
     kind = found.get("type", "any")
     if kind == "array":
         return f"{_type_words(found.get('items', {}), root, depth + 1)}[]"
