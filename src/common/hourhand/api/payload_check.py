@@ -64,7 +64,7 @@ class PayloadChecks:
 
     def _build(self, handler: str, check: Mapping[str, Any]) -> SchemaValidator | None:
         try:
-            return SchemaValidator(dict(check))  # type: ignore[arg-type]  # it was one before JSON
+            return SchemaValidator(dict(check))
         except (SchemaError, KeyError, TypeError, ValueError) as error:
             self._telemetry.warning(
                 "The check of a handler's payload cannot be used. Its payloads are accepted "

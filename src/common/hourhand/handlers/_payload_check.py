@@ -270,11 +270,12 @@ def _inner(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _reads_other_values(kind: type[Enum]) -> bool:
     """Whether an enum has code of its own for values that no member has."""
-    return getattr(kind._missing_, "__func__", None) is not Enum._missing_.__func__
+    own, usual = (getattr(one._missing_, "__func__", None) for one in (kind, Enum))
+    return own is not usual
 
 
 def _may_be_left_out(schema: Mapping[str, Any]) -> bool:
-    return schema["type"] == "default"
+    return bool(schema["type"] == "default")
 
 
 def _portable(source: Mapping[str, Any], keys: tuple[str, ...]) -> Check:
