@@ -19,7 +19,8 @@ def test_health_says_which_installation_answers_and_null_for_what_is_not_known(
     world: World,
 ) -> None:
     place = {"installation": "shop", "stage": "prod", "region": "eu-west-1", "account": "123"}
-    here = replace(world.api, settings=Settings(**place))
+    settings = Settings(installation="shop", stage="prod", region="eu-west-1", account="123")
+    here = replace(world.api, settings=settings)
     assert ApiClient(create_app(here)).get("/v1/health").json == {"status": "ok", **place}
     unknown = replace(world.api, settings=Settings())
     assert ApiClient(create_app(unknown)).get("/v1/health").json == {

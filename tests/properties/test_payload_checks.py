@@ -12,7 +12,7 @@ from enum import Enum, IntEnum
 from fractions import Fraction
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, cast
 from uuid import UUID
 
 import pydantic
@@ -230,7 +230,8 @@ def records(draw: st.DrawFn, types: st.SearchStrategy[Typed]) -> Typed:
         )
         for name, (hint, _) in zip(names, inner, strict=True)
     }
-    return create_model("Drawn", __config__=draw(CONFIGS), **given_fields), payloads
+    config = cast("ConfigDict", draw(CONFIGS))
+    return create_model("Drawn", __config__=config, **given_fields), payloads
 
 
 def _composed(types: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
