@@ -65,6 +65,8 @@ FromOption = Annotated[
     Any,
     typer.Option(
         "--from",
+        envvar="HOURHAND_AUDIT_FROM",
+        show_envvar=False,
         parser=read_time_ago,
         metavar="TIME|AGO",
         help="Show what was done since this time, or since this long ago, such as 2d.",
@@ -74,6 +76,8 @@ ToOption = Annotated[
     Any,
     typer.Option(
         "--to",
+        envvar="HOURHAND_AUDIT_TO",
+        show_envvar=False,
         parser=read_time_ago,
         metavar="TIME|AGO",
         help="Show what was done before this time, or before this long ago.",
