@@ -99,7 +99,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     since: FromOption = None,
     until: ToOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
-    everything: AllOption = False,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
 ) -> None:
     """Show who did what with jobs and schedules, newest first. Give at least one filter.
 
@@ -129,7 +129,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     )
     session.print_list(
         iter(found),
-        None if everything else limit,
+        None if all else limit,
         partial(_table, session),
         none=NOTHING_OF_CALLER if caller else "No caller did anything that matches.",
         first="newest",
