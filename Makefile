@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "setup: Python 3.11 or later is needed, '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1). Name another: make setup PYTHON=python3.12" >&2; exit 1; }
 	@$(if $(UV),true,"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null) || { \
 	  echo "setup: '$(PYTHON)' lacks its venv module. Install it (Debian, Ubuntu: apt install python3-venv), or install uv" >&2; exit 1; }
-	@echo "setup: installing into $(VENV), up to a minute"
+	@echo "setup: installing into $(VENV), a minute or more"
 	$(call venv,$(VENV))
 	$(call install,$(VENV)) -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $(STAMP)

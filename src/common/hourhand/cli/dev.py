@@ -30,6 +30,9 @@ from hourhand.settings import read_settings
 NAME = "hourhand"
 """The name of the installed script."""
 
+SIGNAL_SECONDS = 0.5
+"""How soon a signal is noticed whose handler did not run at once."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DevOptions:
@@ -75,7 +78,10 @@ def run_dev(options: DevOptions) -> None:
             # A user who stopped it during start-up needs no advice.
             if not asked_to_end.is_set():
                 _greet(console, options, timings, cloud)
-            asked_to_end.wait()
+            # In short steps: CPython may run the handlers of two signals that come together only
+            # once the wait has returned.
+            while not asked_to_end.wait(SIGNAL_SECONDS):
+                pass
             console.print(
                 "[dim]Stopping. Running jobs get a moment to finish. Ctrl-C again stops at once.[/]"
             )
