@@ -18,10 +18,11 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 SCHEMES = [{"color_scheme": "light"}, {"color_scheme": "dark"}]
 
 CUT = """() => [...document.querySelectorAll(".nav-link span, .table-cards td, label, dt, th")]
+  .filter((label) => !label.matches(".sr-only"))
   .filter((label) => label.checkVisibility() && label.scrollWidth > label.clientWidth + 1
     && getComputedStyle(label).overflow !== "visible")
   .map((label) => label.textContent.trim())"""
-"""The labels of which a part is cut off."""
+"""The labels of which a part is cut off; words for screen readers alone are not drawn at all."""
 
 UNLABELLED = """() => [...document.querySelectorAll(".table-cards td:not(.cell-check)")]
   .filter((cell) => cell.checkVisibility())

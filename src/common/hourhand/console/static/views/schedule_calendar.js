@@ -86,8 +86,9 @@ function DayCell({ found, isToday, isChosen, timezone }) {
   if (isEmpty) return html`<div class="day">${head}</div>`;
   const { good, bad } = outcomesOf(runs);
   const tone = bad > 0 ? "day-bad" : good > 0 ? "day-good" : isForgotten ? "day-forgotten" : `day-${kind === "past" ? 0 : densityOf(planned.count)}`;
-  return html`<button type="button" class=${`day ${tone}`} aria-label=${dayWords(found)} aria-pressed=${isChosen}
+  return html`<button type="button" class=${`day ${tone}`} aria-pressed=${isChosen}
     onClick=${() => changeQuery({ day: isChosen ? "" : day }, { replace: true })}>
+    <span class="sr-only">${dayWords(found)}. </span>
     ${head}
     ${runs.length > 0 && html`<${Outcomes} runs=${runs} />`}
     ${isExcluded && html`<span class="day-excluded">${planned.excluded_by.length > 0 ? exclusionName(planned) : "excluded"}</span>`}
