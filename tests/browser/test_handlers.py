@@ -54,7 +54,7 @@ def test_the_list_is_filtered_and_walked_by_keys(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("invoice")
     row_of(page, "greet").wait_for(state="detached")
-    page.get_by_text("2 of 7 handlers").wait_for()
+    page.get_by_text("2 of 8 handlers").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -108,7 +108,8 @@ def test_the_form_has_a_field_for_each_property_with_its_default(page: Page, clo
     assert group.locator(".required").count() == 2
     assert field(page, "currency").input_value() == '"EUR"'
     assert field(page, "send").input_value() == "true"
-    assert field(page, "lines").input_value() == "[]"
+    # Packing runs no code for a default, so one of a `default_factory` is not in the schema.
+    assert field(page, "lines").input_value() == ""
     field(page, "customer").fill("ada")
     field(page, "cents").fill("12345678901234567890")
     field(page, "currency").select_option("USD")

@@ -33,7 +33,7 @@ from hourhand.json_dataclasses import json_name
 from tests.docs.pages import anchors, code, names, read, rows, section
 
 PAGE = read("reference/api.md")
-SCHEDULES = read("reference/schedules.md")
+SCHEDULES = read("reference/schedule-answers.md")
 
 
 def _fields(model: type[BaseModel | Answered]) -> set[str]:

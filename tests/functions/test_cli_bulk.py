@@ -363,7 +363,7 @@ def test_dead_jobs_are_discarded_by_filters_after_a_question(shell: Shell, noun:
 def test_a_group_of_one_error_is_discarded_and_no_other_job(shell: Shell) -> None:
     shell.die(times=SOME, error="TimeoutError")
     [other] = shell.die(error="KeyError")
-    ran = shell.type("dead-letters", "discard", "--error", "TimeoutError", "--yes")
+    ran = shell.type("dead-letters", "discard", "--error-type", "TimeoutError", "--yes")
     assert (ran.code, ran.out) == (0, "3 jobs discarded.\n")
     assert shell.api.get(f"/v1/jobs/{other}").json["discarded_at"] is None
 

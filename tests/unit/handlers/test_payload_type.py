@@ -210,6 +210,7 @@ def test_the_schema_s_own_examples_come_first_and_wrong_ones_are_left_out() -> N
         Annotated[str, Field(min_length=10_000)],
         Annotated[list[int], Field(min_length=1_000)],
     ],
+    ids=("endless", "refuses", "breaks", "pattern", "long text", "long list"),
 )
 def test_no_example_is_better_than_a_wrong_or_a_long_one(annotation: Any) -> None:
     assert _takes(annotation).examples == ()

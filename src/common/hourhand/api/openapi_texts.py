@@ -53,7 +53,7 @@ _JOB = texts_of(Job)
 _NOT_YET = "Not supported yet."
 _OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")
 _SCHEDULE = {
-    **texts_of(Schedule),
+    **{name: text for name, text in texts_of(Schedule).items() if name != "recent"},
     **{name: _JOB[name] for name in (*_OF_ITS_JOBS, "retry", "pool")},
     "concurrency_key": _NOT_YET,
 }

@@ -65,6 +65,8 @@ FromOption = Annotated[
     Any,
     typer.Option(
         "--from",
+        envvar="HOURHAND_AUDIT_FROM",
+        show_envvar=False,
         parser=read_time_ago,
         metavar="TIME|AGO",
         help="Show what was done since this time, or since this long ago, such as 2d.",
@@ -74,6 +76,8 @@ ToOption = Annotated[
     Any,
     typer.Option(
         "--to",
+        envvar="HOURHAND_AUDIT_TO",
+        show_envvar=False,
         parser=read_time_ago,
         metavar="TIME|AGO",
         help="Show what was done before this time, or before this long ago.",
@@ -95,7 +99,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     since: FromOption = None,
     until: ToOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
-    everything: AllOption = False,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
 ) -> None:
     """Show who did what with jobs and schedules, newest first. Give at least one filter.
 
@@ -125,7 +129,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     )
     session.print_list(
         iter(found),
-        None if everything else limit,
+        None if all else limit,
         partial(_table, session),
         none=NOTHING_OF_CALLER if caller else "No caller did anything that matches.",
         first="newest",

@@ -20,7 +20,7 @@ READS = frozenset(
         *("read_buckets", "count_dead"),
         *("read_lease", "read_shard_map", "read_watermark", "read_resweep", "read_tick"),
         *("read_secret", "read_callers"),
-        *("view", "counts", "probe_time", "find", "all", "id", "is_live"),
+        *("view", "counts", "probe_time", "find", "all", "advice", "id", "is_live"),
         *(
             "get_definition",
             "get_definitions",

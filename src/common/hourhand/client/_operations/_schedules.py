@@ -9,12 +9,23 @@ from typing import Any, TypedDict, Unpack
 from hourhand.answers.jobs import Job
 from hourhand.answers.schedules import BackfillReport, Fire, Occurrence, Preview, Schedule
 from hourhand.client._json import encoded, read, time_text
-from hourhand.client._operations._asking import ask, ask_for, members, named, pages, target
+from hourhand.client._operations._asking import (
+    ask,
+    ask_for,
+    members,
+    named,
+    pages,
+    target,
+    whole_number,
+)
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
 from hourhand.client._steps import Operation, Request, Session, Stream
 from hourhand.domain.groups.overlap import OverlapChoice
 from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice
+
+MAX_RECENT = 20
+"""Newest runs of a schedule in a listing, as the API allows."""
 
 
 def put(
@@ -53,6 +64,7 @@ def list_schedules(
 
     ``recent``: how many of its newest runs each of them has, at most 20. Raises `Invalid`.
     """
+    whole_number("recent", recent, MAX_RECENT, least=0)
     query = {"recent": recent} if recent else {}
     yield from pages(
         session,
