@@ -14,6 +14,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
     "api": {
         ("dynamodb", "BatchExecuteStatement"): ("jobs",),
         ("dynamodb", "BatchGetItem"): (
+            "control",
             "jobs",
             "schedules",
         ),

@@ -57,7 +57,7 @@ def test_the_quick_demo_keeps_every_promise_and_can_be_watched_from_its_first_li
         with urlopen(url) as page:  # noqa: S310 - of loopback
             assert page.headers["content-type"].startswith("text/html")
         with urlopen(url.replace("/console/", "/v1/health"), timeout=60) as answer:  # noqa: S310
-            assert json.load(answer) == {"status": "ok"}
+            assert json.load(answer)["status"] == "ok"
         progress = demo.stderr.read()
         verdict = json.loads(demo.stdout.read())
         assert demo.wait() == 0, verdict

@@ -107,6 +107,7 @@ def lost_and_owed(cloud: RecordedCloud) -> None:
     cloud.advance(40)
     cloud.minutes(3)
     assert status_of(cloud, large) == "EXPIRED"
+    cloud.api("POST", "/v1/jobs/lost-for-good/discard", {"note": "seen"})
     ended = ("lost", "lost-for-good", "owed-to-the-tick", "missed", "too-late")
     assert [status_of(cloud, job_id) for job_id in ended] == [
         "SUCCEEDED",
@@ -204,7 +205,7 @@ def questions(cloud: RecordedCloud) -> None:
         "stats",
         "resweep",
         "handlers",
-        "handlers/nobody",
+        "handlers/greet",
         "health",
         "openapi.json",
         "docs",

@@ -114,10 +114,22 @@ def test_no_function_may_make_its_log_again_once_the_stack_is_gone(
     dev: Deployment,
 ) -> None:
     for function in FUNCTIONS:
-        logging = {(a, r) for a, r in dev.allowed(function) if a.startswith("logs:")}
+        rights = {(a, r) for a, r in dev.allowed(function) if a.startswith("logs:")}
+        writing = {(a, r) for a, r in rights if a != "logs:FilterLogEvents"}
         group = f"log-group:/aws/lambda/hourhand-dev-{function}"
-        assert {action for action, _ in logging} == {"logs:CreateLogStream", "logs:PutLogEvents"}
-        assert all(group in resource for _, resource in logging), logging
+        assert {action for action, _ in writing} == {"logs:CreateLogStream", "logs:PutLogEvents"}
+        assert all(group in resource for _, resource in writing), writing
+
+
+def test_the_api_alone_reads_a_log_and_only_the_workers(dev: Deployment) -> None:
+    reading = {
+        (function, resource)
+        for function in FUNCTIONS
+        for action, resource in dev.allowed(function)
+        if action == "logs:FilterLogEvents"
+    }
+    assert {function for function, _ in reading} == {"api"}
+    assert all("log-group:/aws/lambda/hourhand-dev-worker" in resource for _, resource in reading)
 
 
 @pytest.mark.parametrize(("stage", "days"), [("dev", 14), ("prod", 90)])

@@ -58,11 +58,15 @@ def test_what_calls_a_function_calls_its_alias(
 
 
 @pytest.mark.parametrize("context", VARIANTS)
-def test_the_scheduler_may_start_its_alias_and_nothing_else(
+def test_the_scheduler_may_start_its_alias_and_read_where_it_stands(
     deployments: Deployments, context: dict[str, Any]
 ) -> None:
     allowed = deployments.of(**context).allowed("scheduler")
-    assert {r for action, r in allowed if action.startswith("lambda:")} == {ARN.format("scheduler")}
+    alias = ARN.format("scheduler")
+    assert {(action, r) for action, r in allowed if action.startswith("lambda:")} == {
+        ("lambda:InvokeFunction", alias),
+        ("lambda:GetAlias", alias.removesuffix(":live")),
+    }
 
 
 @pytest.mark.parametrize("context", VARIANTS)

@@ -234,6 +234,7 @@ def look_at_the_system(api: Generated) -> None:
     assert api.call("system", "get_resweep").since is not None
     handlers = api.call("system", "get_handlers").handlers
     assert {handler.name for handler in handlers} == {"break", "greet"}
+    assert api.call("system", "get_handlers_one", "greet").name == "greet"
     assert api.call("system", "get_health").status == "ok"
     events = api.call("audit", "get_audit", caller="local", limit=200).events
     assert "SUBMITTED" in {event.action.value for event in events}

@@ -78,6 +78,7 @@ def provision(
     bucket = resource_name(prefix, BUCKET.name)
     _make_bucket(s3, bucket)
     return Settings(
+        installation=prefix,
         jobs_table=resource_name(prefix, JOBS.name),
         control_table=resource_name(prefix, CONTROL.name),
         idempotency_table=resource_name(prefix, IDEMPOTENCY.name),
