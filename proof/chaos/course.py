@@ -43,6 +43,7 @@ from tests.acceptance.http_api import HttpApi, local_api
 HANDLERS = "proof.chaos.handlers"
 LOOK_SECONDS = 1.0
 TOLD_SECONDS = 30.0
+NAMED_JOBS = 3
 DRAIN_SECONDS = 420.0
 """The lease that a clock 5 minutes ahead gave is over by then, and what follows it."""
 
@@ -248,16 +249,24 @@ class _Run:
                     self.settled.setdefault(job_id, ending_of(job))
                 if job.status.is_final and job.due_at is None:
                     endings[job_id] = ending_of(job)
-            is_over = len(endings) == len(self.promises) and self._is_quiet()
-            if is_over or time.time() > give_up_at:
+            running = [run.job_id for run in self._runs() if run.ended_at is None]
+            left = [job_id for job_id in self.promises if job_id not in endings]
+            if not (left or running) or time.time() > give_up_at:
                 break
+            self._tell_left(left, running)
             time.sleep(LOOK_SECONDS)
         # Once more, all of them: what was final must have stayed as it was.
         return {job_id: ending_of(job) for job_id, job in read_jobs(store, list(self.promises))}
 
-    def _is_quiet(self) -> bool:
-        """Whether no handler runs any more."""
-        return all(run.ended_at is not None for run in self._runs())
+    def _tell_left(self, left: Sequence[str], running: Sequence[str]) -> None:
+        """Tell now and then what the end waits for."""
+        if time.time() - self._told_at < TOLD_SECONDS:
+            return
+        self._told_at = time.time()
+        self.course.say(
+            f"{len(left):,} jobs not ended {left[:NAMED_JOBS]},"
+            f" {len(running):,} handlers running {running[:NAMED_JOBS]}"
+        )
 
     def _runs(self) -> list[Run]:
         return read_runs(self.ledger.read_text().splitlines(), deaths_in(self.cloud.news))
