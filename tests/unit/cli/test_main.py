@@ -8,13 +8,16 @@ import sys
 from typing import Any
 
 import pytest
+from rich.text import Text
 from typer.testing import CliRunner
 
 from hourhand.cli.dev import DevOptions
 from hourhand.cli.main import app, main
+from hourhand.cli.reference import Verb, verbs_of
 from hourhand.domain.errors import FieldError, InvalidInput
 
 RUNNER = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
+MARKUP = re.compile(r"\[(bold|dim|/)\]")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -114,6 +117,13 @@ def test_help_helps(arguments: list[str]) -> None:
     result = RUNNER.invoke(app, arguments)
     assert result.exit_code == 0
     assert "Exit codes" in result.output or "dev" in result.output
+
+
+@pytest.mark.parametrize("verb", list(verbs_of(app)), ids=lambda verb: verb.name)
+def test_no_word_of_the_help_is_taken_for_markup(verb: Verb) -> None:
+    for text in [*verb.texts, *(flag.help for flag in [*verb.arguments, *verb.flags])]:
+        meant = MARKUP.sub("", text)
+        assert Text.from_markup(text).plain == meant
 
 
 def test_help_names_the_twins_and_the_version_is_told() -> None:

@@ -43,8 +43,8 @@ HandlersOption = Annotated[
     typer.Option(
         "--handlers",
         metavar="PATH",
-        help="Folder or .py file with your handlers. Default: handlers under [tool.hourhand] in "
-        "pyproject.toml, else those of the quickstart.",
+        help="Folder or .py file with your handlers. Default: handlers of the table "
+        "tool.hourhand in pyproject.toml, else those of the quickstart.",
     ),
 ]
 ModuleOption = Annotated[

@@ -41,7 +41,7 @@ HandlersOption = Annotated[
         envvar="HOURHAND_HANDLERS",
         metavar="MODULE",
         help="Module that registers the handlers, on PYTHONPATH or in the current folder. Default: "
-        "handlers under [tool.hourhand] in its pyproject.toml. "
+        "handlers of the table tool.hourhand in its pyproject.toml. "
         "Example: examples.quickstart.",
     ),
 ]
