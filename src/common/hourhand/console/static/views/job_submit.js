@@ -51,7 +51,8 @@ export function SubmitForm({ form, setForm, isCopy = false }) {
     if (!handler || form.payload !== filledIn) return;
     const payload = firstPayload(handler);
     setFilledIn(payload);
-    setForm((old) => ({ ...old, payload }));
+    // Asked again: something may have been typed since this was drawn.
+    setForm((old) => (old.payload === filledIn ? { ...old, payload } : old));
   }, [handler]);
   const set = (name) => (value) => setForm((old) => ({ ...old, [name]: value }));
   const wrong = (field) => error?.of?.(field);
