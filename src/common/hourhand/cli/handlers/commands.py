@@ -49,7 +49,8 @@ def list_handlers(session: Session) -> None:
 @handlers.command("show")
 @verb(example="hourhand handlers show send-welcome", codes={REFUSED: None}, prints=(Handler,))
 def show_handler(session: Session, name: HandlerName) -> None:
-    """Show a handler: the fields of its payload, its policies, and a submission that works.
+    """Show a handler: the fields of its payload, its policies, the schedule that it declares, and a
+    submission that works.
 
     With --json, the output has the whole JSON Schema of the payload, in payload_schema.
     """
