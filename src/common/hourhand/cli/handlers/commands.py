@@ -49,8 +49,9 @@ def list_handlers(session: Session) -> None:
 @handlers.command("show")
 @verb(example="hourhand handlers show send-welcome", codes={REFUSED: None}, prints=(Handler,))
 def show_handler(session: Session, name: HandlerName) -> None:
-    """Show a handler: the fields of its payload, its policies, the schedule that it declares, and a
-    submission that works.
+    """Show a handler: its payload, its policies, and a submission that works.
+
+    The output also has the schedule that the handler declares, if there is one.
 
     With --json, the output has the whole JSON Schema of the payload, in payload_schema.
     """
