@@ -95,6 +95,23 @@ def test_the_page_has_schema_policies_figures_jobs_and_schedules(
     page.wait_for_url(f"**/console/jobs/{job_id}")
 
 
+def test_a_declared_schedule_is_shown_among_the_policies(page: Page) -> None:
+    declared = {"expression": ["30 2 * * *", "@daily"], "timezone": "Europe/Berlin"}
+
+    def answer(route: Any) -> None:
+        answered = route.fetch()
+        route.fulfill(response=answered, json={**answered.json(), "schedule": declared})
+
+    page.route("**/v1/handlers/greet", answer)
+    page.goto("/console/handlers/greet")
+    policies = page.get_by_role("region", name="Policies")
+    link = policies.get_by_role("link", name="30 2 * * *")
+    link.wait_for()
+    assert link.get_attribute("href") == "/console/schedules/greet"
+    assert link.inner_text().split() == ["30", "2", "*", "*", "*", "@daily"]
+    policies.get_by_text("Europe/Berlin").wait_for()
+
+
 def test_a_handler_that_is_not_registered_is_said_to_be_missing(page: Page, guard: Guard) -> None:
     guard.allow("status of 404")
     page.goto("/console/handlers/none-such")

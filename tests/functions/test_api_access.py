@@ -364,6 +364,26 @@ def test_jobs_that_a_schedule_made_for_another_tenant_are_not_shown(
     assert [job and job["tenant"] for job in shown] == [OURS, None]
 
 
+def test_newest_runs_show_no_job_of_another_tenant(ours: ApiClient, world: World) -> None:
+    put_schedule(world, "one", THEIRS)
+    theirs = world.trigger("one")
+    world.deliver()
+    world.advance(1)
+    put_schedule(world, "one", OURS)
+    world.trigger("one")
+    world.deliver()
+    put_schedule(world, "two", THEIRS)
+    world.trigger("two")
+
+    (listed,) = ours.get("/v1/schedules?recent=5").json["schedules"]
+    everyone = ApiClient(create_app(world.api)).get("/v1/schedules?recent=5").json["schedules"]
+
+    shown = [(run["status"], run["duration_ms"]) for run in listed["recent"]]
+    assert shown == [("SUCCEEDED", 0), (None, None)]
+    assert [run["status"] for run in everyone[0]["recent"]] == ["SUCCEEDED"] * 2
+    assert world.store.get(theirs.id) is not None
+
+
 # --- the whole installation -------------------------------------------------------------------
 
 

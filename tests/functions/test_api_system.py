@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import ROUTES, create_app
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 from hourhand.settings import Settings
 from tests.functions.api_client import ApiClient, load_event
 from tests.world.world import World
@@ -45,6 +45,7 @@ def test_handlers_are_listed_with_the_policies_they_state() -> None:
             "timeout_seconds": 600,
             **dict.fromkeys(("priority", "retry", "on_lost", "retention_seconds")),
         },
+        "schedule": None,
         "paused": None,
     }
     assert api.get("/v1/handlers/slow").json == listed[1]
@@ -58,6 +59,18 @@ def test_a_handler_is_shown_with_what_it_takes() -> None:
     shown = ApiClient(create_app(World(handlers=(handler,)).api)).get("/v1/handlers/send").json
     assert (shown["payload_schema"], shown["payload_examples"]) == (schema, [{}])
     assert shown["payload_validated"] is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"), [("@daily", "@daily"), (("@daily", "@hourly"), ["@daily", "@hourly"])]
+)
+def test_a_handler_is_shown_with_the_schedule_that_it_declares(
+    expression: str | tuple[str, ...], shown: Any
+) -> None:
+    declared = DeclaredSchedule(expression=expression, timezone="Europe/Berlin")
+    world = World(handlers=(HandlerInfo(name="nightly", schedule=declared),))
+    handler = ApiClient(create_app(world.api)).get("/v1/handlers/nightly").json
+    assert handler["schedule"] == {"expression": shown, "timezone": "Europe/Berlin"}
 
 
 def test_an_unknown_handler_is_answered_with_the_names_that_exist(api: ApiClient) -> None:

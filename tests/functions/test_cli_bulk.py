@@ -41,8 +41,16 @@ def test_without_a_word_of_which_jobs_nothing_is_done(shell: Shell, verb: list[s
 
 def test_jobs_that_were_not_discarded_are_nearly_all_jobs(shell: Shell) -> None:
     shell.submit()
-    ran = shell.type("jobs", "cancel", "--not-discarded", "--yes")
+    ran = shell.type("jobs", "redrive", "--not-discarded", "--yes")
     assert (ran.code, statuses(shell)) == (2, ["ENQUEUED"])
+
+
+@pytest.mark.parametrize("verb", ["cancel", "discard"])
+def test_discarded_jobs_can_be_named_only_where_they_can_be_meant(shell: Shell, verb: str) -> None:
+    shell.die()
+    ran = shell.type("jobs", verb, "--discarded", "--handler", "greet", "--yes")
+    assert (ran.code, shell.requests) == (2, [])
+    assert "--discarded" in ran.err
 
 
 @pytest.mark.parametrize("more", [["--handler", "greet"], ["--all"]])

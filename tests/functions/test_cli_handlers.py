@@ -109,6 +109,19 @@ def test_show_tells_the_type_and_the_default_of_each_field(shell: Shell) -> None
     assert "ends DEAD" in ran.out
 
 
+def test_show_tells_the_schedule_that_the_handler_declares(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = Registry()
+
+    @job("nightly", schedule=["30 2 * * *", "@daily"], timezone="Asia/Tokyo", registry=registry)
+    def nightly(ctx: JobContext) -> None: ...
+
+    shell = Shell(World(handlers=tuple(describe(registry))), monkeypatch)
+    shown = shell.type("handlers", "show", "nightly").out
+    assert "30 2 * * * | @daily (Asia/Tokyo), with the ID nightly" in shown
+
+
 @pytest.mark.parametrize("name", ["charge", "greet", "notify"])
 def test_the_submission_that_show_suggests_works(shell: Shell, name: str) -> None:
     shown = shell.type("handlers", "show", name)

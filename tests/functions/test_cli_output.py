@@ -106,15 +106,17 @@ def test_web_opens_a_job_in_the_console_of_the_local_cloud(
     assert opened == [ran.out.strip()]
 
 
-def test_web_opens_a_schedule_and_a_calendar(shell: Shell, opened: list[str]) -> None:
+def test_web_opens_a_schedule_a_calendar_and_a_handler(shell: Shell, opened: list[str]) -> None:
     put(shell)
     shell.type("calendars", "put", "holidays", "--exclude", "2026-12-25")
     local(shell)
     shell.type("schedules", "show", "nightly", "--web")
     shell.type("calendars", "show", "holidays", "--web")
+    shell.type("handlers", "show", "greet", "--web")
     assert opened == [
         "http://127.0.0.1:8787/console/schedules/nightly",
         "http://127.0.0.1:8787/console/calendars/holidays",
+        "http://127.0.0.1:8787/console/handlers/greet",
     ]
 
 

@@ -38,6 +38,53 @@ def test_a_list_as_json_is_a_line_for_each_as_the_api_has_it(shell: Shell) -> No
     assert listed == shell.api.get("/v1/schedules").json["schedules"]
 
 
+def test_a_list_counts_jobs_and_leaves_out_runs_that_were_not_asked_for(shell: Shell) -> None:
+    put(shell, "busy", "-x", "* * * * *", "--handler", "greet")
+    minutes(shell, 3)
+    head, busy = shell.type("schedules", "list").out.splitlines()
+    made = shell.api.get("/v1/schedules/busy").json["occurrences_made"]
+    assert head.split()[-1] == "JOBS"
+    assert busy.split()[-1] == str(made)
+    assert "NEWEST" not in head
+
+
+def test_a_list_has_the_results_of_the_newest_runs_if_asked(shell: Shell) -> None:
+    put(shell, "a-dying", "-x", "@yearly", "--handler", "greet", "--max-attempts", "1")
+    put(shell, "b-idle")
+    shell.world.trigger("a-dying")
+    shell.world.deliver(raising("ValueError", "boom"))
+    for _ in range(2):
+        shell.world.advance(1)
+        shell.world.trigger("a-dying")
+        shell.world.deliver()
+
+    ran = shell.type("schedules", "list", "--recent", "5")
+    head, dying, idle = ran.out.splitlines()
+    assert "NEWEST RUNS" in head
+    assert "2 SUCCEEDED, DEAD" in dying
+    assert "SUCCEEDED" not in idle
+    listed = shell.type("schedules", "list", "--recent", "2", "--json").objects
+    shown = [[run["status"] for run in one.get("recent", [])] for one in listed]
+    assert shown == [["SUCCEEDED"] * 2, []]
+
+
+def test_skipped_times_among_the_newest_runs_have_their_reason(shell: Shell) -> None:
+    put(shell, "busy", "-x", "* * * * *", "--handler", "greet")
+    minutes(shell, 2)
+    shell.type("schedules", "pause", "busy")
+    minutes(shell, 3)
+    shell.type("schedules", "resume", "busy")
+    minutes(shell, 1)
+    assert "2 skipped: paused, 2 SUCCEEDED" in shell.type("schedules", "list", "--recent", "5").out
+
+
+@pytest.mark.parametrize("count", ["21", "-1", "x"])
+def test_too_many_newest_runs_are_refused(shell: Shell, count: str) -> None:
+    ran = shell.type("schedules", "list", "--recent", count)
+    assert (ran.code, shell.requests) == (2, [])
+    assert "recent" in ran.err
+
+
 def test_a_list_says_that_there_are_more(shell: Shell) -> None:
     for name in "abc":
         put(shell, name)

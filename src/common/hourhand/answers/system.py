@@ -61,6 +61,16 @@ class HandlerPolicies(Answered):
     retention_seconds: int | None
 
 
+class HandlerSchedule(Answered):
+    """The schedule that a handler's `@job` declares. Its id is the name of the handler.
+
+    Each deployment applies it: `GET /schedules/{id}` is the schedule as it stands.
+    """
+
+    expression: Annotated[Any, str | tuple[str, ...], "An expression, or a list of them."]
+    timezone: str
+
+
 class HandlerPause(Answered):
     """Since when a handler is paused, until when (null: until it is resumed), and why."""
 
@@ -70,7 +80,10 @@ class HandlerPause(Answered):
 
 
 class Handler(Answered):
-    """A registered handler: what it takes, its policies, and whether it is paused."""
+    """A registered handler: what it takes, its policies and its declared schedule.
+
+    `schedule` is null if its `@job` declares none, `paused` if it is not paused.
+    """
 
     name: str
     description: str
@@ -83,6 +96,7 @@ class Handler(Answered):
     ]
     payload_validated: Annotated[bool, "whether a submission is refused if its payload is wrong"]
     policies: HandlerPolicies
+    schedule: HandlerSchedule | None
     paused: HandlerPause | None
 
 

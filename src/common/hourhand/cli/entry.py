@@ -20,7 +20,7 @@ def run() -> None:
     if sys.stdout is None:
         # The caller closed it, and only the exit code matters.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    # If SIGINT is ignored, as by nohup or behind a shell's &, it stays ignored.
+    # A shell without job control starts what stands before & with SIGINT ignored. That stays so.
     is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         try:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from hourhand.answers.system import Handler, HandlerPolicies, Health, Resweep, Stats
+from hourhand.answers.system import (
+    Handler,
+    HandlerPolicies,
+    HandlerSchedule,
+    Health,
+    Resweep,
+    Stats,
+)
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests import ResweepInput, quoted
 from hourhand.api.routing import Route, Services
 from hourhand.domain.errors import NotFound
 from hourhand.json_dataclasses import to_json
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 from hourhand.services.jobs.submission import say_unknown
 
 
@@ -50,8 +57,15 @@ def _handler(info: HandlerInfo) -> dict[str, Any]:
         info,
         payload_validated=info.payload_check is not None,
         policies=to_json(HandlerPolicies, info),
+        schedule=None if info.schedule is None else _schedule(info.schedule),
         paused=None,
     )
+
+
+def _schedule(declared: DeclaredSchedule) -> dict[str, Any]:
+    expression = declared.expression
+    shown = expression if isinstance(expression, str) else list(expression)
+    return to_json(HandlerSchedule, declared, expression=shown)
 
 
 def get_health(services: Services, _: Request, __: str) -> Answer:

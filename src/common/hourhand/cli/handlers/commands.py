@@ -10,6 +10,7 @@ from hourhand.answers.system import Handler
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
+from hourhand.cli.options import WebOption
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -48,11 +49,19 @@ def list_handlers(session: Session) -> None:
 
 @handlers.command("show")
 @verb(example="hourhand handlers show send-welcome", codes={REFUSED: None}, prints=(Handler,))
-def show_handler(session: Session, name: HandlerName) -> None:
-    """Show a handler: the fields of its payload, its policies, and a submission that works.
+def show_handler(session: Session, name: HandlerName, web: WebOption = False) -> None:
+    """Show a handler: its payload, its policies, and a submission that works.
+
+    The output also has the schedule that the handler declares, if there is one.
 
     With --json, the output has the whole JSON Schema of the payload, in payload_schema.
     """
+    handler = session.client.handler(name)
+    if web:
+        from hourhand.cli.console import open_page
+
+        open_page(session, "handlers", handler.name)
+        return
     from hourhand.cli.handlers.showing import show
 
-    show(session, session.client.handler(name))
+    show(session, handler)

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
+from hourhand.cli.schedules.listing import expression_text
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
@@ -99,6 +100,12 @@ def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
     checks = "refused at submission" if handler.payload_validated else "found by the worker only"
     yield "a wrong payload is", checks
     yield from _policy_facts(handler.policies)
+    if handler.schedule is not None:
+        rule = expression_text(handler.schedule.expression)
+        yield (
+            "declared schedule",
+            f"{rule} ({handler.schedule.timezone}), with the ID {handler.name}",
+        )
     if handler.paused is not None:
         until = handler.paused.until
         end = "" if until is None else f" until {times.full(until)}"

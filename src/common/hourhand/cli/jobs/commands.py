@@ -11,7 +11,7 @@ from hourhand.answers.jobs import Event, Job, JobSummary, LogLine
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
 from hourhand.cli.helping import Noun
-from hourhand.cli.jobs.filters import Filters
+from hourhand.cli.jobs.filters import Filters, ListingFilters
 from hourhand.cli.jobs.flags import (
     PAYLOAD_HELP,
     AllMatchingOption,
@@ -140,7 +140,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 )
 def list_jobs(
     session: Session,
-    filters: Filters,
+    filters: ListingFilters,
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
     watch: WatchOption = False,
@@ -302,7 +302,7 @@ def cancel_jobs(
 )
 def redrive_jobs(
     session: Session,
-    filters: Filters,
+    filters: ListingFilters,
     ids: JobIds = None,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
     all_matching: AllMatchingOption = False,

@@ -102,16 +102,6 @@ class Filters:
         ),
     ] = None
 
-    discarded: Annotated[
-        bool | None,
-        typer.Option(
-            "--discarded/--not-discarded",
-            help="Only DEAD jobs that were discarded, or only other jobs.",
-            rich_help_panel=PANEL,
-            show_default=False,
-        ),
-    ] = None
-
     @property
     def is_empty(self) -> bool:
         """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
@@ -129,15 +119,15 @@ class Filters:
             "error_group": self.error_group,
             "created_after": _instant(self.created_after, now),
             "created_before": _instant(self.created_before, now),
-            "discarded": self.discarded,
         }
         return {name: value for name, value in given.items() if value is not None}
 
     def described(self) -> str:
         """Return the filters as part of a sentence, such as ``of handler x, in state DEAD``."""
+        return ", ".join(self._described())
+
+    def _described(self) -> list[str]:
         parts = [f"in state {self.status}"] if self.status else []
-        if self.discarded is not None:
-            parts.append("discarded" if self.discarded else "not discarded")
         for name in ("handler", "schedule", "tenant"):
             value = getattr(self, name)
             if value is not None:
@@ -153,7 +143,31 @@ class Filters:
                 parts.append(f"created {name} {duration(limit)} ago")
             elif limit is not None:
                 parts.append(f"created {name} {limit:%Y-%m-%d %H:%M:%S %Z}")
-        return ", ".join(parts)
+        return parts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListingFilters(Filters):
+    """Which jobs are meant, where discarded ones can be among them."""
+
+    discarded: Annotated[
+        bool | None,
+        typer.Option(
+            "--discarded/--not-discarded",
+            help="Only DEAD jobs that were discarded, or only other jobs.",
+            rich_help_panel=PANEL,
+            show_default=False,
+        ),
+    ] = None
+
+    def for_client(self, now: datetime) -> dict[str, Any]:
+        """Return the filters as the client takes them; durations count back from ``now``."""
+        given = Filters.for_client(self, now)
+        return given if self.discarded is None else {**given, "discarded": self.discarded}
+
+    def _described(self) -> list[str]:
+        words = {None: [], True: ["discarded"], False: ["not discarded"]}
+        return words[self.discarded] + Filters._described(self)
 
 
 def _instant(typed: datetime | timedelta | None, now: datetime) -> datetime | None:

@@ -174,15 +174,27 @@ def list_schedules(
     session: Session,
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
+    recent: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Also show the results of the newest N runs of each schedule, at most 20.",
+        ),
+    ] = 0,
     watch: WatchOption = False,
     every: EveryOption = DEFAULT_EVERY_SECONDS,
 ) -> None:
-    """List schedules by ID, with their state, next run, expression and handler."""
+    """List schedules by ID, with their state, next run, expression and handler.
+
+    JOBS counts the jobs that a schedule created at its times, without triggers and backfills. With
+    --recent, NEWEST RUNS has the results of runs, the newest first, triggers and backfills
+    included.
+    """
     from hourhand.cli.schedules.listing import list_found, watch_found
 
     if watch:
-        watch_found(session, None if all else limit, every)
-    list_found(session, None if all else limit)
+        watch_found(session, None if all else limit, recent, every)
+    list_found(session, None if all else limit, recent)
 
 
 @schedules.command("show")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
@@ -14,7 +15,7 @@ from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
-    from hourhand.client import Schedule
+    from hourhand.client import RecentRun, Schedule
 
 STYLES = {"active": "green", "paused": "yellow", "broken": "red", "ended": "dim"}
 COLUMNS = (
@@ -25,25 +26,26 @@ COLUMNS = (
     Column("ZONE", rank=3),
     Column("HANDLER", rank=1, is_flexible=True),
     Column("LAST", rank=2),
-    Column("RUNS", rank=5, is_number=True),
+    Column("NEWEST RUNS", rank=1, is_flexible=True),
+    Column("JOBS", rank=5, is_number=True),
     Column("MANAGED BY", rank=6),
     Column("NOTE", rank=4, is_flexible=True),
 )
 
 
-def list_found(session: Session, limit: int | None) -> None:
-    """Print the schedules as they arrive, in the order of their IDs."""
-    found = session.client.schedules.list(limit=None if limit is None else limit + 1)
+def list_found(session: Session, limit: int | None, recent: int) -> None:
+    """Print the schedules as they arrive, in the order of their IDs, with ``recent`` runs each."""
+    most = None if limit is None else limit + 1
+    found = session.client.schedules.list(limit=most, recent=recent)
     session.print_list(found, limit, partial(_table, session), none="There is no schedule.")
 
 
-def watch_found(session: Session, limit: int | None, every_seconds: float) -> None:
+def watch_found(session: Session, limit: int | None, recent: int, every_seconds: float) -> None:
     """Print the schedules again and again."""
 
     def look() -> Sequence[RenderableType]:
-        return session.page(
-            list(session.client.schedules.list(limit=limit)), partial(_table, session)
-        )
+        found = list(session.client.schedules.list(limit=limit, recent=recent))
+        return session.page(found, partial(_table, session))
 
     session.watch(every_seconds, look)
 
@@ -72,7 +74,23 @@ def _row(session: Session, schedule: Schedule) -> tuple[Text | str, ...]:
         schedule.timezone,
         schedule.handler,
         times.short(schedule.last_occurrence),
+        _runs_text(schedule.recent),
         f"{schedule.occurrences_made:,}",
         schedule.managed_by or "",
         schedule.note or "",
     )
+
+
+def _runs_text(runs: Sequence[RecentRun]) -> str:
+    """Return the results of runs, newest first; equal neighbours are counted."""
+    parts = []
+    for result, equal in groupby(runs, key=_result):
+        count = sum(run.count for run in equal)
+        parts.append(f"{count:,} {result}" if count > 1 else result)
+    return ", ".join(parts)
+
+
+def _result(run: RecentRun) -> str:
+    if run.reason is not None:
+        return f"skipped: {run.reason}"
+    return run.status or "job no longer kept"

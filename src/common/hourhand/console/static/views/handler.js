@@ -50,7 +50,7 @@ function HandlerView({ name }) {
       <div class="handler-columns">
         <${Payload} handler=${handler} />
         <div class="handler-side">
-          <${Policies} policies=${handler.policies} />
+          <${Policies} handler=${handler} />
           <${ScheduleUsers} title="Schedules" noun="handler" name=${name} uses=${(schedule) => schedule.handler === name} />
         </div>
       </div>
@@ -115,7 +115,7 @@ function Fields({ rows }) {
 }
 
 /** What `@job` states; the defaults of Hourhand hold for the others. */
-function Policies({ policies }) {
+function Policies({ handler: { name, policies, schedule } }) {
   const { timeout_seconds: timeout, priority, retry, on_lost: onLost, retention_seconds: retention } = policies;
   const standard = html`<span class="muted">default</span>`;
   const facts = [
@@ -125,11 +125,19 @@ function Policies({ policies }) {
     ["Backoff", retry ? `${retry.backoff} from ${duration(retry.base_seconds * 1000)}` : standard],
     ["If its worker is lost", onLost ? (onLost === "dead" ? "end DEAD" : "retry") : standard],
     ["Kept after its end", retention == null ? standard : duration(retention * 1000)],
+    ...(schedule ? [["Declared schedule", html`<${DeclaredSchedule} name=${name} schedule=${schedule} />`]] : []),
   ];
   return html`<section class="card" aria-label="Policies">
     <div class="card-header"><h2>Policies</h2></div>
     <div class="card-body"><dl class="facts">${facts.map(([term, value]) => html`<div key=${term}><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div>
   </section>`;
+}
+
+/** The rule that `@job` declares; the schedule itself has the name of the handler. */
+function DeclaredSchedule({ name, schedule: { expression, timezone } }) {
+  const rules = [expression].flat();
+  return html`<a href=${address(["schedules", name])}>${rules.map((rule) => html`<bdi class="mono small" key=${rule}>${visible(rule)}</bdi> `)}</a>
+    <span class="muted small">${visible(timezone)}</span>`;
 }
 
 function RecentJobs({ name, jobs }) {
