@@ -103,7 +103,7 @@ def whole_answer(operation: str, taken: Taken) -> Any:
     parsed: dict[str, Any] = {"ResponseMetadata": {"HTTPStatusCode": 200}}
     if operation == "BatchGetItem":
         parsed["Responses"] = {}
-    return SimpleNamespace(status_code=200), parsed
+    return SimpleNamespace(status_code=200, headers={}), parsed
 
 
 def put_back(fault: PartialFault, operation: str, taken: Taken, parsed: dict[str, Any]) -> None:

@@ -190,6 +190,15 @@ def many_at_once(stage: Stage) -> None:
     world.deliver()
 
 
+def callers(stage: Stage) -> None:
+    """Somebody new acts, and an API that does not know them yet tells of it."""
+    world = stage.world
+    job_id = stage.submit("unwanted", "CANCELLED", delay_seconds=4_000)
+    caller = f"arn:aws:iam::111122223333:user/number-{stage.number}"
+    world.api("POST", f"/v1/jobs/{job_id}/cancel", {}, caller=caller)
+    world.api("GET", f"/v1/jobs/{job_id}/events", by=world.function("api"))
+
+
 def questions(stage: Stage) -> None:
     job_id = stage.submit("asked-of", "DEAD", "wire-give-up", payload="x" * OBJECT_BYTES)
     stage.world.deliver()
@@ -374,6 +383,7 @@ SCENES = (
     Scene("too late", too_late),
     Scene("operations", operations),
     Scene("many at once", many_at_once),
+    Scene("callers", callers),
     Scene("questions", questions),
     Scene("later", later),
     Scene("lost and owed", lost_and_owed),

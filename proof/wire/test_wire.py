@@ -92,7 +92,10 @@ CELLS: list[Cell] = [
 
 REFUSED = (ONE_REFUSED, ALL_REFUSED)
 
-QUICK = [SCENES[name] for name in ("contents", "operations", "many at once", "questions", "later")]
+QUICK = [
+    SCENES[name]
+    for name in ("contents", "operations", "many at once", "callers", "questions", "later")
+]
 """Those that take a fraction of a second."""
 
 

@@ -131,17 +131,26 @@ class World:
 
     # --- what people do ---
 
-    def api(self, method: str, target: str, body: Any = None, by: Handler | None = None) -> Any:
+    def api(
+        self,
+        method: str,
+        target: str,
+        body: Any = None,
+        by: Handler | None = None,
+        caller: str | None = None,
+    ) -> Any:
         """Ask until it is answered other than 503; return the answer's body.
+
+        ``by``: the function that answers. ``caller``: the ARN of who asks.
 
         A request whose answer was lost may find, when it is repeated, that it was done already.
         """
-        answer = self._ask(method, target, body, by)
+        answer = self._ask(method, target, body, by, caller)
         tries = 1
         while answer["statusCode"] == Unavailable.status and tries < MAX_REQUESTS:
             self.events.unavailable += 1
             self.advance(2)
-            answer = self._ask(method, target, body, by)
+            answer = self._ask(method, target, body, by, caller)
             tries += 1
         status = answer["statusCode"]
         is_done_already = tries > 1 and status in {404, 409}
@@ -150,7 +159,9 @@ class World:
         text = answer.get("body", "")
         return json.loads(text) if text.startswith(("{", "[")) else None
 
-    def _ask(self, method: str, target: str, body: Any, by: Handler | None) -> Mapping[str, Any]:
+    def _ask(
+        self, method: str, target: str, body: Any, by: Handler | None, caller: str | None
+    ) -> Mapping[str, Any]:
         self.wire.function = "api"
         event = gateway_event(
             method=method,
@@ -160,6 +171,8 @@ class World:
             request_id=f"request-{next(self._numbers)}",
             now=self.now(),
         )
+        if caller is not None:
+            event["requestContext"]["authorizer"] = {"iam": {"userArn": caller}}
         answer: Mapping[str, Any] = (by or self._functions["api"])(event, None)
         return answer
 

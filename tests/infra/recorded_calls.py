@@ -79,7 +79,7 @@ def _leave_open(params: Mapping[str, Any], **_: Any) -> Any:
     # moto would do nothing and say that it did; what is left open is marked one by one.
     count = len(json.loads(params["body"])["Statements"])
     error = {"Error": {"Code": "ThrottlingError"}}
-    return SimpleNamespace(status_code=200), {"Responses": [error] * count}
+    return SimpleNamespace(status_code=200, headers={}), {"Responses": [error] * count}
 
 
 def _dynamodb(operation: str, params: Mapping[str, Any], name: Any) -> Iterator[Right]:

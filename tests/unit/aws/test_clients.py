@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import NoRegionError
 
 from hourhand.aws import clients
@@ -23,6 +25,7 @@ from hourhand.aws.clients import (
     sqs_client,
     take_fallbacks,
 )
+from hourhand.aws.failures import UnreadableAnswer
 from hourhand.aws.lean import LeanClient
 from hourhand.aws.service_data import QuickFiles
 
@@ -57,6 +60,32 @@ def test_a_client_is_the_one_that_boto3_makes(make: Callable[[], Any]) -> None:
     assert ours.meta.config.signature_version == theirs.meta.config.signature_version
     assert ours.meta.service_model.operation_names == theirs.meta.service_model.operation_names
     assert ours.meta.method_to_api_mapping == theirs.meta.method_to_api_mapping
+
+
+@pytest.mark.parametrize(
+    ("checksum", "is_damaged"),
+    [("1", True), (str(zlib.crc32(b'{"Item": ')), False), (None, False)],
+)
+def test_a_damaged_answer_of_dynamodb_is_never_taken_for_an_empty_one(
+    checksum: str | None, is_damaged: bool
+) -> None:
+    client = dynamodb_client()
+
+    def answer(request: AWSPreparedRequest, **_: Any) -> Any:
+        headers: Any = {} if checksum is None else {"x-amz-crc32": checksum}
+        return AWSResponse(
+            request.url, 200, headers, SimpleNamespace(stream=lambda: [b'{"Item": '])
+        )
+
+    client.meta.events.register("before-send.dynamodb", answer)
+    # No try is left, nor a second of waiting for one.
+    client.meta.events.register("needs-retry.dynamodb", lambda **_: None)
+    asked: Any = {"TableName": "jobs", "Key": {"p": {"S": "a"}}}
+    if is_damaged:
+        with pytest.raises(UnreadableAnswer, match="GetItem"):
+            client.get_item(**asked)
+    else:
+        assert "Item" not in client.get_item(**asked)
 
 
 def test_an_endpoint_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

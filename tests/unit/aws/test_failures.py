@@ -52,6 +52,7 @@ Stub = Callable[[str], Stubbed]
         ("UnrecognizedClientException", 400, "renew them"),
         ("AccessDeniedException", 400, "allow it in the policy of the role"),
         ("ResourceNotFoundException", 400, "create it, or correct the name"),
+        ("400", 400, "cannot be read"),
     ],
 )
 def test_what_may_pass_is_unavailable_and_says_what_to_do(

@@ -16,6 +16,7 @@ import functools
 import os
 import re
 import threading
+import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -23,6 +24,7 @@ import botocore.session
 from botocore.config import Config
 
 from hourhand.aws.batches import Bulk
+from hourhand.aws.failures import CHECKSUM, UnreadableAnswer
 from hourhand.aws.lean import lean_or_same
 
 if TYPE_CHECKING:
@@ -140,8 +142,18 @@ def _client(service: str, make_config: Callable[[], Config] = client_config) -> 
 
 
 def dynamodb_client() -> DynamoDBClient:
-    """Make a client of DynamoDB."""
-    return cast("DynamoDBClient", _client("dynamodb"))
+    """Make a client of DynamoDB, which raises `UnreadableAnswer` for a damaged answer."""
+    client = _client("dynamodb")
+    client.meta.events.register("after-call.dynamodb", _raise_if_damaged)
+    return cast("DynamoDBClient", client)
+
+
+def _raise_if_damaged(http_response: Any, model: Any, **_: Any) -> None:
+    # botocore repeats such a call, until its tries or its quota of retries are used up. Then it
+    # returns what it could read of the answer, which may be nothing: as if there were no item.
+    checksum = http_response.headers.get(CHECKSUM)
+    if checksum is not None and checksum != str(zlib.crc32(http_response.content)):
+        raise UnreadableAnswer(operation=model.name, reason="its checksum is another")
 
 
 def sqs_client() -> SQSClient:

@@ -92,6 +92,10 @@ _NO_CREDENTIALS = (
 )
 
 
+CHECKSUM = "x-amz-crc32"
+"""The header with the CRC-32 of the body of DynamoDB's answers."""
+
+
 class UnreadableAnswer(BotoCoreError):
     """What arrived is no answer in AWS's protocol; ``operation`` and ``reason`` say of which."""
 
@@ -218,7 +222,11 @@ def is_throttle(code: str) -> bool:
 def translated(error: BotoCoreError | ClientError, call: Call) -> Exception:
     """Return what to raise instead of ``error``: itself, where it is a mistake of ours."""
     if isinstance(error, ClientError):
-        return _of_answer(error, call) or error
+        known, code = _of_answer(error, call), error_code(error)
+        # botocore takes the status for the code of an error whose body it cannot read.
+        if known is None and (code.isdigit() or not code):
+            return _unreadable(call, f"({code})")
+        return known or error
     return _of_no_answer(error, call) or error
 
 
@@ -282,10 +290,14 @@ def _of_no_answer(error: BotoCoreError, call: Call) -> HourhandError | None:
             "can be reached, and try again."
         )
     if isinstance(error, _UNREADABLE):
-        return Unavailable(
-            f"{call} was answered in a way that cannot be read {said}: it may have been done or "
-            "not; try again in a moment."
-        )
+        return _unreadable(call, said)
     if isinstance(error, WaiterError):
         return Unavailable(f"{call} shows no change yet {said}: try again in a moment.")
     return None
+
+
+def _unreadable(call: Call, said: str) -> HourhandError:
+    return Unavailable(
+        f"{call} was answered in a way that cannot be read {said}: it may have been done or not; "
+        "try again in a moment."
+    )

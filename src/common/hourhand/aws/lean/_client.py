@@ -18,14 +18,13 @@ from urllib.parse import urlsplit
 import orjson
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
-from hourhand.aws.failures import UnreadableAnswer
+from hourhand.aws.failures import CHECKSUM, UnreadableAnswer
 from hourhand.aws.lean._lines import Answer, Endpoint
 from hourhand.aws.lean._retries import RetryQuota, backoff_seconds, may_help
 from hourhand.aws.lean._round import Flight, Lines, Request, Told
 from hourhand.aws.lean._signature import Credentials, Signer
 
 _FIRST_ERROR = 300
-_CHECKSUM: Final = "x-amz-crc32"
 _QUERY_ERROR: Final = "x-amzn-query-error"
 
 Failure = BotoCoreError | ClientError
@@ -208,7 +207,7 @@ def _understood(answer: Told, operation: str) -> Any | Failure:
         return answer
     if answer.status >= _FIRST_ERROR:
         return ClientError(_error_of(answer), operation)
-    checksum = answer.headers.get(_CHECKSUM)
+    checksum = answer.headers.get(CHECKSUM)
     if checksum is not None and checksum != str(zlib.crc32(answer.body)):
         return UnreadableAnswer(operation=operation, reason="its checksum is another")
     try:
