@@ -259,7 +259,7 @@ def test_the_commands_for_the_first_group_are_complete(shell: Shell) -> None:
     typed = [command.split() for command in re.findall(r"`hourhand (.+)`", ran.err)]
     assert ["dead-letters", "redrive", "--error-group", group["id"]] in typed
     assert ["dead-letters", "discard", "--error-group", group["id"]] in typed
-    listed = [command for command in typed if command[:2] == ["jobs", "list"]][0]
+    listed = next(command for command in typed if command[:2] == ["jobs", "list"])
     assert [job["id"] for job in shell.type(*listed, "--json").objects] == [newest]
     assert ["dead-letters", "show", newest] in typed
 
