@@ -180,7 +180,7 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
     moments: tuple[tuple[str, datetime | None], ...] = (
         ("scheduled time", job.occurrence),
         ("run at", job.run_at),
-        ("waits since", job.waits_for and job.waits_for.since),
+        ("waits since", None if job.waits_for is None else job.waits_for.since),
         ("due" if job.waits_for is None else "checks again", _other_due_time(job)),
         ("created", job.created_at),
         ("message sent", job.enqueued_at),
