@@ -40,7 +40,8 @@ def _no_hint(_: Sequence[str]) -> str:
 class Operation:
     """A change of one job or of many: ``cancel``, ``redrive``, ``discard``.
 
-    ``hint`` returns what to tell after the change, of the schedules of the changed jobs.
+    ``hint`` returns what to tell after the change, of the schedules of the changed jobs. ``note``
+    is kept with the changed jobs.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Operation:
     one: Callable[[Client, str], Job]
     many: Callable[..., BulkReport]
     hint: Callable[[Sequence[str]], str] = _no_hint
+    note: str | None = None
 
 
 CANCEL = Operation(
@@ -83,13 +85,13 @@ REDRIVE = Operation(
 
 def discarding(note: str | None) -> Operation:
     """Return the operation that discards jobs with a note."""
-    noted = "" if note is None else f"The note is kept with them: {note}\n"
     return Operation(
         "discard",
         "discarded",
         one=lambda client, job_id: client.discard(job_id, note=note),
         many=lambda client, **asked: client.discard_many(**asked, note=note),
-        hint=lambda _: f"{noted}Discarded jobs: `{LISTS_DISCARDED}`.",
+        hint=lambda _: f"Discarded jobs: `{LISTS_DISCARDED}`.",
+        note=note,
     )
 
 
@@ -234,6 +236,8 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
     least = "at least " if report.is_least else ""
     session.print(Text(f"{least}{counted(report.changed)} {operation.did}{failures}."))
     if report.changed:
+        if operation.note is not None:
+            session.remark(f"The note is kept with them: {operation.note}")
         _tell(session, operation, report.schedules)
     return code
 

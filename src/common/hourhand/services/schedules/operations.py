@@ -473,7 +473,8 @@ class ScheduleService:
 
         The change itself stands already. What fails here is done by the next tick, or at a claim.
         """
-        written, effect = after, None
+        written = after
+        effect: Effect | None = None
         jobs: Sequence[Job] = ()
         cancelled = 0
         try:
