@@ -245,8 +245,8 @@ def list_occurrences(
 def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
     """Pause schedules. Their pending jobs are cancelled; running jobs continue.
 
-    Jobs that were redriven or triggered still run; other jobs that wait for a slot are cancelled
-    when a slot is free. The note stands for the schedule's own note until the schedule is resumed.
+    Jobs that were redriven or triggered still run. Other jobs that wait for a slot are cancelled
+    when they check again. The note stands for the schedule's own until the schedule is resumed.
     """
     from hourhand.cli.schedules.showing import show_pause
 
