@@ -242,11 +242,11 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
     return code
 
 
-def counted(count: int, *, or_more: bool = False) -> str:
+def counted(count: int, noun: str = "job", *, or_more: bool = False) -> str:
     """Return the number with its noun."""
     if or_more:
-        return f"{count:,} or more jobs"
-    return "1 job" if count == 1 else f"{count:,} jobs"
+        return f"{count:,} or more {noun}s"
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _problem(error: Exception) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.cli.jobs.bulk import counted
 from hourhand.cli.jobs.listing import remark
 from hourhand.cli.jobs.listing import status_text as job_status_text
 from hourhand.cli.output.harmless import block, cell
@@ -119,13 +120,8 @@ def show_resume(session: Session, schedule: Schedule) -> None:
     effect = schedule.effect
     did = ""
     if effect is not None:
-        did = f"; {counted(effect.restored, 'job')} restored, {effect.created:,} created"
+        did = f"; {counted(effect.restored)} restored, {effect.created:,} created"
     show_state(session, schedule, did)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
