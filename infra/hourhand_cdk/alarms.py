@@ -15,7 +15,14 @@ from dataclasses import dataclass
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from hourhand.aws.table_schema import TABLES
+from hourhand.aws.table_schema import (
+    BACKSTOP,
+    DEAD_LETTERS,
+    TABLES,
+    TICK_FAILURES,
+    Queue,
+    resource_name,
+)
 from hourhand.settings import MonitoringLevel
 from hourhand_cdk.metrics import API, FIVE_MINUTES, SCHEDULER, WORKER, Metrics
 
@@ -74,6 +81,21 @@ class Rule:
         return f"{self.says} First: {self.first} See {see}{'' if console else '.'}{console}"
 
 
+_REPAIR_DEAD = (
+    "run `hourhand dead-letters list`, which groups them by handler and error and prints the "
+    "commands for a group. If a schedule creates them, run `hourhand schedules pause SCHEDULE`. "
+    "Fix the cause, redrive one job (`hourhand dead-letters redrive ID`), then the rest (`hourhand "
+    "dead-letters redrive --error-group GROUP`), and resume the schedule when they have ended."
+)
+
+
+def _purge(metrics: Metrics, queue: Queue) -> str:
+    """Return the command that empties a queue: a description cannot have the queue's URL."""
+    name = resource_name(metrics.config.prefix, queue.name)
+    url = f"$(aws sqs get-queue-url --queue-name {name} --query QueueUrl --output text)"
+    return f'`aws sqs purge-queue --queue-url "{url}"`.'
+
+
 def alarm_rules(metrics: Metrics) -> Sequence[Rule]:
     """Return every rule of the level, the most urgent first."""
     if metrics.config.monitoring is MonitoringLevel.BASIC:
@@ -104,8 +126,8 @@ def _basic(metrics: Metrics) -> list[Rule]:
             name="dead-jobs",
             says=f"The dead-letter queue holds {metrics.config.dead_jobs_alarm} or more "
             "messages: their jobs are DEAD and do not run again until they are redriven.",
-            first="run `hourhand dead-letters list`, which groups them by handler and error. Fix "
-            "the cause, and redrive or discard them. Then purge the queue, which ends the alarm.",
+            first=f"{_REPAIR_DEAD} Then purge the queue, which ends the alarm: "
+            f"{_purge(metrics, DEAD_LETTERS)}",
             page="dead-letters",
             metric=metrics.waiting(metrics.queues.dead_letters),
             threshold=metrics.config.dead_jobs_alarm,
@@ -176,8 +198,7 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             name="dead-jobs",
             says=f"{config.dead_jobs_alarm} or more jobs are DEAD and unresolved: they failed "
             "permanently and do not run again until they are redriven.",
-            first="run `hourhand dead-letters list`, which groups them by handler and error. Fix "
-            "the cause and redrive them, or discard those that need no further work.",
+            first=_REPAIR_DEAD,
             page="dead-letters",
             metric=metrics.dead_jobs(FIVE_MINUTES),
             threshold=config.dead_jobs_alarm,
@@ -204,7 +225,7 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             "being processed, or Hourhand did not send them. Their jobs are safe in the table, and "
             "the sweep sends them again.",
             first="read one message in the SQS console, find its job, and search the worker's log "
-            "for the job's id. Then purge the queue.",
+            f"for the job's id. Then purge the queue: {_purge(metrics, BACKSTOP)}",
             metric=metrics.waiting(queues.backstop),
             threshold=1,
             comparison=_AT_LEAST,
@@ -216,7 +237,8 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             name="tick-failures",
             says="A tick failed, or was not delivered, since this queue was last purged. The next "
             "tick reads the same buckets, so a single failure makes no job late.",
-            first="read the scheduler's log at the time of the message. Then purge the queue.",
+            first="read the scheduler's log at the time of the message. Then purge the queue: "
+            f"{_purge(metrics, TICK_FAILURES)}",
             metric=metrics.waiting(queues.tick_failures),
             threshold=1,
             comparison=_AT_LEAST,

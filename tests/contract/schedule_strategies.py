@@ -93,6 +93,7 @@ schedules = st.builds(
     note=texts,
     managed_by=words,
     paused_by=words,
+    own_note=maybe(texts),
     broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
     journal=journals,

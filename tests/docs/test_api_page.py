@@ -91,7 +91,11 @@ def test_an_occurrence_has_the_fields_of_the_page() -> None:
 
 @pytest.mark.parametrize(
     ("title", "model"),
-    [("A recent run", schedules.RecentRun), ("A previewed day", schedules.PreviewedDay)],
+    [
+        ("A recent run", schedules.RecentRun),
+        ("A previewed day", schedules.PreviewedDay),
+        ("An effect", schedules.ScheduleEffect),
+    ],
 )
 def test_a_part_of_a_schedule_has_the_fields_of_the_page(title: str, model: type[Answered]) -> None:
     assert set(names(section(SCHEDULES, title))) == _fields(model)

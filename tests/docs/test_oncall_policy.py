@@ -81,4 +81,6 @@ def test_it_purges_the_queues_that_the_runbook_purges() -> None:
         for each in _allowed()["sqs:PurgeQueue"]
     ] == list(PURGED)
     outputs = set(re.findall(r'purge-queue --queue-url "\$\(output (\w+)QueueUrl\)"', PAGE))
-    assert outputs == {"Backstop", "DeadLetter", "TickFailures"}
+    assert outputs == {"Backstop", "TickFailures"}
+    names = set(re.findall(r"get-queue-url --queue-name hourhand-prod-([a-z-]+)", PAGE))
+    assert names == {"dead-letters"}

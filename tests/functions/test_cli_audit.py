@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from hourhand.cli import audit
+from hourhand.domain.callers import LOCAL
 from tests.functions.api_client import ALICE
 from tests.functions.cli_rig import Shell, put
 
@@ -116,3 +118,55 @@ def test_the_events_of_a_job_name_their_callers(shell: Shell) -> None:
     assert "assumed-role/Submitter/alice" in "".join(
         shell.type("jobs", "events", job_id).out.split()
     )
+
+
+def test_what_one_action_did_with_jobs_of_a_schedule_is_one_row(shell: Shell) -> None:
+    put(shell, "busy", "-x", "* * * * *", "--handler", "greet")
+    shell.world.advance(5)
+    shell.type("schedules", "pause", "busy")
+    shell.world.advance(5)
+    shell.type("schedules", "resume", "busy")
+    ran = shell.type("audit", "--caller", ALICE, "--utc")
+
+    rows = [line.split()[2:] for line in ran.out.splitlines()[1:]]
+    assert [(row[0], row[1:3] == ["5", "jobs"]) for row in rows] == [
+        ("RESTORED", True),
+        ("RESUMED", False),
+        ("CANCELLED", True),
+        ("PAUSED", False),
+        ("SUBMITTED", True),
+        ("PUT", False),
+    ]
+    actions = [one["action"] for one in shell.type("audit", "--caller", ALICE, "--json").objects]
+    assert {action: actions.count(action) for action in actions} == {
+        "REDRIVEN": 5,
+        "RESUMED": 1,
+        "CANCELLED": 5,
+        "PAUSED": 1,
+        "SUBMITTED": 5,
+        "PUT": 1,
+    }
+
+
+def test_jobs_of_no_schedule_and_jobs_of_another_time_have_rows_of_their_own(shell: Shell) -> None:
+    for _ in range(2):
+        shell.submit(delay_seconds=3600)
+    put(shell, "busy", "-x", "@yearly", "--handler", "greet")
+    for _ in range(2):
+        shell.api.post("/v1/schedules/busy/trigger")
+        shell.world.advance(2)
+    ran = shell.type("audit", "--caller", ALICE)
+
+    assert [line.split()[3] for line in ran.out.splitlines()[1:]].count("SUBMITTED") == 4
+    assert " jobs " not in ran.out
+
+
+def test_that_a_local_cloud_authenticates_nobody_is_said_once(shell: Shell) -> None:
+    for _ in range(2):
+        shell.submit()
+    api = shell.answer
+    shell.answer = lambda request: httpx.Response(200, text=api(request).text.replace(ALICE, LOCAL))
+    ran = shell.type("audit", "--from", "1h")
+
+    assert ran.err.count("A local cloud authenticates no caller") == 1
+    assert "authenticates" not in shell.type("audit", "--from", "1h", "--json").err

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
 import pytest
 
+from hourhand.cli.dead_letters import groups
 from hourhand.client._operations import _bulk as client_bulk
 from hourhand.services.jobs import bulk
-from tests.functions.cli_rig import Shell
+from tests.functions.cli_rig import HOURLY, Shell, put, raising
 
 SOME = 3
 
@@ -248,6 +250,68 @@ def test_a_group_is_listed_and_redriven_by_its_id(shell: Shell) -> None:
     )
 
 
+def test_the_commands_for_the_first_group_are_complete(shell: Shell) -> None:
+    shell.die(message="first")
+    shell.world.advance(1)
+    [newest] = shell.die(message="second", error="KeyError")
+    ran = shell.type("dead-letters", "list")
+    group = shell.type("dead-letters", "list", "--json").objects[0]
+    typed = [command.split() for command in re.findall(r"`hourhand (.+)`", ran.err)]
+    assert ["dead-letters", "redrive", "--error-group", group["id"]] in typed
+    assert ["dead-letters", "discard", "--error-group", group["id"]] in typed
+    listed = next(command for command in typed if command[:2] == ["jobs", "list"])
+    assert [job["id"] for job in shell.type(*listed, "--json").objects] == [newest]
+    assert ["dead-letters", "show", newest] in typed
+
+
+# --- redriven jobs of schedules ---
+
+
+def dead_of(shell: Shell, schedule: str, *flags: str) -> str:
+    """Return the job of a schedule that was triggered and died."""
+    put(shell, schedule, *HOURLY, "--max-attempts", "1", *flags)
+    job = shell.world.trigger(schedule)
+    shell.world.deliver(raising("ValueError", "boom"))
+    return job.id
+
+
+def test_of_redriven_jobs_of_a_schedule_it_is_told_when_they_run(shell: Shell) -> None:
+    dead_of(shell, "nightly")
+    ran = shell.type("dead-letters", "redrive", "--all", "--yes")
+    assert ran.out == "1 job redriven.\n"
+    told = " ".join(ran.err.split())
+    assert "Jobs of schedule nightly run as its overlap allows." in told
+    assert "its new times may be skipped" in told
+    assert "`hourhand jobs list --schedule nightly --watch`" in told
+
+
+def test_a_job_that_is_redriven_by_its_id_says_the_same_once(shell: Shell) -> None:
+    first = dead_of(shell, "nightly")
+    shell.world.advance(1)
+    second = dead_of(shell, "nightly")
+    ran = shell.type("jobs", "redrive", first, second)
+    assert ran.err.count("Jobs of schedule nightly run as its overlap allows") == 1
+
+
+def test_of_several_schedules_each_is_named(shell: Shell) -> None:
+    for name in "ab":
+        dead_of(shell, name)
+    told = " ".join(shell.type("jobs", "redrive", "--handler", "greet", "--yes").err.split())
+    assert "Jobs of a schedule run as its overlap allows." in told
+    assert re.search("Their schedules are (a, b|b, a)", told)
+
+
+def test_jobs_that_no_other_job_holds_up_need_no_word_of_it(shell: Shell) -> None:
+    dead_of(shell, "nightly", "--overlap", "allow")
+    shell.die()
+    ran = shell.type("jobs", "redrive", "--all", "--yes")
+    assert "overlap" not in ran.err
+    dead_of(shell, "other")
+    assert shell.type("jobs", "redrive", "--all", "--yes", "--json").objects[0]["schedules"] == [
+        "other"
+    ]
+
+
 def test_no_dead_letter_is_said(shell: Shell) -> None:
     ran = shell.type("dead-letters", "list")
     assert (ran.code, ran.out, ran.err) == (0, "", "No job is dead.\n")
@@ -338,12 +402,17 @@ def test_a_mistake_of_ours_is_not_told_as_a_jobs_failure(shell: Shell, typed: li
 def test_a_dead_job_is_discarded_with_a_note_and_shown_so(shell: Shell) -> None:
     [dead] = shell.die()
     ran = shell.type("jobs", "discard", dead, "--note", "the list was wrong")
-    assert (ran.code, ran.out.split()[:3]) == (0, [dead, "discarded:", "DEAD"])
+    assert (ran.code, ran.out) == (0, f"{dead}  discarded: DEAD, note: the list was wrong\n")
     shown = shell.type("jobs", "show", dead).out
     assert "DEAD, discarded " in shown
     assert "the list was wrong" in shown
-    assert "discarded (the list was wrong), ValueError: boom" in shell.type("jobs", "list").out
-    assert shell.type("dead-letters", "list").err == "No job is dead.\n"
+    assert "discarded (the list was wrong); ValueError: boom" in shell.type("jobs", "list").out
+    listed = "hourhand jobs list --status DEAD --discarded"
+    assert ran.err == f"Discarded jobs: `{listed}`.\n"
+    assert (
+        f"No dead job needs action. 1 is discarded: `{listed}`.\n"
+        == shell.type("dead-letters", "list").err
+    )
     assert "It was discarded." in shell.type("dead-letters", "show", dead).err
     assert "DISCARDED" in shell.type("jobs", "events", dead).out
 
@@ -354,6 +423,17 @@ def test_a_job_that_is_not_dead_is_not_discarded(shell: Shell) -> None:
     assert "is ENQUEUED; only DEAD jobs can be discarded" in ran.err
 
 
+@pytest.mark.parametrize(("most", "said"), [(100, "3 are discarded"), (2, "More than 2 are disc")])
+def test_discarded_jobs_are_counted_where_no_job_is_dead(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, most: int, said: str
+) -> None:
+    monkeypatch.setattr(groups, "MAX_DISCARDED_COUNTED", most)
+    shell.die(times=SOME)
+    shell.type("jobs", "discard", "--handler", "greet", "--yes")
+    assert said in shell.type("dead-letters", "list").err
+    assert "No dead job matches." in shell.type("dead-letters", "list", "--handler", "greet").err
+
+
 @pytest.mark.parametrize("noun", ["jobs", "dead-letters"])
 def test_dead_jobs_are_discarded_by_filters_after_a_question(shell: Shell, noun: str) -> None:
     shell.die(times=SOME, tenant="acme")
@@ -362,6 +442,8 @@ def test_dead_jobs_are_discarded_by_filters_after_a_question(shell: Shell, noun:
     assert "Discard 3 jobs " in shell.type(*typed).err
     ran = shell.type(*typed, "--yes")
     assert (ran.code, ran.out) == (0, "3 jobs discarded.\n")
+    assert "The note is kept with them: known\n" in ran.err
+    assert "`hourhand jobs list --status DEAD --discarded`" in ran.err
     left = shell.type("jobs", "list", "--status", "DEAD", "--not-discarded", "--json").objects
     assert [job["id"] for job in left] == [other]
     closed = shell.type("jobs", "list", "--discarded", "--json").objects

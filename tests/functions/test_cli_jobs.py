@@ -9,10 +9,11 @@ import httpx
 import pytest
 
 from hourhand.api.requests import JobSubmission
-from hourhand.domain.jobs.job import Job, Progress
+from hourhand.domain.jobs.job import Job, JobStatus, Progress
 from hourhand.memory import MemoryJobLogs
 from hourhand.ports.handler_runner import Finished, Pulse
 from tests.functions.cli_rig import COMMANDS, HOSTILE, Shell, raising
+from tests.world.occurrences import end_run, job_id_of, put_occurrence, put_running, put_schedule
 from tests.world.runs import in_turn, succeed
 
 # --- submit ---
@@ -60,6 +61,12 @@ def test_the_payload_comes_from_stdin_for_a_dash(shell: Shell) -> None:
     assert ran.objects[0]["payload"] == ["from", "stdin"]
 
 
+@pytest.mark.parametrize("typed", [['{"n": 1}'], ["--payload", '{"n": 1}']])
+def test_the_payload_is_an_argument_or_an_option(shell: Shell, typed: list[str]) -> None:
+    ran = shell.type("jobs", "submit", "greet", *typed, "--json")
+    assert ran.objects[0]["payload"] == {"n": 1}
+
+
 def test_flags_have_twins_in_the_environment(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOURHAND_JOBS_SUBMIT_PRIORITY", "low")
     monkeypatch.setenv("HOURHAND_JSON", "1")
@@ -91,6 +98,8 @@ def test_a_lost_answer_does_not_submit_twice(shell: Shell) -> None:
             ["submit", "greet", "--priority", "urgent"],
             "'urgent' is not one of 'high', 'medium', 'low'",
         ),
+        (["submit", "greet", "--payload", "{"], "is not valid JSON"),
+        (["submit", "greet", "1", "--payload", "1"], "cannot be combined with PAYLOAD"),
         (["submit", "greet", "--delay", "soon"], "must be a duration such as"),
         (["submit", "greet", "--timeout", "1.5s"], "must be whole seconds"),
         (["submit", "nobody"], "Registered: greet, report"),
@@ -230,6 +239,85 @@ def test_events_tell_the_history_oldest_first(shell: Shell) -> None:
     kinds = [line.split()[3] for line in ran.out.splitlines()[1:]]
     assert kinds[0] == "SUBMITTED"
     assert kinds.index("CLAIMED") < kinds.index("FAILED")
+
+
+def test_events_that_a_long_history_dropped_are_counted_where_they_would_stand(
+    shell: Shell,
+) -> None:
+    [job_id] = shell.die()
+    api = shell.answer
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        told = api(request).json()
+        dropped = {"dropped": 7} if "events" in told else {"history_dropped": 1}
+        return httpx.Response(200, json={**told, **dropped})
+
+    shell.answer = answer
+    _, first, gap, second, *_ = shell.type("jobs", "events", job_id).out.splitlines()
+    assert ("SUBMITTED" in first, "CLAIMED" in second) == (True, True)
+    assert " ".join(gap.split()) == "... 7 older events were dropped."
+    assert "1 older event was dropped." in shell.type("jobs", "show", job_id).out
+
+
+# --- jobs that wait for a slot of their schedule ---
+
+
+@pytest.fixture
+def waiting(shell: Shell) -> str:
+    """A job of a schedule that was redriven, and waits for another one to end."""
+    put_schedule(shell.world)
+    put_running(shell.world, 0)
+    failed = {"last_failure": "ZeroDivisionError: division by zero", "round": 2}
+    put_occurrence(shell.world, 1, schedule_revision=None, **failed)
+    shell.world.deliver()
+    return job_id_of(1)
+
+
+def test_a_job_that_waits_for_a_slot_says_so_and_that_its_error_is_an_earlier_one(
+    shell: Shell, waiting: str
+) -> None:
+    listed = shell.type("jobs", "list", "--error-type", "ZeroDivisionError").out
+    assert "checks again in 1 min" in listed
+    assert (
+        "waits for another job of schedule nightly; "
+        "earlier error: ZeroDivisionError: division by zero"
+    ) in listed
+    shown = shell.type("jobs", "show", waiting, "--utc").out
+    assert "ENQUEUED, waits for another job of schedule nightly (1 at once)" in shown
+    assert "waits since" in shown
+    assert "checks again" in shown
+    assert "earlier error" in shown
+
+
+def test_a_job_that_was_put_off_and_is_run_now_still_waits(shell: Shell, waiting: str) -> None:
+    ran = shell.type("jobs", "run-now", waiting)
+    assert "due now: ENQUEUED" in ran.out
+    allows = "which allows 1 at once"
+    assert f"; it still waits for a slot of schedule nightly, {allows}" in ran.out
+
+
+def test_a_job_that_waits_for_a_slot_is_watched(shell: Shell, waiting: str) -> None:
+    shell.clock.interrupts_after = 3
+    ran = shell.type("jobs", "watch", waiting, is_terminal=True)
+    assert "waits for another job of schedule nightly. Ctrl-C stops watching" in ran.out
+
+
+def test_a_job_that_got_its_slot_waits_no_more(shell: Shell, waiting: str) -> None:
+    end_run(shell.world, 0)
+    assert "waits for another job" not in shell.type("jobs", "list").out
+    shell.world.deliver()
+    assert shell.world.job(waiting).status is JobStatus.SUCCEEDED
+
+
+def test_the_error_of_a_job_that_runs_again_is_an_earlier_one_until_it_fails_again(
+    shell: Shell,
+) -> None:
+    [job_id] = shell.die()
+    shell.type("jobs", "redrive", job_id)
+    assert "earlier error: ValueError: boom" in shell.type("jobs", "list").out
+    shell.world.deliver(raising("ValueError", "boom"))
+    listed = shell.type("jobs", "list").out
+    assert ("earlier" in listed, "ValueError: boom" in listed) == (False, True)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

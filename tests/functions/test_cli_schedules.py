@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 
 from hourhand.domain.schedules.recurrence import BadExpression
@@ -342,7 +343,7 @@ def test_several_are_paused_and_one_that_fails_stops_no_other(shell: Shell) -> N
     ran = shell.type("schedules", "pause", "a", "nope", "c", "--note", "why")
 
     assert ran.code == 3
-    assert ran.out == "a  paused\nc  paused\n"
+    assert ran.out == "a  paused; it had no pending job\nc  paused; it had no pending job\n"
     assert ran.err == "nope: There is no schedule nope.\n"
     assert shell.api.get("/v1/schedules/c").json["note"] == "why"
 
@@ -351,6 +352,82 @@ def test_a_paused_one_goes_on(shell: Shell) -> None:
     put(shell, "a", *HOURLY, "--paused")
 
     assert shell.type("schedules", "resume", "a").out.startswith("a  active, next ")
+
+
+def test_a_pause_and_a_resume_count_the_jobs_that_they_changed(shell: Shell) -> None:
+    put(shell, "busy", "-x", "* * * * *", "--handler", "greet")
+    ran = shell.type("schedules", "pause", "busy")
+    assert ran.out == "busy  paused; 5 pending jobs cancelled\n"
+    shell.world.advance(60)
+    ran = shell.type("schedules", "resume", "busy")
+    assert ran.out.endswith("; 5 jobs restored, 1 created\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"), [("pause", "busy  paused\n"), ("resume", "busy  paused\n")]
+)
+def test_a_change_that_changed_nothing_counts_nothing(shell: Shell, verb: str, said: str) -> None:
+    put(shell, "busy", *HOURLY, "--paused")
+    api = shell.answer
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        told = api(request).json()
+        told.pop("effect", None)
+        return httpx.Response(200, json={**told, "status": "paused", "next_at": None})
+
+    shell.answer = answer
+    assert shell.type("schedules", verb, "busy").out == said
+
+
+def test_the_note_of_a_pause_ends_with_it(shell: Shell) -> None:
+    put(shell, "nightly", *HOURLY, "--note", "mine")
+    shell.type("schedules", "pause", "nightly", "--note", "bank down")
+    assert "note        bank down" in shell.type("schedules", "show", "nightly").out
+    shell.type("schedules", "resume", "nightly")
+    assert "note        mine" in shell.type("schedules", "show", "nightly").out
+
+
+def test_the_answer_to_a_change_can_be_put_again(shell: Shell) -> None:
+    put(shell, "busy", "-x", "* * * * *", "--handler", "greet")
+    changed = shell.type("schedules", "pause", "busy", "--json")
+    assert changed.objects[0]["effect"] == {"cancelled": 5, "restored": 0, "created": 0}
+    assert shell.type("schedules", "put", "busy", "--file", "-", stdin=changed.out).code == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("overlap", "another job of the schedule had not ended"),
+        ("buffer full", "as many jobs waited as may wait"),
+        ("window", "missed for longer than its misfire window"),
+        ("misfire", "2 times until"),
+    ],
+)
+def test_a_time_that_was_skipped_says_why(shell: Shell, reason: str, said: str) -> None:
+    count = 2 if reason == "misfire" else 1
+    skipped = {
+        "at": "2026-01-05T08:00:00.000Z",
+        "until": "2026-01-05T08:01:00.000Z",
+        "count": count,
+        "is_least": False,
+        "kind": "schedule",
+        "reason": reason,
+        "skipped_first": None,
+        "job_id": None,
+        "job": None,
+    }
+    page = {"occurrences": [skipped], "upcoming": [], "next_cursor": None}
+    put(shell)
+    api = shell.answer
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        is_history = request.url.path.endswith("/occurrences")
+        return httpx.Response(200, json=page) if is_history else api(request)
+
+    shell.answer = answer
+    ran = shell.type("schedules", "occurrences", "nightly")
+    assert f"skipped: {reason}" in ran.out
+    assert said in ran.out
 
 
 def test_a_trigger_makes_a_job_at_once_and_follows_it(shell: Shell) -> None:

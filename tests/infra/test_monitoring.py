@@ -233,6 +233,31 @@ def test_every_alarm_says_what_it_means_and_what_to_do_first(full: Deployment) -
         assert len(alarm["AlarmDescription"]) <= MAX_DESCRIPTION_CHARACTERS
 
 
+@pytest.mark.parametrize(
+    ("level", "purged"),
+    [
+        ("full", {"backstop": "backstop", "tick-failures": "tick-failures"}),
+        ("basic", {"dead-jobs": "dead-letters"}),
+    ],
+)
+def test_an_alarm_that_a_purge_ends_has_the_whole_command(
+    deployments: Deployments, level: str, purged: dict[str, str]
+) -> None:
+    deployment = deployments.of(monitoring=level)
+    found = alarms(deployment)
+    queues = deployment.named("AWS::SQS::Queue", "QueueName")
+
+    assert {name for name in found if "purge" in found[name]["AlarmDescription"]} == set(purged)
+    for name, queue in purged.items():
+        text = found[name]["AlarmDescription"]
+        own_name = queues[queue]["QueueName"]
+        assert len(text) <= MAX_DESCRIPTION_CHARACTERS
+        assert (
+            f'`aws sqs purge-queue --queue-url "$(aws sqs get-queue-url --queue-name {own_name} '
+            '--query QueueUrl --output text)"`.'
+        ) in text
+
+
 def test_the_texts_of_alarms_have_absolute_links_where_their_urls_are_known(
     deployments: Deployments,
 ) -> None:

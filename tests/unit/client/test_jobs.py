@@ -358,6 +358,19 @@ def part(matched: int, changed: int, cursor: Any = None, failed: Any = ()) -> ht
     return httpx.Response(200, json=value)
 
 
+def test_a_report_names_the_schedules_of_all_calls_once(
+    calling: Calling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hourhand.client._operations._bulk.MAX_SCHEDULES", 3)
+    parts = [
+        httpx.Response(200, json={**part(1, 1, cursor).json(), "schedules": schedules})
+        for cursor, schedules in (("c1", ["a", "b"]), ("c2", ["b", "c", "d"]))
+    ]
+    caller = calling(Script(*parts, part(1, 1)))
+
+    assert caller("redrive_many", all=True).schedules == ("a", "b", "c")
+
+
 @pytest.mark.parametrize("verb", ["cancel", "redrive", "discard"])
 def test_a_bulk_operation_goes_on_to_the_end_and_adds_up(calling: Calling, verb: str) -> None:
     error = {"type": "urn:hourhand:wrong_state", "title": "T", "status": 409, "detail": "No."}

@@ -127,9 +127,9 @@ def test_reading_what_makes_no_sense_leaves_no_doubt_about_what_happened(
     assert not raised.value.may_have_happened
 
 
-@pytest.mark.parametrize("body", [{}, [], {"events": 5}])
+@pytest.mark.parametrize("body", [{}, [], {"upcoming": 5}])
 def test_an_answer_without_its_array_is_refused(calling: Calling, body: Any) -> None:
     caller = calling(Script(httpx.Response(200, content=json.dumps(body))))
 
-    with pytest.raises(UnexpectedAnswer, match="has no array events"):
-        caller("events", "j1")
+    with pytest.raises(UnexpectedAnswer, match="has no array upcoming"):
+        caller("schedules.upcoming", "s1")

@@ -66,3 +66,7 @@ class BulkResult(Answered):
         bool, "Whether the call stopped at 1,000 jobs, so that as many or more match."
     ]
     next_cursor: str | None
+    schedules: Annotated[
+        tuple[str, ...],
+        "Up to 20 schedules whose overlap decides when the jobs that were redriven run.",
+    ] = ()

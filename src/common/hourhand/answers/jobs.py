@@ -1,6 +1,6 @@
 """Jobs, their attempts and their history."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -74,6 +74,14 @@ class Progress(Answered):
     message: str | None
 
 
+class Waiting(Answered):
+    """What a job waits for, beside its time: a slot of its schedule, or of its backfill."""
+
+    kind: Annotated[str, ("slot",)]
+    since: datetime
+    max_running: Annotated[int | None, "How many jobs run at once where it waits for a slot."]
+
+
 class JobSummary(Answered):
     """A job as listings show it: without payload, result and tracebacks."""
 
@@ -115,6 +123,7 @@ class JobSummary(Answered):
     discarded_at: datetime | None
     discard_note: str | None
     progress: Progress | None
+    waits_for: Annotated[Waiting | None, "What the job waits for, beside its time."]
     error: ErrorSummary | None
     schedule_id: str | None
     occurrence: datetime | None
@@ -132,6 +141,7 @@ class Job(JobSummary):
 
     That is the larger of payload and result if both are too large for one answer, and what is
     no longer kept. `damaged` names what is kept but is not JSON any more; it is omitted, too.
+    `history_dropped` counts the events that were removed from the middle of a long history.
     """
 
     attempts: tuple[Attempt, ...]
@@ -140,6 +150,7 @@ class Job(JobSummary):
     result: Any
     omitted: tuple[ContentName, ...] = ()
     damaged: tuple[ContentName, ...] = ()
+    history_dropped: int = 0
 
 
 class JobPage(Answered):
@@ -219,3 +230,7 @@ class Events(Answered):
 
     events: tuple[Event, ...]
     dropped: int
+
+    def __iter__(self) -> Iterator[Event]:
+        """Iterate over the events."""
+        return iter(self.events)

@@ -139,6 +139,18 @@ class Backfill(Answered):
     skipped: int
 
 
+class ScheduleEffect(Answered):
+    """How many jobs a change of a schedule `cancelled`, `restored` and `created` at once.
+
+    These are jobs of times in the next five minutes. A job is restored if the schedule includes it
+    again that had cancelled it.
+    """
+
+    cancelled: int
+    restored: int
+    created: int
+
+
 class Schedule(Answered):
     """A schedule: its definition with the defaults filled in, and its state.
 
@@ -241,6 +253,11 @@ class Schedule(Answered):
     recent: Annotated[
         tuple[RecentRun, ...], "Its newest runs, newest first; only in a listing with `recent`."
     ] = ()
+    effect: Annotated[
+        ScheduleEffect | None,
+        "What the request did with jobs; only in the answer to a `PUT`, a pause or a resume that "
+        "changed the schedule.",
+    ] = None
 
 
 class SchedulePage(Answered):

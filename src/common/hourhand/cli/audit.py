@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,9 @@ from hourhand.cli.output.tables import Column
 from hourhand.cli.reading import read_time_ago
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.callers import LOCAL
+from hourhand.domain.jobs.job import EventKind
+from hourhand.domain.schedules.schedule import INCLUDED_AGAIN
 
 if TYPE_CHECKING:
     from hourhand.client import AuditEvent, AuditPage
@@ -28,6 +32,12 @@ NOTHING_OF_CALLER = (
     "This caller did nothing that matches. Give the whole identity, as `hourhand jobs events` "
     "prints it, or its beginning and *."
 )
+RESTORED = "RESTORED"
+"""What a table says of a job that was redriven because its schedule includes it again."""
+
+ONE_ACTION = timedelta(seconds=1)
+"""What lies further apart is not shown as one action."""
+
 LARGEST_PAGE = 200
 COLUMNS = (
     Column("WHEN"),
@@ -103,12 +113,15 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 ) -> None:
     """Show who did what with jobs and schedules, newest first. Give at least one filter.
 
-    It shows submissions, changes, cancels, redrives and run-nows of jobs, and puts, pauses,
-    resumes, triggers, backfills and deletions of schedules. It reads the histories of the jobs and
-    schedules that are kept. So it does not show what was done with a job that is deleted, what a
-    long history of a job has dropped, or what was done with a schedule more than 400 days ago.
-    It does not show changes of calendars, resweeps, reads and refused requests; the access log of
-    the API has them.
+    It shows submissions, changes, cancels, redrives, discards and run-nows of jobs, and puts,
+    pauses, resumes, triggers, backfills and deletions of schedules. What was done with several jobs
+    of one schedule at once, such as by its pause, is one row. RESTORED means that a schedule
+    includes a job again that it had cancelled. --json prints each event.
+
+    The command reads the histories of the jobs and schedules that are kept. So it does not show
+    what was done with a job that is deleted, what a long history of a job has dropped, or what was
+    done with a schedule more than 400 days ago. It does not show changes of calendars, resweeps,
+    reads and refused requests; the access log of the API has them.
 
     Without --job or --schedule, it reads every history, which takes about a minute for 100,000
     jobs. With --schedule, it shows what was done with the schedule, not with its jobs.
@@ -118,7 +131,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     if job and schedule:
         raise typer.BadParameter("give either --job or --schedule", param_hint="--schedule")
     now = session.times.now
-    found = _found(
+    events = _found(
         session,
         job=job,
         schedule=schedule,
@@ -128,12 +141,47 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         until=_instant(until, now),
     )
     session.print_list(
-        iter(found),
+        iter([Action((event,)) for event in events] if session.is_json else folded(events)),
         None if all else limit,
         partial(_table, session),
         none=NOTHING_OF_CALLER if caller else "No caller did anything that matches.",
         first="newest",
     )
+    if not session.is_json and any(event.caller == LOCAL for event in events):
+        session.remark("A local cloud authenticates no caller: each one is `local`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a caller did at once: ``events`` with jobs of one schedule, newest first, or one."""
+
+    events: tuple[AuditEvent, ...]
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        """The newest event, as the API sent it."""
+        return self.events[0].raw
+
+
+def folded(events: Iterable[AuditEvent]) -> list[Action]:
+    """Return what was done, newest first, where ``events`` are sorted so."""
+    found: list[list[AuditEvent]] = []
+    newest_alike: dict[tuple[str | None, ...], list[AuditEvent]] = {}
+    for event in events:
+        is_of_schedule = event.job_id is not None and event.schedule_id is not None
+        alike = event.caller, event.action, event.schedule_id, event.reason
+        newer = newest_alike.get(alike)
+        if is_of_schedule and newer is not None and _is_same_action(newer[-1], event):
+            newer.append(event)
+            continue
+        found.append([event])
+        if is_of_schedule:
+            newest_alike[alike] = found[-1]
+    return [Action(tuple(together)) for together in found]
+
+
+def _is_same_action(newer: AuditEvent, older: AuditEvent) -> bool:
+    return newer.job_id != older.job_id and newer.at - older.at <= ONE_ACTION
 
 
 def _found(session: Session, **asked: Any) -> list[AuditEvent]:
@@ -160,15 +208,17 @@ def _found(session: Session, **asked: Any) -> list[AuditEvent]:
     return sorted(events[:MAX_EVENTS], key=lambda event: event.at, reverse=True)
 
 
-def _table(session: Session, events: Sequence[AuditEvent]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, event) for event in events], without_empty=True)
+def _table(session: Session, actions: Sequence[Action]) -> RenderableType:
+    return session.table(COLUMNS, [_row(session, each) for each in actions], without_empty=True)
 
 
-def _row(session: Session, event: AuditEvent) -> tuple[str, ...]:
+def _row(session: Session, action: Action) -> tuple[str, ...]:
+    event, count = action.events[0], len(action.events)
+    is_restored = event.action == EventKind.REDRIVEN.name and event.reason == INCLUDED_AGAIN
     return (
         session.times.absolute(event.at),
-        event.action,
-        event.job_id or "",
+        RESTORED if is_restored else event.action,
+        f"{count:,} jobs" if count > 1 else event.job_id or "",
         event.schedule_id or "",
         event.caller,
         event.reason or "",

@@ -6,10 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hourhand.api.views.jobs import job_response, job_summary
+from hourhand.domain.groups.overlap import Overlap
+from hourhand.domain.groups.slots import WAITS_FOR_SLOT
 from hourhand.domain.jobs.job import (
     Attempt,
     Content,
     ErrorInfo,
+    EventKind,
     JobStatus,
     Outcome,
     Priority,
@@ -17,7 +20,7 @@ from hourhand.domain.jobs.job import (
 )
 from hourhand.memory import START
 from hourhand.services.jobs.queries import JobReport
-from hourhand.testing import make_content, make_job
+from hourhand.testing import make_content, make_event, make_job
 
 ERROR = ErrorInfo(type="ValueError", message="no", retryable=False, traceback="line 1")
 ATTEMPT = Attempt(
@@ -109,3 +112,19 @@ def test_a_result_in_the_bucket_that_is_gone_is_omitted() -> None:
     whole = report()
     job = replace(whole.job, result=Content(size_bytes=9, key="result/1"))
     assert job_response(replace(whole, job=job))["omitted"] == ["result"]
+
+
+def test_a_job_that_waits_for_a_slot_says_since_when_and_how_many_run_at_once() -> None:
+    put_off = make_event(kind=EventKind.CHANGED, reason=WAITS_FOR_SLOT)
+    overlap = Overlap(group="nightly", max_running=2)
+    job = make_job(schedule_id="nightly", overlap=overlap, history=(make_event(), put_off))
+    waits = {"kind": "slot", "since": "2026-01-05T09:00:00.000Z", "max_running": 2}
+    assert job_response(JobReport(job, "null", None, (), None))["waits_for"] == waits
+    assert job_summary(JobReport(job, None, None, (), None))["waits_for"] == waits
+    assert job_response(JobReport(make_job(), "null", None, (), None))["waits_for"] is None
+
+
+def test_a_whole_job_says_how_many_events_its_history_has_dropped() -> None:
+    long, short = make_job(history_dropped=3), make_job()
+    assert job_response(JobReport(long, "null", None, (), None))["history_dropped"] == 3
+    assert "history_dropped" not in job_response(JobReport(short, "null", None, (), None))

@@ -11,6 +11,7 @@ import pytest
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
 from hourhand.domain.groups.slots import (
     LOOKED_UP,
+    WAITS_FOR_SLOT,
     Admit,
     Skip,
     Wait,
@@ -20,12 +21,13 @@ from hourhand.domain.groups.slots import (
     ids_to_look_up,
     next_in_line,
     rank_of,
+    waits_since,
 )
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START
-from hourhand.testing import make_job
+from hourhand.testing import make_event, make_job
 
 SECOND = timedelta(seconds=1)
 NOW = START + timedelta(hours=1)
@@ -95,6 +97,64 @@ def _stored(decision: Admit | Skip | Wait) -> tuple[tuple[str, ...], tuple[str, 
     assert decision.slots is not None
     assert (decision.slots.sequence, decision.slots.write_id) == (5, "new")
     return decision.slots.holders, tuple(job_id for _, job_id in decision.slots.waiting)
+
+
+# --- what is told of a wait ---
+
+
+def _told(*kinds: EventKind | str, **fields: Any) -> Job:
+    """Return a job of a group, due since `START`, with one event a second; a text is a reason."""
+    history = [
+        make_event(
+            kind=EventKind.CHANGED if kind in REASONS else kind,
+            reason=kind if kind in REASONS else "",
+            at=START + number * SECOND,
+        )
+        for number, kind in enumerate(kinds, start=1)
+    ]
+    return _job(0, **{"overlap": _overlap(), "history": (make_event(), *history), **fields})
+
+
+FREE, BY_HAND = "a slot is free", "by hand"
+REASONS = {WAITS_FOR_SLOT, FREE, BY_HAND}
+REDRIVEN, RUN_NOW = EventKind.REDRIVEN, EventKind.RUN_NOW
+SENT = EventKind.ENQUEUED
+
+
+@pytest.mark.parametrize(
+    ("kinds", "second"),
+    [
+        ((), None),
+        ((REDRIVEN,), None),
+        ((REDRIVEN, WAITS_FOR_SLOT), 2),
+        ((REDRIVEN, WAITS_FOR_SLOT, SENT), 2),
+        ((REDRIVEN, WAITS_FOR_SLOT, SENT, WAITS_FOR_SLOT), 2),
+        ((WAITS_FOR_SLOT, RUN_NOW), 1),
+        ((WAITS_FOR_SLOT, RUN_NOW, WAITS_FOR_SLOT), 1),
+        ((WAITS_FOR_SLOT, FREE), None),
+        ((WAITS_FOR_SLOT, FREE, WAITS_FOR_SLOT), 3),
+        ((WAITS_FOR_SLOT, BY_HAND), None),
+        ((WAITS_FOR_SLOT, REDRIVEN), None),
+    ],
+)
+def test_a_job_waits_since_it_was_first_put_off_and_until_something_else_happens(
+    kinds: tuple[EventKind | str, ...], second: int | None
+) -> None:
+    since = None if second is None else START + second * SECOND
+    assert waits_since(_told(*kinds, run_at=START + timedelta(days=1))) == since
+
+
+def test_a_job_whose_history_dropped_the_first_wait_waits_since_it_was_due() -> None:
+    assert waits_since(_told(WAITS_FOR_SLOT)) == START
+
+
+@pytest.mark.parametrize(
+    "fields", [{"overlap": None}, {"status": JobStatus.RUNNING}, {"status": JobStatus.CANCELLED}]
+)
+def test_a_job_without_a_group_or_that_does_not_wait_for_its_start_waits_for_no_slot(
+    fields: dict[str, Any],
+) -> None:
+    assert waits_since(_told(WAITS_FOR_SLOT, **fields)) is None
 
 
 # --- room ---------------------------------------------------------------------------------------

@@ -348,6 +348,37 @@ def test_what_was_pending_when_it_was_paused_is_wanted_again_by_a_resume_in_time
     assert withdrawn(before, decision.schedule) == []
 
 
+def noted(note: str, **more: Any) -> Schedule:
+    """Return a paused schedule with the note of its pause, and "mine" as its own."""
+    before = annotate(visited(), now=at(1), write_id="n", note="mine")
+    return pause(before, now=at(2), write_id="p", note=note, **more)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (noted("why"), ("why", "mine")),
+        (noted("why", by="code"), ("why", "mine")),
+        (noted(""), ("", "mine")),
+        (pause(visited(), now=at(1), write_id="p", note=None), ("", None)),
+        (annotate(noted("why"), now=at(3), write_id="a", pause_note="else"), ("else", "mine")),
+        (annotate(noted("why"), now=at(3), write_id="a", note="new"), ("new", None)),
+        (annotate(noted("why"), now=at(3), write_id="a", managed_by="code"), ("why", "mine")),
+        (resume(noted("why"), now=at(3), write_id="r", note=None), ("mine", None)),
+        (resume(noted("why"), now=at(3), write_id="r", note="done"), ("done", None)),
+        (resume(noted("why"), now=at(3), write_id="r", note=""), ("", None)),
+        (do_replace(noted("why"), at(3)), ("why", "mine")),
+        (do_replace(noted("why"), at(3), paused=True), ("why", "mine")),
+        (do_replace(noted("why"), at(3), paused=False), ("mine", None)),
+        (do_replace(do_delete(noted("why"), at(3)), at(4)), ("mine", None)),
+    ],
+)
+def test_the_note_of_a_pause_stands_for_the_schedules_own_until_it_ends(
+    after: Schedule, expected: tuple[str, str | None]
+) -> None:
+    assert (after.note, after.own_note) == expected
+
+
 def test_a_second_pause_forgets_the_resume_before_it() -> None:
     resumed = resume(do_pause(visited(), at(1)), now=at(2), write_id="r", note="")
     assert do_pause(resumed, at(3)).resumed_at is None

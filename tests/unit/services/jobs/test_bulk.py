@@ -9,6 +9,7 @@ import pytest
 
 from hourhand.api.requests import BulkDiscard, BulkRequest
 from hourhand.domain.errors import CountChanged, InvalidInput, Unavailable
+from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.memory import START
 from hourhand.services.jobs import bulk
@@ -112,6 +113,24 @@ def test_redriven_jobs_run_again(world: World) -> None:
     assert world.api.bulk.redrive(_request(status="DEAD"), actor="caller").changed == 3
     world.settle()
     assert _statuses(world) == {JobStatus.SUCCEEDED}
+
+
+def test_a_redrive_names_the_schedules_whose_overlap_decides_when_its_jobs_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(name: str, **fields: Any) -> None:
+        world.store.put(make_job(id=name, status=JobStatus.DEAD, **fields))
+
+    for n, schedule in enumerate("aabd"):
+        put(f"job-{n}", schedule_id=schedule, overlap=Overlap(group=schedule))
+    put("allowed", schedule_id="c")
+    put("none")
+    monkeypatch.setattr(bulk, "MAX_SCHEDULES_NAMED", 2)
+    counted = world.api.bulk.redrive(_request(all=True, dry_run=True), actor="caller")
+    assert (counted.matched, counted.schedules) == (6, ())
+    result = world.api.bulk.redrive(_request(all=True), actor="caller")
+    assert (result.changed, len(result.schedules)) == (6, 2)
+    assert set(result.schedules) < {"a", "b", "d"}
 
 
 # --- bounds -------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def visit(world: World, faults: Faults | None = None, **fields: Any) -> Schedule
     now = world.clock.now()
     return materialiser.visit(
         schedule, definition, now=now, horizon=now + LOOK_AHEAD, actor="test", **fields
-    )
+    ).schedule
 
 
 # --- what cannot be computed ---

@@ -19,7 +19,7 @@ from hourhand.domain.schedules.schedule import Backfill, Schedule, SkipReason
 from hourhand.memory import START
 from hourhand.services.schedules import compiled_rules, new_schedule
 from hourhand.services.schedules import operations as module
-from hourhand.services.schedules.operations import ScheduleService
+from hourhand.services.schedules.operations import Effect, ScheduleService
 from hourhand.testing import Crash, Faults, When
 from tests.unit.services.schedule_views import (
     MINUTELY,
@@ -222,6 +222,31 @@ def test_a_put_may_pause_resume_and_annotate_without_another_definition(world: W
     assert set(statuses(world).values()) == {"ENQUEUED"}
     put(world, paused=False, note="")
     assert (stored(world).note, stored(world).is_live) == ("", True)
+
+
+def test_a_change_tells_what_it_did_with_jobs(world: World) -> None:
+    created = world.put_schedule("s", expression=MINUTELY)
+    assert created.effect == Effect(cancelled=0, restored=0, created=5)
+    assert world.api.schedules.get("s").effect is None
+    assert world.pause("s").effect == Effect(cancelled=5, restored=0, created=0)
+    assert world.pause("s").effect is None
+    assert world.resume("s").effect == Effect(cancelled=0, restored=5, created=0)
+    replaced = world.put_schedule("s", expression="2,4 * * * *")
+    assert replaced.effect == Effect(cancelled=3, restored=0, created=0)
+
+
+def test_a_change_whose_work_is_left_to_the_next_tick_tells_no_effect(world: World) -> None:
+    world.put_schedule("s", expression=MINUTELY)
+    faults = Faults()
+    faults.throttle("jobs.get_many")
+    assert service(world, faults).pause("s", None, actor="caller").effect is None
+
+
+def test_a_preview_of_the_end_of_a_pause_has_the_own_note_again(world: World) -> None:
+    put(world, note="mine")
+    world.api.schedules.pause("s", "why", actor="caller")
+    shown = [world.api.schedules.preview_put("s", parse(paused=p)) for p in (None, False)]
+    assert [view.schedule.note for view in shown] == ["why", "mine"]
 
 
 def test_a_replacement_may_pause_and_resume(world: World) -> None:

@@ -10,6 +10,7 @@ from hourhand.answers import batches, jobs
 from hourhand.api.http_response import MAX_ANSWER_BYTES
 from hourhand.api.problems import problem
 from hourhand.domain.callers import identity_of, name_of
+from hourhand.domain.groups.slots import waits_since
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup
 from hourhand.domain.jobs.history import is_requested, reason_told
@@ -49,6 +50,7 @@ def job_response(report: JobReport) -> dict[str, Any]:
         attempts=report.attempts,
         error=report.error,
         lease=_lease(job),
+        waits_for=_waits_for(job),
         payload=_value(texts["payload"]),
         result=_value(texts["result"]),
         omitted=[n for n in texts if contents[n] is not None and texts[n] is None],
@@ -60,7 +62,12 @@ def job_summary(report: JobReport) -> dict[str, Any]:
     """Return a job as listings show it: without payload, result and tracebacks."""
     job = report.job
     return to_json(
-        jobs.JobSummary, job, attempts=report.attempts, error=report.error, lease=_lease(job)
+        jobs.JobSummary,
+        job,
+        attempts=report.attempts,
+        error=report.error,
+        lease=_lease(job),
+        waits_for=_waits_for(job),
     )
 
 
@@ -121,6 +128,13 @@ def _lease(job: Job) -> jobs.Lease | None:
     if job.lease_owner is None or job.lease_until is None:
         return None
     return jobs.Lease(owner=job.lease_owner, expires_at=job.lease_until)
+
+
+def _waits_for(job: Job) -> jobs.Waiting | None:
+    since = waits_since(job)
+    if since is None or job.overlap is None:
+        return None
+    return jobs.Waiting(kind="slot", since=since, max_running=job.overlap.max_running)
 
 
 def _size_bytes(text: str | None) -> int:

@@ -69,6 +69,7 @@ def schedule_response(
         occurrences_made=schedule.made,
         backfills=[_backfill(backfill) for backfill in view.backfills],
         recent=[_recent_run(record) for record in recent],
+        effect=view.effect,
     )
 
 

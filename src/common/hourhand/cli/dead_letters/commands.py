@@ -74,7 +74,8 @@ def list_dead_letters(
     """List the dead jobs in groups by handler and error, the group that ended last first.
 
     Errors are alike if their messages differ only in numbers, IDs, quoted values and times.
-    Discarded jobs are left out. [bold]jobs list --error-group ID[/] lists the jobs of a group.
+    Discarded jobs are left out: [bold]jobs list --discarded[/] lists them. [bold]jobs list
+    --error-group ID[/] lists the jobs of a group.
     """
     from hourhand.cli.dead_letters.groups import list_groups
 
@@ -120,8 +121,9 @@ def redrive_dead_letters(
 ) -> int:
     """Run dead jobs again: those with the given IDs, or all that match the filters.
 
-    Filters leave discarded jobs out. With filters, the command first shows how many jobs match and
-    asks.
+    Filters leave discarded jobs out. Jobs of a schedule run as its overlap allows, and its new
+    times may be skipped until they have ended. With filters, the command first shows how many jobs
+    match and asks.
     """
     from hourhand.cli.dead_letters.groups import operate_on_dead
     from hourhand.cli.jobs.bulk import REDRIVE, Consent
@@ -148,9 +150,9 @@ def discard_dead_letters(
 ) -> int:
     """Discard dead jobs that need no further work: by their IDs, or all that match the filters.
 
-    They stay DEAD, and leave this list and the alarm on dead jobs. [bold]jobs redrive[/] still runs
-    them again, until their retention ends. With filters, the command first shows how many jobs
-    match and asks.
+    They stay DEAD, and leave this list and the alarm on dead jobs. [bold]jobs list --discarded[/]
+    lists them with their notes, and [bold]jobs redrive[/] still runs them again, until their
+    retention ends. With filters, the command first shows how many jobs match and asks.
     """
     from hourhand.cli.dead_letters.groups import operate_on_dead
     from hourhand.cli.jobs.bulk import Consent, discarding

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hourhand.cli.dead_letters.commands import DeadFilters
-from hourhand.cli.jobs.bulk import Choice, Consent, Operation, operate
+from hourhand.cli.jobs.bulk import LISTS_DISCARDED, Choice, Consent, Operation, operate
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.jobs.showing import show
 from hourhand.cli.output.tables import Column
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from hourhand.client import DeadLetterGroup
 
 NO_ERROR = "(none)"
+
+MAX_DISCARDED_COUNTED = 100
+"""Where the count of discarded jobs stops: it costs one read of an index."""
 
 COLUMNS = (
     Column("HANDLER", is_flexible=True),
@@ -40,16 +43,37 @@ def list_groups(session: Session, filters: DeadFilters, scan: int) -> None:
             session.print_json(_as_json(group))
     elif found.groups:
         session.print_table(COLUMNS, (_row(session, group) for group in found.groups))
-        session.remark(
-            "`hourhand dead-letters show ID` shows one job; `redrive` runs them again; `discard` "
-            "closes them."
-        )
+        session.remark(_what_next(found.groups[0]))
     else:
-        session.remark("No job is dead." if filters.is_empty else "No dead job matches.")
+        session.remark(_nothing_dead(session) if filters.is_empty else "No dead job matches.")
     if found.next_cursor is not None:
         session.remark(
             f"Only the newest {found.read:,} dead jobs were read. Use --scan N to read more."
         )
+
+
+def _what_next(group: DeadLetterGroup) -> str:
+    """Return the commands for a group, to be copied."""
+    return (
+        "The first group's jobs:\n"
+        f"  `hourhand jobs list --error-group {group.id}` lists them.\n"
+        f"  `hourhand dead-letters show {group.newest.id}` shows the newest one.\n"
+        f"  `hourhand dead-letters redrive --error-group {group.id}` runs them again.\n"
+        f"  `hourhand dead-letters discard --error-group {group.id}` closes those that need no "
+        "further work."
+    )
+
+
+def _nothing_dead(session: Session) -> str:
+    most = MAX_DISCARDED_COUNTED
+    closed = session.client.list(
+        status=JobStatus.DEAD, discarded=True, page_size=most + 1, limit=most + 1
+    )
+    count = sum(1 for _ in closed)
+    if not count:
+        return "No job is dead."
+    are = "1 is" if count == 1 else f"{count} are" if count <= most else f"More than {most} are"
+    return f"No dead job needs action. {are} discarded: `{LISTS_DISCARDED}`."
 
 
 def show_one(session: Session, job_id: str) -> None:

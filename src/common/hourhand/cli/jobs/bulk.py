@@ -29,14 +29,27 @@ if TYPE_CHECKING:
 SHOWN_FAILURES = 20
 
 
+LISTS_DISCARDED = "hourhand jobs list --status DEAD --discarded"
+
+
+def _no_hint(_: Sequence[str]) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A change of one job or of many: ``cancel``, ``redrive``, ``discard``."""
+    """A change of one job or of many: ``cancel``, ``redrive``, ``discard``.
+
+    ``hint`` returns what to tell after the change, of the schedules of the changed jobs. ``note``
+    is kept with the changed jobs.
+    """
 
     name: str
     did: str
     one: Callable[[Client, str], Job]
     many: Callable[..., BulkReport]
+    hint: Callable[[Sequence[str]], str] = _no_hint
+    note: str | None = None
 
 
 CANCEL = Operation(
@@ -45,11 +58,28 @@ CANCEL = Operation(
     one=lambda client, job_id: client.cancel(job_id),
     many=lambda client, **asked: client.cancel_many(**asked),
 )
+
+
+def _overlap_hint(schedules: Sequence[str]) -> str:
+    """Return how the redriven jobs of schedules go on, and how to follow them."""
+    if not schedules:
+        return ""
+    several = len(schedules) > 1
+    named = f"Their schedules are {', '.join(schedules)}. " if several else ""
+    jobs = "Jobs of a schedule" if several else f"Jobs of schedule {schedules[0]}"
+    return (
+        f"{named}{jobs} run as its overlap allows. Until they have ended, its new times may be "
+        "skipped. Follow them before you resume it: "
+        f"`hourhand jobs list --schedule {schedules[0]} --watch`."
+    )
+
+
 REDRIVE = Operation(
     "redrive",
     "redriven",
     one=lambda client, job_id: client.redrive(job_id),
     many=lambda client, **asked: client.redrive_many(**asked),
+    hint=_overlap_hint,
 )
 
 
@@ -60,6 +90,8 @@ def discarding(note: str | None) -> Operation:
         "discarded",
         one=lambda client, job_id: client.discard(job_id, note=note),
         many=lambda client, **asked: client.discard_many(**asked, note=note),
+        hint=lambda _: f"Discarded jobs: `{LISTS_DISCARDED}`.",
+        note=note,
     )
 
 
@@ -89,6 +121,7 @@ class Report:
     changed: int = 0
     failed: list[tuple[str, Exception]] = field(default_factory=list)
     is_least: bool = False
+    schedules: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,10 +140,7 @@ def operate(session: Session, operation: Operation, choice: Choice, consent: Con
     """
     choice.check(is_dry=consent.is_dry)
     if choice.ids:
-        return session.do_to_each(
-            choice.ids,
-            lambda one: show_changed(session, operation.one(session.client, one), operation.did),
-        )
+        return _operate_on_named(session, operation, choice.ids)
     filters = choice.filters.for_client(session.clock.now())
     asked: dict[str, Any] = {**filters, "all": choice.everything}
     count = operation.many(session.client, **asked, dry_run=True)
@@ -128,6 +158,26 @@ def operate(session: Session, operation: Operation, choice: Choice, consent: Con
     return show_report(session, operation, _operate_on_found(session, operation, asked, count))
 
 
+def _operate_on_named(session: Session, operation: Operation, ids: Sequence[str]) -> int:
+    changed: list[Job] = []
+
+    def act(job_id: str) -> None:
+        changed.append(operation.one(session.client, job_id))
+        show_changed(session, changed[-1], operation.did)
+
+    code = session.do_to_each(ids, act)
+    if changed:
+        _tell(session, operation, [job.schedule_id for job in changed if job.schedule_id])
+    return code
+
+
+def _tell(session: Session, operation: Operation, schedules: Sequence[str]) -> None:
+    """Print what to know after a change."""
+    told = operation.hint(list(dict.fromkeys(schedules)))
+    if told and not session.is_json:
+        session.remark(told)
+
+
 def _operate_on_found(
     session: Session, operation: Operation, asked: Mapping[str, Any], count: BulkReport
 ) -> Report:
@@ -138,7 +188,7 @@ def _operate_on_found(
         def note(done: BulkReport) -> None:
             nonlocal report
             failed: list[tuple[str, Exception]] = [(each.id, each.error) for each in done.failed]
-            report = Report(done.matched, done.changed, failed, done.is_least)
+            report = Report(done.matched, done.changed, failed, done.is_least, done.schedules)
             meter.show(report.matched, len(report.failed), report.matched)
 
         with _reported_if_interrupted(session, operation, lambda: report):
@@ -176,7 +226,7 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
     if session.is_json:
         failed = [{"id": job_id, "error": _problem(error)} for job_id, error in report.failed]
         counts = {"matched": report.matched, "changed": report.changed}
-        session.print_json({**counts, "failed": failed})
+        session.print_json({**counts, "failed": failed, "schedules": list(report.schedules)})
         return code
     for job_id, error in report.failed[:SHOWN_FAILURES]:
         session.remark(f"{job_id}: {one_line(error)}", "red")
@@ -185,14 +235,18 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
     failures = f", {len(report.failed):,} failed" if report.failed else ""
     least = "at least " if report.is_least else ""
     session.print(Text(f"{least}{counted(report.changed)} {operation.did}{failures}."))
+    if report.changed:
+        if operation.note is not None:
+            session.remark(f"The note is kept with them: {operation.note}")
+        _tell(session, operation, report.schedules)
     return code
 
 
-def counted(count: int, *, or_more: bool = False) -> str:
+def counted(count: int, noun: str = "job", *, or_more: bool = False) -> str:
     """Return the number with its noun."""
     if or_more:
-        return f"{count:,} or more jobs"
-    return "1 job" if count == 1 else f"{count:,} jobs"
+        return f"{count:,} or more {noun}s"
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _problem(error: Exception) -> dict[str, Any]:

@@ -81,6 +81,16 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         str | None,
         typer.Argument(metavar="PAYLOAD", help=f"{PAYLOAD_HELP} Default: null."),
     ] = None,
+    payload_option: Annotated[
+        str | None,
+        typer.Option(
+            "--payload",
+            envvar="HOURHAND_JOBS_SUBMIT_PAYLOAD",
+            show_envvar=False,
+            metavar="JSON",
+            help="The same as PAYLOAD. Give one of the two.",
+        ),
+    ] = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option(
@@ -106,10 +116,13 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     the progress. After that, the same command submits new jobs. A submission from stdin cannot
     continue, unless its lines have an id or an idempotency_key.
     """
+    if payload is not None and payload_option is not None:
+        raise typer.BadParameter("cannot be combined with PAYLOAD", param_hint="--payload")
+    name, text = ("PAYLOAD", payload) if payload_option is None else ("--payload", payload_option)
     fields = given(
         {
             "handler": handler,
-            "payload": None if payload is None else read_json(payload, "PAYLOAD"),
+            "payload": None if text is None else read_json(text, name),
             "run_at": due.run_at,
             "delay": due.delay,
             "expires_at": due.expires_at,
@@ -196,7 +209,10 @@ def show_job(
 @jobs.command("events")
 @verb(example="hourhand jobs events 01k2v8r3t5w7x9y1z3b5d", codes={REFUSED: None}, prints=(Event,))
 def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
-    """List every change of a job's state, oldest first, with its time, cause and reason."""
+    """List every change of a job's state, oldest first, with its time, cause and reason.
+
+    A long history drops events from its middle, and the list says how many.
+    """
     from hourhand.cli.jobs.showing import show_events
 
     show_events(session, id)
@@ -312,9 +328,10 @@ def redrive_jobs(
     """Run failed jobs again: those with the given IDs, or all that match the filters.
 
     Filters match DEAD jobs, unless --status names CANCELLED or EXPIRED; discarded jobs only with
-    --discarded. A redriven job has all its attempts again and keeps its history. With filters, the
-    command first shows how many jobs match and asks. If many more jobs match by the time that you
-    confirm, it changes nothing.
+    --discarded. A redriven job has all its attempts again and keeps its history. Jobs of a schedule
+    run as its overlap allows, and its new times may be skipped until they have ended. With filters,
+    the command first shows how many jobs match and asks. If many more jobs match by the time that
+    you confirm, it changes nothing.
     """
     from hourhand.cli.jobs.bulk import REDRIVE, Choice, Consent, operate
 
@@ -342,9 +359,10 @@ def discard_jobs(
     """Discard DEAD jobs: those with the given IDs, or all that match the filters.
 
     A discarded job needs no further work. It stays DEAD, keeps its history, and leaves
-    [bold]dead-letters list[/] and the alarm on dead jobs. [bold]jobs redrive[/] still runs it
-    again, until its retention ends. With filters, the command first shows how many jobs match and
-    asks. If many more jobs match by the time that you confirm, it changes nothing.
+    [bold]dead-letters list[/] and the alarm on dead jobs. [bold]jobs list --discarded[/] lists
+    discarded jobs with their notes, and [bold]jobs redrive[/] still runs them again, until their
+    retention ends. With filters, the command first shows how many jobs match and asks. If many more
+    jobs match by the time that you confirm, it changes nothing.
     """
     from hourhand.cli.jobs.bulk import Choice, Consent, discarding, operate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hourhand.cli.exits import DONE, FAILED, TIMED_OUT, CommandError
-from hourhand.cli.jobs.listing import STYLES, status_text
+from hourhand.cli.jobs.listing import STYLES, status_text, waiting_text
 from hourhand.cli.jobs.showing import show_changed
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.times import Times, duration
@@ -49,7 +49,7 @@ class _Followed:
         before, self.state = self.state, state
         return before != state
 
-    def new_events(self, events: Sequence[Event]) -> Iterator[Event]:
+    def new_events(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield the events that were not printed yet."""
         for event in events:
             key = (event.at, event.kind, event.attempt, event.actor)
@@ -131,9 +131,11 @@ def _event_line(event: Event, times: Times) -> Text:
 def _now(job: Job, times: Times) -> RenderableType:
     """Return the last line on a terminal: the state at this moment."""
     if job.status != "RUNNING":
-        due = times.relative(job.due_at or job.run_at)
+        when = f", due {times.relative(job.due_at or job.run_at)}"
+        if job.waits_for is not None:
+            when = f", {waiting_text(job)}"
         return Text.assemble(
-            status_text(job.status), f", due {due}. Ctrl-C stops watching, not the job."
+            status_text(job.status), cell(when), ". Ctrl-C stops watching, not the job."
         )
     running = "" if job.started_at is None else f" for {duration(times.now - job.started_at)}"
     state = Text.assemble(status_text(job.status), f"{running} ")

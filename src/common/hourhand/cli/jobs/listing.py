@@ -68,6 +68,21 @@ def status_text(status: str) -> Text:
     return cell(status, STYLES.get(status, ""))
 
 
+def waiting_text(job: JobSummary) -> str:
+    """Return what a job waits for, beside its time; empty if for nothing."""
+    if job.waits_for is None:
+        return ""
+    if job.waits_for.kind == "slot" and job.schedule_id is not None:
+        return f"waits for another job of schedule {job.schedule_id}"
+    return f"waits for {job.waits_for.kind}"
+
+
+def is_of_an_earlier_round(job: JobSummary) -> bool:
+    """Whether the error of a job is that of a round before, and not why it is as it is."""
+    is_first_attempt = job.attempt == (1 if job.status == "RUNNING" else 0)
+    return is_first_attempt and not job.is_final
+
+
 def _found(session: Session, filters: Filters, limit: int | None) -> Iterator[JobSummary]:
     asked = filters.for_client(session.clock.now())
     page_size = LARGEST_PAGE if limit is None else min(limit, LARGEST_PAGE)
@@ -90,7 +105,7 @@ def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
         "" if job.priority == "medium" else job.priority,
         job.tenant or "",
         job.schedule_id or "",
-        _remark(job),
+        remark(job),
     )
 
 
@@ -100,18 +115,22 @@ def _when(job: JobSummary, times: Times) -> str:
         return f"ended {times.short(job.finished_at)}"
     if job.status == "RUNNING":
         return f"started {times.short(job.started_at)}"
-    return f"due {times.short(job.due_at or job.run_at)}"
+    verb = "due" if job.waits_for is None else "checks again"
+    return f"{verb} {times.short(job.due_at or job.run_at)}"
 
 
-def _remark(job: JobSummary) -> str:
+def remark(job: JobSummary) -> str:
+    """Return what to know of a job beside its state: what it waits for, its error, its progress."""
     if job.status == "RUNNING" and job.cancel_requested_at is not None:
         return "asked to stop"
     if job.progress is not None and job.status == "RUNNING":
         done, total = job.progress.done, job.progress.total
         share = f"{done / total:.0%}" if total else f"{done:g} done"
         return f"{share} {job.progress.message or ''}".strip()
-    parts = [] if job.error is None else [f"{job.error.type}: {job.error.message}"]
+    parts = [waiting_text(job)]
     if job.discarded_at is not None:
-        note = f" ({job.discard_note})" if job.discard_note else ""
-        parts.insert(0, f"discarded{note}")
-    return ", ".join(parts)
+        parts.append(f"discarded ({job.discard_note})" if job.discard_note else "discarded")
+    if job.error is not None:
+        earlier = "earlier error: " if is_of_an_earlier_round(job) else ""
+        parts.append(f"{earlier}{job.error.type}: {job.error.message}")
+    return "; ".join(filter(None, parts))

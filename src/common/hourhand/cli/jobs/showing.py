@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from rich.text import Text
 
-from hourhand.cli.jobs.listing import status_text
+from hourhand.cli.jobs.listing import is_of_an_earlier_round, status_text, waiting_text
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import Times, duration
@@ -19,7 +19,7 @@ from hourhand.cli.session import Session
 from hourhand.domain.ids import trace_id_for
 
 if TYPE_CHECKING:
-    from hourhand.client import Attempt, ErrorDetails, Job
+    from hourhand.client import Attempt, ErrorDetails, Event, Job
 
 ATTEMPT_COLUMNS = (
     Column("TRY", is_number=True),
@@ -54,11 +54,14 @@ def show(session: Session, job: Job) -> None:
     if job.attempts:
         session.print("")
         session.print_table(ATTEMPT_COLUMNS, (_attempt_row(a, session.times) for a in job.attempts))
+    if job.history_dropped:
+        told = f"{dropped_text(job.history_dropped)} Attempts among them may be missing here."
+        session.print(Text(told, "dim"))
     _print_content(session, job, "payload", job.payload)
     if job.result is not None or "result" in job.omitted:
         _print_content(session, job, "result", job.result)
     if job.error is not None:
-        _print_error(session, job.error)
+        _print_error(session, job.error, is_earlier=is_of_an_earlier_round(job))
 
 
 def show_changed(session: Session, job: Job, did: str) -> None:
@@ -69,32 +72,51 @@ def show_changed(session: Session, job: Job, did: str) -> None:
     asked = ", asked to stop" if job.cancel_requested_at and not job.is_final else ""
     due = "" if job.is_final else f", due {session.times.full(job.due_at or job.run_at)}"
     due = "" if job.status == "RUNNING" else due
-    line = Text.assemble(cell(job.id), f"  {did}: ", status_text(job.status), asked, due)
-    session.print(line)
+    head = Text.assemble(cell(job.id), f"  {did}: ", status_text(job.status))
+    session.print(Text.assemble(head, asked, due, cell(_still_waits(job)), cell(_note(job))))
 
 
 def show_events(session: Session, job_id: str) -> None:
-    """Print a job's events, oldest first."""
-    events = session.client.events(job_id)
+    """Print a job's events, oldest first, and how many were dropped where they would stand."""
+    history = session.client.events(job_id)
     if session.is_json:
-        for event in events:
+        for event in history:
             session.print_json(event.raw)
         return
-    times = session.times
-    session.print_table(
-        EVENT_COLUMNS,
-        (
-            (
-                times.absolute(event.at),
-                event.kind,
-                status_text(event.status),
-                str(event.attempt or ""),
-                event.caller or event.actor,
-                event.reason or "",
-            )
-            for event in events
-        ),
+    rows = [_event_row(event, session.times) for event in history]
+    if history.dropped:
+        # The first event is always kept.
+        rows.insert(1, ("...", "", "", "", "", dropped_text(history.dropped)))
+    session.print_table(EVENT_COLUMNS, rows)
+
+
+def dropped_text(count: int) -> str:
+    """Return that a long history has dropped ``count`` events."""
+    return "1 older event was dropped." if count == 1 else f"{count:,} older events were dropped."
+
+
+def _event_row(event: Event, times: Times) -> tuple[Text | str, ...]:
+    return (
+        times.absolute(event.at),
+        event.kind,
+        status_text(event.status),
+        str(event.attempt or ""),
+        event.caller or event.actor,
+        event.reason or "",
     )
+
+
+def _still_waits(job: Job) -> str:
+    """Return that a job which was made due waits on, where that is known."""
+    waits = job.waits_for
+    if waits is None or job.schedule_id is None:
+        return ""
+    allows = "" if waits.max_running is None else f", which allows {waits.max_running} at once"
+    return f"; it still waits for a slot of schedule {job.schedule_id}{allows}"
+
+
+def _note(job: Job) -> str:
+    return f", note: {job.discard_note}" if job.discard_note else ""
 
 
 def trace_link(session: Session, job: Job) -> str | None:
@@ -146,6 +168,10 @@ def _status(job: Job, times: Times) -> Text:
         text.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
     if job.discarded_at is not None:
         text.append_text(cell(f", discarded {times.relative(job.discarded_at)}"))
+    if job.waits_for is not None:
+        most = job.waits_for.max_running
+        text.append_text(cell(f", {waiting_text(job)}"))
+        text.append("" if most is None else f" ({most} at once)")
     text.no_wrap, text.overflow = False, "fold"
     return text
 
@@ -154,7 +180,8 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
     moments: tuple[tuple[str, datetime | None], ...] = (
         ("scheduled time", job.occurrence),
         ("run at", job.run_at),
-        ("due", job.due_at if job.due_at != job.run_at else None),
+        ("waits since", None if job.waits_for is None else job.waits_for.since),
+        ("due" if job.waits_for is None else "checks again", _other_due_time(job)),
         ("created", job.created_at),
         ("message sent", job.enqueued_at),
         ("started", job.started_at),
@@ -166,6 +193,10 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
             yield name, times.full(instant)
     if job.lateness_ms is not None:
         yield "late by", duration(job.lateness_ms / 1000)
+
+
+def _other_due_time(job: Job) -> datetime | None:
+    return job.due_at if job.due_at != job.run_at else None
 
 
 def _retry(job: Job) -> str:
@@ -203,9 +234,10 @@ def _print_content(session: Session, job: Job, name: str, value: Any) -> None:
     session.print_text(_indented(json.dumps(value, indent=2, ensure_ascii=False, default=dict)))
 
 
-def _print_error(session: Session, error: ErrorDetails) -> None:
+def _print_error(session: Session, error: ErrorDetails, *, is_earlier: bool) -> None:
     ahead = "" if error.retryable else "  not retryable"
-    session.print("", Text.assemble(("error", "bold"), (ahead, "dim")))
+    name = "earlier error" if is_earlier else "error"
+    session.print("", Text.assemble((name, "bold"), (ahead, "dim")))
     session.print_text(_indented(f"{error.type}: {error.message}"), "red")
     if error.traceback:
         session.print_text(_indented(error.traceback.rstrip()), "dim")

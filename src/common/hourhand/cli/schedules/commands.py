@@ -243,21 +243,31 @@ def list_occurrences(
     prints=(Schedule,),
 )
 def pause(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
-    """Pause schedules. Their pending jobs are cancelled; running jobs continue."""
-    from hourhand.cli.schedules.showing import show_state
+    """Pause schedules. Their pending jobs are cancelled; running jobs continue.
+
+    Jobs that were redriven or triggered still run. Other jobs that wait for a slot are cancelled
+    when they check again. The note stands for the schedule's own until the schedule is resumed.
+    """
+    from hourhand.cli.schedules.showing import show_pause
 
     client = session.client.schedules
-    return session.do_to_each(ids, lambda one: show_state(session, client.pause(one, note=note)))
+    return session.do_to_each(ids, lambda one: show_pause(session, client.pause(one, note=note)))
 
 
 @schedules.command("resume")
 @verb(example="hourhand schedules resume nightly", changes=True, prints=(Schedule,))
 def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
-    """Resume paused schedules. Their misfire policy decides about the runs that they missed."""
-    from hourhand.cli.schedules.showing import show_state
+    """Resume paused schedules. Their misfire policy decides about the runs that they missed.
+
+    The jobs of the next minutes are created at once; those that the pause cancelled are restored.
+    The note of the pause ends with it; --note gives the schedule another note. If you redrove jobs
+    of the schedule, first wait until they have ended: until then, its new runs may be skipped for
+    overlap. [bold]jobs list --schedule ID --watch[/] follows them.
+    """
+    from hourhand.cli.schedules.showing import show_resume
 
     client = session.client.schedules
-    return session.do_to_each(ids, lambda one: show_state(session, client.resume(one, note=note)))
+    return session.do_to_each(ids, lambda one: show_resume(session, client.resume(one, note=note)))
 
 
 @schedules.command("trigger")

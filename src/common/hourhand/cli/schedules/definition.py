@@ -34,6 +34,7 @@ NOT_PUT = frozenset(
         "occurrences_made",
         "backfills",
         "recent",
+        "effect",
     }
 )
 """Fields that the API returns and does not take, so that the output of `show --json` can be put."""

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.cli.jobs.bulk import counted
+from hourhand.cli.jobs.listing import remark
 from hourhand.cli.jobs.listing import status_text as job_status_text
 from hourhand.cli.output.harmless import block, cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.schedules.listing import expression_text, status_text
 from hourhand.cli.session import Session
-from hourhand.domain.schedules.schedule import CODE
+from hourhand.domain.schedules.schedule import CODE, SkipReason
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
     from hourhand.client import Backfill, Occurrence, Schedule
 
 REASON_STYLE = "magenta"
+MEANINGS: Mapping[str | None, str] = {
+    SkipReason.OVERLAP: "another job of the schedule had not ended",
+    SkipReason.BUFFER_FULL: "as many jobs waited as may wait",
+    SkipReason.WINDOW: "missed for longer than its misfire window",
+    SkipReason.MISFIRE: "missed, and left out by its misfire policy",
+}
+"""What reasons mean whose words do not say it."""
+
 OCCURRENCE_COLUMNS = (
     Column("AGE", rank=3),
     Column("RESULT"),
@@ -83,14 +93,35 @@ def show_put(session: Session, schedule: Schedule, fields: Mapping[str, Any]) ->
     )
 
 
-def show_state(session: Session, schedule: Schedule) -> None:
-    """Print one line with a schedule's state, or the whole schedule as JSON."""
+def show_state(session: Session, schedule: Schedule, and_jobs: str = "") -> None:
+    """Print one line with a schedule's state ``and_jobs``, or the whole schedule as JSON."""
     if session.is_json:
         session.print_json(schedule.raw)
         return
     times = session.times_in(schedule.timezone)
     next_run = f", next {times.full(schedule.next_at)}" if schedule.next_at else ""
-    session.print(Text.assemble(cell(schedule.id), "  ", status_text(schedule.status), next_run))
+    session.print(
+        Text.assemble(cell(schedule.id), "  ", status_text(schedule.status), next_run, and_jobs)
+    )
+
+
+def show_pause(session: Session, schedule: Schedule) -> None:
+    """Print a schedule that was paused, and what became of its jobs."""
+    effect = schedule.effect
+    did = ""
+    if effect is not None:
+        cancelled = f"{counted(effect.cancelled, 'pending job')} cancelled"
+        did = f"; {cancelled if effect.cancelled else 'it had no pending job'}"
+    show_state(session, schedule, did)
+
+
+def show_resume(session: Session, schedule: Schedule) -> None:
+    """Print a schedule that was resumed, and what became of its jobs."""
+    effect = schedule.effect
+    did = ""
+    if effect is not None:
+        did = f"; {counted(effect.restored)} restored, {effect.created:,} created"
+    show_state(session, schedule, did)
 
 
 def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
@@ -217,8 +248,12 @@ def _row(occurrence: Occurrence, times: Times) -> tuple[Text | str, ...]:
 
 
 def _remark(occurrence: Occurrence, times: Times) -> str:
+    parts = []
     if occurrence.until is not None and occurrence.count > 1:
         least = "at least " if occurrence.is_least else ""
-        return f"{least}{occurrence.count:,} times until {times.absolute(occurrence.until)}"
-    error = occurrence.job and occurrence.job.error
-    return f"{error.type}: {error.message}" if error else ""
+        parts.append(f"{least}{occurrence.count:,} times until {times.absolute(occurrence.until)}")
+    if occurrence.reason in MEANINGS:
+        parts.append(MEANINGS[occurrence.reason])
+    elif occurrence.job is not None:
+        parts.append(remark(occurrence.job))
+    return "; ".join(filter(None, parts))

@@ -23,6 +23,9 @@ from hourhand.client._steps import Operation, Request, Session
 MAX_COUNTED = 1_000
 """Where a dry run stops counting."""
 
+MAX_SCHEDULES = 20
+"""How many schedules a report names."""
+
 MAX_KEPT_FAILURES = 10_000
 """How many failures a report names; the rest is in its counts."""
 
@@ -40,13 +43,15 @@ class BulkReport:
     """What a bulk operation did, or would do with ``dry_run``. ``matched`` and ``changed`` count.
 
     ``is_least``: an answer was lost, so more may have changed than was counted; or a dry run
-    stopped counting at 1,000.
+    stopped counting at 1,000. ``schedules``: up to 20 whose overlap decides when the redriven jobs
+    run.
     """
 
     matched: int = 0
     changed: int = 0
     failed: tuple[BulkFailure, ...] = ()
     is_least: bool = False
+    schedules: tuple[str, ...] = ()
 
 
 BulkProgress = Callable[[BulkReport], object]
@@ -162,6 +167,7 @@ def _together(report: BulkReport, part: BulkResult, lost_before: bool) -> BulkRe
         changed=report.changed + part.changed,
         failed=(*report.failed, *failed),
         is_least=report.is_least or lost_before,
+        schedules=tuple(dict.fromkeys((*report.schedules, *part.schedules)))[:MAX_SCHEDULES],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final, Unpack
 
-from hourhand.answers.jobs import Event, Job, JobSummary
+from hourhand.answers.jobs import Events, Job, JobSummary
 from hourhand.client._errors import ClientError, NotFound, WaitTimedOut
 from hourhand.client._json import bare_seconds, encoded, invalid, read, shortened
 from hourhand.client._operations._asking import (
@@ -92,10 +92,12 @@ def _id_of_key(session: Session, key: str, tenant: str | None) -> Operation[str]
     raise NotFound(f"There is no job under the idempotency key {shortened(key)}{of_tenant}.")
 
 
-def events(session: Session, job_id: str) -> Operation[tuple[Event, ...]]:
-    """Return the history of a job, oldest event first. Raises `NotFound`."""
-    value = yield from ask(session, _of_job("GET", job_id, "events"))
-    return tuple([read(Event, one, "events[]") for one in members(value, "events")])
+def events(session: Session, job_id: str) -> Operation[Events]:
+    """Return the history of a job: iterate over it for its events, the oldest first.
+
+    ``dropped`` counts the events that were removed from its middle. Raises `NotFound`.
+    """
+    return (yield from ask_for(Events, session, _of_job("GET", job_id, "events")))
 
 
 def cancel(session: Session, job_id: str) -> Operation[Job]:

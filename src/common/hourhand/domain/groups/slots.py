@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.groups.admission import nominal_of, runs_in_any_case
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import EventKind, Job
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import to_ms
@@ -24,6 +24,21 @@ LOOKED_UP = 10
 
 If they all wait still, they precede the jobs between them; if not, the rest is looked up.
 """
+
+WAITS_FOR_SLOT = "waits for a slot"
+"""The reason, in a job's history, of a wait for a slot of its group."""
+
+_NO_SLOT = frozenset(
+    {
+        EventKind.ENQUEUED,
+        EventKind.SEND_FAILED,
+        EventKind.DISPATCHED_AGAIN,
+        EventKind.AGED,
+        EventKind.REFILED,
+        EventKind.RUN_NOW,
+    }
+)
+"""Events after which a job that waited for a slot still waits: none of them gives it one."""
 
 Known = Mapping[str, Job | None]
 """Jobs by id as they were looked up; ``None``: there is none. Others are taken to be alive."""
@@ -73,6 +88,24 @@ def still_waits(job: Job | None, now: datetime, timings: Timings) -> bool:
     if job is None or not job.status.is_waiting or job.run_at > now + timings.skew_refuses:
         return False
     return _is_due(job, now + timings.turn_wait_cap + timings.skew_refuses)
+
+
+def waits_since(job: Job) -> datetime | None:
+    """Return since when a job waits for a slot of its group; ``None``: it waits for none.
+
+    Its history tells: nothing happened after the wait began that ends it. It is only shown: the
+    slots themselves, at the next check, decide whether the job waits on.
+    """
+    if job.overlap is None or not job.status.is_waiting:
+        return None
+    since: datetime | None = None
+    for event in reversed(job.history):
+        if event.kind is EventKind.CHANGED and event.reason == WAITS_FOR_SLOT:
+            since = event.at
+        elif event.kind not in _NO_SLOT:
+            break
+    # A long history drops the first of several waits; a run-now moves `run_at`.
+    return None if since is None else min(since, job.run_at)
 
 
 def rank_of(job: Job, overlap: Overlap) -> tuple[int, str]:

@@ -86,6 +86,8 @@ def replace_definition(
     kept_origin = "" if revived else schedule.managed_by
     was_paused_at = None if revived else schedule.paused_at
     is_paused = was_paused_at is not None if paused is None else paused
+    # The note of a pause ends with it.
+    keeps_note = is_paused and was_paused_at is not None
     return replace(
         _reopened(schedule, now, write_id),
         definition=definition_name(definition),
@@ -102,26 +104,35 @@ def replace_definition(
         keep_until=None,
         managed_by=kept_origin if managed_by is None else managed_by,
         paused_by=schedule.paused_by if was_paused_at is not None and paused is None else "",
+        note=schedule.note if keeps_note else _own_note(schedule),
+        own_note=schedule.own_note if keeps_note else None,
         broken="",
         journal=in_order((*until(schedule.journal, now), *undecided)),
     )
 
 
-def pause(schedule: Schedule, *, now: datetime, write_id: str, note: str, by: str = "") -> Schedule:
-    """Stop creating occurrences; withdraw those that did not start. ``by``: see `Schedule`."""
+def pause(
+    schedule: Schedule, *, now: datetime, write_id: str, note: str | None, by: str = ""
+) -> Schedule:
+    """Stop creating occurrences; withdraw those that did not start.
+
+    ``note``: why it is paused; ``None`` leaves its own note. ``by``: see `Schedule`.
+    """
     return replace(
-        _reopened(schedule, now, write_id),
+        _with_pause_note(_reopened(schedule, now, write_id), note),
         paused_at=now,
         paused_by=by,
         paused_from=None,
         resumed_at=None,
         next_at=_next_visit(schedule, now, is_live=False),
-        note=note,
     )
 
 
-def resume(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Schedule:
-    """Resume. Times within the pause are missed, and the misfire policy decides about them."""
+def resume(schedule: Schedule, *, now: datetime, write_id: str, note: str | None) -> Schedule:
+    """Resume. Times within the pause are missed, and the misfire policy decides about them.
+
+    The note of the pause ends with it. ``note`` becomes the schedule's own; ``None``: that stays.
+    """
     return replace(
         schedule,
         sequence=schedule.sequence + 1,
@@ -133,7 +144,8 @@ def resume(schedule: Schedule, *, now: datetime, write_id: str, note: str) -> Sc
         paused_from=schedule.paused_at,
         resumed_at=now,
         next_at=now,
-        note=note,
+        note=_own_note(schedule) if note is None else note,
+        own_note=None,
     )
 
 
@@ -173,19 +185,37 @@ def annotate(
     now: datetime,
     write_id: str,
     note: str | None = None,
+    pause_note: str | None = None,
     managed_by: str | None = None,
     paused_by: str | None = None,
 ) -> Schedule:
-    """Change what has no effect on nominal times; ``None`` stands for what stays as it is."""
+    """Change what has no effect on nominal times; ``None`` stands for what stays as it is.
+
+    ``note``: the schedule's own, ``pause_note``: why it is paused.
+    """
+    noted = _with_pause_note(schedule, pause_note)
     return replace(
-        schedule,
+        noted,
         sequence=schedule.sequence + 1,
         write_id=write_id,
         updated_at=now,
-        note=schedule.note if note is None else note,
+        note=noted.note if note is None else note,
+        own_note=noted.own_note if note is None else None,
         managed_by=schedule.managed_by if managed_by is None else managed_by,
         paused_by=schedule.paused_by if paused_by is None else paused_by,
     )
+
+
+def _with_pause_note(schedule: Schedule, note: str | None) -> Schedule:
+    """Return the schedule with the note of a pause, which keeps its own for the resume."""
+    if note is None:
+        return schedule
+    return replace(schedule, note=note, own_note=_own_note(schedule))
+
+
+def _own_note(schedule: Schedule) -> str:
+    """Return the schedule's own note, not that of its pause."""
+    return schedule.note if schedule.own_note is None else schedule.own_note
 
 
 def record(schedule: Schedule, entry: JournalEntry, *, write_id: str) -> Schedule:

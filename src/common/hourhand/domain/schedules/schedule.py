@@ -50,6 +50,10 @@ class SkipReason(StrEnum):
     DELETED = "deleted"
 
 
+INCLUDED_AGAIN = "its schedule includes it again"
+"""The reason, in a job's history, of the redrive of a job that its schedule had withdrawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class CalendarName:
     """A named calendar whose exclusions a schedule shares."""
@@ -193,7 +197,9 @@ class Schedule:
     computed; it is not visited until what it depends on changes. ``last_event``: the newest thing
     that a caller did with it; older ones are kept beside it. ``managed_by``: the origin that
     puts it, `CODE` or ``files:NAME``; empty for one that people put. ``paused_by``: the origin that
-    paused it, which may resume it; empty where a person or a failure did.
+    paused it, which may resume it; empty where a person or a failure did. ``own_note``: the note
+    from before its pause, for which the note of the pause stands until it is resumed; ``None``:
+    ``note`` is its own.
     """
 
     id: str
@@ -220,6 +226,7 @@ class Schedule:
     broken: str = ""
     managed_by: str = ""
     paused_by: str = ""
+    own_note: str | None = None
     backfills: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
     last_event: ScheduleEvent | None = None

@@ -21,6 +21,7 @@ from hourhand.domain.groups.admission import (
 )
 from hourhand.domain.groups.overlap import Overlap, Slots
 from hourhand.domain.groups.slots import (
+    WAITS_FOR_SLOT,
     Admit,
     Skip,
     Wait,
@@ -56,8 +57,6 @@ SLOTS_KEPT = timedelta(days=90)
 
 PAGES_ASKED = 10
 """Pages of a journal read to find a nominal time; those of backfills lie among them."""
-
-WAITS_FOR_ROOM = "waits for a slot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,7 @@ class AdmissionCheck:
 
     def _put_off(self, job: Job, overlap: Overlap, deferral: timedelta) -> Deferred:
         tools = self.tools
-        build = partial(change, sets={}, reason=WAITS_FOR_ROOM)
+        build = partial(change, sets={}, reason=WAITS_FOR_SLOT)
         result = tools.due.move(job, deferral, build, self.worker)
         if isinstance(result, Refused):
             return Deferred(ASK_AGAIN)

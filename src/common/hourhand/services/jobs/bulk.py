@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import CountChanged, HourhandError, InvalidInput
@@ -31,6 +31,10 @@ MAX_STEPS = 400
 """Steps that find nothing to do end a call too: its ``next_cursor`` goes on."""
 
 
+MAX_SCHEDULES_NAMED = 20
+"""Schedules of redriven jobs that a call names."""
+
+
 @dataclass(frozen=True, slots=True)
 class BulkFailure:
     """A job that matched and could not be changed, and why."""
@@ -44,6 +48,7 @@ class BulkResult:
     """What a call did. ``next_cursor`` continues it; absent, every job was looked at.
 
     ``count_is_bounded``: the call ended at `MAX_JOBS_A_CALL` jobs, so as many or more match.
+    ``schedules``: the first of those whose overlap decides when redriven jobs run.
     """
 
     matched: int
@@ -51,6 +56,7 @@ class BulkResult:
     failed: tuple[BulkFailure, ...]
     next_cursor: str | None
     count_is_bounded: bool = False
+    schedules: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -154,12 +160,21 @@ class BulkService:
         They count only where the filter asks for that status, and discarded jobs only where it
         asks for them: a bulk redrive must not run again what was cancelled or discarded on purpose.
         """
-        return self._each(
+        schedules: dict[str, None] = {}
+
+        def operate(job: Job) -> Job:
+            redriven = self.operations.redrive(job.id, actor=actor, reason="bulk")
+            if redriven.schedule_id is not None and redriven.overlap is not None:
+                schedules[redriven.schedule_id] = None
+            return redriven
+
+        result = self._each(
             request,
             _unresolved_unless_named(request.filters),
             lambda job: job.status in REDRIVABLE,
-            lambda job: self.operations.redrive(job.id, actor=actor, reason="bulk"),
+            operate,
         )
+        return replace(result, schedules=tuple(schedules)[:MAX_SCHEDULES_NAMED])
 
     def discard(self, request: BulkDiscard, *, actor: str) -> BulkResult:
         """Discard every job that matches and is DEAD and unresolved."""

@@ -173,7 +173,7 @@ class DeclaredSchedules:
             return DeclaredPut(
                 definition_of_declared(schedule_id, wanted),
                 paused=False if is_ours else None,
-                note="" if is_ours else None,
+                note=None,
             )
 
         done = self.service().put_over(schedule_id, build, actor=TICK)

@@ -21,6 +21,7 @@ from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobS
 from hourhand.domain.jobs.transitions import change, redrive
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (
+    INCLUDED_AGAIN,
     MISFIRE_GRACE,
     Schedule,
     ScheduleDefinition,
@@ -237,7 +238,7 @@ class OccurrenceJobs:
             if not is_adoptable(current, wanted):
                 return current, may_lack_message(current)
             if current.status is JobStatus.CANCELLED:
-                build = partial(redrive, sets=sets, reason="its schedule includes it again")
+                build = partial(redrive, sets=sets, reason=INCLUDED_AGAIN)
             else:
                 build = partial(change, sets=sets, reason="its schedule changed")
             result = self.due.move(current, wanted.run_at, build, actor, announces=False)

@@ -7,12 +7,12 @@ refused at its claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hourhand.domain.errors import NotFound, Unavailable
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import EventKind, Job
 from hourhand.domain.schedules.changes import (
     DEFINITION_KEPT,
     annotate,
@@ -74,10 +74,21 @@ MAX_LOST_RACES = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change of a schedule did at once with its jobs: how many of them it changed so."""
+
+    cancelled: int
+    restored: int
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleView:
     """A schedule with what it runs, when it fires next, and the backfills under way.
 
     ``broken_reason``: why its nominal times cannot be computed; absent where they can.
+    ``effect``: of the change that was made; absent where none was, and where a part of its work was
+    left to the next tick.
     """
 
     schedule: Schedule
@@ -85,6 +96,7 @@ class ScheduleView:
     next_occurrence: datetime | None
     backfills: tuple[Backfill, ...] = ()
     broken_reason: str | None = None
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +183,14 @@ class ScheduleService:
             note="",
         )
         is_paused = shown.paused_at is not None if request.paused is None else request.paused
+        own_note = shown.note if shown.own_note is None else shown.own_note
+        note = shown.note if is_paused else own_note
         return self._view(
             replace(
                 shown,
                 definition=name,
                 paused_at=(shown.paused_at or now) if is_paused else None,
-                note=shown.note if request.note is None else request.note,
+                note=note if request.note is None else request.note,
                 managed_by=shown.managed_by if request.origin is None else request.origin,
             ),
             definition,
@@ -230,27 +244,28 @@ class ScheduleService:
     def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
         """Pause a schedule; its pending jobs are cancelled, its running jobs continue.
 
-        Repeatable.
+        The ``note`` stands for the schedule's own until it is resumed. Repeatable.
         """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             if current.paused_at is None:
-                text = current.note if note is None else note
-                return pause(current, now=now, write_id=self.randomness.nonce(), note=text)
+                return pause(current, now=now, write_id=self.randomness.nonce(), note=note)
             # It is a person's pause from here on.
-            return self._annotated(current, now, note=note, paused_by="")
+            return self._annotated(current, now, pause_note=note, paused_by="")
 
         return self.change(
             schedule_id, build, SkipReason.PAUSED, actor, ScheduleEventKind.PAUSED, note
         )
 
     def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
-        """Resume a schedule; its misfire policy decides about the times that it missed."""
+        """Resume a schedule; its misfire policy decides about the times that it missed.
+
+        The note of the pause ends with it. A ``note`` becomes the schedule's own.
+        """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
             if current.paused_at is not None:
-                text = current.note if note is None else note
-                return resume(current, now=now, write_id=self.randomness.nonce(), note=text)
+                return resume(current, now=now, write_id=self.randomness.nonce(), note=note)
             return self._annotated(current, now, note=note)
 
         return self.change(
@@ -371,7 +386,8 @@ class ScheduleService:
         changes = {
             name: text
             for name, text in given.items()
-            if text is not None and text != getattr(current, name)
+            # The note of a pause stands in the place of the schedule's own.
+            if text is not None and text != getattr(current, name.removeprefix("pause_"))
         }
         if not changes:
             return None
@@ -408,7 +424,7 @@ class ScheduleService:
             managed_by=request.origin,
             undecided=self._undecided(found, before, now, SkipReason.REPLACED),
         )
-        return after if request.note is None else replace(after, note=request.note)
+        return after if request.note is None else replace(after, note=request.note, own_note=None)
 
     def _undecided(
         self,
@@ -458,11 +474,14 @@ class ScheduleService:
         The change itself stands already. What fails here is done by the next tick, or at a claim.
         """
         written = after
+        effect: Effect | None = None
+        jobs: Sequence[Job] = ()
+        cancelled = 0
         try:
             if after.next_at is not None:
                 now = self.clock.now()
                 horizon = now + self.timings.look_ahead
-                after = self.materialiser.visit(
+                visited = self.materialiser.visit(
                     after,
                     definition,
                     now=now,
@@ -470,19 +489,21 @@ class ScheduleService:
                     actor=actor,
                     searches_on=searches_on,
                 )
+                after, jobs = visited.schedule, visited.jobs
             if before is not None:
-                self.withdrawal.cancel(before, after, reason, actor)
+                cancelled = self.withdrawal.cancel(before, after, reason, actor)
                 self._settle_definitions(before, written, definition)
             if written.deleted_at is not None and written.last_event is not None:
                 # The item is forgotten before its events are.
                 self.schedules.put_event(written.id, written.last_event)
+            effect = _effect_on(jobs, cancelled)
         except Unavailable as error:
             self.telemetry.warning(
                 "A schedule was changed. Its follow-up work failed and is left to the next tick.",
                 schedule_id=after.id,
                 reason=error.detail,
             )
-        return self._view(after, definition)
+        return replace(self._view(after, definition), effect=effect)
 
     def _settle_definitions(
         self, before: Schedule, written: Schedule, definition: ScheduleDefinition
@@ -525,6 +546,16 @@ class ScheduleService:
             return ScheduleView(schedule, definition, None, tuple(backfills), schedule.broken)
         following = upcoming(schedule, definition, recurrence, now=self.clock.now(), count=1)
         return ScheduleView(schedule, definition, next(iter(following), None), tuple(backfills))
+
+
+def _effect_on(jobs: Sequence[Job], cancelled: int) -> Effect:
+    """Return what was done: ``jobs`` were put for a schedule, and so many others cancelled."""
+    did = [job.history[-1].kind for job in jobs]
+    return Effect(
+        cancelled=cancelled,
+        restored=did.count(EventKind.REDRIVEN),
+        created=did.count(EventKind.SUBMITTED),
+    )
 
 
 def _lost_too_often(schedule_id: str) -> Unavailable:

@@ -68,6 +68,14 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
+class Visited:
+    """What a visit left: the schedule as it stands then, and the jobs that were put for it."""
+
+    schedule: Schedule
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Materialiser:
     """Visits schedules."""
 
@@ -89,8 +97,8 @@ class Materialiser:
         horizon: datetime,
         actor: str,
         searches_on: bool = True,
-    ) -> Schedule:
-        """Make what ``schedule`` wants until ``horizon``; return it as it stands then.
+    ) -> Visited:
+        """Make what ``schedule`` wants until ``horizon``.
 
         Raises `Unavailable` where a store does not answer: nothing is lost, and the schedule is
         still due for a visit. Without ``searches_on``, it is also due where the next nominal time
@@ -101,7 +109,8 @@ class Materialiser:
             due = replace(visit.decision.schedule, next_at=now)
             visit = replace(visit, decision=Decision(visit.decision.orders, due))
         self.send([visit], actor)
-        return self.search_on(visit, self.finish(visit, now=now, actor=actor))
+        after = self.search_on(visit, self.finish(visit, now=now, actor=actor))
+        return Visited(after, tuple(job for job, _ in visit.made))
 
     def begin(
         self,

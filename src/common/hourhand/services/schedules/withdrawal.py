@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import cancel_waiting
 from hourhand.domain.schedules.changes import put_back, withdrawn
 from hourhand.domain.schedules.schedule import Schedule, SkipReason
@@ -30,19 +30,20 @@ class Withdrawal:
     telemetry: Telemetry
     ids: DerivedIds
 
-    def cancel(self, before: Schedule, after: Schedule, reason: SkipReason, actor: str) -> None:
+    def cancel(self, before: Schedule, after: Schedule, reason: SkipReason, actor: str) -> int:
         """Cancel the jobs that ``before`` created, ``after`` does not want, and no worker started.
 
-        A job that started meanwhile is put back on record. What a newer version wrote is left
-        to its claim. Raises `Unavailable` where the table of jobs does not answer.
+        Return how many were cancelled. A job that started meanwhile is put back on record. What a
+        newer version wrote is left to its claim. Raises `Unavailable` where the table of jobs does
+        not answer.
         """
         times = {
             self.ids.of_occurrence(before.id, nominal): nominal
             for nominal in withdrawn(before, after)
         }
         if not times:
-            return
-        begun = []
+            return 0
+        begun, cancelled = [], 0
         for job in self.jobs.get_many(list(times)).values():
             revision = job.schedule_revision
             if revision is None or revision >= after.revision:
@@ -51,8 +52,10 @@ class Withdrawal:
                 left = self._cancel(job, reason, self.clock.now(), actor)
                 if left is not None and left.token > 0:
                     begun.append(times[job.id])
+                cancelled += _is_cancelled(job, left)
         if begun:
             self._put_back(before, after, begun)
+        return cancelled
 
     def _cancel(self, job: Job, reason: SkipReason, now: datetime, actor: str) -> Job | None:
         """Cancel ``job`` unless it has started; return it as it stands then."""
@@ -75,3 +78,8 @@ class Withdrawal:
             return put_back(current, begun, definition=before.definition, write_id=write_id)
 
         self.recording.note(after, build)
+
+
+def _is_cancelled(job: Job, left: Job | None) -> bool:
+    """Whether ``left``, what became of ``job``, was cancelled since ``job`` was read."""
+    return left is not None and left is not job and left.status is JobStatus.CANCELLED

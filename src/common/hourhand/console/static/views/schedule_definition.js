@@ -22,6 +22,7 @@ const STATE_FIELDS = [
   "occurrences_made",
   "backfills",
   "recent",
+  "effect",
   "managed_by",
 ];
 
