@@ -140,7 +140,7 @@ def test_null_means_not_given() -> None:
         ({"retry": {"jitter": "some"}}, "retry.jitter", "'none', 'additive' or 'full'"),
         ({"retry": {"attempts": 3}}, "retry.attempts", "is not a known field"),
         ({"pool": 5}, "pool", "must be 'default'"),
-        ({"proirity": "high"}, "proirity", "the fields are handler, payload, run_at"),
+        ({"proirity": "high"}, "proirity", "The fields are handler, payload, run_at"),
         ({"\ud800": 1}, "body", "surrogate"),
     ],
 )

@@ -225,7 +225,7 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"tags": {"a:b": "x"}}, "tags.a:b", "must match"),
         ({"tags": {"0": 1}}, "tags.0", "must be a string"),
         ({"payload": float("nan")}, "payload", "must be JSON"),
-        ({"cron": "@daily"}, "cron", "the fields are expression, timezone"),
+        ({"cron": "@daily"}, "cron", "The fields are expression, timezone"),
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(
