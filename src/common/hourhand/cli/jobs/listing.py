@@ -90,7 +90,7 @@ def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
         "" if job.priority == "medium" else job.priority,
         job.tenant or "",
         job.schedule_id or "",
-        _remark(job),
+        _remark(job, times),
     )
 
 
@@ -103,7 +103,7 @@ def _when(job: JobSummary, times: Times) -> str:
     return f"due {times.short(job.due_at or job.run_at)}"
 
 
-def _remark(job: JobSummary) -> str:
+def _remark(job: JobSummary, times: Times) -> str:
     if job.status == "RUNNING" and job.cancel_requested_at is not None:
         return "asked to stop"
     if job.progress is not None and job.status == "RUNNING":
@@ -114,4 +114,7 @@ def _remark(job: JobSummary) -> str:
     if job.discarded_at is not None:
         note = f" ({job.discard_note})" if job.discard_note else ""
         parts.insert(0, f"discarded{note}")
+    if job.status == "ENQUEUED" and (job.due_at or job.run_at) > times.now:
+        # Its message waits in SQS until the job is due.
+        parts.insert(0, "sent ahead")
     return ", ".join(parts)
