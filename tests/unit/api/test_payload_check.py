@@ -261,6 +261,26 @@ def test_a_field_of_another_member_of_a_union_is_not_called_unknown() -> None:
     _checks(Report | Other).require_valid("pay", '{"subject": "b"}')
 
 
+@dataclass
+class Even:
+    next: Even | Odd | None = None
+
+
+@dataclass
+class Odd:
+    next: Even | Odd | None = None
+    odd: int = 1
+
+
+def test_a_slip_in_types_that_refer_to_each_other_is_found() -> None:
+    payload: Any = {"nxet": 1}
+    for _ in range(8):
+        payload = {"next": payload}
+    [(field, message)] = _errors(Even, payload).items()
+    assert field.startswith("payload.next.next")
+    assert message == "is not a known field. Did you mean 'next'? The fields are next, odd"
+
+
 def test_every_wrong_field_is_named_once() -> None:
     errors = _errors(Payment, {"amount": "x", "lines": 3, "note": {}, "more": 1})
     assert list(errors) == ["payload.amount", "payload.lines", "payload.note", "payload.more"]

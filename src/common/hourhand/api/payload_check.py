@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -156,14 +156,17 @@ class _Types:
     def __init__(self, check: Check) -> None:
         self._check = check
         self._defined: dict[str, Check] = {}
+        self._fields: dict[Path, list[str]] = {}
 
     def fields_at(self, path: Path) -> list[str]:
         """Return the fields that the object at ``path`` may have, as they are written."""
-        types = list(self._plain(self._check))
-        for part in path:
-            types = [one for outer in types for one in self._parts(outer, part)]
-        named = (name for one in types for name in _fields(one))
-        return list(dict.fromkeys(named))
+        if path not in self._fields:
+            types = _once(self._plain(self._check))
+            for part in path:
+                types = _once(one for outer in types for one in self._parts(outer, part))
+            named = (name for one in types for name in _fields(one))
+            self._fields[path] = list(dict.fromkeys(named))
+        return self._fields[path]
 
     def _plain(self, check: Check, seen: frozenset[str] = frozenset()) -> Iterator[Check]:
         """Yield the types within what surrounds them: references, unions and the like."""
@@ -196,6 +199,14 @@ class _Types:
                 yield from self._plain(check["items_schema"])
             case "tuple" if isinstance(part, int) and (items := check["items_schema"]):
                 yield from self._plain(items[min(part, len(items) - 1)])
+
+
+def _once(types: Iterable[Check]) -> list[Check]:
+    """Return each type once.
+
+    The members of a union that refer to each other would be doubled at each level of a payload.
+    """
+    return list({id(one): one for one in types}.values())
 
 
 def _fields(check: Check) -> dict[str, Check]:
