@@ -111,8 +111,8 @@ def test_what_the_handler_accepts_and_what_is_not_checked_is_submitted(
     assert (answer.status, answer.json["payload"]) == (201, payload)
 
 
-SLIP = {"to": "Ada", "dyas": 7}
-SLIP_ERROR = {
+MISSPELT = {"to": "Ada", "dyas": 7}
+MISSPELT_ERROR = {
     "field": "payload.dyas",
     "message": "is not a known field. Did you mean 'days'? The fields are to, days",
 }
@@ -120,15 +120,15 @@ SLIP_ERROR = {
 
 def test_an_unknown_field_is_refused_wherever_a_payload_is_given(api: ApiClient) -> None:
     job_id = _submit(api, "send", {"to": "Ada"}, delay_seconds=600).json["id"]
-    rule = {"expression": "@daily", "handler": "send", "payload": SLIP}
+    rule = {"expression": "@daily", "handler": "send", "payload": MISSPELT}
     for answer in (
-        _submit(api, "send", SLIP),
-        api.send("PATCH", f"/v1/jobs/{job_id}", {"payload": SLIP}),
+        _submit(api, "send", MISSPELT),
+        api.send("PATCH", f"/v1/jobs/{job_id}", {"payload": MISSPELT}),
         api.send("PUT", "/v1/schedules/weekly", rule),
     ):
-        assert (answer.status, answer.json["errors"]) == (422, [SLIP_ERROR])
-    batch = api.post("/v1/jobs/batch", {"jobs": [{"handler": "send", "payload": SLIP}]})
-    assert batch.json["results"][0]["error"]["errors"] == [SLIP_ERROR]
+        assert (answer.status, answer.json["errors"]) == (422, [MISSPELT_ERROR])
+    batch = api.post("/v1/jobs/batch", {"jobs": [{"handler": "send", "payload": MISSPELT}]})
+    assert batch.json["results"][0]["error"]["errors"] == [MISSPELT_ERROR]
 
 
 def test_what_was_stored_before_a_field_was_removed_is_not_checked_again(

@@ -235,14 +235,14 @@ def test_an_unknown_field_is_refused_with_the_name_that_was_probably_meant(
         (
             Customer,
             {"custmer": "a"},
-            {"payload.customer": "is required. Is 'custmer' a slip of it?"},
+            {"payload.customer": "is required. Is 'custmer' a misspelling of it?"},
         ),
         (
             list[Customer],
             [{"custmer": "a", "age": 1}],
-            {"payload[0].customer": "is required. Is 'custmer' a slip of it?"},
+            {"payload[0].customer": "is required. Is 'custmer' a misspelling of it?"},
         ),
-        # A field that the type has is no slip of another.
+        # A field that the type has is no misspelling of another.
         (Customer, {"age": 1}, {"payload.customer": "is required"}),
         (Customer, {}, {"payload.customer": "is required"}),
     ],
@@ -272,7 +272,7 @@ class Odd:
     odd: int = 1
 
 
-def test_a_slip_in_types_that_refer_to_each_other_is_found() -> None:
+def test_a_misspelling_in_types_that_refer_to_each_other_is_found() -> None:
     payload: Any = {"nxet": 1}
     for _ in range(8):
         payload = {"next": payload}

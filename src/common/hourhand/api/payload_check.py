@@ -122,7 +122,7 @@ class _Words:
     def _message(self, detail: ErrorDetails, path: Path) -> str:
         match detail["type"]:
             case "missing":
-                return f"is required{self._slip(str(detail['loc'][-1]), path)}"
+                return f"is required{self._misspelt(str(detail['loc'][-1]), path)}"
             case "extra_forbidden":
                 return self._unknown(path)
         return _SUBJECT.sub("must ", detail["msg"])
@@ -136,7 +136,7 @@ class _Words:
         lists_all = bool(known) and path == self._first_unknown
         return unknown_field(str(name), known, lists_all=lists_all)
 
-    def _slip(self, missing: str, path: Path) -> str:
+    def _misspelt(self, missing: str, path: Path) -> str:
         """Return a question about the unknown field that is probably the missing one.
 
         Where unknown fields are refused, their own errors say so.
@@ -147,7 +147,7 @@ class _Words:
         known = self._types.fields_at(path)
         unknown = islice((name for name in given if name not in known), MAX_COMPARED_FIELDS)
         near = near_names(missing, unknown)
-        return f". Is {near[0]!r} a slip of it?" if near else ""
+        return f". Is {near[0]!r} a misspelling of it?" if near else ""
 
 
 class _Types:

@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 MAX_COMPARED_NAMES = 1_000
 MAX_COMPARED_CHARACTERS = 100
-"""Longer texts are no slip of a name, and comparing them takes long."""
+"""Longer texts are no misspelt names, and comparing them takes long."""
 
 MAX_NEAR_NAMES = 3
 _WORDS = re.compile(r"[_.-]")
@@ -142,7 +142,7 @@ def or_error(call: Callable[[], R]) -> R | HourhandError:
 
 
 def near_names(wrong: str, known: Iterable[str]) -> list[str]:
-    """Return the few of the known names that ``wrong`` may be a slip of, the likeliest first.
+    """Return the few of the known names that ``wrong`` may be a misspelling of, the likeliest first.
 
     They are names alike, and names that have it as a word: ``delay`` is near ``delay_seconds``.
     """

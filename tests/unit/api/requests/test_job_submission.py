@@ -162,7 +162,7 @@ def test_a_wrong_field_is_named_with_what_is_allowed(
     assert message in messages(error)[field]
 
 
-def test_a_missing_field_and_a_slip_of_its_name_are_named_both() -> None:
+def test_a_missing_field_and_its_misspelling_are_both_named() -> None:
     with pytest.raises(InvalidInput) as refused:
         JobSubmission.parse({"handlr": "greet", "paylod": 1})
     fields = ", ".join(JobSubmission.model_fields)
