@@ -142,7 +142,7 @@ def or_error(call: Callable[[], R]) -> R | HourhandError:
 
 
 def near_names(wrong: str, known: Iterable[str]) -> list[str]:
-    """Return the few of the known names that ``wrong`` may be a misspelling of, the likeliest first.
+    """Return the few known names that ``wrong`` may be a misspelling of, the likeliest first.
 
     They are names alike, and names that have it as a word: ``delay`` is near ``delay_seconds``.
     """
