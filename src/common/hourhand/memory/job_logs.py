@@ -14,18 +14,20 @@ from hourhand.domain.times import floor_ms
 from hourhand.ports.job_logs import ReadLines
 
 MAX_LINES_A_JOB = 1_000
-MAX_JOBS = 10_000
-"""The newest lines are kept, and the logs of the jobs that logged last."""
+"""The newest lines of a job are kept."""
+
+MAX_LINES = 100_000
+"""Of all jobs together: the logs of those that logged last are kept."""
 
 
 class MemoryJobLogs:
     """Implements the port `JobLogs`; safe for threads. Lines come by `add`."""
 
-    def __init__(self, *, max_lines: int = MAX_LINES_A_JOB, max_jobs: int = MAX_JOBS) -> None:
+    def __init__(self) -> None:
         """Start empty."""
         self._lock = threading.Lock()
-        self._max_lines, self._max_jobs = max_lines, max_jobs
         self._logs: OrderedDict[str, deque[LogLine]] = OrderedDict()
+        self._lines = 0
         self._numbers = itertools.count()
 
     def add(self, written: Mapping[str, Any], at: datetime) -> None:
@@ -35,10 +37,16 @@ class MemoryJobLogs:
             if found is None:
                 return
             job_id, line = found
-            self._logs.setdefault(job_id, deque(maxlen=self._max_lines)).append(line)
+            log = self._logs.setdefault(job_id, deque())
             self._logs.move_to_end(job_id)
-            if len(self._logs) > self._max_jobs:
-                self._logs.popitem(last=False)
+            log.append(line)
+            self._lines += 1
+            if len(log) > MAX_LINES_A_JOB:
+                log.popleft()
+                self._lines -= 1
+            while self._lines > MAX_LINES and len(self._logs) > 1:
+                _, forgotten = self._logs.popitem(last=False)
+                self._lines -= len(forgotten)
 
     def read(self, job_id: str, span: Span) -> ReadLines:
         """Return the lines of a job in ``span``: all that are kept."""
