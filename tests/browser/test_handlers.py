@@ -154,6 +154,21 @@ def test_each_error_of_the_api_is_shown_at_its_field(page: Page, guard: Guard) -
     assert page.url.endswith(SUBMIT)
 
 
+def test_a_property_that_the_handler_does_not_have_is_refused_with_the_one_that_was_meant(
+    page: Page, guard: Guard
+) -> None:
+    guard.allow("status of 422")
+    page.goto(SUBMIT)
+    field(page, "customer").wait_for()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    editor = page.get_by_label("Payload (JSON)")
+    editor.fill('{"customer": "ada", "cents": 1, "curency": "USD"}')
+    page.get_by_role("button", name="Submit job").click()
+    page.get_by_text("Did you mean 'currency'?").first.wait_for()
+    assert page.get_by_text("payload.curency").count() > 0
+    assert editor.get_attribute("aria-invalid") == "true"
+
+
 def test_broken_json_in_a_field_is_said_there_and_not_sent(page: Page) -> None:
     page.goto(SUBMIT)
     field(page, "customer").fill("ada")

@@ -94,7 +94,7 @@ def test_what_the_server_refuses_is_not_sent_off(page: Page, cloud: Cloud, guard
     expression(page).fill("@daily")
     page.get_by_label("Handler").fill("none-such")
     save(page)
-    page.locator(".field-error", has_text="is not a registered handler").wait_for()
+    page.locator(".field-error", has_text="is not registered").wait_for()
     page.locator(":focus[aria-invalid='true']").wait_for()
     assert cloud.api.get("/schedules/no-handler").status_code == 404
     page.get_by_label("Handler").fill("greet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,20 +14,21 @@ from hourhand import Client
 from hourhand.client import Job
 from tests.docs.blocks import (
     ROOT,
+    Running,
     background,
     blocks_of,
     curl,
     reader_environment,
     run,
     wait,
-    write_files,
 )
 
 PAGE = ROOT / "README.md"
 README = PAGE.read_text(encoding="utf-8")
 BLOCKS = blocks_of(PAGE)
 COMMANDS = [command for block in BLOCKS for command in block.commands]
-STEPS = ["jobs.py", "submit.py", "schedule.py", "test_jobs.py"]
+OF_THE_PROJECT = ["jobs/reports.py", "tests/test_reports.py"]
+SAVED_BY_READER = ["submit.py", "schedule.py"]
 MAX_LINES = 6
 INSTALLING = [
     PAGE,
@@ -36,21 +38,36 @@ INSTALLING = [
 DEV = "{} --backend memory --port 0"
 
 
+def code_of(name: str) -> str:
+    """Return the README's block that names this file."""
+    [block] = [block for block in BLOCKS if block.file == name]
+    return block.code
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the README's files."""
+    """The project that the README's first command writes, with the files that a reader saves."""
     folder = tmp_path_factory.mktemp("project")
-    assert write_files(PAGE, folder) == STEPS
-    return folder
+    [init] = [one for one in COMMANDS if one.startswith("hourhand init")]
+    run(init, folder, reader_environment())
+    for name in SAVED_BY_READER:
+        (folder / "shop" / name).write_text(code_of(name))
+    return folder / "shop"
 
 
 @pytest.fixture(scope="module")
-def project_api(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The local cloud with the README's own jobs, started as the README says."""
+def project_dev(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The local cloud with the project's own jobs, started as the README says."""
     command = next(one for one in COMMANDS if one.startswith("hourhand dev"))
     output = tmp_path_factory.mktemp("output") / "dev.txt"
     with background(DEV.format(command), project, reader_environment(), output) as dev:
-        yield dev.wait_for(r"http://127\.0\.0\.1:\d+")
+        yield dev
+
+
+@pytest.fixture(scope="module")
+def project_api(project_dev: Running) -> str:
+    """Its address."""
+    return project_dev.wait_for(r"http://127\.0\.0\.1:\d+")
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +89,14 @@ def ended(api: str, job_id: str) -> Job:
         return client.wait(job_id, timeout_seconds=60)
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", OF_THE_PROJECT + SAVED_BY_READER)
 def test_each_step_has_few_lines(name: str) -> None:
-    [block] = [block for block in BLOCKS if block.file == name]
+    assert len([line for line in code_of(name).splitlines() if line.strip()]) <= MAX_LINES
 
-    assert len([line for line in block.code.splitlines() if line.strip()]) <= MAX_LINES
+
+@pytest.mark.parametrize("name", OF_THE_PROJECT)
+def test_what_the_readme_shows_of_the_project_is_in_it(project: Path, name: str) -> None:
+    assert code_of(name) in (project / name).read_text()
 
 
 def test_the_submission_in_the_readme_succeeds(project: Path, project_api: str) -> None:
@@ -99,19 +119,27 @@ def test_the_submission_in_the_readme_succeeds(project: Path, project_api: str) 
         assert client.wait(triggered.id, timeout_seconds=60).status == "SUCCEEDED"
 
 
-def test_the_test_in_the_readme_passes(project: Path) -> None:
-    command = next(one for one in COMMANDS if "test_jobs.py" in one)
-
-    assert "1 passed" in run(command, project, reader_environment())
+def test_the_tests_of_the_project_pass(project: Path) -> None:
+    assert "3 passed" in run("pytest", project, reader_environment())
 
 
-def test_the_test_in_the_readme_notices_a_handler_that_fails(project: Path, tmp_path: Path) -> None:
-    write_files(PAGE, tmp_path)
-    handler = tmp_path / "jobs.py"
-    handler.write_text(handler.read_text().replace("payload['to']", "payload['missing']"))
-    command = next(one for one in COMMANDS if "test_jobs.py" in one)
+def test_the_tests_of_the_project_notice_a_handler_that_fails(
+    project: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(project, tmp_path, dirs_exist_ok=True)
+    handler = tmp_path / "jobs" / "reports.py"
+    handler.write_text(handler.read_text().replace("{payload.to}", "{payload.missing}"))
 
-    assert "1 failed" in run(f"{command} || true", tmp_path, reader_environment())
+    assert "3 failed" in run("pytest || true", tmp_path, reader_environment())
+
+
+def test_dev_suggests_a_submission_of_the_project_that_works(
+    project: Path, project_dev: Running, project_api: str
+) -> None:
+    suggested = project_dev.wait_for(r"hourhand jobs submit send-report .+ --watch")
+
+    output = run(suggested, project, reader_environment(HOURHAND_ENDPOINT=project_api))
+    assert "SUCCEEDED" in output
 
 
 def test_the_request_in_the_readme_submits_a_job_that_succeeds(quickstart_api: str) -> None:

@@ -26,6 +26,7 @@ class Charge(BaseModel):
 @dataclass
 class Letter:
     to: str
+    days: int = 1
 
 
 @job("charge", registry=REGISTRY)
@@ -34,6 +35,14 @@ def charge(ctx: JobContext, payload: Charge) -> None: ...
 
 @job("write", registry=REGISTRY)
 def write(ctx: JobContext, payload: list[Letter]) -> None: ...
+
+
+@job("send", registry=REGISTRY)
+def send(ctx: JobContext, payload: Letter) -> None: ...
+
+
+@job("post", registry=REGISTRY, validate_on_submit=False)
+def post(ctx: JobContext, payload: Letter) -> None: ...
 
 
 @job("import", registry=REGISTRY, validate_on_submit=False)
@@ -69,6 +78,8 @@ def _jobs(api: ApiClient) -> int:
         ("charge", None, ["payload"]),
         ("charge", {"customer": "ada", "amount": "five"}, [AMOUNT]),
         ("write", [{"to": "Ada"}, {}], ["payload[1].to"]),
+        ("write", [{"to": "Ada"}, {"to": "Ada", "dyas": 7}], ["payload[1].dyas"]),
+        ("send", {"to": "Ada", "dyas": 7}, ["payload.dyas"]),
     ],
 )
 def test_a_submission_is_refused_with_the_names_of_the_fields(
@@ -88,6 +99,7 @@ def test_a_submission_is_refused_with_the_names_of_the_fields(
         ("charge", {"customer": "ada", "amount": "5"}),
         ("charge", {"customer": "ada", "amount": 5.0, "unknown": True}),
         ("write", []),
+        ("post", {"to": "Ada", "dyas": 7}),
         ("import", BAD),
         ("greet", ["anything"]),
     ],
@@ -97,6 +109,61 @@ def test_what_the_handler_accepts_and_what_is_not_checked_is_submitted(
 ) -> None:
     answer = _submit(api, handler, payload)
     assert (answer.status, answer.json["payload"]) == (201, payload)
+
+
+MISSPELT = {"to": "Ada", "dyas": 7}
+MISSPELT_ERROR = {
+    "field": "payload.dyas",
+    "message": "is not a known field. Did you mean 'days'? The fields are to, days",
+}
+
+
+def test_an_unknown_field_is_refused_wherever_a_payload_is_given(api: ApiClient) -> None:
+    job_id = _submit(api, "send", {"to": "Ada"}, delay_seconds=600).json["id"]
+    rule = {"expression": "@daily", "handler": "send", "payload": MISSPELT}
+    for answer in (
+        _submit(api, "send", MISSPELT),
+        api.send("PATCH", f"/v1/jobs/{job_id}", {"payload": MISSPELT}),
+        api.send("PUT", "/v1/schedules/weekly", rule),
+    ):
+        assert (answer.status, answer.json["errors"]) == (422, [MISSPELT_ERROR])
+    batch = api.post("/v1/jobs/batch", {"jobs": [{"handler": "send", "payload": MISSPELT}]})
+    assert batch.json["results"][0]["error"]["errors"] == [MISSPELT_ERROR]
+
+
+def test_what_was_stored_before_a_field_was_removed_is_not_checked_again(
+    api: ApiClient, world: World
+) -> None:
+    whole = {"to": "Ada", "days": 7}
+    job_id = _submit(api, "send", whole, delay_seconds=600).json["id"]
+    api.send("PUT", "/v1/schedules/weekly", rule := _rule(whole))
+    world.handlers = MemoryHandlerDirectory(*describe(_with_fewer_fields()))
+    later = ApiClient(create_app(world.process().api))
+
+    assert later.post(f"/v1/jobs/{job_id}/run-now").status == 200
+    assert later.send("PATCH", f"/v1/jobs/{job_id}", {"priority": "high"}).status == 200
+    assert later.post("/v1/schedules/weekly/pause").status == 200
+    assert later.post("/v1/schedules/weekly/resume").status == 200
+    assert later.post("/v1/schedules/weekly/trigger").json["payload"] == whole
+    # To put it again is to give its payload again.
+    assert later.send("PUT", "/v1/schedules/weekly", rule).fields == ["payload.days"]
+
+
+def _rule(payload: Any) -> dict[str, Any]:
+    return {"expression": "@daily", "handler": "send", "payload": payload}
+
+
+def _with_fewer_fields() -> Registry:
+    @dataclass
+    class Short:
+        to: str
+
+    def send(ctx: JobContext, payload: Any) -> None: ...
+
+    send.__annotations__["payload"] = Short
+    registry = Registry()
+    registry.add("send", send)
+    return registry
 
 
 def test_each_job_of_a_batch_is_checked_on_its_own(api: ApiClient) -> None:

@@ -76,7 +76,7 @@ def test_a_handler_is_shown_with_the_schedule_that_it_declares(
 def test_an_unknown_handler_is_answered_with_the_names_that_exist(api: ApiClient) -> None:
     answer = api.get("/v1/handlers/gret")
     assert (answer.status, answer.json["type"]) == (404, "urn:hourhand:not_found")
-    assert "gret is not a registered handler. Did you mean 'greet'" in answer.json["detail"]
+    assert "The handler gret is not registered. Did you mean 'greet'" in answer.json["detail"]
 
 
 def test_stats_tell_queues_lateness_and_the_leader(api: ApiClient, world: World) -> None:

@@ -127,10 +127,16 @@ def test_a_list_has_a_line_a_job_the_newest_first(shell: Shell) -> None:
     shell.world.deliver()
     ran = shell.type("jobs", "list")
     lines = ran.out.splitlines()
-    assert lines[0].split() == ["ID", "HANDLER", "STATUS", "TRY", "WHEN", "CREATED", "PRIORITY"]
+    assert lines[0].split() == [
+        *("ID", "HANDLER", "STATUS", "TRY", "WHEN", "CREATED", "PRIORITY", "REMARK"),
+    ]
     assert [line.split()[0] for line in lines[1:]] == [second, first]
     assert "SUCCEEDED" in lines[1]
     assert "due in 2 min" in lines[2]
+    # Its message waits in SQS; that of a job due now does not.
+    assert lines[2].endswith("sent ahead")
+    shell.world.advance(121)
+    assert "sent ahead" not in shell.type("jobs", "list").out
 
 
 def test_filters_all_hold(shell: Shell) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import pydantic
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from hourhand.api.payload_check import MAX_MESSAGE_CHARACTERS, PayloadChecks
 from hourhand.api.requests import MAX_FIELD_ERRORS
@@ -48,6 +49,55 @@ class Wide:
     values: dict[str, str]
 
 
+@dataclass
+class Part:
+    text: str
+    count: int = 1
+
+
+@dataclass
+class Report:
+    to: str
+    days: int = 1
+    parts: list[Part] = field(default_factory=list)
+    by_name: dict[str, Part] = field(default_factory=dict)
+    both: tuple[int, Part] | None = None
+
+
+@dataclass
+class Other:
+    subject: str
+
+
+@dataclass
+class Tree:
+    value: int
+    children: list[Tree] = field(default_factory=list)
+
+
+@pydantic.dataclasses.dataclass
+class Renamed:
+    days: int = Field(validation_alias="Days")
+    hours: int = Field(validation_alias=AliasChoices("Hours", AliasPath("time", 0)), default=0)
+
+
+@dataclass
+class Nothing:
+    pass
+
+
+@dataclass
+class Open:
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    to: str
+
+
+class Customer(BaseModel):
+    customer: str
+    age: int = 0
+
+
 def _checks(annotation: Any, telemetry: RecordingTelemetry | None = None) -> PayloadChecks:
     def handle(context: object, payload: object) -> None: ...
 
@@ -75,7 +125,12 @@ def _errors(annotation: Any, payload: Any) -> dict[str, str]:
             "payload.amount",
             "must be a valid integer, unable to parse string as an integer",
         ),
-        ({"amount": 1, "amuont": 2}, "payload.amuont", "is not a known field"),
+        (
+            {"amount": 1, "amuont": 2},
+            "payload.amuont",
+            "is not a known field. Did you mean 'amount'? "
+            "The fields are amount, lines, means, note, by_name",
+        ),
         (
             {"amount": 1, "lines": [{"text": "a"}, {"text": 3}]},
             "payload.lines[1].text",
@@ -105,6 +160,127 @@ def test_a_wrong_field_is_named_with_what_is_allowed(
     assert message is None or errors[field] == message
 
 
+FIELDS = "The fields are to, days, parts, by_name, both"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "payload", "errors"),
+    [
+        (
+            Report,
+            {"to": "a", "dyas": 7},
+            {"dyas": f"is not a known field. Did you mean 'days'? {FIELDS}"},
+        ),
+        (
+            Report | None,
+            {"to": "a", "zzz": 7, "dys": 1},
+            {
+                "zzz": f"is not a known field. {FIELDS}",
+                "dys": "is not a known field. Did you mean 'days'?",
+            },
+        ),
+        (
+            list[Report],
+            [{"to": "a", "parts": [{"text": "b"}, {"text": "b", "cuont": 2}]}],
+            {"cuont": "is not a known field. Did you mean 'count'? The fields are text, count"},
+        ),
+        (
+            Report,
+            {"to": "a", "by_name": {"b": {"text": "b", "cuont": 2}}},
+            {"cuont": "is not a known field. Did you mean 'count'? The fields are text, count"},
+        ),
+        (
+            Report,
+            {"to": "a", "both": [1, {"text": "b", "cuont": 2}]},
+            {"cuont": "is not a known field. Did you mean 'count'? The fields are text, count"},
+        ),
+        (
+            Tree,
+            {"value": 1, "children": [{"value": 2, "chidlren": []}]},
+            {
+                "chidlren": "is not a known field. Did you mean 'children'? "
+                "The fields are value, children"
+            },
+        ),
+        (
+            Renamed,
+            {"Days": 1, "Dyas": 2},
+            {"Dyas": "is not a known field. Did you mean 'Days'? The fields are Days, Hours"},
+        ),
+        (Nothing, {"a": 1}, {"a": "is not a known field"}),
+        (Report, {"too": 7, "d" * 200: 1}, {}),
+    ],
+)
+def test_an_unknown_field_is_refused_with_the_name_that_was_probably_meant(
+    annotation: Any, payload: Any, errors: dict[str, str]
+) -> None:
+    found = _errors(annotation, payload)
+    for name, message in errors.items():
+        [place] = [place for place in found if place.endswith(f".{name}")]
+        assert found[place] == message
+
+
+@pytest.mark.parametrize(
+    ("annotation", "payload", "errors"),
+    [
+        (
+            Report,
+            {"ot": "a", "too": "b"},
+            {
+                "payload.to": "is required",
+                "payload.ot": f"is not a known field. {FIELDS}",
+                "payload.too": "is not a known field. Did you mean 'to'?",
+            },
+        ),
+        (
+            Customer,
+            {"custmer": "a"},
+            {"payload.customer": "is required. Is 'custmer' a misspelling of it?"},
+        ),
+        (
+            list[Customer],
+            [{"custmer": "a", "age": 1}],
+            {"payload[0].customer": "is required. Is 'custmer' a misspelling of it?"},
+        ),
+        # A field that the type has is no misspelling of another.
+        (Customer, {"age": 1}, {"payload.customer": "is required"}),
+        (Customer, {}, {"payload.customer": "is required"}),
+    ],
+)
+def test_a_missing_field_is_named_with_the_unknown_one_that_is_like_it(
+    annotation: Any, payload: Any, errors: dict[str, str]
+) -> None:
+    assert _errors(annotation, payload) == errors
+
+
+def test_a_field_of_another_member_of_a_union_is_not_called_unknown() -> None:
+    assert _errors(Report | Other, {"to": "a", "subject": "b"}) == {
+        "payload.subject": "does not go with the other fields",
+        "payload.to": "does not go with the other fields",
+    }
+    _checks(Report | Other).require_valid("pay", '{"subject": "b"}')
+
+
+@dataclass
+class Even:
+    next: Even | Odd | None = None
+
+
+@dataclass
+class Odd:
+    next: Even | Odd | None = None
+    odd: int = 1
+
+
+def test_a_misspelling_in_types_that_refer_to_each_other_is_found() -> None:
+    payload: Any = {"nxet": 1}
+    for _ in range(8):
+        payload = {"next": payload}
+    [(field, message)] = _errors(Even, payload).items()
+    assert field.startswith("payload.next.next")
+    assert message == "is not a known field. Did you mean 'next'? The fields are next, odd"
+
+
 def test_every_wrong_field_is_named_once() -> None:
     errors = _errors(Payment, {"amount": "x", "lines": 3, "note": {}, "more": 1})
     assert list(errors) == ["payload.amount", "payload.lines", "payload.note", "payload.more"]
@@ -132,7 +308,7 @@ def test_errors_and_their_texts_are_bounded() -> None:
     ("annotation", "payload"),
     [
         (Payment, {"amount": "5", "lines": [{"text": "a", "count": 2.0}]}),
-        (Wide, {"values": {}, "unknown": 1}),
+        (Open, {"to": "a", "dyas": 1}),
         (dict, {"any": ["thing"]}),
         (Any, 3),
     ],

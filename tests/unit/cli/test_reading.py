@@ -88,6 +88,9 @@ def test_a_payload_is_typed_or_in_a_file_or_on_stdin(
     ("text", "said"),
     [
         ("hello", "the value is not valid JSON.*quotes of its own"),
+        ("{customer: acme}", "names and strings need double quotes"),
+        ('{"customer": acme}', "names and strings need double quotes"),
+        ("[acme]", "names and strings need double quotes"),
         ("NaN", "NaN is not a JSON number"),
         ("[" * 100_000, "is not valid JSON"),
         ("@/nowhere/at/all", "cannot be read"),

@@ -268,7 +268,8 @@ def test_an_endpoint_that_does_not_answer_is_named_with_the_reason(calling: Call
     error = raised.value
     assert str(error) == (
         "http://127.0.0.1:8787 did not answer GET /v1/jobs/j1: Connection refused; "
-        "is hourhand dev running there?"
+        "is hourhand dev running there? Another address is set by HOURHAND_ENDPOINT, or for "
+        "commands by --endpoint or `hourhand context`."
     )
     assert (error.status, error.code, error.may_have_happened) == (None, "unreachable", False)
 
@@ -313,6 +314,13 @@ def test_an_answer_that_trickles_in_is_given_up(calling: Calling) -> None:
     caller = calling(answer, clock=clock, max_attempts=1)
 
     with pytest.raises(Unreachable, match="came too slowly"):
+        caller("get", "j1")
+
+
+def test_an_address_on_this_machine_that_was_chosen_is_not_explained(calling: Calling) -> None:
+    caller = calling(Script(NO_CONNECTION), endpoint="http://127.0.0.1:9000", max_attempts=1)
+
+    with pytest.raises(Unreachable, match=r"is hourhand dev running there\?$"):
         caller("get", "j1")
 
 

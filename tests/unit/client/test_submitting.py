@@ -123,7 +123,7 @@ def test_a_job_that_no_batch_can_hold_fails_alone(calling: Calling) -> None:
     ("given", "said"),
     [
         ({"payload": 1}, "handler is required"),
-        ({"handler": "greet", "shape": 1}, "shape is not a known field; the fields are handler"),
+        ({"handler": "greet", "shape": 1}, "shape is not a known field. The fields are handler"),
         ({"handler": "greet", "payload": {1, 2}}, "payload must be JSON"),
         ({"handler": "greet", "delay": 1, "delay_seconds": 1}, "delay must not be given together"),
         ({"handler": "greet", "delay": "soon"}, "delay must be a number of seconds"),

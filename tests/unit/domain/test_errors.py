@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from hourhand.domain import errors
-from hourhand.domain.errors import FieldError, HourhandError, InvalidInput, NotSupportedYet
+from hourhand.domain.errors import (
+    MAX_COMPARED_CHARACTERS,
+    MAX_COMPARED_NAMES,
+    FieldError,
+    HourhandError,
+    InvalidInput,
+    NotSupportedYet,
+    did_you_mean,
+    near_names,
+    unknown_field,
+)
 
 STATUS_BY_CODE = {
     "error": 500,
@@ -51,3 +61,38 @@ def test_a_given_detail_and_its_fields_are_kept() -> None:
 def test_what_is_not_supported_yet_is_invalid_input() -> None:
     with pytest.raises(InvalidInput):
         raise NotSupportedYet
+
+
+@pytest.mark.parametrize(
+    ("wrong", "known", "near"),
+    [
+        ("dyas", ["to", "days"], ["days"]),
+        ("delay", ["run_at", "delay_seconds"], ["delay_seconds"]),
+        ("report", ["send-report", "billing.report", "greet"], ["send-report", "billing.report"]),
+        ("jobs", ["job", "jobs_a", "jobs_b", "jobs_c"], ["job", "jobs_c", "jobs_b"]),
+        ("invoice", ["greet"], []),
+        ("", ["greet"], []),
+        ("a" * (MAX_COMPARED_CHARACTERS + 1), ["a" * MAX_COMPARED_CHARACTERS], []),
+        ("greet", [*map(str, range(MAX_COMPARED_NAMES)), "great"], []),
+    ],
+)
+def test_names_alike_and_names_with_it_as_a_word_are_near(
+    wrong: str, known: list[str], near: list[str]
+) -> None:
+    assert near_names(wrong, known) == near
+
+
+def test_a_question_names_what_was_probably_meant() -> None:
+    assert did_you_mean("dyas", ["to", "days"]) == "Did you mean 'days'?"
+    assert did_you_mean("a_b", ["a_c", "a_d"]) == "Did you mean 'a_d' or 'a_c'?"
+    assert did_you_mean("cron", ["a"], {"cron": "expression"}) == "Did you mean 'expression'?"
+    assert did_you_mean("cron", ["a"]) == ""
+
+
+def test_an_unknown_field_is_told_with_what_was_meant_and_on_demand_with_all_fields() -> None:
+    assert unknown_field("dyas", ["to", "days"]) == (
+        "is not a known field. Did you mean 'days'? The fields are to, days"
+    )
+    assert unknown_field("x", ["to"]) == "is not a known field. The fields are to"
+    assert unknown_field("x", []) == "is not a known field. The fields are none"
+    assert unknown_field("x", ["to"], lists_all=False) == "is not a known field"

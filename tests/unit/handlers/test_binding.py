@@ -153,6 +153,19 @@ def test_a_stored_payload_that_is_not_json_is_never_retried(function: Any, text:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (for_report, '{"day": "2026-01-05", "removed": 1}'),
+        (for_order, '{"lines": [{"sku": "x", "removed": 1}], "removed": 1}'),
+    ],
+)
+def test_a_stored_payload_with_a_field_that_was_removed_since_is_accepted(
+    function: Any, text: str
+) -> None:
+    assert "removed" not in str(bind(function, text))
+
+
 def test_the_message_never_quotes_the_payload() -> None:
     with pytest.raises(InvalidPayload) as caught:
         bind(for_choosy, '{"word": "hunter2"}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -10,6 +11,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import pydantic
 import pytest
 from pydantic import (
     AfterValidator,
@@ -20,10 +22,10 @@ from pydantic import (
     Field,
     PlainValidator,
 )
-from pydantic_core import SchemaValidator
+from pydantic_core import SchemaValidator, ValidationError
 from typing_extensions import TypedDict
 
-from hourhand.handlers import InvalidHandler, Registry, describe, job
+from hourhand.handlers import InvalidHandler, InvalidPayload, Registry, describe, job
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._payload_examples import MAX_DEPTH, likely_payloads
 from hourhand.handlers._payload_type import MAX_EXAMPLES, PayloadType
@@ -45,6 +47,47 @@ class Invoice:
 
 class Letter(TypedDict):
     to: str
+
+
+class OldLetter(typing.TypedDict):
+    __pydantic_config__ = ConfigDict(extra="ignore")  # type: ignore[misc]  # as pydantic documents
+
+    to: str
+
+
+@dataclass
+class OpenInvoice:
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    customer: str
+
+
+@dataclass
+class FreeInvoice:
+    __pydantic_config__ = ConfigDict(extra="allow")
+
+    customer: str
+
+
+@pydantic.dataclasses.dataclass
+class CheckedInvoice:
+    customer: str
+
+
+class ClosedModel(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    customer: str
+
+
+class Parcel(BaseModel):
+    letters: list[Letter]
+
+
+class OpenParcel(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    invoice: Invoice
 
 
 class Order(BaseModel):
@@ -101,6 +144,7 @@ def test_the_schema_has_titles_defaults_and_descriptions() -> None:
             "cents": {"title": "Cents", "type": "integer", "default": 100},
             "lines": {"title": "Lines", "type": "array", "items": {"type": "string"}},
         },
+        "additionalProperties": False,
     }
     order = _takes(Order).schema
     assert order is not None
@@ -326,6 +370,78 @@ def test_a_type_that_cannot_be_used_is_found_at_packing_and_hides_nothing_else()
     with pytest.raises(InvalidHandler):
         describe(registry)
     assert registry.get("odd").info.payload_check is None
+
+
+# --- fields that the type does not have ---
+
+
+@pytest.mark.parametrize(
+    ("annotation", "payload"),
+    [
+        (Invoice, {"customer": "a", "cnets": 5}),
+        (Letter, {"to": "a", "form": "b"}),
+        (CheckedInvoice, {"customer": "a", "cents": 5}),
+        (list[Invoice], [{"customer": "a"}, {"customer": "a", "cnets": 5}]),
+        (dict[str, Invoice] | None, {"x": {"customer": "a", "cnets": 5}}),
+        (Parcel, {"letters": [{"to": "a", "form": "b"}]}),
+    ],
+)
+def test_a_field_that_a_dataclass_or_typed_dict_lacks_is_refused_at_submission_only(
+    annotation: Any, payload: Any
+) -> None:
+    taken = _takes(annotation)
+    assert not _is_submitted(taken, payload)
+    taken.binder(json.dumps(payload))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "payload"),
+    [
+        (Parcel, {"letters": [], "other": 1}),
+        (OpenInvoice, {"customer": "a", "cents": 5}),
+        (FreeInvoice, {"customer": "a", "cents": 5}),
+        (OldLetter, {"to": "a", "form": "b"}),
+        # pydantic gives a model's configuration to a dataclass that has none.
+        (OpenParcel, {"invoice": {"customer": "a", "cnets": 5}}),
+        (Annotated[Invoice, BeforeValidator(dict)], {"customer": "a", "cnets": 5}),
+    ],
+)
+def test_what_a_type_states_about_other_fields_holds(annotation: Any, payload: Any) -> None:
+    assert _is_submitted(_takes(annotation), payload)
+
+
+def test_a_model_that_forbids_other_fields_refuses_them_everywhere() -> None:
+    taken, payload = _takes(ClosedModel), {"customer": "a", "cents": 5}
+    assert not _is_submitted(taken, payload)
+    with pytest.raises(InvalidPayload):
+        taken.binder(json.dumps(payload))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "additional"),
+    [
+        (Invoice, False),
+        (Letter, False),
+        (ClosedModel, False),
+        (FreeInvoice, True),
+        (OpenInvoice, None),
+        (OldLetter, None),
+        (Parcel, None),
+    ],
+)
+def test_the_schema_says_whether_other_fields_are_refused(annotation: Any, additional: Any) -> None:
+    schema = _takes(annotation).schema
+    assert schema is not None
+    assert schema.get("additionalProperties") is additional
+
+
+def _is_submitted(taken: PayloadType, payload: Any) -> bool:
+    assert taken.check is not None
+    try:
+        SchemaValidator(json.loads(json.dumps(taken.check))).validate_json(json.dumps(payload))
+    except ValidationError:
+        return False
+    return True
 
 
 def test_a_before_validator_leaves_its_field_unchecked() -> None:

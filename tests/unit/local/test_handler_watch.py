@@ -74,6 +74,19 @@ def test_the_manifest_and_the_files_of_the_handlers_are_told(
     assert (info.name, info.timeout_seconds) == ("greet", 7)
 
 
+def test_a_module_that_is_added_to_a_package_is_noticed(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    package = folder / "my_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("import my_jobs\n")
+    handlers = read_handlers("my_package", folder / "manifest.json", environment)
+    assert snapshot(handlers.files) == handlers.files
+    (package / "more.py").write_text("")
+    os.utime(package, (1, 1))
+    assert snapshot(handlers.files) != handlers.files
+
+
 def test_a_module_in_the_current_folder_is_found(
     folder: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
 ) -> None:

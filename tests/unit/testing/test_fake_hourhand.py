@@ -307,6 +307,20 @@ def test_a_wish_to_come_again_is_no_error_to_be_raised(jobs: FakeHourhand) -> No
     assert [run.at - START for run in jobs.advance(minutes=1)] == [timedelta(seconds=30)]
 
 
+def test_an_error_that_is_raised_twice_has_a_note_for_each_attempt(jobs: FakeHourhand) -> None:
+    broken = RuntimeError("always the same")
+
+    def fail(_context: JobContext, _payload: Any) -> None:
+        raise broken
+
+    jobs.stub("report", fail)
+    job_id = report.submit().id
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            jobs.run(job_id)
+    assert [note.split(" of ")[0] for note in broken.__notes__] == ["Attempt 1", "Attempt 2"]
+
+
 # --- one job ---
 
 
@@ -322,8 +336,11 @@ def test_one_job_runs_now_whenever_it_is_due(jobs: FakeHourhand) -> None:
 
 def test_one_attempt_of_one_job_raises_what_it_raises_or_not(jobs: FakeHourhand) -> None:
     job_id = refuse.submit().id
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as raised:
         jobs.run(job_id)
+    [note] = raised.value.__notes__
+    assert note.startswith(f"Attempt 1 of the job {job_id} raised this")
+    assert "pass raise_errors=False" in note
     assert jobs.run(job_id, raise_errors=False).status == "DEAD"
     with pytest.raises(Conflict):
         jobs.run(job_id)

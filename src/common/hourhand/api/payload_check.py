@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, ValidationError
 
 from hourhand.api.requests import MAX_FIELD_ERRORS, invalid, quoted
-from hourhand.domain.errors import FieldError
+from hourhand.domain.errors import FieldError, near_names, unknown_field
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.telemetry import Telemetry
 
@@ -20,9 +21,14 @@ MAX_MESSAGE_CHARACTERS = 300
 MAX_COUNTED_ERRORS = 1_000
 """A payload with more errors than these is refused as a whole: listing them takes memory."""
 
-PAYLOAD = "payload"
+MAX_COMPARED_FIELDS = 100
+"""How many unknown fields of an object are compared with one that is missing."""
 
-_MESSAGES = {"missing": "is required", "extra_forbidden": "is not a known field"}
+PAYLOAD = "payload"
+Check = Mapping[str, Any]
+Path = tuple[str | int, ...]
+
+_MISSING, _UNKNOWN = "missing", "extra_forbidden"
 _SUBJECT = re.compile(r"^[A-Z][\w ]*? should ")
 """How pydantic's messages begin; here the name of the field comes before them."""
 
@@ -50,7 +56,7 @@ class PayloadChecks:
         try:
             validator.validate_json(payload_text)
         except ValidationError as error:
-            wrong = _wrong_fields(error, payload_text)
+            wrong = _wrong_fields(error, payload_text, info.payload_check)
         else:
             return
         if wrong:
@@ -75,7 +81,7 @@ class PayloadChecks:
             return None
 
 
-def _wrong_fields(error: ValidationError, payload_text: str) -> list[FieldError]:
+def _wrong_fields(error: ValidationError, payload_text: str, check: Check) -> list[FieldError]:
     """Return what is wrong by fields; nothing if only this reader of JSON refuses the text."""
     count = error.error_count()
     if count > MAX_COUNTED_ERRORS:
@@ -84,36 +90,165 @@ def _wrong_fields(error: ValidationError, payload_text: str) -> list[FieldError]
     if details[0]["type"] == "json_invalid":
         # A number or a character, which the handlers of some types accept.
         return []
-    return _field_errors(details, json.loads(payload_text))
+    return _Words(check, json.loads(payload_text), details).field_errors()
 
 
-def _field_errors(details: Sequence[ErrorDetails], payload: Any) -> list[FieldError]:
-    """Return one error for each field, which names all that it may be."""
-    by_field: dict[str, list[str]] = {}
-    for detail in details:
-        field = quoted(_place(detail["loc"], payload, is_absent=detail["type"] == "missing"))
-        messages = by_field.setdefault(field, [])
-        message = _MESSAGES.get(detail["type"]) or _SUBJECT.sub("must ", detail["msg"])
-        if message not in messages:
-            messages.append(message)
-        if len(by_field) > MAX_FIELD_ERRORS:
-            break
-    errors = [FieldError(field, _short(" or ".join(said))) for field, said in by_field.items()]
-    return errors[:MAX_FIELD_ERRORS]
+class _Words:
+    """The errors of one payload, in words."""
+
+    def __init__(self, check: Check, payload: Any, details: Sequence[ErrorDetails]) -> None:
+        self._types = _Types(check)
+        self._payload = payload
+        self._details = details
+        unknown = (_path_in(payload, one["loc"]) for one in details if one["type"] == _UNKNOWN)
+        self._first_unknown = next(unknown, None)
+
+    def field_errors(self) -> list[FieldError]:
+        """Return one error for each field, which names all that it may be."""
+        by_field: dict[str, list[str]] = {}
+        for detail in self._details:
+            path = _path_in(self._payload, detail["loc"])
+            is_missing = detail["type"] == _MISSING
+            place = (*path, detail["loc"][-1]) if is_missing else path
+            messages = by_field.setdefault(quoted(_written(place)), [])
+            message = self._message(detail, path)
+            if message not in messages:
+                messages.append(message)
+            if len(by_field) > MAX_FIELD_ERRORS:
+                break
+        errors = [FieldError(field, _short(" or ".join(said))) for field, said in by_field.items()]
+        return errors[:MAX_FIELD_ERRORS]
+
+    def _message(self, detail: ErrorDetails, path: Path) -> str:
+        match detail["type"]:
+            case "missing":
+                return f"is required{self._misspelt(str(detail['loc'][-1]), path)}"
+            case "extra_forbidden":
+                return self._unknown(path)
+        return _SUBJECT.sub("must ", detail["msg"])
+
+    def _unknown(self, path: Path) -> str:
+        *around, name = path
+        known = self._types.fields_at(tuple(around))
+        if name in known:
+            # Of one member of a union, where the other fields are of another.
+            return "does not go with the other fields"
+        lists_all = bool(known) and path == self._first_unknown
+        return unknown_field(str(name), known, lists_all=lists_all)
+
+    def _misspelt(self, missing: str, path: Path) -> str:
+        """Return a question about the unknown field that is probably the missing one.
+
+        Where unknown fields are refused, their own errors say so.
+        """
+        given = _value_at(self._payload, path)
+        if self._first_unknown is not None or not isinstance(given, dict):
+            return ""
+        known = self._types.fields_at(path)
+        unknown = islice((name for name in given if name not in known), MAX_COMPARED_FIELDS)
+        near = near_names(missing, unknown)
+        return f". Is {near[0]!r} a misspelling of it?" if near else ""
 
 
-def _place(location: Sequence[str | int], payload: Any, *, is_absent: bool) -> str:
-    """Return where an error is, as ``payload.lines[2].text``.
+class _Types:
+    """The types that the parts of a payload may have, by a check of `hourhand.handlers`."""
 
-    Between the parts of a location stand names of a union's members, which are not in the payload.
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._defined: dict[str, Check] = {}
+        self._fields: dict[Path, list[str]] = {}
+
+    def fields_at(self, path: Path) -> list[str]:
+        """Return the fields that the object at ``path`` may have, as they are written."""
+        if path not in self._fields:
+            types = _once(self._plain(self._check))
+            for part in path:
+                types = _once(one for outer in types for one in self._parts(outer, part))
+            named = (name for one in types for name in _fields(one))
+            self._fields[path] = list(dict.fromkeys(named))
+        return self._fields[path]
+
+    def _plain(self, check: Check, seen: frozenset[str] = frozenset()) -> Iterator[Check]:
+        """Yield the types within what surrounds them: references, unions and the like."""
+        match check["type"]:
+            case "definitions":
+                self._defined.update({one["ref"]: one for one in check["definitions"]})
+                yield from self._plain(check["schema"], seen)
+            case "definition-ref" if check["schema_ref"] not in seen:
+                name = check["schema_ref"]
+                yield from self._plain(self._defined[name], seen | {name})
+            case "nullable":
+                yield from self._plain(check["schema"], seen)
+            case "union":
+                for choice in check["choices"]:
+                    yield from self._plain(choice, seen)
+            case "tagged-union":
+                for choice in check["choices"].values():
+                    yield from self._plain(choice, seen)
+            case _:
+                yield check
+
+    def _parts(self, check: Check, part: str | int) -> Iterator[Check]:
+        """Yield the types of one part of what has the type ``check``."""
+        match check["type"]:
+            case "typed-dict" if part in (fields := _fields(check)):
+                yield from self._plain(fields[str(part)]["schema"])
+            case "dict" if "values_schema" in check:
+                yield from self._plain(check["values_schema"])
+            case "list" | "set" | "frozenset" if "items_schema" in check:
+                yield from self._plain(check["items_schema"])
+            case "tuple" if isinstance(part, int) and (items := check["items_schema"]):
+                yield from self._plain(items[min(part, len(items) - 1)])
+
+
+def _once(types: Iterable[Check]) -> list[Check]:
+    """Return each type once.
+
+    The members of a union that refer to each other would be doubled at each level of a payload.
     """
-    place, value = PAYLOAD, payload
+    return list({id(one): one for one in types}.values())
+
+
+def _fields(check: Check) -> dict[str, Check]:
+    """Return the fields of an object by the names that callers write; empty for other types."""
+    if check["type"] != "typed-dict":
+        return {}
+    return {_caller_name(name, field): field for name, field in check["fields"].items()}
+
+
+def _caller_name(name: str, field: Check) -> str:
+    alias = field.get("validation_alias", name)
+    # Of several aliases, and of the steps of a path, the first.
+    while isinstance(alias, list):
+        alias = alias[0]
+    return str(alias)
+
+
+def _path_in(payload: Any, location: Sequence[str | int]) -> Path:
+    """Return the parts of an error's location that are in the payload.
+
+    Between them stand names of a union's members, which are not.
+    """
+    path: list[str | int] = []
+    value = payload
     for part in location:
-        if isinstance(value, dict) and part in value:
-            place, value = f"{place}.{part}", value[part]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            place, value = f"{place}[{part}]", value[part]
-    return f"{place}.{location[-1]}" if is_absent else place
+        is_item = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        if is_item or (isinstance(value, dict) and part in value):
+            path.append(part)
+            value = value[part]
+    return tuple(path)
+
+
+def _value_at(payload: Any, path: Path) -> Any:
+    for part in path:
+        payload = payload[part]
+    return payload
+
+
+def _written(path: Path) -> str:
+    """Return a path as ``payload.lines[2].text``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join((PAYLOAD, *parts))
 
 
 def _short(message: str) -> str:

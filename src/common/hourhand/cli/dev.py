@@ -135,7 +135,9 @@ def _greet(console: Console, options: DevOptions, timings: Timings, cloud: Local
             # On a line of its own, to be copied: not every shell accepts a comment beside it.
             console.print(Text(f"    {command}"))
     console.print()
-    console.print("[dim]Ctrl-C stops the cloud. Events:[/]")
+    console.print(
+        "[dim]Handlers are reloaded when their files change. Ctrl-C stops the cloud. Events:[/]"
+    )
 
 
 def _changes(timings: Timings) -> str:

@@ -81,10 +81,17 @@ def read_json(text: str, name: str) -> Any:
     try:
         return json.loads(content, parse_int=json_integer, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        hint = "" if source else "; a string needs quotes of its own: '\"text\"'"
+        hint = "" if source else f"; {_hint(text)}"
         raise typer.BadParameter(
             f"{source or 'the value'} is not valid JSON: {error}{hint}", param_hint=name
         ) from None
+
+
+def _hint(text: str) -> str:
+    """Return what people most often miss in JSON that they type in a shell."""
+    if text.lstrip().startswith(("{", "[")):
+        return 'names and strings need double quotes: \'{"name": "text"}\''
+    return "a string needs quotes of its own: '\"text\"'"
 
 
 def read_tag(text: str) -> tuple[str, str]:

@@ -59,7 +59,8 @@ class ClientError(Exception):
     def __str__(self) -> str:
         """Return the detail, and each wrong field that it does not name already."""
         fields = [str(error) for error in self.errors if error.message not in self.detail]
-        return " ".join([self.detail, *(f"{field.rstrip('.')}." for field in fields)])
+        sentences = (one if one.endswith((".", "?")) else f"{one}." for one in fields)
+        return " ".join([self.detail, *sentences])
 
 
 class NotConfigured(ClientError):

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from hourhand.client._authorisation import Authorise
-from hourhand.client._endpoint import Endpoint
+from hourhand.client._endpoint import ENDPOINT_VARIABLE, LOCAL_ENDPOINT, Endpoint
 from hourhand.client._steps import Answer, Lost, Request
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -23,6 +23,10 @@ KEPT_CONNECTIONS = 64
 
 LONGEST_CONNECT_SECONDS = 10.0
 
+_OTHER_ADDRESS = (
+    f"Another address is set by {ENDPOINT_VARIABLE}, or for commands by --endpoint or "
+    "`hourhand context`."
+)
 _ALL_URLS = ("http://", "https://")
 
 NOT_SENT = (
@@ -84,6 +88,9 @@ class Wire:
             is_local = self.endpoint.is_loopback
             hint = "is hourhand dev running there?" if is_local else "check the URL and the network"
             reason += f"; {hint}"
+            if self.endpoint.url == LOCAL_ENDPOINT:
+                # It is the default address, so the caller probably named none.
+                reason += f" {_OTHER_ADDRESS}"
         return Lost(reason, was_sent=not isinstance(error, NOT_SENT))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from hourhand.answers.jobs import Job
 from hourhand.client._errors import ClientError
 from hourhand.client._json import encoded, invalid, seconds, time_text
+from hourhand.domain.errors import unknown_field
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 
@@ -105,8 +106,7 @@ def submission_of(given: object) -> Submission:
         named["delay"] = named.pop("delay_seconds")
     unknown = [str(name) for name in named if name not in _FIELDS]
     if unknown:
-        known = ", ".join(_FIELDS)
-        raise invalid(unknown[0], f"is not a known field; the fields are {known}")
+        raise invalid(unknown[0], unknown_field(unknown[0], _FIELDS))
     if "handler" not in named:
         raise invalid("handler", "is required")
     return Submission(**named)

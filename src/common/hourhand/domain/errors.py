@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
 R = TypeVar("R")
+
+MAX_COMPARED_NAMES = 1_000
+MAX_COMPARED_CHARACTERS = 100
+"""Longer texts are no misspelt names, and comparing them takes long."""
+
+MAX_NEAR_NAMES = 3
+_WORDS = re.compile(r"[_.-]")
 
 
 @dataclass(frozen=True)
@@ -128,3 +139,46 @@ def or_error(call: Callable[[], R]) -> R | HourhandError:
         return call()
     except HourhandError as error:
         return error
+
+
+def near_names(wrong: str, known: Iterable[str]) -> list[str]:
+    """Return the few known names that ``wrong`` may be a misspelling of, the likeliest first.
+
+    They are names alike, and names that have it as a word: ``delay`` is near ``delay_seconds``.
+    """
+    if len(wrong) > MAX_COMPARED_CHARACTERS:
+        return []
+    names = list(islice(known, MAX_COMPARED_NAMES))
+    alike = get_close_matches(wrong, names, MAX_NEAR_NAMES)
+    longer = [name for name in names if wrong in _WORDS.split(name)]
+    return list(dict.fromkeys([*alike, *longer]))[:MAX_NEAR_NAMES]
+
+
+def did_you_mean(
+    wrong: str,
+    known: Iterable[str],
+    other_words: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the question ``Did you mean 'days'?``, and nothing where no known name is near.
+
+    ``other_words``: what is called differently elsewhere, by that name.
+    """
+    other = other_words.get(wrong)
+    near = near_names(wrong, known) if other is None else [other]
+    return f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def unknown_field(
+    name: str,
+    known: Collection[str],
+    other_words: Mapping[str, str] = MappingProxyType({}),
+    *,
+    lists_all: bool = True,
+) -> str:
+    """Return the message of a field that is not among the ``known``, which it lists on demand."""
+    sentences = (
+        "is not a known field.",
+        did_you_mean(name, known, other_words),
+        f"The fields are {', '.join(known) or 'none'}." if lists_all else "",
+    )
+    return " ".join(filter(None, sentences)).removesuffix(".")

@@ -3,7 +3,8 @@
 pydantic compiles a type into a *core schema*, of which its engine, pydantic-core, makes the
 validator. That schema refers to classes and functions. Here it becomes plain JSON, which the API
 gives to the same engine (ADR 28). What cannot be written as JSON is replaced by something that
-accepts more, so no payload is refused that the handler accepts.
+accepts more, so no payload is refused that the handler accepts. The one exception is a field that a
+dataclass or a TypedDict does not have: the handler would ignore it, and a submission refuses it.
 """
 
 from __future__ import annotations
@@ -131,6 +132,7 @@ class _Writer:
         config = schema.get("config", {})
         if schema["type"] == "typed-dict":
             return self._typed_dict(schema, schema["fields"], config)
+        is_model = schema["type"] == "model"
         inner = schema["schema"]
         while inner["type"] == "function-after":
             inner = inner["schema"]
@@ -141,13 +143,15 @@ class _Writer:
         fields = inner["fields"]
         if inner["type"] == "dataclass-args":
             fields = {field["name"]: field for field in fields}
-        return self._typed_dict(inner, fields, config)
+        return self._typed_dict(inner, fields, config, is_model=is_model)
 
     def _typed_dict(
         self,
         schema: Mapping[str, Any],
         fields: Mapping[str, Mapping[str, Any]],
         config: Mapping[str, Any],
+        *,
+        is_model: bool = False,
     ) -> Check:
         total = schema.get("total", config.get("typed_dict_total", True))
         written: Check = {
@@ -156,8 +160,8 @@ class _Writer:
             "config": _portable(config, _CONFIG),
             **_portable(schema, ("strict",)),
         }
-        extra = schema.get("extra_behavior", config.get("extra_fields_behavior"))
-        if extra is not None:
+        extra = _extra_behavior(schema, config, is_model=is_model)
+        if extra != config.get("extra_fields_behavior", "ignore"):
             written["extra_behavior"] = extra
         if "extras_schema" in schema:
             written["extras_schema"] = self.write(schema["extras_schema"], config)
@@ -249,6 +253,25 @@ class _Writer:
 
     def _reference(self, schema: Mapping[str, Any], _: Mapping[str, Any]) -> Check:
         return {"type": "definition-ref", "schema_ref": self._names[schema["schema_ref"]]}
+
+
+def states_extra_fields(schema: Mapping[str, Any]) -> bool:
+    """Whether the type of a schema states itself what becomes of fields that it does not have."""
+    return "extra_fields_behavior" in schema.get("config", {})
+
+
+def _extra_behavior(schema: Mapping[str, Any], config: Mapping[str, Any], *, is_model: bool) -> str:
+    """Return what becomes of fields that the type does not have: allow, ignore or forbid.
+
+    A model that states nothing ignores them, as pydantic documents. A dataclass or a TypedDict that
+    states nothing has no such field, so one in a payload is a mistake of the caller.
+    """
+    stated = config.get("extra_fields_behavior")
+    if is_model:
+        return str(schema.get("extra_behavior", stated or "ignore"))
+    # pydantic writes "ignore" for a TypedDict that states nothing.
+    own = schema.get("extra_behavior", "ignore")
+    return str(own if own != "ignore" else stated or "forbid")
 
 
 def _inner(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from hourhand.handlers._binding import (
     plain_type,
     type_adapter,
 )
-from hourhand.handlers._payload_check import check_of
+from hourhand.handlers._payload_check import check_of, states_extra_fields
 from hourhand.handlers._payload_examples import likely_payloads
 
 MAX_EXAMPLES = 3
@@ -55,6 +55,12 @@ class PayloadType:
 
             def handle_invalid_for_json_schema(self, *_: Any) -> dict[str, Any]:
                 return {}
+
+            def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+                return _closed(super().dataclass_schema(schema), schema)
+
+            def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+                return _closed(super().typed_dict_schema(schema), schema)
 
         try:
             schema = self._adapter.json_schema(schema_generator=Generator)
@@ -119,6 +125,13 @@ def size_bytes(value: Any) -> int | None:
         return len(json.dumps(value, allow_nan=False, separators=(",", ":")).encode())
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _closed(generated: dict[str, Any], core_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Say in the JSON Schema of a dataclass or TypedDict that it has no other fields."""
+    if generated.get("type") == "object" and not states_extra_fields(core_schema):
+        generated.setdefault("additionalProperties", False)
+    return generated
 
 
 def _can_be_built(check: Mapping[str, Any]) -> bool:

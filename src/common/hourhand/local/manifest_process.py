@@ -70,7 +70,10 @@ def _show(error: BaseException) -> None:
 
 
 def _files(module: str) -> list[str]:
-    """Return the user's own files behind ``module``, and those beside it."""
+    """Return the user's own files behind ``module``, and those beside it; of a package its folder.
+
+    A module that is added to a package changes the folder alone.
+    """
     loaded = {
         Path(file)
         for one in list(sys.modules.values())
@@ -84,11 +87,13 @@ def _files(module: str) -> list[str]:
         loaded.update(Path(spec.origin).parent.glob("*.py"))
     libraries = [Path(path) for path in set(sysconfig.get_paths().values())]
     libraries.append(Path(hourhand.__file__).parent)
-    return sorted(
+    files = [
         str(file)
         for file in loaded
         if file.suffix == ".py" and not any(file.is_relative_to(at) for at in libraries)
-    )
+    ]
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    return sorted([*files, *folders])
 
 
 if __name__ == "__main__":

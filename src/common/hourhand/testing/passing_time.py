@@ -90,4 +90,10 @@ class PassingTime:
             # These two only say when the job runs again.
             is_wish = isinstance(run.error, (RetryLater, Snooze))
             if self._raises_now and run.error is not None and not is_wish:
+                note = (
+                    f"Attempt {run.attempt} of the job {run.job_id} raised this. Its outcome is "
+                    "stored. To test what follows, such as a retry, pass raise_errors=False."
+                )
+                if note not in getattr(run.error, "__notes__", ()):
+                    run.error.add_note(note)
                 raise run.error

@@ -141,7 +141,7 @@ def test_a_calendar_holds_every_kind_but_other_calendars() -> None:
         ({"exclude": ["0 25 * * *"]}, "exclude[0]", "In '0 25 * * *': "),
         ({"exclude": ["2026-13-01"]}, "exclude[0]", "that exists"),
         ({"exclude": [], "note": "n" * 1001}, "note", "at most 1000"),
-        ({"exclude": [], "timezone": "UTC"}, "timezone", "the fields are exclude, note"),
+        ({"exclude": [], "timezone": "UTC"}, "timezone", "The fields are exclude, note"),
         ([], "body", "must be a JSON object"),
     ],
 )

@@ -138,9 +138,19 @@ def test_null_means_not_given() -> None:
         ({"retry": {"base_seconds": 5e-324}}, "retry.base_seconds", "0 or at least 0.001"),
         ({"retry": {"max_delay_seconds": 1e12}}, "retry.max_delay_seconds", "at most"),
         ({"retry": {"jitter": "some"}}, "retry.jitter", "'none', 'additive' or 'full'"),
-        ({"retry": {"attempts": 3}}, "retry.attempts", "is not a known field"),
+        (
+            {"retry": {"attempts": 3}},
+            "retry.attempts",
+            "is not a known field. Did you mean 'max_attempts'? The fields are max_attempts, ",
+        ),
         ({"pool": 5}, "pool", "must be 'default'"),
-        ({"proirity": "high"}, "proirity", "the fields are handler, payload, run_at"),
+        ({"proirity": "high"}, "proirity", "Did you mean 'priority'? The fields are handler, "),
+        ({"delay": 5}, "delay", "Did you mean 'delay_seconds'? The fields are"),
+        ({"key": "k"}, "key", "Did you mean 'idempotency_key'"),
+        ({"max_attempts": 3}, "max_attempts", "Did you mean 'retry.max_attempts'? The fields"),
+        ({"eta": "2027-01-01"}, "eta", "Did you mean 'run_at'? The fields"),
+        # No field of a job has this name elsewhere.
+        ({"cron": "@daily"}, "cron", "is not a known field. The fields are handler, payload, run"),
         ({"\ud800": 1}, "body", "surrogate"),
     ],
 )
@@ -150,6 +160,18 @@ def test_a_wrong_field_is_named_with_what_is_allowed(
     error = refusal(**fields)
     assert isinstance(error, InvalidInput)
     assert message in messages(error)[field]
+
+
+def test_a_missing_field_and_its_misspelling_are_both_named() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        JobSubmission.parse({"handlr": "greet", "paylod": 1})
+    fields = ", ".join(JobSubmission.model_fields)
+    assert messages(refused.value) == {
+        "handler": "is required",
+        "handlr": f"is not a known field. Did you mean 'handler'? The fields are {fields}",
+        # The fields are listed once.
+        "paylod": "is not a known field. Did you mean 'payload'?",
+    }
 
 
 @pytest.mark.parametrize(

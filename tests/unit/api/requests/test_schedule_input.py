@@ -203,7 +203,12 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"misfire": {"policy": "none"}}, "misfire.policy", "'latest', 'all', 'earliest' or"),
         ({"misfire": {"window_seconds": -1}}, "misfire.window_seconds", "at least 0"),
         ({"misfire": {"window_seconds": 31_622_401}}, "misfire.window_seconds", "31,622,400"),
-        ({"misfire": {"window": 5}}, "misfire.window", "is not a known field"),
+        ({"misfire": {"window": 5}}, "misfire.window", "Did you mean 'window_seconds'?"),
+        (
+            {"exclude": [{"from": "2026-12-24", "to": "2026-12-26", "form": 1}]},
+            "exclude[0].form",
+            "Did you mean 'from'? The fields are from, to",
+        ),
         ({"overlap": "queue"}, "overlap", "'cancel_other'"),
         ({"max_running": 0}, "max_running", "at least 1"),
         ({"max_running": 101}, "max_running", "at most 100"),
@@ -225,7 +230,12 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"tags": {"a:b": "x"}}, "tags.a:b", "must match"),
         ({"tags": {"0": 1}}, "tags.0", "must be a string"),
         ({"payload": float("nan")}, "payload", "must be JSON"),
-        ({"cron": "@daily"}, "cron", "the fields are expression, timezone"),
+        (
+            {"cron": "@daily"},
+            "cron",
+            "is not a known field. Did you mean 'expression'? The fields are expression, timezone",
+        ),
+        ({"jitter": 5}, "jitter", "Did you mean 'jitter_seconds'?"),
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(

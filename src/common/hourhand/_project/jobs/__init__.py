@@ -1,5 +1,7 @@
-"""The handlers: this folder is deployed. Import here every module that has some."""
+"""The handlers. This folder is deployed, and each module in it is imported."""
 
-from jobs import reports
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = ["reports"]
+for module in iter_modules(__path__):
+    import_module(f"{__name__}.{module.name}")

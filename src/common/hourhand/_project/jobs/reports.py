@@ -12,7 +12,11 @@ class Report:
 
 
 @job("send-report", timeout=60, retry=Retry(max_attempts=5))
-def send_report(ctx: JobContext, payload: Report) -> dict[str, str | int]:
-    # Put your own code here. If it raises, the job is retried.
+def send_report(ctx: JobContext, payload: Report) -> str:
     ctx.logger.info("Sending the report.", days=payload.days)
-    return {"sent_to": payload.to, "days": payload.days}
+    deliver(payload)  # if it raises, the job is retried
+    return f"Sent the report to {payload.to}."
+
+
+def deliver(report: Report) -> None:
+    """Put your own code here."""

@@ -3,18 +3,37 @@
 import json
 from pathlib import Path
 
+import pytest
 from hourhand.testing import FakeHourhand
 
+from jobs import reports
 from jobs.reports import Report, send_report
 
 SCHEDULES = Path(__file__).parents[1] / "schedules"
 
 
-def test_a_report_is_sent_after_its_delay(hourhand_jobs: FakeHourhand) -> None:
-    job = send_report.submit(Report(to="ada@example.org", days=7), delay=3600)
+def test_a_report_is_sent_after_an_hour(hourhand_jobs: FakeHourhand) -> None:
+    job = send_report.submit(Report(to="ada@example.org"), delay=3600)
     hourhand_jobs.advance(hours=1)
-    ended = hourhand_jobs.get(job)
-    assert (ended.status, ended.result) == ("SUCCEEDED", {"sent_to": "ada@example.org", "days": 7})
+    assert hourhand_jobs.get(job).status == "SUCCEEDED"
+
+
+def test_a_report_that_fails_once_is_sent_by_the_retry(
+    hourhand_jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(report: Report) -> None:
+        raise ConnectionError("The mail server does not answer.")
+
+    job = send_report.submit(Report(to="ada@example.org"))
+    with monkeypatch.context() as patched:
+        patched.setattr(reports, "deliver", fail)
+        hourhand_jobs.run_due()
+    failed = hourhand_jobs.get(job)
+    assert (failed.status, failed.error.type) == ("RETRYING", "ConnectionError")
+
+    hourhand_jobs.advance(minutes=1)
+    sent = hourhand_jobs.get(job)
+    assert (sent.status, sent.attempt) == ("SUCCEEDED", 2)
 
 
 def test_each_schedule_has_a_payload_that_its_handler_takes(hourhand_jobs: FakeHourhand) -> None:

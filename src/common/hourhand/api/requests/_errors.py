@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from hourhand.api.requests._limits import MAX_FIELD_ERRORS, MAX_QUOTED_CHARACTERS
-from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.errors import FieldError, InvalidInput, unknown_field
 
 WHOLE_BODY = "body"
 """The name that errors give to the whole of what was sent."""
 
 _NAMED_IN_SENTENCE = 5
-_UNKNOWN_FIELD = "is not a known field"
+_UNKNOWN = "extra_forbidden"
+
+OTHER_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "args": "payload",
+        "body": "payload",
+        "countdown": "delay_seconds",
+        "cron": "expression",
+        "data": "payload",
+        "eta": "run_at",
+        "function": "handler",
+        "input": "payload",
+        "max_attempts": "retry.max_attempts",
+        "params": "payload",
+        "rate": "expression",
+        "retries": "retry.max_attempts",
+        "schedule": "expression",
+        "task": "handler",
+        "tz": "timezone",
+    }
+)
+"""What other schedulers call a field of ours."""
+
 _KEY_ITSELF = "[key]"
 """How pydantic marks an error about an entry's key, not its value."""
 
@@ -26,7 +49,6 @@ _NO_NAMES = frozenset({_KEY_ITSELF, ONE, MANY, TEXT, RANGE})
 
 _MESSAGES = {
     "missing": "is required",
-    "extra_forbidden": _UNKNOWN_FIELD,
     "string_type": "must be a string",
     "string_unicode": "must be valid Unicode: it contains half of a surrogate pair",
     "string_pattern_mismatch": "must match {pattern}",
@@ -71,8 +93,7 @@ def validate(model: type[M], raw: object, *, what: str) -> M:
         return model.model_validate(raw)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        errors = [_field_error(detail) for detail in details[:MAX_FIELD_ERRORS]]
-        raise invalid(what, _naming_known_fields(errors, model)) from error
+        raise invalid(what, _field_errors(details[:MAX_FIELD_ERRORS], model)) from error
 
 
 def invalid(what: str, errors: list[FieldError]) -> InvalidInput:
@@ -101,11 +122,53 @@ def quoted(text: str) -> str:
     return safe[: MAX_QUOTED_CHARACTERS - 3] + "..."
 
 
-def _field_error(detail: ErrorDetails) -> FieldError:
-    field = quoted(_path(detail["loc"])) or WHOLE_BODY
+def _field_errors(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[FieldError]:
+    """Return the errors in our words. The first unknown field is told with all known ones."""
+    first = next((detail["loc"] for detail in details if detail["type"] == _UNKNOWN), None)
+    return [
+        FieldError(
+            quoted(_path(detail["loc"])) or WHOLE_BODY,
+            _unknown_field(detail["loc"], model, lists_all=detail["loc"] == first)
+            if detail["type"] == _UNKNOWN
+            else _message(detail),
+        )
+        for detail in details
+    ]
+
+
+def _message(detail: ErrorDetails) -> str:
     context: dict[str, Any] = detail.get("ctx") or {}
     template = _MESSAGES.get(detail["type"])
-    return FieldError(field, detail["msg"] if template is None else template.format(**context))
+    return detail["msg"] if template is None else template.format(**context)
+
+
+def _unknown_field(
+    location: tuple[int | str, ...], model: type[BaseModel], *, lists_all: bool
+) -> str:
+    *outer, name = location
+    around = _model_at(outer, model)
+    known = [] if around is None else field_names(around)
+    words = {other: ours for other, ours in OTHER_WORDS.items() if ours.split(".")[0] in known}
+    return unknown_field(str(name), known, words, lists_all=lists_all and around is not None)
+
+
+def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel] | None:
+    """Return the model of the object at a place within ``model``; ``None`` if there is none."""
+    for part in location:
+        fields = {one.alias or name: one for name, one in model.model_fields.items()}
+        if part in fields:
+            inner = next(_models_in(fields[part].annotation), None)
+            if inner is None:
+                return None
+            model = inner
+    return model
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -117,13 +180,3 @@ def _path(location: tuple[int | str, ...]) -> str:
         elif part not in _NO_NAMES:
             path += f".{part}"
     return path.removeprefix(".")
-
-
-def _naming_known_fields(errors: list[FieldError], model: type[BaseModel]) -> list[FieldError]:
-    """Add the known names to the first error about an unknown field."""
-    for index, error in enumerate(errors):
-        if error.message == _UNKNOWN_FIELD and "." not in error.field:
-            known = ", ".join(field_names(model)) or "none"
-            errors[index] = FieldError(error.field, f"{_UNKNOWN_FIELD}; the fields are {known}")
-            break
-    return errors

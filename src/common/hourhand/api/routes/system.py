@@ -47,7 +47,7 @@ def get_handler(services: Services, _: Request, name: str) -> Answer:
     """``GET /handlers/{name}``."""
     info = services.handlers.find(name)
     if info is None:
-        raise NotFound(f"{quoted(name)} {say_unknown(services.handlers, name)}.")
+        raise NotFound(f"The handler {quoted(name)} {say_unknown(services.handlers, name)}.")
     return Answer.of(_handler(info))
 
 

@@ -105,7 +105,7 @@ def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
         "" if job.priority == "medium" else job.priority,
         job.tenant or "",
         job.schedule_id or "",
-        remark(job),
+        remark(job, times),
     )
 
 
@@ -119,7 +119,7 @@ def _when(job: JobSummary, times: Times) -> str:
     return f"{verb} {times.short(job.due_at or job.run_at)}"
 
 
-def remark(job: JobSummary) -> str:
+def remark(job: JobSummary, times: Times) -> str:
     """Return what to know of a job beside its state: what it waits for, its error, its progress."""
     if job.status == "RUNNING" and job.cancel_requested_at is not None:
         return "asked to stop"
@@ -128,6 +128,9 @@ def remark(job: JobSummary) -> str:
         share = f"{done / total:.0%}" if total else f"{done:g} done"
         return f"{share} {job.progress.message or ''}".strip()
     parts = [waiting_text(job)]
+    if job.status == "ENQUEUED" and (job.due_at or job.run_at) > times.now:
+        # Its message waits in SQS until the job is due.
+        parts.append("sent ahead")
     if job.discarded_at is not None:
         parts.append(f"discarded ({job.discard_note})" if job.discard_note else "discarded")
     if job.error is not None:

@@ -255,5 +255,5 @@ def _remark(occurrence: Occurrence, times: Times) -> str:
     if occurrence.reason in MEANINGS:
         parts.append(MEANINGS[occurrence.reason])
     elif occurrence.job is not None:
-        parts.append(remark(occurrence.job))
+        parts.append(remark(occurrence.job, times))
     return "; ".join(filter(None, parts))

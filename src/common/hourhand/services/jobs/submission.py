@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from hourhand.domain.errors import (
     IdempotencyConflict,
     InvalidInput,
     Unavailable,
+    did_you_mean,
     or_error,
 )
 from hourhand.domain.jobs.job import Job
@@ -246,18 +246,17 @@ def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
     handler = handlers.find(name)
     if handler is None:
         problem = FieldError("handler", say_unknown(handlers, name))
-        raise InvalidInput("The handler is unknown.", errors=(problem,))
+        raise InvalidInput(f"The handler {name!r} {problem.message}.", errors=(problem,))
     return handler
 
 
 def say_unknown(handlers: HandlerDirectory, name: str) -> str:
     """Return what is wrong with a name that no handler has, and the names that exist."""
     names = [info.name for info in handlers.all()]
-    like = " or ".join(map(repr, get_close_matches(name, names)))
     known = ", ".join(names[:NAMED_HANDLERS]) or "none"
     sentences = (
-        "is not a registered handler.",
-        f"Did you mean {like}?" if like else "",
+        "is not registered.",
+        did_you_mean(name, names),
         handlers.advice,
         f"Registered: {known}",
     )

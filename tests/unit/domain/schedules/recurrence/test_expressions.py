@@ -137,6 +137,29 @@ def test_what_is_no_expression_is_refused(text: str, why: str) -> None:
     assert why in refusal(text)
 
 
+def test_a_sentence_is_answered_with_a_cron_and_a_rate() -> None:
+    assert refusal("every minute") == (
+        "In 'every minute': A cron expression has 5 fields (minute hour day-of-month month "
+        "day-of-week), such as 0 9 * * MON-FRI, or 6 with the second first. An interval is written "
+        "as rate(1 minute). This has 2 fields."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("0 9 * * funday", "The day of week 'funday' is not understood"),
+        ("0  9 * * Mon-Funday", "The day of week 'Mon-Funday' is not understood"),
+        ("CRON_TZ=Asia/Tokyo 0 9 * jqn *", "The month 'jqn' is not understood"),
+        ("cron(0 9 ? * funday *)", "The day of week 'funday' is not understood"),
+        ("cron(0 9 * * mon *)", "but they are '*' and 'mon'"),
+        ("@dayly", "There is no macro '@dayly'"),
+    ],
+)
+def test_a_refusal_repeats_a_part_as_it_was_typed(text: str, part: str) -> None:
+    assert part in refusal(text)
+
+
 def test_a_refusal_begins_with_the_expression_cut_short_if_long() -> None:
     assert refusal("0 0 * * *", "99 * * * *").startswith("In '99 * * * *': The minute")
     assert refusal("9" * 1001).startswith("In '" + "9" * 100 + "...': ")

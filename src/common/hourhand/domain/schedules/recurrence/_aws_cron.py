@@ -27,8 +27,9 @@ def parse_aws_cron(text: str) -> Cron:
     parts = text.split()
     if len(parts) != _SIX:
         raise BadExpression(
-            "cron() has 6 fields (minutes hours day-of-month month day-of-week year), but"
-            f" {text!r} has {len(parts)}. A Unix cron is written without cron()."
+            "cron() has 6 fields (minutes hours day-of-month month day-of-week year), such as"
+            f" cron(0 9 ? * MON-FRI *), but this has {len(parts)}. A Unix cron is written without"
+            " cron()."
         )
     minute, hour, day_of_month, month, day_of_week, year = parts
     if (day_of_month == "?") == (day_of_week == "?"):

@@ -24,6 +24,7 @@ MAX_EXPRESSION_LENGTH = 1000
 
 _SHOWN_LENGTH = 100
 _ZONED = re.compile(r"(?:CRON_TZ|TZ)=(?P<zone>\S*) ?(?P<cron>.*)")
+_QUOTED = re.compile(r"'(?P<part>[^']+)'")
 _CALL = re.compile(r"(?P<kind>[A-Z_]+) ?\((?P<inside>[^()]*)\)")
 _RATE = re.compile(r"(?P<count>[0-9]{1,9}) (?P<unit>SECOND|MINUTE|HOUR|DAY|WEEK)S?")
 _AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
@@ -45,7 +46,22 @@ def compile_expression(text: str, rule: Rule) -> Expression:
         return _compile(text, rule)
     except BadExpression as error:
         shown = text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
-        raise BadExpression(f"In {shown!r}: {error.detail}") from None
+        raise BadExpression(f"In {shown!r}: {_as_typed(error.detail, text)}") from None
+
+
+def _as_typed(detail: str, text: str) -> str:
+    """Return what is wrong, with the quoted parts of ``text`` as they were typed.
+
+    They are read in upper case, which has as many characters in ASCII.
+    """
+    plain = " ".join(text.split())
+    upper = plain.upper()
+
+    def typed(quoted: re.Match[str]) -> str:
+        at = upper.find(quoted["part"])
+        return quoted[0] if at < 0 else f"'{plain[at : at + len(quoted['part'])]}'"
+
+    return _QUOTED.sub(typed, detail) if text.isascii() else detail
 
 
 def _compile(text: str, rule: Rule) -> Expression:

@@ -37,8 +37,9 @@ def parse_unix_cron(text: str) -> Cron:
     parts = MACROS.get(text, text).split()
     if len(parts) not in (_FIVE, _SIX):
         raise BadExpression(
-            f"A cron expression has 5 fields (minute hour day-of-month month day-of-week), or 6"
-            f" with the second first, but {text!r} has {len(parts)}."
+            "A cron expression has 5 fields (minute hour day-of-month month day-of-week), such as"
+            " 0 9 * * MON-FRI, or 6 with the second first. An interval is written as"
+            f" rate(1 minute). This has {len(parts)} field{'' if len(parts) == 1 else 's'}."
         )
     second = parts[0] if len(parts) == _SIX else "0"
     minute, hour, day_of_month, month, day_of_week = parts[-_FIVE:]
