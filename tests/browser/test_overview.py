@@ -191,7 +191,7 @@ def test_one_failing_handler_among_many_good_ones_is_named(page: Page) -> None:
     found = judged(page, handlers=[("bad", 0, 9, 10), ("good", 0, 0, 1000)])
     assert (found["tone"], found["headline"]) == ("warning", "Some failures")
     (finding,) = found["findings"]
-    assert finding["text"] == "bad: 9 of 10 attempts failed (90 %): E"
+    assert finding["text"] == "bad: 9 of its 10 attempts failed (90 %): E"
     assert finding["to"] == "/console/jobs?handler=bad&status=RETRYING"
 
 

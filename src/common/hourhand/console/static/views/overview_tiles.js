@@ -15,7 +15,7 @@ export function Tiles({ stats: { queues }, figures, minutes }) {
     <${Tile} term="Oldest due" value=${oldest > 0 ? duration(oldest * 1000) : "none"} note="at the last tick" />
     <${Tile} term="Attempts a minute" value=${rate(ended, minutes)} note=${`${count(ended)} in the window`} />
     <${Tile} term="Failed attempts" value=${ended > 0 ? percent(failed / ended) : "none"}
-      note=${`${count(failed)} in the window`} isBad=${failed > 0} />
+      note=${`${count(failed)} of ${count(ended)}, all handlers`} isBad=${failed > 0} />
     <${Tile} term="Lateness p99" value=${started > 0 ? duration(lateP99) : "none"} note=${sample} />
   </dl>`;
 }
