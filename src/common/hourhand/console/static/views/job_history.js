@@ -34,22 +34,22 @@ const WORDS = {
 /** Show the events; `dropped` of them were removed from the middle. */
 export function History({ job, events, dropped }) {
   const due = events.some(({ kind }) => MOVES.includes(kind)) ? null : Date.parse(job.run_at);
+  const firstClaim = events.find(({ kind }) => kind === "CLAIMED");
   return html`<section class="card" aria-label="History">
     <div class="card-header"><h2>History</h2>
       ${dropped > 0 && html`<span class="muted small">${counted(dropped, "event")} from the middle no longer kept</span>`}</div>
     <ol class="history card-body">
-      ${events.map((event, index) => html`<${Event} key=${index} event=${event} before=${events[index - 1]} detail=${detailOf(event, job, due)} />`)}
+      ${events.map((event, index) => html`<${Event} key=${index} event=${event} before=${events[index - 1]} detail=${due === null ? "" : detailOf(event, job, due, event === firstClaim)} />`)}
     </ol>
   </section>`;
 }
 
-/** Return what else an event says of the due time: a wait for it is no delay. `due` is null where it is not known. */
-function detailOf({ kind, at, attempt }, job, due) {
-  if (due === null) return "";
+/** Return what else an event says of the due time, in milliseconds: a wait for it is no delay. */
+function detailOf({ kind, at }, job, due, isFirstClaim) {
   const isAhead = due - Date.parse(at) >= AHEAD_MILLISECONDS;
   if (kind === "SUBMITTED" && isAhead) return `ahead of time: due ${localShort(job.run_at)}`;
   if (kind === "ENQUEUED" && isAhead) return "which holds it until it is due";
-  if (kind === "CLAIMED" && attempt === 1 && job.lateness_ms !== null) return `${duration(job.lateness_ms)} after its due time`;
+  if (isFirstClaim && job.lateness_ms !== null) return `${duration(job.lateness_ms)} after its due time`;
   return "";
 }
 

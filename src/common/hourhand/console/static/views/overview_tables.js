@@ -37,7 +37,7 @@ export function HandlersTable({ jobs }) {
   const rows = useMemo(() => byHandler(jobs), [jobs]);
   return html`<section class="card" aria-label="Handlers">
     <div class="card-header"><h2>Handlers</h2>
-      <span class="muted small">${rows.length > HANDLERS_SHOWN ? `the ${HANDLERS_SHOWN} busiest, ` : ""}each of its own jobs and attempts</span></div>
+      <span class="muted small">${rows.length > HANDLERS_SHOWN ? `the ${HANDLERS_SHOWN} busiest, ` : ""}each share is of the handler's own attempts</span></div>
     <div class="card-body">
       ${rows.length === 0 ? html`<p class="muted">No jobs yet.</p>` : html`<table class="table plain">
         <thead><tr>

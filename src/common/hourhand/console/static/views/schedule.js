@@ -92,8 +92,9 @@ function Summary({ schedule }) {
       ${schedule.paused_at && html`<${Fact} title="Paused"><${ZonedTime} at=${schedule.paused_at} timezone=${timezone} /><//>`}
       <${Fact} title="Handler"><a href=${address(["handlers", schedule.handler])}><bdi>${visible(schedule.handler)}</bdi></a><//>
       ${origin && html`<${Fact} title="Managed by">${origin}<//>`}
-      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>Show its jobs</a>
-        ${schedule.max_occurrences && html`<span class="muted"> ${count(schedule.occurrences_made)} of at most ${counted(schedule.max_occurrences, "time")} used, also by jobs that wait</span>`}<//>
+      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>Show its jobs</a><//>
+      ${schedule.max_occurrences && html`<${Fact} title="Ends after">${counted(schedule.max_occurrences, "occurrence")}
+        <span class="muted"> ${count(schedule.occurrences_made)} created so far</span><//>`}
       <${Fact} title="Overlap"><span title=${overlapWords(schedule.overlap)}>${schedule.overlap}</span>
         ${schedule.max_running && html`<span class="muted"> at most ${count(schedule.max_running)} at once</span>`}<//>
       <${Fact} title="Missed"><span title=${misfireWords(schedule.misfire.policy)}>${schedule.misfire.policy}</span>
