@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,9 @@ from tests.browser.harness_seed import HARMED, Seeds
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Route
+
+
+RUNBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "runbook.md"
 
 
 def group_of(page: Page, pattern: str) -> Locator:
@@ -87,12 +91,19 @@ def test_one_job_is_redriven(page: Page, seeds: Seeds, cloud: Cloud) -> None:
     one, other = seeds.dead("Row 1 is bad."), seeds.dead("Row 2 is bad.")
     page.goto("/console/dead-letters")
     group = open_group(page, "Row <n> is bad.")
-    group.get_by_role("button", name=f"Redrive {one}").click()
-    dialog(page).get_by_role("button", name="Redrive 1 job").click()
-    dialog(page).get_by_text("1 job redriven").wait_for()
-    close(page)
+    button = group.get_by_role("button", name=f"Redrive {one}")
+    assert button.inner_text() == "Redrive …"
+    button.click()
+    dialog(page).get_by_role("heading", name="Redrive this job?").wait_for()
+    for words in ("charge-card", one):
+        dialog(page).get_by_text(words, exact=True).wait_for()
+    dialog(page).get_by_role("button", name="Redrive").click()
+    dialog(page).wait_for(state="detached")
+    page.get_by_role("status").get_by_text("Job redriven.").wait_for()
     assert "REDRIVEN" in kinds(cloud, one)
     assert "REDRIVEN" not in kinds(cloud, other)
+    page.get_by_role("link", name="View job").click()
+    page.wait_for_url(f"**/console/jobs/{one}")
 
 
 def test_one_job_is_discarded_with_a_note_and_leaves_the_list(
@@ -103,17 +114,20 @@ def test_one_job_is_discarded_with_a_note_and_leaves_the_list(
     group = open_group(page, "Hook <n> is bent.")
     group.get_by_role("button", name=f"Discard {one}").click()
     dialog(page).get_by_label("Note").fill("The hook was replaced.")
-    dialog(page).get_by_role("button", name="Discard 1 job").click()
-    dialog(page).get_by_text("1 job discarded").wait_for()
-    close(page)
+    dialog(page).get_by_role("button", name="Discard").click()
+    page.get_by_role("status").get_by_text("Job discarded.").wait_for()
     group.get_by_role("row").filter(has_text=one).wait_for(state="detached")
     group.get_by_role("row").filter(has_text=other).wait_for()
     assert cloud.job(one)["discard_note"] == "The hook was replaced."
     assert cloud.job(other)["discarded_at"] is None
     page.get_by_role("link", name="Show discarded jobs").click()
     page.wait_for_url("**/jobs?status=DEAD&discarded=true")
-    page.get_by_role("link", name=one).wait_for()
+    row = page.get_by_role("row").filter(has_text=one)
+    row.get_by_text("Discarded").wait_for()
+    row.get_by_text("The hook was replaced.").wait_for()
+    row.get_by_text("CardDeclined: Hook 1 is bent.").wait_for()
     assert page.get_by_role("link", name=other).count() == 0
+    assert page.get_by_role("columnheader").all_inner_texts()[-1] == "Error"
 
 
 def test_a_selection_and_then_all_of_a_group_are_redriven(
@@ -156,14 +170,20 @@ def test_a_whole_group_is_discarded_and_the_others_stay(
 
 def test_what_could_not_be_redriven_is_named(page: Page, seeds: Seeds, guard: Guard) -> None:
     guard.allow("status of 404")
-    job_id = seeds.dead("Too late for 1.")
+    job_id, other = seeds.dead("Too late for 1."), seeds.dead("Too late for 2.")
     page.goto("/console/dead-letters")
     group = open_group(page, "Too late for <n>.")
     # As if its retention had ended between the listing and the click.
     page.route(f"**/v1/jobs/{job_id}/redrive", _not_found)
     group.get_by_role("button", name=f"Redrive {job_id}").click()
-    dialog(page).get_by_role("button", name="Redrive 1 job").click()
-    dialog(page).get_by_text("could not be changed").wait_for()
+    dialog(page).get_by_role("button", name="Redrive").click()
+    dialog(page).get_by_role("alert").get_by_text("It is gone.").wait_for()
+    dialog(page).get_by_role("button", name="Back").click()
+    for selected in (job_id, other):
+        group.get_by_label(f"Select {selected}").check()
+    group.get_by_role("button", name="Redrive selected (2)").click()
+    dialog(page).get_by_role("button", name="Redrive 2 jobs").click()
+    dialog(page).get_by_text("1 job could not be changed").wait_for()
     assert job_id in dialog(page).inner_text()
     assert "It is gone." in dialog(page).inner_text()
 
@@ -197,9 +217,7 @@ def test_all_dead_jobs_of_a_handler_are_redriven_but_not_under_a_filter_of_the_p
 ) -> None:
     ids = [seeds.dead(f"file{number}.csv", handler="import-file") for number in range(2)]
     page.goto("/console/dead-letters?handler=import-file")
-    scope = page.get_by_text(
-        "All jobs that are not discarded with status DEAD, handler import-file:"
-    )
+    scope = page.get_by_text("All dead jobs that are not discarded, with handler import-file:")
     scope.wait_for()
     redrive = page.locator(".bulk-bar").get_by_role("button", name="Redrive …")
     page.get_by_label("Filter the groups").fill("file0")
@@ -210,6 +228,87 @@ def test_all_dead_jobs_of_a_handler_are_redriven_but_not_under_a_filter_of_the_p
     dialog(page).get_by_role("button", name="Redrive").click()
     dialog(page).get_by_role("status").filter(has_text="redriven").wait_for()
     assert all("REDRIVEN" in kinds(cloud, job_id) for job_id in ids)
+
+
+def shown_rows(group: Locator) -> list[str]:
+    """Return the ids in the rows of an open group, from the top."""
+    return group.locator("tbody a.id").all_inner_texts()
+
+
+def test_the_rows_of_a_group_begin_with_the_newest_death(
+    page: Page, seeds: Seeds, cloud: Cloud
+) -> None:
+    first, second = seeds.dead("Lamp 1 is off."), seeds.dead("Lamp 22 is off.")
+    # It was created first and dies last.
+    cloud.ask("POST", f"/jobs/{first}/redrive")
+    cloud.wait(lambda: kinds(cloud, first).count("FAILED") == 2 or None)
+    page.goto("/console/dead-letters")
+    group = open_group(page, "Lamp <n> is off.")
+    assert shown_rows(group) == [first, second]
+    assert "Message" in group.get_by_role("columnheader").all_inner_texts()
+    row = group.get_by_role("row").filter(has_text=second)
+    row.get_by_text("Lamp 22 is off.").wait_for()
+
+
+def test_a_message_that_all_rows_share_is_shown_once(page: Page, seeds: Seeds) -> None:
+    for _ in range(2):
+        seeds.dead("The till is empty.")
+    page.goto("/console/dead-letters")
+    group = open_group(page, "The till is empty.")
+    assert len(shown_rows(group)) == 2
+    assert "Message" not in group.get_by_role("columnheader").all_inner_texts()
+    assert group.get_by_text("The till is empty.", exact=True).count() == 1
+
+
+def test_only_handlers_and_errors_of_dead_jobs_are_offered(page: Page, seeds: Seeds) -> None:
+    seeds.dead("A seal is broken.")
+    seeds.dead("seal.csv", handler="import-file")
+    page.goto("/console/dead-letters")
+    group_of(page, "A seal is broken.").wait_for()
+    handlers = page.get_by_label("Handler", exact=True).locator("option")
+    assert handlers.all_inner_texts() == ["any", "charge-card", "import-file"]
+    page.get_by_label("Handler", exact=True).select_option("import-file")
+    group_of(page, "A seal is broken.").wait_for(state="detached")
+    group_of(page, "seal.csv").wait_for()
+    # A filter leaves other groups out of the page, but not out of the choices.
+    assert handlers.all_inner_texts() == ["any", "charge-card", "import-file"]
+
+
+def test_the_count_in_the_navigation_is_that_of_the_page(page: Page) -> None:
+    # As if other jobs had died since the page was read.
+    jobs = {"jobs": [{}] * 13, "next_cursor": None}
+    page.route("**/v1/jobs?*discarded=false*", lambda route: route.fulfill(json=jobs))
+    groups = {"groups": [_group(jobs=12)], "read": 12, "next_cursor": None}
+    page.route("**/v1/dead-letters/groups?*", lambda route: route.fulfill(json=groups))
+    page.goto("/console/calendars")
+    badge = page.get_by_role("navigation", name="Main").locator(".nav-count-bad")
+    badge.get_by_text("13").wait_for()
+    page.get_by_role("link", name="Dead letters").click()
+    page.get_by_text("1 group of 12 dead jobs").wait_for()
+    badge.get_by_text("12").wait_for()
+    assert page.locator(".dead-group-count").inner_text() == "12 jobs"
+    page.get_by_text("as of").wait_for()
+    page.get_by_role("link", name="Calendars").click()
+    badge.get_by_text("13").wait_for()
+
+
+def test_the_page_says_what_ends_the_alarm(page: Page, seeds: Seeds) -> None:
+    seeds.dead("The bell is mute.")
+    page.goto("/console/dead-letters")
+    page.get_by_text("ends one tick after the last dead job was redriven or discarded").wait_for()
+    page.get_by_text("With monitoring=basic, purge the dead-letter queue, too").click()
+    command = page.get_by_text("aws sqs purge-queue").inner_text()
+    assert command in RUNBOOK.read_text(), "The runbook has another command."
+
+
+def test_a_dialog_does_not_change_the_switch_of_live_refresh(page: Page, seeds: Seeds) -> None:
+    for number in (1, 2):
+        seeds.dead(f"Belt {number} is loose.")
+    page.goto("/console/dead-letters")
+    group_of(page, "Belt <n> is loose.").get_by_role("button", name="Discard …").click()
+    dialog(page).get_by_role("button", name="Discard 2 jobs").wait_for()
+    live = page.locator(".live .button").inner_text()
+    assert live == "Live"
 
 
 def _group(**changes: Any) -> dict[str, Any]:
@@ -258,8 +357,8 @@ def test_hostile_errors_are_shown_as_they_are(page: Page, seeds: Seeds) -> None:
     for index in range(toggles.count()):
         toggles.nth(index).click()
         page.locator(".trace").wait_for()
-        page.locator("tbody a.mono").first.wait_for()
-        shown |= set(page.locator("tbody a.mono").all_inner_texts())
+        page.locator("tbody a.id").first.wait_for()
+        shown |= set(page.locator("tbody a.id").all_inner_texts())
         toggles.nth(index).click()
         page.locator(".trace").wait_for(state="detached")
     assert set(dead.values()) <= shown

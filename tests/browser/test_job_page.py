@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 ACTIONS = {
-    "PENDING": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
-    "ENQUEUED": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
-    "RETRYING": {"Run now", "Change …", "Cancel job", "Edit and resubmit"},
-    "RUNNING": {"Cancel job", "Edit and resubmit"},
+    "PENDING": {"Run now …", "Change …", "Cancel job …", "Edit and resubmit"},
+    "ENQUEUED": {"Run now …", "Change …", "Cancel job …", "Edit and resubmit"},
+    "RETRYING": {"Run now …", "Change …", "Cancel job …", "Edit and resubmit"},
+    "RUNNING": {"Cancel job …", "Edit and resubmit"},
     "SUCCEEDED": {"Edit and resubmit"},
-    "DEAD": {"Redrive", "Discard …", "Edit and resubmit"},
-    "CANCELLED": {"Redrive", "Edit and resubmit"},
-    "EXPIRED": {"Redrive", "Edit and resubmit"},
+    "DEAD": {"Redrive …", "Discard …", "Edit and resubmit"},
+    "CANCELLED": {"Redrive …", "Edit and resubmit"},
+    "EXPIRED": {"Redrive …", "Edit and resubmit"},
 }
 
 
@@ -43,7 +43,7 @@ def status_is(page: Page, words: str) -> None:
 
 def press(page: Page, action: str, confirm: str) -> Locator:
     """Press an action's button and confirm it; return the dialog."""
-    page.get_by_role("group", name="Actions").get_by_text(action, exact=True).click()
+    page.get_by_role("group", name="Actions").get_by_text(f"{action} …", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name=confirm, exact=True).click()
     return dialog
@@ -174,11 +174,14 @@ def test_a_dead_job_is_discarded_with_a_note_and_can_still_be_redriven(
     job_id = seeds.dead()
     open_job(page, job_id)
     page.get_by_role("button", name="Discard …").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_text("1 job will be discarded").wait_for()
+    dialog = page.get_by_role("dialog", name="Discard this job?")
+    dialog.get_by_text("charge-card", exact=True).wait_for()
+    dialog.get_by_text(job_id, exact=True).wait_for()
     dialog.get_by_label("Note").fill("Paid by hand.")
-    dialog.get_by_role("button", name="Discard 1 job").click()
-    dialog.get_by_role("button", name="Close").last.click()
+    dialog.get_by_role("button", name="Discard", exact=True).click()
+    page.get_by_role("status").get_by_text("Job discarded.").wait_for()
+    # The toast of this page's own job has no link to it.
+    assert page.get_by_role("link", name="View job").count() == 0
     page.locator("h1 .badge").get_by_text("Discarded").wait_for()
     page.get_by_role("region", name="Discarded").get_by_text("Paid by hand.").wait_for()
     page.get_by_role("region", name="History").get_by_text("discarded", exact=True).wait_for()
@@ -214,6 +217,80 @@ def test_the_history_names_who_requested_an_event(page: Page, seeds: Seeds, clou
     event = page.get_by_role("region", name="History").get_by_role("listitem").last
     event.get_by_text("by ada").wait_for()
     event.get_by_text(arn, exact=True).wait_for()
+
+
+def test_a_wait_for_the_due_time_is_no_delay(page: Page, seeds: Seeds, cloud: Cloud) -> None:
+    waiting = seeds.enqueued()
+    open_job(page, waiting)
+    history = page.get_by_role("region", name="History")
+    history.get_by_text("ahead of time: due").wait_for()
+    history.get_by_text("which holds it until it is due").wait_for()
+    cloud.ask("POST", f"/jobs/{waiting}/cancel")
+    done = seeds.succeeded()
+    open_job(page, done)
+    history.get_by_text("after its due time").wait_for()
+    assert history.get_by_text("ahead of time").count() == 0
+    assert "+" not in history.locator(".history-time").last.inner_text()
+
+
+WAITS = {
+    (1, "exponential", 1, 3600, "additive"): "not retried",
+    (2, "exponential", 1, 3600, "additive"): "1 s, plus up to 0.5 s at random",
+    (6, "exponential", 1, 3600, "none"): "1 s, then twice as long each time",
+    (20, "exponential", 1, 3600, "full"): "1 s, then twice as long each time, at most 1 h,"
+    " or less at random",
+    (6, "fixed", 30, 3600, "none"): "30 s, each time",
+    (6, "fixed", 30, 10, "none"): "10 s",
+    (6, "linear", 2, 3600, "none"): "2 s, then 2 s longer each time",
+    (3, "sidekiq", 1, 3600, "additive"): "16 s, then longer each time, as Sidekiq does",
+}
+
+
+def test_the_wait_before_a_retry_is_told_in_words(page: Page, subtests: pytest.Subtests) -> None:
+    page.goto("/console/")
+    for (most, backoff, base, longest, jitter), words in WAITS.items():
+        retry = {"max_attempts": most, "backoff": backoff, "base_seconds": base}
+        with subtests.test(words):
+            told = page.evaluate(
+                "async (retry) => (await import('/console/static/views/job_facts.js'))"
+                ".waitWords(retry)",
+                {**retry, "max_delay_seconds": longest, "jitter": jitter},
+            )
+            assert told == words
+
+
+def test_times_have_a_zone_and_a_state_is_told_in_plain_words(
+    page: Page, job_ids: dict[str, str]
+) -> None:
+    open_job(page, job_ids["DEAD"])
+    times = page.get_by_role("region", name="Facts").locator("time").all_inner_texts()
+    assert times
+    assert all("CET" in text or "CEST" in text for text in times)
+    told = "This job is dead. It started 1 of at most 6 attempts."
+    page.get_by_role("status").get_by_text(told).wait_for()
+
+
+PLACES = """() => {
+  const middle = (place) => { const box = document.querySelector(place).getBoundingClientRect();
+    return box.y + box.height / 2; };
+  return [middle("h1 .badge"), middle(".live .button"), middle(".actions .button")];
+}"""
+
+
+@pytest.mark.parametrize("context_options", [{"viewport": {"width": 1400, "height": 900}}])
+def test_title_switch_and_actions_are_in_one_line_on_a_job_and_on_a_schedule(
+    page: Page, seeds: Seeds, job_ids: dict[str, str]
+) -> None:
+    paths = [f"/console/jobs/{job_ids['DEAD']}", f"/console/schedules/{seeds.schedule('aligned')}"]
+    for path in paths:
+        page.goto(path)
+        page.get_by_role("group", name="Actions").wait_for()
+        title, switch, actions = page.evaluate(PLACES)
+        assert abs(title - switch) <= 1, path
+        assert abs(switch - actions) <= 1, path
+        right = "document.querySelector('{}').getBoundingClientRect().right"
+        edges = [page.evaluate(right.format(place)) for place in (".page", ".page-actions")]
+        assert edges[0] == edges[1], path
 
 
 def test_a_trace_of_a_deployment_is_opened_in_xray(

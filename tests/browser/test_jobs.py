@@ -196,6 +196,69 @@ def test_a_newcomer_submits_a_job_sees_it_fail_finds_it_again_and_redrives_it(
     page.locator(".attempt-line").nth(1).wait_for()
 
 
+def test_an_id_is_in_one_line_and_whole_when_it_is_pointed_at(page: Page, cloud: Cloud) -> None:
+    job_id = cloud.submit("greet", None, idempotency_key="one-line", tags={"long": "id"})
+    assert len(job_id) > 30
+    page.goto("/console/jobs?tag=long:id")
+    shown = page.locator(".job-id")
+    shown.wait_for()
+    height, line = page.evaluate(
+        "() => { const id = document.querySelector('.job-id');"
+        " return [id.clientHeight, parseFloat(getComputedStyle(id).lineHeight)]; }"
+    )
+    assert height < 2 * line
+    assert shown.evaluate("id => id.scrollWidth > id.clientWidth")
+    assert page.locator(".job-link").get_attribute("title") == job_id
+    # What is copied is the text, which is whole.
+    assert shown.inner_text() == job_id
+
+
+PHRASES = {
+    "": "every job",
+    "status=DEAD": "dead jobs",
+    "status=DEAD&discarded=true": "discarded jobs",
+    "discarded=true&handler=report": "discarded jobs with handler report",
+    "status=DEAD&discarded=false": "dead jobs that are not discarded",
+    "discarded=false&tag=a:b": "jobs that are not discarded, with tag a:b",
+    "status=RETRYING&handler=report": "retrying jobs with handler report",
+    "status=NONE&tenant=acme": "jobs with status NONE, tenant acme",
+}
+
+
+def test_filters_are_told_in_words(page: Page, subtests: pytest.Subtests) -> None:
+    page.goto("/console/jobs")
+    for query, words in PHRASES.items():
+        with subtests.test(query):
+            told = page.evaluate(
+                "async (query) => { const { filtersOf, inWords } ="
+                " await import('/console/static/views/jobs_query.js');"
+                " return inWords(filtersOf(new URLSearchParams(query))); }",
+                query,
+            )
+            assert told == words
+
+
+def test_a_filter_of_discarded_jobs_is_called_by_its_name(page: Page, seeds: Seeds) -> None:
+    job_id = seeds.dead(tags={"given": "up"})
+    page.goto("/console/jobs?status=DEAD&discarded=false&tag=given:up")
+    row(page, job_id).wait_for()
+    page.get_by_role("button", name="Remove filter: Not discarded").click()
+    page.wait_for_url("**/jobs?status=DEAD&tag=given%3Aup")
+    page.goto("/console/jobs?discarded=true")
+    term = page.get_by_role("list", name="Active filters").get_by_role("listitem").first
+    term.wait_for()
+    assert term.inner_text().strip() == "Discarded"
+
+
+@pytest.mark.parametrize("context_options", [{"viewport": {"width": 1400, "height": 900}}])
+def test_the_search_row_ends_where_the_table_ends(page: Page, job_ids: dict[str, str]) -> None:
+    page.goto("/console/jobs")
+    row(page, job_ids["DEAD"]).wait_for()
+    right = "document.querySelector('{}').getBoundingClientRect().right"
+    last = page.evaluate(right.format(".jobs-filter-row > :last-child"))
+    assert abs(last - page.evaluate(right.format(".table-frame"))) <= 1
+
+
 def test_jobs_that_wait_for_their_time_are_shown_apart_the_next_one_first(
     page: Page, cloud: Cloud
 ) -> None:

@@ -76,7 +76,7 @@ def test_a_verdict_is_given_on_lateness_failures_and_ticks_of_the_window(
     assert told.splitlines()[0] == "On time"
     assert "in the last hour" in told
     assert "99 % of 2 jobs started within 0.4 s of their due time" in told
-    assert "0 of 2 attempts of all handlers failed, no job died" in told
+    assert "All handlers: 0 of 2 attempts failed, no job died" in told
     assert verdict(page).get_by_role("list", name="Needs attention").count() == 0
 
 

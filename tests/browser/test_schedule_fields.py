@@ -82,7 +82,7 @@ def test_every_field_can_be_filled_in_by_the_form(
         page.get_by_label(label, exact=True).fill(text)
     for label, choice in CHOICES.items():
         page.get_by_label(label, exact=True).select_option(choice)
-    page.get_by_label("Pause the schedule when one of its jobs ends DEAD").check()
+    page.get_by_label("Pause the schedule when one of its jobs dies").check()
     save(page)
     page.get_by_text("Saved filled-in.").wait_for()
     made = told(cloud, "filled-in")

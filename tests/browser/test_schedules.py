@@ -163,6 +163,21 @@ def test_a_schedule_is_paused_with_a_note_and_resumed_from_the_list(
     assert (told["status"], told["note"]) == ("active", None)
 
 
+def test_a_count_that_falls_is_not_shown_and_a_rate_has_no_zone(page: Page, seeds: Seeds) -> None:
+    seeds.schedule("elapsing", "rate(20 seconds)")
+    open_schedule(page, "elapsing")
+    state = page.get_by_role("region", name="State")
+    state.get_by_text("Every 20 seconds").wait_for()
+    assert "UTC" not in state.locator(".rule").inner_text()
+    # It counts jobs that wait, too, and falls when a pause cancels them.
+    assert "created" not in state.inner_text()
+    state.get_by_role("link", name="Show its jobs").wait_for()
+    seeds.schedule("bounded", "0 0 1 1 *", max_occurrences=3)
+    open_schedule(page, "bounded")
+    state.get_by_text("0 created so far").wait_for()
+    assert "UTC" in state.locator(".rule").inner_text()
+
+
 def test_a_question_that_is_refused_changes_nothing(page: Page, seeds: Seeds, cloud: Cloud) -> None:
     seeds.schedule("left-alone")
     page.goto("/console/schedules")
@@ -177,7 +192,7 @@ def test_run_now_makes_a_job_and_leads_to_it(page: Page, seeds: Seeds, cloud: Cl
     open_schedule(page, "by-hand")
     page.get_by_role("button", name="Run now").click()
     dialog(page).get_by_role("button", name="Run now").click()
-    page.get_by_role("link", name="Show the job").click()
+    page.get_by_role("link", name="View job").click()
     page.wait_for_url("**/console/jobs/*")
     job_id = page.url.rsplit("/", 1)[1]
     assert cloud.job(job_id)["schedule_id"] == "by-hand"

@@ -1,9 +1,9 @@
 // Counts beside the names of sections: dead jobs, and jobs that failed and are retried.
-import { html } from "./html.js";
+import { html, useEffect } from "./html.js";
 import { aboutStore } from "./about.js";
 import { get } from "./api.js";
 import { usePolled } from "./live.js";
-import { useStore } from "./store.js";
+import { createStore, useStore } from "./store.js";
 
 const MOST_SHOWN = 99;
 const MILLISECONDS = 5000;
@@ -16,19 +16,32 @@ const COUNTED = {
   "dead-letters": { filters: { status: "DEAD", discarded: false }, words: "dead", tone: "bad" },
 };
 
-/** The number of jobs of a section that need attention; nothing if there are none, or none is counted. */
-export function NavCount({ section }) {
-  return Object.hasOwn(COUNTED, section) && html`<${Count} ...${COUNTED[section]} />`;
+/** By section: the number that the open view shows. The count beside its name is then the same, and as old. */
+const shownCounts = createStore({});
+
+/** While a view shows all that is counted for `section`, let the navigation show its `number`; null: it does not. */
+export function useShownCount(section, number) {
+  useEffect(() => {
+    if (number === null) return undefined;
+    shownCounts.set({ ...shownCounts.get(), [section]: number });
+    return () => shownCounts.set({ ...shownCounts.get(), [section]: null });
+  }, [section, number]);
 }
 
-function Count({ filters, words, tone }) {
+/** The number of jobs of a section that need attention; nothing if there are none, or none is counted. */
+export function NavCount({ section }) {
+  const known = useStore(shownCounts)[section] ?? null;
+  return Object.hasOwn(COUNTED, section) && html`<${Count} ...${COUNTED[section]} known=${known} />`;
+}
+
+function Count({ filters, words, tone, known }) {
   const everyMilliseconds = useStore(aboutStore).endpoint ? DEPLOYED_MILLISECONDS : MILLISECONDS;
   const load = (signal) => get(["jobs"], { query: { ...filters, limit: MOST_SHOWN + 1 }, signal });
   const { data } = usePolled(load, `count of ${words}`, { everyMilliseconds });
-  const number = data?.jobs.length ?? 0;
+  const number = known ?? data?.jobs.length ?? 0;
   if (number === 0) return null;
   // A page may be short: then there are at least so many.
-  const isMore = number > MOST_SHOWN || data.next_cursor !== null;
+  const isMore = known === null && (number > MOST_SHOWN || data.next_cursor !== null);
   const shown = number > MOST_SHOWN ? `${MOST_SHOWN}+` : String(number);
   const title = `${isMore ? "at least " : ""}${number} ${words}`;
   return html`<span class=${`nav-count nav-count-${tone}`} title=${title}>${shown}<span class="sr-only"> ${words}</span></span>`;

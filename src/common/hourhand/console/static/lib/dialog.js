@@ -8,8 +8,11 @@ import { ErrorState } from "./states.js";
 import { createStore, useStore } from "./store.js";
 import { toast } from "./toast.js";
 
-/** A dialog around its children; `footer` is the row of buttons. It is open while it is rendered. */
-export function Dialog({ title, onClose, children, footer, isWide = false, isBusy = false }) {
+/**
+ * A dialog around its children; `footer` is the row of buttons. It is open while it is rendered.
+ * At the beginning, and with each new `step`, the focus is where nothing is confirmed by mistake.
+ */
+export function Dialog({ title, onClose, children, footer, step, isWide = false, isBusy = false }) {
   const element = useRef(null);
   const titleId = useId();
   useLayoutEffect(() => {
@@ -20,6 +23,7 @@ export function Dialog({ title, onClose, children, footer, isWide = false, isBus
     element.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
+  useLayoutEffect(() => focusFirst(element.current), [step]);
   const cancel = (event) => {
     event.preventDefault();
     if (!isBusy) onClose();
@@ -29,7 +33,7 @@ export function Dialog({ title, onClose, children, footer, isWide = false, isBus
   return html`<dialog ref=${element} class=${isWide ? "dialog dialog-wide" : "dialog"}
     aria-labelledby=${titleId} onCancel=${cancel} onClose=${closed}>
     <header class="dialog-header">
-      <h2 id=${titleId}>${title}</h2>
+      <h2 id=${titleId} tabindex="-1">${title}</h2>
       <button type="button" class="button-icon" aria-label="Close" disabled=${isBusy} onClick=${onClose}>
         <${Icon} name="close" />
       </button>
@@ -37,6 +41,15 @@ export function Dialog({ title, onClose, children, footer, isWide = false, isBus
     <div class="dialog-body">${children}</div>
     ${footer && html`<footer class="dialog-footer">${footer}</footer>`}
   </dialog>`;
+}
+
+/**
+ * Focus the first field; without one, the button that changes nothing; else the title. Never a button
+ * that confirms: who types a note without a look, or presses Enter twice, must not confirm by it.
+ */
+function focusFirst(dialog) {
+  const places = [".dialog-body :is(input, select, textarea):not(:disabled)", "[data-first-focus]", "h2"];
+  places.map((place) => dialog.querySelector(place)).find(Boolean).focus();
 }
 
 const question = createStore(null);
@@ -96,8 +109,8 @@ function Confirmation({ title, body, label, isDangerous, run, messageOf, linkOf,
       <div class="dialog-words">${body}<${ProductionNote} /></div>
       <${ErrorState} error=${error} isInline />
       <div class="dialog-actions">
-        <button type="button" class="button" disabled=${isBusy} onClick=${() => end(undefined)}>Back</button>
-        <button type="submit" class=${`button ${tone}`} disabled=${isBusy || !isReachable} autofocus>
+        <button type="button" class="button" data-first-focus disabled=${isBusy} onClick=${() => end(undefined)}>Back</button>
+        <button type="submit" class=${`button ${tone}`} disabled=${isBusy || !isReachable}>
           ${isBusy ? "Working …" : label}
         </button>
       </div>

@@ -11,8 +11,9 @@ const localTime = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit", timeZoneName: "short",
 });
 const shortTime = new Intl.DateTimeFormat("en-GB", {
-  month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
 });
+const minuteTime = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const clockTime = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit", minute: "2-digit", second: "2-digit",
 });
@@ -55,9 +56,14 @@ export function local(iso) {
   return iso ? localTime.format(new Date(iso)) : "–";
 }
 
-/** Return a time in the browser's zone, for narrow places: "21 Nov, 09:00:00". */
+/** Return a time in the browser's zone, without its year: "21 Nov, 09:00:00 CET". */
 export function localShort(iso) {
   return iso ? shortTime.format(new Date(iso)) : "–";
+}
+
+/** Return a time in the browser's zone to the minute, for axes: "21 Nov, 09:00". */
+export function localMinute(iso) {
+  return iso ? minuteTime.format(new Date(iso)) : "–";
 }
 
 /** Return the time of day in the browser's zone: "09:00:00". */

@@ -1,6 +1,8 @@
 // Fields with their label, hint and error, tied together for screen readers.
-import { html, useId } from "./html.js";
+import { html, useId, useState } from "./html.js";
 import { visible } from "./format.js";
+
+const MAX_NOTE_CHARACTERS = 1000;
 
 /**
  * A labelled field. `children` is a function of what the control must carry:
@@ -43,4 +45,24 @@ export function CheckField({ label, isChecked, onChange, ...attributes }) {
     <input type="checkbox" checked=${isChecked} ...${attributes}
       onChange=${(event) => onChange(event.currentTarget.checked)} />${label}
   </label>`;
+}
+
+/** The text that a note's field writes and the request of a question reads. */
+export function keptNote(text = "") {
+  return { text };
+}
+
+/** Return the body of a request with a `keptNote`; an empty one is left out. */
+export function noteBody(note) {
+  return note.text.trim() === "" ? {} : { note: note.text.trim() };
+}
+
+/** The field that writes into a `keptNote`. */
+export function NoteField({ note, hint = "The reason, for others who read it later" }) {
+  const [text, setText] = useState(note.text);
+  const change = (changed) => {
+    note.text = changed;
+    setText(changed);
+  };
+  return html`<${TextField} label="Note" hint=${hint} value=${text} onChange=${change} maxlength=${MAX_NOTE_CHARACTERS} />`;
 }

@@ -8,8 +8,11 @@ import { checkConnection, liveStore, oldestReadTime, useNow, useReachable } from
 import { address, canGoBack } from "./router.js";
 import { useStore } from "./store.js";
 
-/** A view. `title` is text; `heading` may be markup in its place; `actions` stand beside it. */
-export function Page({ title, heading, actions, children, className = "" }) {
+/**
+ * A view. `title` is text; `heading` may be markup in its place, and `subtitle` is below it. `actions`
+ * stand in the title's row, at the right: the switch of live refresh first, then what can be done.
+ */
+export function Page({ title, heading, subtitle, actions, children, className = "" }) {
   const element = useRef(null);
   const installation = useInstallation();
   useEffect(() => {
@@ -21,7 +24,10 @@ export function Page({ title, heading, actions, children, className = "" }) {
   }, []);
   return html`<div class=${`page ${className}`}>
     <header class="page-header">
-      <h1 tabindex="-1" ref=${element}>${heading ?? title}</h1>
+      <div class="page-title">
+        <h1 tabindex="-1" ref=${element}>${heading ?? title}</h1>
+        ${subtitle && html`<p class="page-subtitle">${subtitle}</p>`}
+      </div>
       <div class="page-actions">${actions}</div>
     </header>
     ${children}

@@ -1,7 +1,13 @@
 // A table whose rows can be walked with j and k, opened with Enter and selected with x.
 import { html, useEffect, useRef, useState } from "./html.js";
+import { visible } from "./format.js";
 import { useKey } from "./keys.js";
-import { navigate } from "./router.js";
+import { address, navigate } from "./router.js";
+
+/** The id of a job in a row, as a link: in one line, cut where it is long. Pointing at it shows it whole; copying copies all of it. */
+export function JobId({ id }) {
+  return html`<a class="id" title=${visible(id)} href=${address(["jobs", id])}>${visible(id)}</a>`;
+}
 
 /**
  * Show rows. On a phone each row becomes a card, with the columns' titles beside the values.
@@ -28,8 +34,8 @@ export function Table({ columns, rows: given, sections, rowKey, rowHref, caption
   useKey("j", "next row", () => move(1));
   useKey("k", "previous row", () => move(-1));
   useKey("Enter", "open the row", () => {
-    const address = at >= 0 ? rowHref?.(rows[at]) : null;
-    if (address) navigate(address);
+    const target = at >= 0 ? rowHref?.(rows[at]) : null;
+    if (target) navigate(target);
   });
   useKey("x", "select the row", () => at >= 0 && selection && toggle(keys[at]));
   useEffect(() => {

@@ -81,7 +81,7 @@ function CalendarView({ name }) {
   const actions = calendar && html`<${LiveSwitch} onRefresh=${refresh} />
     <${Changes} label="Actions">
       <a class="button" href=${address(["calendars", name, "edit"])}><${Icon} name="edit" />Edit</a>
-      <button type="button" class="button" onClick=${() => erase(name)}><${Icon} name="trash" />Delete</button>
+      <button type="button" class="button" onClick=${() => erase(name)}><${Icon} name="trash" />Delete …</button>
     <//>`;
   return html`<${Page} title=${`Calendar ${visible(name)}`} heading=${html`<bdi>${visible(name)}</bdi>`} actions=${actions}>
     ${error?.status === 404

@@ -1,10 +1,10 @@
 // Dead letters: the jobs that failed permanently, grouped by handler and error, and what can be done with them.
-import { html, useEffect, useState } from "../lib/html.js";
+import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
 import { get } from "../lib/api.js";
-import { EmptyState, ErrorState, LiveSwitch, Loading, Page, SelectField, TextField, Time } from "../lib/components.js";
-import { count, counted } from "../lib/format.js";
-import { useHandlers } from "../lib/handlers.js";
+import { CopyButton, EmptyState, ErrorState, LiveSwitch, Loading, Page, SelectField, TextField, Time } from "../lib/components.js";
+import { useShownCount } from "../lib/counts.js";
+import { count, counted, localClock } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { address, changeQuery } from "../lib/router.js";
@@ -22,15 +22,17 @@ const REFRESH_MILLISECONDS = 10_000;
 /** Against a deployed API, what is read costs money. */
 const DEPLOYED_MILLISECONDS = 60_000;
 const NO_SELECTION = new Set();
+/** As the runbook has it, in its entry dead-jobs. */
+const PURGE = 'aws sqs purge-queue --queue-url "$(output DeadLetterQueueUrl)"';
 
 function DeadLettersView({ query }) {
   const filters = filtersOf(query);
   const [reads, setReads] = useState(1);
-  const [busyParts, setBusyParts] = useState(0);
+  const [busyParts, setBusyParts] = useState({ selection: 0, dialog: 0 });
   const isDeployed = Boolean(useStore(aboutStore).endpoint);
   const { data, error, isLoading, refresh } = usePolled(
     (signal) => readGroups(filters, reads, signal), JSON.stringify(filters),
-    { everyMilliseconds: isDeployed ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS, isHeld: busyParts > 0 || reads > 1 },
+    { everyMilliseconds: isDeployed ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS, isHeld: busyParts.selection + busyParts.dialog > 0 || reads > 1 },
   );
   useEffect(() => {
     if (reads > 1) refresh();
@@ -38,8 +40,11 @@ function DeadLettersView({ query }) {
   useKey("r", "refresh", refresh);
   useKey("/", "filter", () => document.getElementById("dead-letters-filter")?.querySelector("input").focus());
   const many = reads > 1 ? `More than ${count(JOBS_A_READ)} jobs are not refreshed automatically` : null;
-  const held = busyParts > 0 ? "Refreshing is on hold while jobs are selected" : many;
-  const busy = (change) => setBusyParts((parts) => parts + change);
+  // A dialog is in front of the switch, and soon closed: the switch stays as it is.
+  const held = busyParts.selection > 0 ? "Refreshing is on hold while jobs are selected" : many;
+  const busy = (part, change) => setBusyParts((parts) => ({ ...parts, [part]: parts[part] + change }));
+  const isAll = data?.isWhole && Object.keys(filters).length === 0;
+  useShownCount("dead-letters", isAll ? jobsIn(data.groups) : null);
   return html`<${Page} title="Dead letters" actions=${html`<${LiveSwitch} onRefresh=${refresh} heldBecause=${held} />`}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     <${Filters} query=${query} filters=${filters} data=${data} />
@@ -68,7 +73,11 @@ async function readGroups(filters, reads, signal) {
     if (cursor === null) break;
   }
   const ordered = [...groups.values()].sort((one, other) => other.last_at.localeCompare(one.last_at));
-  return { groups: ordered, read, isWhole: cursor === null, reads };
+  return { groups: ordered, read, isWhole: cursor === null, reads, readAt: Date.now() };
+}
+
+function jobsIn(groups) {
+  return groups.reduce((sum, { jobs }) => sum + jobs, 0);
 }
 
 /** Return a group of two pages as one; API times are all of one form, so that their texts compare. */
@@ -85,16 +94,28 @@ function merged(known, group) {
 }
 
 function Filters({ query, filters, data }) {
-  const registered = useHandlers().map(({ name }) => name);
-  const handlers = [...new Set([...registered, ...(filters.handler ? [filters.handler] : []), ...(data?.groups ?? []).map(({ handler }) => handler)])].sort();
-  const types = [...new Set([...(filters.error_type ? [filters.error_type] : []), ...(data?.groups ?? []).map((group) => group.error_type)])].filter(Boolean).sort();
+  const known = useKnownGroups(filters, data);
+  const handlers = optionsOf([filters.handler, ...known.map(({ handler }) => handler)]);
+  const types = optionsOf([filters.error_type, ...known.map((group) => group.error_type)]);
   const change = (name) => (value) => changeQuery({ [name]: value, group: "" }, { replace: true });
   return html`<div class="dead-filter" id="dead-letters-filter">
     <${TextField} label="Filter the groups" type="search" placeholder="error or message" value=${query.get("q") ?? ""} onChange=${change("q")} />
-    <${SelectField} label="Handler" options=${[["", "any"], ...handlers]} value=${filters.handler ?? ""} onChange=${change("handler")} />
-    <${SelectField} label="Error" options=${[["", "any"], ...types]} value=${filters.error_type ?? ""} onChange=${change("error_type")} />
+    <${SelectField} label="Handler" options=${handlers} value=${filters.handler ?? ""} onChange=${change("handler")} />
+    <${SelectField} label="Error" options=${types} value=${filters.error_type ?? ""} onChange=${change("error_type")} />
     <a class="small dead-discarded" href=${address(["jobs"], { status: "DEAD", discarded: "true" })}>Show discarded jobs</a>
   </div>`;
+}
+
+/** Return the groups that were seen: a filter leaves the others out of `data`, but not out of the choices. */
+function useKnownGroups(filters, data) {
+  const seen = useRef([]);
+  const isRead = ({ handler, error_type: type }) => (!filters.handler || filters.handler === handler) && (!filters.error_type || filters.error_type === type);
+  if (data) seen.current = [...seen.current.filter((group) => !isRead(group)), ...data.groups];
+  return seen.current;
+}
+
+function optionsOf(values) {
+  return [["", "any"], ...[...new Set(values)].filter(Boolean).sort()];
 }
 
 function Found({ data, query, filters, error, onBusy, onDone }) {
@@ -104,7 +125,8 @@ function Found({ data, query, filters, error, onBusy, onDone }) {
   const shown = data.groups.filter((group) => isMatch(group, words));
   const unclear = error ? "The groups could not be read, so bulk actions are disabled."
     : words ? "The text above filters the groups on this page only. Clear it to act on all jobs of the filter." : null;
-  return html`<p class="muted small" role="status">${summaryOf(data, shown.length)}</p>
+  return html`<p class="muted small"><span role="status">${summaryOf(data, shown.length)}</span>, as of ${localClock(data.readAt)}</p>
+    <${AlarmEnds} />
     ${isNarrowed && html`<${BulkBar} filters=${{ status: "DEAD", discarded: "false", ...filters }} jobs=${[]} selection=${NO_SELECTION}
       isNone=${false} unclear=${unclear} onSelect=${() => {}} onDone=${onDone} />`}
     ${shown.length === 0 && html`<${EmptyState} title="No group matches" icon="search">
@@ -113,6 +135,19 @@ function Found({ data, query, filters, error, onBusy, onDone }) {
       ${shown.map((group) => html`<${DeadLetterGroup} key=${group.id} group=${group} isWhole=${data.isWhole}
         isOpen=${query.get("group") === group.id} onBusy=${onBusy} onDone=${onDone} />`)}
     </div>`;
+}
+
+/** What ends the alarm of a deployment on these jobs; the alarm counts something else with each level of monitoring. */
+function AlarmEnds() {
+  return html`<div class="muted small">
+    <p>The alarm dead-jobs ends one tick after the last dead job was redriven or discarded.</p>
+    <details class="fold alarm-ends">
+      <summary>With monitoring=basic, purge the dead-letter queue, too</summary>
+      <p>With <code>monitoring=basic</code> the alarm counts the copies of dead jobs in that queue, which neither a redrive nor a discard
+        removes. The entry <i>dead-jobs</i> of the runbook has this command; <code>output</code> is defined there, too.</p>
+      <div class="command"><code>${PURGE}</code><${CopyButton} text=${PURGE} label="the command" isQuiet /></div>
+    </details>
+  </div>`;
 }
 
 function isMatch({ handler, error_type: type, pattern, newest }, words) {

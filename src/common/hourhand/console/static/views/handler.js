@@ -3,7 +3,7 @@ import { html } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
 import { collectPage, get } from "../lib/api.js";
 import {
-  Badge, EmptyState, ErrorState, Icon, JsonView, LiveSwitch, Loading, Page, StatusBadge, Table, Time,
+  Badge, EmptyState, ErrorState, Icon, JobId, JsonView, LiveSwitch, Loading, Page, StatusBadge, Table, Time,
 } from "../lib/components.js";
 import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -123,7 +123,7 @@ function Policies({ handler: { name, policies, schedule } }) {
     ["Priority", priority ?? standard],
     ["Attempts", retry ? `at most ${count(retry.max_attempts)}` : standard],
     ["Backoff", retry ? `${retry.backoff} from ${duration(retry.base_seconds * 1000)}` : standard],
-    ["If its worker is lost", onLost ? (onLost === "dead" ? "end DEAD" : "retry") : standard],
+    ["If its worker is lost", onLost ? (onLost === "dead" ? "it ends dead" : "it is retried") : standard],
     ["Kept after its end", retention == null ? standard : duration(retention * 1000)],
     ...(schedule ? [["Declared schedule", html`<${DeclaredSchedule} name=${name} schedule=${schedule} />`]] : []),
   ];
@@ -152,7 +152,7 @@ function RecentJobs({ name, jobs }) {
 
 const JOB_COLUMNS = [
   { title: "Status", cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
-  { title: "Job", cell: ({ id }) => html`<a class="mono cut" href=${address(["jobs", id])}>${visible(id)}</a>` },
+  { title: "Job", cell: ({ id }) => html`<${JobId} id=${id} />` },
   { title: "Run at", className: "nowrap", cell: ({ run_at: at }) => html`<${Time} at=${at} />` },
   { title: "Attempt", isNumber: true, cell: ({ attempt, retry }) => `${count(attempt)} of ${count(retry.max_attempts)}` },
   { title: "Took", isNumber: true, cell: (job) => tookWords(job) },

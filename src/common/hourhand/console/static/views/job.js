@@ -2,9 +2,9 @@
 import { html, useState } from "../lib/html.js";
 import { get } from "../lib/api.js";
 import {
-  CopyButton, EmptyState, ErrorState, JsonView, LiveSwitch, Loading, Page, StatusBadge, Time,
+  CopyButton, EmptyState, ErrorState, JsonView, LiveSwitch, Loading, Page, StatusBadge, statusWord, Time,
 } from "../lib/components.js";
-import { count, visible } from "../lib/format.js";
+import { count, counted, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
@@ -36,25 +36,21 @@ function JobPage({ id }) {
   useKey("r", "refresh", refresh);
   if (error?.status === 404) return html`<${NoSuchJob} id=${id} />`;
   const title = data ? `${data.job.handler} ${id}` : `Job ${id}`;
-  return html`<${Page} title=${visible(title)} className="job" heading=${html`<${Heading} id=${id} job=${data?.job} />`}
-    actions=${html`<${LiveSwitch} onRefresh=${refresh} />`}>
+  const subtitle = html`<span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the id" isQuiet />`;
+  const actions = html`<${LiveSwitch} onRefresh=${refresh} />${data && html`<${JobActions} job=${data.job} onChanged=${refresh} />`}`;
+  return html`<${Page} title=${visible(title)} heading=${html`<${Heading} job=${data?.job} />`} subtitle=${subtitle} actions=${actions}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && !data && html`<${Loading} rows=${7} />`}
-    ${data && html`<${Whole} ...${data} onChanged=${refresh} />`}
+    ${data && html`<${Whole} ...${data} />`}
   <//>`;
 }
 
-function Heading({ id, job }) {
-  return html`<span class="job-heading">
-    <a class="muted small" href=${address(["jobs"])}>Jobs</a>
-    <span class="job-title">
-      <bdi>${job ? visible(job.handler) : "Job"}</bdi>
-      ${job && html`<${StatusBadge} status=${job.status} />`}
-      ${job?.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}
-      ${job?.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Cancel requested</span>`}
-    </span>
-    <span class="job-name mono small">${visible(id)}<${CopyButton} text=${id} label="the id" isQuiet /></span>
-  </span>`;
+function Heading({ job }) {
+  if (!job) return "Job";
+  return html`<bdi>${visible(job.handler)}</bdi>
+    <${StatusBadge} status=${job.status} />
+    ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}
+    ${job.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Cancel requested</span>`}`;
 }
 
 function NoSuchJob({ id }) {
@@ -66,10 +62,9 @@ function NoSuchJob({ id }) {
   <//>`;
 }
 
-function Whole({ job, history, onChanged }) {
+function Whole({ job, history }) {
   const hasProgress = job.progress && job.status !== "SUCCEEDED";
-  return html`<p class="sr-only" role="status">${`The job is ${job.status}, attempt ${job.attempt}.`}</p>
-    <${JobActions} job=${job} onChanged=${onChanged} />
+  return html`<p class="sr-only" role="status">${stateWords(job)}</p>
     ${hasProgress && html`<${ProgressBar} progress=${job.progress} isRunning=${job.status === "RUNNING"} />`}
     ${job.error && html`<${Failure} error=${job.error} status=${job.status} />`}
     ${job.discarded_at && html`<${Discarded} job=${job} />`}
@@ -82,7 +77,13 @@ function Whole({ job, history, onChanged }) {
     </div>
     <${Attempts} attempts=${job.attempts} most=${job.retry.max_attempts} />
     <${Logs} key=${job.id} jobId=${job.id} isOpen=${!ENDED.includes(job.status)} />
-    <${History} events=${history.events} dropped=${history.dropped} />`;
+    <${History} job=${job} events=${history.events} dropped=${history.dropped} />`;
+}
+
+/** Return the state as a sentence for screen readers: "This job is dead. It started 2 of at most 2 attempts." */
+function stateWords({ status, attempt, retry: { max_attempts: most } }) {
+  const started = attempt === 0 ? "It has not started yet" : `It started ${count(attempt)} of at most ${counted(most, "attempt")}`;
+  return `This job is ${statusWord(status).toLowerCase()}. ${started}.`;
 }
 
 function ProgressBar({ progress, isRunning }) {

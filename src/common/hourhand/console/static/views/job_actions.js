@@ -1,84 +1,44 @@
 // The actions that a job's state allows. Each one asks for confirmation and reports the API's answer.
 import { html, useState } from "../lib/html.js";
-import { post, request } from "../lib/api.js";
-import {
-  Changes, confirmAction, Dialog, ErrorState, Icon, JsonEditor, SelectField, TextField, toast,
-} from "../lib/components.js";
+import { request } from "../lib/api.js";
+import { Changes, Dialog, ErrorState, Icon, JsonEditor, SelectField, TextField, toast } from "../lib/components.js";
 import { pretty } from "../lib/exact_json.js";
 import { inputTime, instantOf } from "../lib/format.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { useKey } from "../lib/keys.js";
 import { address, navigate } from "../lib/router.js";
-import { BulkDialog } from "./jobs_bulk_dialog.js";
+import { askAbout } from "./job_questions.js";
 import { REDRIVABLE, WAITING } from "./jobs_query.js";
 
 /** Show the buttons that the job's state allows. */
 export function JobActions({ job, onChanged }) {
   const [isChanging, setChanging] = useState(false);
-  const [isDiscarding, setDiscarding] = useState(false);
   const isWaiting = WAITING.includes(job.status);
   const isRunning = job.status === "RUNNING";
   const mayCancel = isWaiting || (isRunning && !job.cancel_requested_at);
   const mayRedrive = REDRIVABLE.includes(job.status);
   const mayDiscard = job.status === "DEAD" && !job.discarded_at;
   const resubmit = address(["submit"], { from: job.id });
-  const act = async (asked) => (await confirmAction(asked)) && onChanged();
-  const cancel = () => act(cancelling(job));
-  const redrive = () => act(redriving(job));
-  useKey("c", "cancel this job", () => mayCancel && cancel());
-  useKey("d", "redrive this job", () => mayRedrive && redrive());
+  const ask = (verb) => async () => (await askAbout(verb, job)) && onChanged();
+  useKey("c", "cancel this job", () => mayCancel && ask("cancel")());
+  useKey("d", "redrive this job", () => mayRedrive && ask("redrive")());
   useKey("e", "edit and resubmit this job", () => navigate(resubmit));
   const button = (icon, words, run, tone = "") => html`<button type="button" class=${`button ${tone}`} onClick=${run}>
     <${Icon} name=${icon} />${words}
   </button>`;
-  const closing = (set) => (isDone) => {
-    set(false);
+  const close = (isDone) => {
+    setChanging(false);
     if (isDone) onChanged();
   };
-  return html`<${Changes} label="Actions" className="job-actions">
-    ${mayRedrive && button("refresh", "Redrive", redrive, "button-primary")}
-    ${mayDiscard && button("trash", "Discard …", () => setDiscarding(true))}
-    ${isWaiting && button("play", "Run now", () => act(runningNow(job)), "button-primary")}
+  return html`<${Changes} label="Actions">
+    ${mayRedrive && button("refresh", "Redrive …", ask("redrive"), "button-primary")}
+    ${mayDiscard && button("trash", "Discard …", ask("discard"))}
+    ${isWaiting && button("play", "Run now …", ask("run-now"), "button-primary")}
     ${isWaiting && button("clock", "Change …", () => setChanging(true))}
     <a class="button" href=${resubmit}><${Icon} name="edit" />Edit and resubmit</a>
-    ${mayCancel && button("close", "Cancel job", cancel)}
+    ${mayCancel && button("close", "Cancel job …", ask("cancel"))}
   <//>
-    ${isChanging && html`<${ChangeDialog} job=${job} onClose=${closing(setChanging)} />`}
-    ${isDiscarding && html`<${BulkDialog} verb="discard" jobs=${[job]} onClose=${closing(setDiscarding)} />`}`;
-}
-
-function cancelling(job) {
-  const isRunning = job.status === "RUNNING";
-  return {
-    title: "Cancel this job?",
-    body: isRunning
-      ? "The job is running, so its handler is asked to stop at the next heartbeat. If the handler returns anyway, the job succeeds."
-      : "The job will not run. You can redrive it later.",
-    label: "Cancel job",
-    isDangerous: true,
-    run: () => post(["jobs", job.id, "cancel"]),
-    messageOf: ({ status }) => (status === "RUNNING" ? "Cancellation requested." : "Job cancelled."),
-  };
-}
-
-function redriving(job) {
-  return {
-    title: "Redrive this job?",
-    body: `The job runs again, with all its ${job.retry.max_attempts} attempts. Its history is kept.`,
-    label: "Redrive",
-    run: () => post(["jobs", job.id, "redrive"]),
-    messageOf: () => "Job redriven.",
-  };
-}
-
-function runningNow(job) {
-  return {
-    title: "Run this job now?",
-    body: "The job becomes due now instead of at its scheduled time.",
-    label: "Run now",
-    run: () => post(["jobs", job.id, "run-now"]),
-    messageOf: () => "The job is due now.",
-  };
+    ${isChanging && html`<${ChangeDialog} job=${job} onClose=${close} />`}`;
 }
 
 /** Change time, priority, payload and expiry; only what was changed is sent. */

@@ -5,7 +5,11 @@ import { environmentStore } from "../lib/environment.js";
 import { count, duration, visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
-import { Lateness } from "./jobs.js";
+import { lastAttemptMilliseconds, Lateness } from "./jobs.js";
+
+/** The log and this page measure different lengths of one attempt. */
+const TOOK = "From the start of the last attempt until its handler returned. took_ms in the log also counts storing the outcome.";
+const RANDOM = { none: "", additive: ", plus up to 0.5 s at random", full: ", or less at random" };
 
 /** Show the facts that there are; what does not apply is left out. */
 export function JobFacts({ job }) {
@@ -20,7 +24,7 @@ export function JobFacts({ job }) {
 function timesOf(job) {
   const time = (at) => at && html`<${Time} at=${at} form="both" />`;
   const isDueElsewhen = job.due_at && job.due_at !== job.run_at;
-  const took = job.started_at && job.finished_at ? Date.parse(job.finished_at) - Date.parse(job.started_at) : null;
+  const took = lastAttemptMilliseconds(job.attempts);
   return [
     ["Run at", time(job.run_at)],
     ["Next due", isDueElsewhen && time(job.due_at)],
@@ -28,7 +32,7 @@ function timesOf(job) {
     ["Enqueued", time(job.enqueued_at)],
     ["Last started", time(job.started_at)],
     ["Finished", time(job.finished_at)],
-    ["Took", took !== null && took >= 0 && duration(took)],
+    ["Handler took", took !== null && took >= 0 && html`<span title=${TOOK}>${duration(took)}</span>`],
     ["Lateness", job.lateness_ms != null && html`<${Lateness} milliseconds=${job.lateness_ms} />`],
     ["Expires", time(job.expires_at)],
     ["Cancel requested", time(job.cancel_requested_at)],
@@ -40,16 +44,16 @@ function timesOf(job) {
 
 function policiesOf(job) {
   return [
-    ["Attempt", `${job.attempt} of ${job.retry.max_attempts}`],
+    ["Attempt", job.attempt === 0 ? `none of ${count(job.retry.max_attempts)} yet` : `${count(job.attempt)} of ${count(job.retry.max_attempts)}`],
+    ["Wait before a retry", waitWords(job.retry)],
     ["Priority", html`<${PriorityBadge} priority=${job.priority} />`],
     ["Schedule", job.schedule_id && html`<a href=${address(["schedules", job.schedule_id])}>${visible(job.schedule_id)}</a>`],
     ["Occurrence", job.occurrence && html`<${Time} at=${job.occurrence} form="both" />`],
     ["Tenant", job.tenant && html`<a href=${address(["jobs"], { tenant: job.tenant })}><bdi>${visible(job.tenant)}</bdi></a>`],
     ["Tags", Object.keys(job.tags).length > 0 && html`<${Tags} tags=${job.tags} />`],
     ["Idempotency key", job.idempotency_key && html`<bdi class="mono">${visible(job.idempotency_key)}</bdi>`],
-    ["Retries", retriesOf(job.retry)],
     ["Time limit", duration(job.timeout_seconds * 1000)],
-    ["If its worker is lost", job.on_lost === "dead" ? "end DEAD" : "retry"],
+    ["If its worker is lost", job.on_lost === "dead" ? "it ends dead" : "it is retried"],
     ["Kept after its end", duration(job.retention_seconds * 1000)],
     ["Pool", job.pool !== "default" && visible(job.pool)],
     ["Trace", job.trace_id && html`<${Trace} id=${job.trace_id} />`],
@@ -61,8 +65,8 @@ function Trace({ id }) {
   const { region } = useStore(environmentStore);
   const parts = `1-${id.slice(0, 8)}-${id.slice(8)}`;
   const place = region && `https://${region}.console.aws.amazon.com/cloudwatch/home?region=${region}#xray:traces/${parts}`;
-  return html`<span class="trace-id"><span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the trace id" isQuiet />
-    ${place && html`<a href=${place} target="_blank" rel="noreferrer">Open in X-Ray</a>`}</span>`;
+  return html`<span class="trace-id"><span class="mono cut" title=${visible(id)}>${visible(id)}</span><${CopyButton} text=${id} label="the trace id" isQuiet /></span>
+    ${place && html`<a class="small" href=${place} target="_blank" rel="noreferrer">Open in X-Ray</a>`}`;
 }
 
 function Tags({ tags }) {
@@ -72,9 +76,25 @@ function Tags({ tags }) {
   </span>`;
 }
 
-function retriesOf({ max_attempts: most, backoff, base_seconds: base, max_delay_seconds: cap, jitter }) {
-  if (most === 1) return "none";
-  const growth = backoff === "sidekiq" ? "sidekiq" : `${backoff} from ${duration(base * 1000)}`;
-  const spread = jitter === "none" ? "no jitter" : `${jitter} jitter`;
-  return `${count(most - 1)}, ${growth}, at most ${duration(cap * 1000)} apart, ${spread}`;
+/** Return how long a failed attempt waits for the next one: "1 s, then twice as long each time, at most 1 h, plus up to 0.5 s". */
+export function waitWords({ max_attempts: most, backoff, base_seconds: base, max_delay_seconds: cap, jitter }) {
+  if (most === 1) return "not retried";
+  const delays = Array.from({ length: most - 1 }, (_, index) => delayOf(backoff, base, index + 1));
+  const first = duration(Math.min(delays[0], cap) * 1000);
+  const growth = delays.length > 1 && delays[0] < cap ? `, ${growthWords(backoff, base)}` : "";
+  const longest = growth && delays.at(-1) > cap ? `, at most ${duration(cap * 1000)}` : "";
+  return `${first}${growth}${longest}${backoff === "sidekiq" ? "" : RANDOM[jitter]}`;
+}
+
+function delayOf(backoff, base, retry) {
+  return { exponential: base * 2 ** (retry - 1), linear: base * retry, fixed: base, sidekiq: retry ** 4 + 15 }[backoff];
+}
+
+function growthWords(backoff, base) {
+  return {
+    exponential: "then twice as long each time",
+    linear: `then ${duration(base * 1000)} longer each time`,
+    fixed: "each time",
+    sidekiq: "then longer each time, as Sidekiq does",
+  }[backoff];
 }

@@ -15,7 +15,7 @@ import { firstPayload, PayloadFields } from "./payload_fields.js";
 export const routes = [{ pattern: "/submit", view: SubmitPage, section: "jobs" }];
 
 const PRIORITIES = [["", "handler's default"], "high", "medium", "low"];
-const ON_LOST = [["", "handler's default"], ["retry", "retry: run it again"], ["dead", "dead: end it DEAD"]];
+const ON_LOST = [["", "handler's default"], ["retry", "it is retried"], ["dead", "it ends dead"]];
 
 function SubmitPage({ query }) {
   const from = query.get("from");
@@ -123,7 +123,7 @@ function More({ form, set, wrong }) {
   const line = (name, field, label, more) => html`<${TextField} label=${label} value=${form[name]}
     onChange=${set(name)} error=${wrong(field)} ...${more} />`;
   const number = { type: "number", min: "1" };
-  const time = { type: "datetime-local", step: "1", hint: "If the job has not started by then, it ends EXPIRED. In your time zone." };
+  const time = { type: "datetime-local", step: "1", hint: "If the job has not started by then, it ends expired. In your time zone." };
   return html`<details class="fold" open=${BEHIND_MORE.some((name) => form[name])}>
     <summary>More</summary>
     <div class="fields">

@@ -1,7 +1,7 @@
 // A job's attempts on a time axis: when each ran, for how long, and the waits between them.
 import { html } from "../lib/html.js";
 import { statusTone, statusWord } from "../lib/components.js";
-import { duration, local, localClock, localShort } from "../lib/format.js";
+import { duration, local, localClock, localMinute } from "../lib/format.js";
 import { useNow } from "../lib/live.js";
 
 const TICKS = 4;
@@ -18,7 +18,7 @@ export function Timeline({ job, events }) {
   const shown = attempts.slice(-MOST_ROWS);
   return html`<section class="card" aria-label="Timeline">
     <div class="card-header"><h2>Timeline</h2>
-      <span class="muted small">${duration(span.end - span.start)} since it was due</span></div>
+      <span class="muted small">${duration(span.end - span.start)} ${attempts.at(-1).finished_at ? "from its due time to the end of the last attempt" : "since it was due"}</span></div>
     <div class="card-body timeline">
       <${Axis} span=${span} />
       <ol>${shown.map((attempt, index) => html`<${Row} key=${index} attempt=${attempt} span=${span} now=${now} />`)}</ol>
@@ -46,7 +46,7 @@ function percentAt(instant, { start, end }) {
 
 function Axis({ span }) {
   const length = span.end - span.start;
-  const name = length > DAY_MILLISECONDS ? localShort : localClock;
+  const name = length > DAY_MILLISECONDS ? localMinute : localClock;
   const at = (index) => span.start + (length * index) / TICKS;
   return html`<div class="timeline-axis" aria-hidden="true">
     ${Array.from({ length: TICKS + 1 }, (_, index) => html`<span key=${index} title=${local(at(index))}

@@ -17,7 +17,8 @@ export const routes = [{ pattern: "/jobs", view: JobsView, section: "jobs" }];
 
 const JOBS_A_PAGE = 50;
 const REFRESH_MILLISECONDS = 3000;
-const NOTE_CHARACTERS = 240;
+const ERROR_CHARACTERS = 240;
+const NOTE_CHARACTERS = 120;
 /** Upcoming jobs that are shown above the recent ones until all are asked for. */
 const UPCOMING_SHOWN = 5;
 
@@ -119,25 +120,42 @@ function NothingFound({ filters, cursor, isMore }) {
 }
 
 const COLUMNS = [
-  { title: "Status", cell: (job) => html`<${JobBadge} job=${job} />` },
-  {
-    title: "Job",
-    className: "cell-job",
-    cell: (job) => html`<a href=${address(["jobs", job.id])} class="job-link">
-      <span class="job-handler">${visible(job.handler)}</span><span class="job-id mono">${job.id}</span></a>`,
-  },
+  { title: "Status", cell: (job) => html`<${State} job=${job} />` },
+  { title: "Job", className: "cell-job", cell: (job) => html`<${Name} job=${job} />` },
   { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${job.due_at ?? job.run_at} />` },
   { title: "Lateness", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
   { title: "Took", isNumber: true, cell: took },
   { title: "Attempt", isNumber: true, cell: (job) => `${job.attempt} of ${job.retry.max_attempts}` },
   { title: "Priority", isHiddenOnPhone: true, cell: (job) => html`<${PriorityBadge} priority=${job.priority} />` },
-  { title: "Note", className: "cell-note", cell: (job) => html`<${Note} job=${job} />` },
+  { title: "Error", className: "cell-note", cell: (job) => html`<${Failure} job=${job} />` },
 ];
 
-/** The state of a job, and whether it was discarded. */
-export function JobBadge({ job }) {
-  return html`<span class="job-badges"><${StatusBadge} status=${job.status} />
-    ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}</span>`;
+/** The state of a job; below it the note of its discard, or how far a running job is. */
+function State({ job }) {
+  const note = shorten(job.discard_note ?? "", NOTE_CHARACTERS);
+  return html`<span class="job-state">
+    <span class="job-badges"><${StatusBadge} status=${job.status} />
+      ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}</span>
+    ${note && html`<bdi class="small muted" title=${visible(job.discard_note)}>${visible(note)}</bdi>`}
+    ${job.status === "RUNNING" && html`<${Progress} job=${job} />`}
+  </span>`;
+}
+
+function Progress({ job: { progress, cancel_requested_at: asked } }) {
+  if (asked) return html`<span class="small muted">cancel requested</span>`;
+  if (!progress) return null;
+  const { done, total, message } = progress;
+  const share = total == null ? count(done) : `${count(done)} of ${count(total)}`;
+  return html`<span class="small muted">${share} <bdi>${visible(shorten(message ?? "", 80))}</bdi></span>`;
+}
+
+/** The handler, the id, and the schedule that created the job. */
+function Name({ job }) {
+  return html`<span class="job-name">
+    <a href=${address(["jobs", job.id])} class="job-link" title=${visible(job.id)}>
+      <span class="job-handler">${visible(job.handler)}</span><span class="job-id id">${visible(job.id)}</span></a>
+    ${job.schedule_id && html`<span class="small muted">schedule <a href=${address(["schedules", job.schedule_id])}>${visible(job.schedule_id)}</a></span>`}
+  </span>`;
 }
 
 /** How late a job started, coloured above one second. */
@@ -147,24 +165,20 @@ export function Lateness({ milliseconds }) {
   return html`<span class=${tone}>${duration(milliseconds)}</span>`;
 }
 
-function took(job) {
-  if (!job.started_at || !job.finished_at || job.status === "EXPIRED") return html`<span class="muted none">–</span>`;
-  return duration(Date.parse(job.finished_at) - Date.parse(job.started_at));
+function took({ attempts }) {
+  const length = lastAttemptMilliseconds(attempts);
+  return length === null ? html`<span class="muted none">–</span>` : duration(length);
 }
 
-function Note({ job }) {
-  if (job.error && job.status !== "RUNNING") {
-    const text = visible(`${job.error.type}: ${job.error.message}`);
-    return html`<bdi class="text-bad small job-note" title=${shorten(text, 1000)}>${shorten(text, NOTE_CHARACTERS)}</bdi>`;
-  }
-  if (job.status === "RUNNING" && job.progress) {
-    const { done, total, message } = job.progress;
-    const share = total == null ? count(done) : `${count(done)} of ${count(total)}`;
-    return html`<span class="small muted">${share} ${visible(shorten(message ?? "", 80))}</span>`;
-  }
-  if (job.cancel_requested_at && job.status === "RUNNING") return html`<span class="small muted">cancel requested</span>`;
-  if (job.schedule_id) {
-    return html`<a class="small" href=${address(["schedules", job.schedule_id])}>${visible(job.schedule_id)}</a>`;
-  }
-  return html`<span class="muted none">–</span>`;
+/** Return how long the last attempt ran until its handler returned; null if it runs, or if that is not known. */
+export function lastAttemptMilliseconds(attempts) {
+  const { started_at: begun, finished_at: ended } = attempts.at(-1) ?? {};
+  return begun && ended ? Date.parse(ended) - Date.parse(begun) : null;
+}
+
+/** Why the last attempt failed. A running job tries again, so its last error is left to its page. */
+function Failure({ job: { error, status } }) {
+  if (!error || status === "RUNNING") return html`<span class="muted none">–</span>`;
+  const text = visible(`${error.type}: ${error.message}`);
+  return html`<bdi class="text-bad small job-error" title=${shorten(text, 1000)}>${shorten(text, ERROR_CHARACTERS)}</bdi>`;
 }

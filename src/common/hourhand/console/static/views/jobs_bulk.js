@@ -2,6 +2,7 @@
 import { html, useId, useState } from "../lib/html.js";
 import { count, visible } from "../lib/format.js";
 import { useReachable } from "../lib/live.js";
+import { askAbout } from "./job_questions.js";
 import { BulkDialog, VERBS } from "./jobs_bulk_dialog.js";
 import { inWords, REDRIVABLE, verbsFor, WAITING } from "./jobs_query.js";
 
@@ -26,11 +27,15 @@ export function BulkBar({ filters, jobs, selection, isNone, unclear, onSelect, o
     onSelect(new Set());
     onDone();
   };
+  const ask = async (question) => {
+    if (question.jobs?.length !== 1) setAsked(question);
+    else close(await askAbout(question.verb, question.jobs[0]));
+  };
   const offline = isReachable ? null : "The API cannot be reached, so nothing can be changed.";
   return html`${!isNone && html`<div class="bulk-bar changes">
     ${chosen.length > 0
-      ? html`<${SelectedActions} chosen=${chosen} disabledBecause=${offline} onAsk=${setAsked} onClear=${() => onSelect(new Set())} />`
-      : html`<${FilterActions} filters=${filters} disabledBecause=${offline ?? unclear} onAsk=${setAsked} />`}
+      ? html`<${SelectedActions} chosen=${chosen} disabledBecause=${offline} onAsk=${ask} onClear=${() => onSelect(new Set())} />`
+      : html`<${FilterActions} filters=${filters} disabledBecause=${offline ?? unclear} onAsk=${ask} />`}
   </div>`}
   ${asked && html`<${BulkDialog} ...${asked} onClose=${close} />`}`;
 }
@@ -40,7 +45,7 @@ function SelectedActions({ chosen, disabledBecause, onAsk, onClear }) {
     ${Object.keys(VERBS).map((verb) => {
       const jobs = chosen.filter(APPLIES[verb]);
       return html`<button key=${verb} type="button" class="button button-small" disabled=${jobs.length === 0 || Boolean(disabledBecause)}
-        onClick=${() => onAsk({ verb, jobs })}>${VERBS[verb].ask} ${jobs.length || ""}</button>`;
+        onClick=${() => onAsk({ verb, jobs })}>${VERBS[verb].ask}${jobs.length > 0 ? ` ${count(jobs.length)} …` : ""}</button>`;
     })}
     <button type="button" class="button button-small" onClick=${onClear}>Clear selection</button>
     ${disabledBecause && html`<span class="small text-warning">${disabledBecause}</span>`}`;

@@ -1,16 +1,14 @@
 // Cancel, redrive or discard many jobs: the dialog counts them first, asks, and shows the progress.
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { bulk, countBulk, each, MOST_COUNTED, post } from "../lib/api.js";
-import { Dialog, ErrorState, TextField } from "../lib/components.js";
+import { Dialog, ErrorState, JobId, keptNote, noteBody, NoteField, TextField } from "../lib/components.js";
 import { ProductionNote } from "../lib/environment.js";
 import { count, counted, visible } from "../lib/format.js";
 import { useReachable } from "../lib/live.js";
-import { address } from "../lib/router.js";
 import { bodyOf, changesWhich, inWords } from "./jobs_query.js";
 
 const FAILURES_SHOWN = 50;
 const COUNT_CHANGED = "urn:hourhand:count_changed";
-export const MAX_NOTE_CHARACTERS = 1000;
 
 export const VERBS = {
   cancel: { ask: "Cancel", done: "cancelled or asked to stop", doing: "Cancelling" },
@@ -19,8 +17,8 @@ export const VERBS = {
 };
 
 /**
- * Confirm and run. Either `jobs` (a list) or `filters` selects; `scope` names the jobs in place of the
- * filters. `onClose` gets whether it changed anything.
+ * Confirm and run. Either `jobs` (a list of two or more: see `askAbout` for one) or `filters` selects;
+ * `scope` names the jobs in place of the filters. `onClose` gets whether it changed anything.
  *
  * The count that the user confirms goes with the first request. If many more jobs match by then, the
  * API changes nothing, and the dialog counts and asks again.
@@ -32,7 +30,7 @@ export function BulkDialog({ verb, jobs, filters, scope, onClose }) {
   const [total, setTotal] = useState({ changed: 0, failed: [] });
   const [before, setBefore] = useState(null);
   const [error, setError] = useState(null);
-  const [note, setNote] = useState("");
+  const [note] = useState(keptNote);
   const ending = useRef(null);
   const begin = (next) => {
     ending.current = new AbortController();
@@ -56,7 +54,7 @@ export function BulkDialog({ verb, jobs, filters, scope, onClose }) {
   };
   const run = async () => {
     const signal = begin("run");
-    const fields = verb === "discard" && note.trim() ? { note: note.trim() } : {};
+    const fields = verb === "discard" ? noteBody(note) : {};
     const operate = (job) => post(["jobs", job.id, verb], fields);
     const options = { onProgress: setTotal, signal };
     try {
@@ -76,9 +74,9 @@ export function BulkDialog({ verb, jobs, filters, scope, onClose }) {
   }, []);
   const title = step === "run" ? `${VERBS[verb].doing} …` : `${VERBS[verb].ask} ${which}`;
   const close = () => onClose(step === "done" || total.changed > 0);
-  return html`<${Dialog} title=${title} isBusy=${step === "run"} onClose=${close}>
+  return html`<${Dialog} title=${title} step=${step} isBusy=${step === "run"} onClose=${close}>
     ${step === "count" && html`<p role="status">Counting: ${count(found.matched)} so far …</p>`}
-    ${step === "ask" && html`<${Question} key=${found.matched} verb=${verb} found=${found} before=${before} note=${note} onNote=${setNote}
+    ${step === "ask" && html`<${Question} key=${found.matched} verb=${verb} found=${found} before=${before} note=${note}
       explanation=${changesWhich(verb, jobs ? { status: "chosen" } : filters)} onRun=${run} onBack=${close} />`}
     ${step === "run" && html`<${Progress} total=${total} expected=${found} verb=${verb} onStop=${() => ending.current.abort()} />`}
     ${step === "done" && html`<${Outcome} total=${total} verb=${verb} onClose=${close} />`}
@@ -86,7 +84,7 @@ export function BulkDialog({ verb, jobs, filters, scope, onClose }) {
   <//>`;
 }
 
-function Question({ verb, found, before, note, onNote, explanation, onRun, onBack }) {
+function Question({ verb, found, before, note, explanation, onRun, onBack }) {
   const isReachable = useReachable();
   const [typed, setTyped] = useState("");
   const isMany = found.isMore || found.matched >= MOST_COUNTED;
@@ -99,7 +97,7 @@ function Question({ verb, found, before, note, onNote, explanation, onRun, onBac
   if (found.matched === 0) {
     return html`<div class="dialog-words"><${Changed} before=${before} number=${number} /><p>This action applies to none of these jobs.</p>
       <p class="muted">${explanation}</p></div>
-      <${Buttons}><button type="button" class="button" autofocus onClick=${onBack}>Back</button><//>`;
+      <${Buttons}><button type="button" class="button" data-first-focus onClick=${onBack}>Back</button><//>`;
   }
   return html`<form onSubmit=${submit}>
     <div class="dialog-words">
@@ -107,17 +105,16 @@ function Question({ verb, found, before, note, onNote, explanation, onRun, onBac
       <p><strong>${number}</strong> will be ${VERBS[verb].done}.</p>
       <p class="muted">${explanation}</p>
       <${ProductionNote} />
-      ${verb === "discard" && html`<${TextField} label="Note" hint="Optional. Why no further work is needed" maxlength=${MAX_NOTE_CHARACTERS}
-        value=${note} onChange=${onNote} />`}
+      ${verb === "discard" && html`<${NoteField} note=${note} hint="Optional. Why no further work is needed" />`}
       ${isMany && html`<div class="many" role="group" aria-label="Confirmation">
         <p>Counting stops at ${count(MOST_COUNTED)}. A narrower filter is safer: add a handler, a tag or a time.</p>
-        <${TextField} label=${`To go on with all of them, type ${verb}`} value=${typed} onChange=${setTyped} autofocus />
+        <${TextField} label=${`To go on with all of them, type ${verb}`} value=${typed} onChange=${setTyped} />
       </div>`}
     </div>
     <${Buttons}>
-      <button type="button" class="button" onClick=${onBack}>Back</button>
+      <button type="button" class="button" data-first-focus onClick=${onBack}>Back</button>
       <button type="submit" class=${`button ${verb === "cancel" ? "button-danger" : "button-primary"}`}
-        disabled=${!isSure || !isReachable} autofocus=${!isMany && verb !== "discard"}>${VERBS[verb].ask} ${number}</button>
+        disabled=${!isSure || !isReachable}>${VERBS[verb].ask} ${number}</button>
     <//>
   </form>`;
 }
@@ -146,14 +143,14 @@ function Outcome({ total, verb, onClose }) {
     ${total.failed.length > 0 && html`<${Failures} failed=${total.failed} />`}
   </div>
   <${Buttons}>
-    <button type="button" class="button button-primary" autofocus onClick=${onClose}>Close</button>
+    <button type="button" class="button button-primary" data-first-focus onClick=${onClose}>Close</button>
   <//>`;
 }
 
 function Failed({ total, error, verb, onClose }) {
   return html`<${ErrorState} error=${error} isInline />
     <p>${total.changed > 0 ? `${counted(total.changed, "job")} ${VERBS[verb].done} before it failed.` : "Nothing was changed."}</p>
-    <${Buttons}><button type="button" class="button" autofocus onClick=${onClose}>Close</button><//>`;
+    <${Buttons}><button type="button" class="button" data-first-focus onClick=${onClose}>Close</button><//>`;
 }
 
 function Failures({ failed }) {
@@ -161,7 +158,7 @@ function Failures({ failed }) {
   return html`<p class="text-bad">${counted(failed.length, "job")} could not be changed:</p>
     <ul class="failures">
       ${failed.slice(0, FAILURES_SHOWN).map(({ id, error }) => html`<li key=${id}>
-        <a class="mono" href=${address(["jobs", id])}>${id}</a> ${visible(error.detail ?? error.message)}
+        <${JobId} id=${id} /> ${visible(error.detail ?? error.message)}
       </li>`)}
     </ul>
     ${more > 0 && html`<p class="muted">and ${count(more)} more</p>`}`;

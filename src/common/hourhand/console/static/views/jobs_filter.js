@@ -125,8 +125,8 @@ function Terms({ filters, unknown, onRemove }) {
   if (terms.length + unknown.length === 0) return null;
   return html`<ul class="terms" aria-label="Active filters">
     ${terms.map(({ name, words, value }) => html`<li key=${name} class="term">
-      <span class="term-name">${words}</span> <bdi>${visible(value)}</bdi>
-      <${Remove} words=${`${words} ${visible(value)}`} onRemove=${() => onRemove(name)} />
+      ${words && html`<span class="term-name">${words}</span>`} <bdi>${visible(value)}</bdi>
+      <${Remove} words=${`${words} ${visible(value)}`.trim()} onRemove=${() => onRemove(name)} />
     </li>`)}
     ${unknown.map((name) => html`<li key=${name} class="term term-unknown">
       <${Icon} name="warning" /><span class="term-name">unknown filter</span> <bdi>${visible(name)}</bdi>

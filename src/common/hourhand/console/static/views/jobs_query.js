@@ -56,17 +56,25 @@ export function besideKey(filters, changes) {
   return filters.idempotency_key && others.some((name) => changes[name]) ? { idempotency_key: "" } : {};
 }
 
-/** Return each filter as {name, words, value}: "status" and "Dead", "created after" and a local time. */
+/** Return each filter as {name, words, value}: "status" and "Dead", "created after" and a local time, "" and "Discarded". */
 export function termsOf(filters) {
-  return Object.entries(filters).map(([name, value]) => ({ name, words: FILTERS[name], value: valueInWords(name, value) }));
+  return Object.entries(filters).map(([name, value]) => {
+    const alone = name === "discarded" && { true: "Discarded", false: "Not discarded" }[value];
+    return alone ? { name, words: "", value: alone } : { name, words: FILTERS[name], value: valueInWords(name, value) };
+  });
 }
 
-/** Return the filters as a phrase: "jobs with status DEAD, handler report"; "every job" for none. */
-export function inWords({ discarded, ...filters }) {
-  const parts = Object.keys(FILTERS).filter((name) => filters[name])
+/** Return the filters as a phrase: "dead jobs with handler report"; "every job" for none. */
+export function inWords({ status, discarded, ...filters }) {
+  const isKnown = STATUSES.includes(status);
+  // A discarded job is dead: to say both says it twice.
+  const kinds = [discarded === "true" && "discarded", isKnown && !(discarded === "true" && status === "DEAD") && statusWord(status).toLowerCase()];
+  const which = [...kinds.filter(Boolean), discarded === "false" ? "jobs that are not discarded" : "jobs"].join(" ");
+  const others = Object.keys(FILTERS).filter((name) => filters[name])
     .map((name) => `${FILTERS[name]} ${isTime(name) ? local(filters[name]) : filters[name]}`);
-  const which = { true: "discarded jobs", false: "jobs that are not discarded" }[discarded] ?? (parts.length > 0 ? "jobs" : "every job");
-  return parts.length > 0 ? `${which} with ${parts.join(", ")}` : which;
+  const parts = [...(status && !isKnown ? [`status ${status}`] : []), ...others];
+  if (parts.length === 0) return which === "jobs" ? "every job" : which;
+  return `${which}${discarded === "false" ? "," : ""} with ${parts.join(", ")}`;
 }
 
 /** Return the bulk actions that can change a job that passes the filters; none without a filter. */

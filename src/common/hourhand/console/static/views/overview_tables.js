@@ -1,7 +1,7 @@
 // The tables of the overview: queues, handlers, and the newest failures.
 import { html, useMemo } from "../lib/html.js";
 import { PriorityBadge, StatusBadge, Time } from "../lib/components.js";
-import { count, duration, percent, shorten, visible } from "../lib/format.js";
+import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
 import { Card } from "./overview_plots.js";
 import { byHandler, failuresOf } from "./overview_sample.js";
@@ -37,7 +37,7 @@ export function HandlersTable({ jobs }) {
   const rows = useMemo(() => byHandler(jobs), [jobs]);
   return html`<section class="card" aria-label="Handlers">
     <div class="card-header"><h2>Handlers</h2>
-      ${rows.length > HANDLERS_SHOWN && html`<span class="muted small">the ${HANDLERS_SHOWN} busiest</span>`}</div>
+      <span class="muted small">${rows.length > HANDLERS_SHOWN ? `the ${HANDLERS_SHOWN} busiest, ` : ""}each share is of the handler's own attempts</span></div>
     <div class="card-body">
       ${rows.length === 0 ? html`<p class="muted">No jobs yet.</p>` : html`<table class="table plain">
         <thead><tr>
@@ -56,7 +56,7 @@ function HandlerRow({ row }) {
   return html`<tr>
     <td class="cell-wrap"><a href=${address(["jobs"], { handler: row.handler })}>${visible(row.handler)}</a></td>
     <td class="number">${count(row.jobs)}</td>
-    <td class=${`number ${row.failed > 0 ? "text-bad" : ""}`}>${share}</td>
+    <td class=${`number ${row.failed > 0 ? "text-bad" : ""}`} title=${`${count(row.failed)} of ${counted(row.ended, "attempt")} of this handler`}>${share}</td>
     <td class="number">${row.dead > 0
       ? html`<a class="text-bad" href=${address(["jobs"], { handler: row.handler, status: "DEAD" })}>${count(row.dead)}</a>`
       : html`<span class="muted">0</span>`}</td>

@@ -83,7 +83,7 @@ function lateness({ started, lateP99 }, windowWords) {
 function failures({ ended, failed, dead, handlers }, windowWords) {
   const name = "Failures";
   if (ended === 0 && dead === 0) return { name, tone: "neutral", text: `no attempt ended in the ${windowWords}` };
-  const text = `${count(failed)} of ${counted(ended, "attempt")} of all handlers failed, ${dead === 0 ? "no job died" : `${counted(dead, "job")} died`}`;
+  const text = `All handlers: ${count(failed)} of ${counted(ended, "attempt")} failed${shareOf(failed, ended)}, ${dead === 0 ? "no job died" : `${counted(dead, "job")} died`}`;
   const findings = failingHandlers(handlers);
   const tone = findings.length > 0 ? worseOf("warning", toneOfShare(failed, ended)) : toneOfShare(failed, ended);
   return { name, tone, headline: tone === "bad" ? "Failing" : "Some failures", text, findings };
@@ -102,13 +102,18 @@ function failingHandlers(handlers) {
 }
 
 function findingOf({ tone, handler, dead, failed, ended, newestError }) {
-  const share = ended > 0 ? `${count(failed)} of its ${counted(ended, "attempt")} failed (${percent(failed / ended)})` : "";
+  const share = ended > 0 ? `${count(failed)} of its ${counted(ended, "attempt")} failed${shareOf(failed, ended)}` : "";
   const error = newestError ? `: ${newestError}` : "";
   if (dead > 0) {
     const text = `${handler}: ${counted(dead, "job")} died${share ? `, ${share}` : ""}${error}`;
     return { tone, text, to: address(["dead-letters"], { handler }), label: "Show dead letters" };
   }
   return { tone, text: `${handler}: ${share}${error}`, to: address(["jobs"], { handler, status: "RETRYING" }), label: "Show retrying jobs" };
+}
+
+/** Return " (12 %)" where something failed. */
+function shareOf(failed, ended) {
+  return failed > 0 && ended > 0 ? ` (${percent(failed / ended)})` : "";
 }
 
 function toneOfShare(failed, ended) {

@@ -65,14 +65,14 @@ function Actions({ schedule, refresh }) {
     if (isStarted) refresh();
   };
   useKey("e", "edit the schedule", () => mayChange() && navigate(address(["schedules", schedule.id, "edit"])));
-  return html`<${Changes} label="Actions" className="schedule-actions">
-    <button type="button" class="button" onClick=${ask(askToTrigger)}><${Icon} name="play" />Run now</button>
+  return html`<${Changes} label="Actions">
+    <button type="button" class="button" onClick=${ask(askToTrigger)}><${Icon} name="play" />Run now …</button>
     ${schedule.paused
-      ? html`<button type="button" class="button" onClick=${ask(askToResume)}>Resume</button>`
-      : html`<button type="button" class="button" onClick=${ask(askToPause)}><${Icon} name="pause" />Pause</button>`}
-    <button type="button" class="button" onClick=${() => setBackfilling(true)}>Backfill</button>
+      ? html`<button type="button" class="button" onClick=${ask(askToResume)}><${Icon} name="play" />Resume …</button>`
+      : html`<button type="button" class="button" onClick=${ask(askToPause)}><${Icon} name="pause" />Pause …</button>`}
+    <button type="button" class="button" onClick=${() => setBackfilling(true)}><${Icon} name="clock" />Backfill …</button>
     <a class="button" href=${address(["schedules", schedule.id, "edit"])}><${Icon} name="edit" />Edit</a>
-    <button type="button" class="button" onClick=${erase}><${Icon} name="trash" />Delete</button>
+    <button type="button" class="button" onClick=${erase}><${Icon} name="trash" />Delete …</button>
   <//>
   ${isBackfilling && html`<${BackfillDialog} schedule=${schedule} onClose=${end} />`}`;
 }
@@ -92,8 +92,9 @@ function Summary({ schedule }) {
       ${schedule.paused_at && html`<${Fact} title="Paused"><${ZonedTime} at=${schedule.paused_at} timezone=${timezone} /><//>`}
       <${Fact} title="Handler"><a href=${address(["handlers", schedule.handler])}><bdi>${visible(schedule.handler)}</bdi></a><//>
       ${origin && html`<${Fact} title="Managed by">${origin}<//>`}
-      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>${counted(schedule.occurrences_made, "job")} created</a>
-        ${schedule.max_occurrences && html`<span class="muted"> of at most ${count(schedule.max_occurrences)}</span>`}<//>
+      <${Fact} title="Jobs"><a href=${address(["jobs"], { schedule_id: schedule.id })}>Show its jobs</a><//>
+      ${schedule.max_occurrences && html`<${Fact} title="Ends after">${counted(schedule.max_occurrences, "occurrence")}
+        <span class="muted"> ${count(schedule.occurrences_made)} created so far</span><//>`}
       <${Fact} title="Overlap"><span title=${overlapWords(schedule.overlap)}>${schedule.overlap}</span>
         ${schedule.max_running && html`<span class="muted"> at most ${count(schedule.max_running)} at once</span>`}<//>
       <${Fact} title="Missed"><span title=${misfireWords(schedule.misfire.policy)}>${schedule.misfire.policy}</span>

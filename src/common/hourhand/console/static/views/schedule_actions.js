@@ -1,19 +1,19 @@
 // The actions on a schedule. Each one asks for confirmation.
-import { html, useState } from "../lib/html.js";
+import { html } from "../lib/html.js";
 import { post, remove } from "../lib/api.js";
-import { confirmAction, TextField } from "../lib/components.js";
+import { confirmAction, keptNote, noteBody, NoteField } from "../lib/components.js";
 import { visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
 
 /** Ask whether to pause a schedule, with a note for others. Resolves to undefined if refused. */
 export function askToPause(schedule) {
-  const note = keptNote("");
+  const note = keptNote();
   return confirmAction({
     title: `Pause ${visible(schedule.id)}?`,
     body: html`<p>The schedule creates no more jobs until it is resumed. Its waiting jobs are cancelled. Its running jobs continue.</p>
       <${NoteField} note=${note} />`,
     label: "Pause",
-    run: () => post(["schedules", schedule.id, "pause"], bodyOf(note)),
+    run: () => post(["schedules", schedule.id, "pause"], noteBody(note)),
     messageOf: () => `Paused ${visible(schedule.id)}.`,
   });
 }
@@ -34,16 +34,16 @@ export function askToResume(schedule) {
 
 /** Ask whether to run a schedule's job once, now. */
 export function askToTrigger(schedule) {
-  const note = keptNote("");
+  const note = keptNote();
   return confirmAction({
     title: `Run ${visible(schedule.id)} now?`,
     body: html`<p>The schedule creates one extra job now${schedule.paused ? ", although it is paused" : ""}.
         Its overlap policy (${schedule.overlap}) applies to this job, too.</p>
       <${NoteField} note=${note} />`,
     label: "Run now",
-    run: () => post(["schedules", schedule.id, "trigger"], bodyOf(note)),
+    run: () => post(["schedules", schedule.id, "trigger"], noteBody(note)),
     messageOf: (job) => `Created a job for ${visible(job.handler)}.`,
-    linkOf: (job) => ({ to: address(["jobs", job.id]), label: "Show the job" }),
+    linkOf: (job) => ({ to: address(["jobs", job.id]), label: "View job" }),
   });
 }
 
@@ -58,24 +58,6 @@ export function askToDelete(schedule) {
     run: () => remove(["schedules", schedule.id]),
     messageOf: () => `Deleted ${visible(schedule.id)}.`,
   });
-}
-
-/** The text that a note's field writes and the request reads. */
-function keptNote(text) {
-  return { text };
-}
-
-function bodyOf(note) {
-  return note.text.trim() === "" ? {} : { note: note.text.trim() };
-}
-
-function NoteField({ note }) {
-  const [text, setText] = useState(note.text);
-  const change = (changed) => {
-    note.text = changed;
-    setText(changed);
-  };
-  return html`<${TextField} label="Note" hint="The reason, for others who read it later" value=${text} onChange=${change} maxlength="1000" />`;
 }
 
 function missedWords(policy) {

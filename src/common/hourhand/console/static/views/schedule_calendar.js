@@ -1,7 +1,7 @@
 // A month of a schedule, day by day: outcomes of the past, planned times by the present rule, and exclusions by name.
 import { html, useEffect, useState } from "../lib/html.js";
 import { post } from "../lib/api.js";
-import { Badge, ErrorState, Icon, Loading, StatusBadge } from "../lib/components.js";
+import { Badge, ErrorState, Icon, JobId, Loading, StatusBadge } from "../lib/components.js";
 import { count, counted, duration, visible } from "../lib/format.js";
 import { useNow, usePolled } from "../lib/live.js";
 import { address, changeQuery } from "../lib/router.js";
@@ -167,7 +167,7 @@ function Runs({ runs, timezone }) {
       ${run.reason
         ? html`<span title=${reasonWords(run.reason)}><${Badge} tone="quiet" shape="slash">${run.count > 1 ? `${count(run.count)} ` : ""}skipped: ${visible(run.reason)}<//></span>`
         : run.job ? html`<${StatusBadge} status=${run.job.status} />` : html`<span class="muted small">its job is no longer kept</span>`}
-      ${run.job && html`<a class="mono cut" href=${address(["jobs", run.job_id])}>${visible(run.job_id)}</a>
+      ${run.job && html`<${JobId} id=${run.job_id} />
         <span class="muted small">${run.job.started_at && run.job.finished_at
           ? `took ${duration(Date.parse(run.job.finished_at) - Date.parse(run.job.started_at))}` : ""}</span>`}
     </li>`)}</ul>

@@ -52,7 +52,7 @@ function policiesOf({ priority, timeout_seconds: timeout, retry, retention_secon
     ["Time limit", timeout && duration(timeout * 1000)],
     ["Attempts", attempts && `at most ${attempts}`],
     ["Backoff", retry?.backoff && visible(retry.backoff)],
-    ["If its worker is lost", onLost && (onLost === "dead" ? "end DEAD" : "retry")],
+    ["If its worker is lost", onLost && (onLost === "dead" ? "it ends dead" : "it is retried")],
     ["Kept after its end", retention != null && duration(retention * 1000)],
   ].filter(([, value]) => value);
 }

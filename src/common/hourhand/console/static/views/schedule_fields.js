@@ -134,7 +134,7 @@ export const MORE_GROUPS = [
       { path: "buffer_limit", label: "Maximum waiting", input: "number", standard: "100" },
       {
         path: "pause_on_failure",
-        label: "Pause the schedule when one of its jobs ends DEAD",
+        label: "Pause the schedule when one of its jobs dies",
         input: "check",
       },
     ],
@@ -205,8 +205,8 @@ export const MORE_GROUPS = [
         input: "choice",
         choices: [
           ["", HANDLERS_OWN],
-          ["retry", "retry: run it again"],
-          ["dead", "dead: end it DEAD"],
+          ["retry", "retry: it is retried"],
+          ["dead", "dead: it ends dead"],
         ],
       },
       {

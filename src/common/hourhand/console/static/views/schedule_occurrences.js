@@ -1,7 +1,7 @@
 // A schedule's past occurrences, newest first, and its next scheduled times.
 import { html, useEffect } from "../lib/html.js";
 import { collectPage, get } from "../lib/api.js";
-import { Badge, EmptyState, ErrorState, Loading, Pager, StatusBadge, Table, Time } from "../lib/components.js";
+import { Badge, EmptyState, ErrorState, JobId, Loading, Pager, StatusBadge, Table, Time } from "../lib/components.js";
 import { counted, duration, visible } from "../lib/format.js";
 import { usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
@@ -104,7 +104,7 @@ function Outcome({ row }) {
 function JobOf({ row }) {
   if (!row.job) return html`<span class="muted">–</span>`;
   const { error } = row.job;
-  return html`<span class="occurrence-job"><a class="mono cut" title=${row.job_id} href=${hrefOf(row)}>${visible(row.job_id)}</a>
+  return html`<span class="occurrence-job"><${JobId} id=${row.job_id} />
     ${error && row.job.status !== "SUCCEEDED" && html`<bdi class="text-bad small">${visible(error.type)}</bdi>`}</span>`;
 }
 

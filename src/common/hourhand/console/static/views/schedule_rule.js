@@ -26,6 +26,11 @@ const MACROS = {
 
 const ANY = ["*", "?"];
 
+/** Whether an expression is a rate: time that elapses, whatever a clock shows. */
+export function isRate(expression) {
+  return /^\s*rate\(/i.test(expression);
+}
+
 /** Return an expression in words, or null where no words say it exactly. */
 export function ruleWords(expression) {
   const text = expression.trim().replace(/\s+/g, " ");

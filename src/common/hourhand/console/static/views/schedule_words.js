@@ -3,7 +3,7 @@ import { html } from "../lib/html.js";
 import { Badge } from "../lib/components.js";
 import { local, relative, shorten, utc, visible } from "../lib/format.js";
 import { useNow } from "../lib/live.js";
-import { ruleWords } from "./schedule_rule.js";
+import { isRate, ruleWords } from "./schedule_rule.js";
 
 const STATES = {
   active: { tone: "good", shape: "clock", word: "Active" },
@@ -62,11 +62,12 @@ export function Policies({ schedule: { overlap, misfire } }) {
   return policies.length > 0 && html`<span class="muted small nowrap">${policies.flatMap((one, index) => (index ? [" · ", one] : [one]))}</span>`;
 }
 
-/** When a schedule runs: in words where they say it exactly, and as it is written, with its zone. */
+/** When a schedule runs: in words where they say it exactly, and as it is written, with its zone. A rate has none: it is elapsed time. */
 export function Rule({ schedule }) {
+  const expressions = [schedule.expression].flat();
   return html`<span class="rule">
-    ${[schedule.expression].flat().map((text, index) => html`<${Expression} key=${index} text=${text} />`)}
-    <span class="muted small">${visible(schedule.timezone)}</span>
+    ${expressions.map((text, index) => html`<${Expression} key=${index} text=${text} />`)}
+    ${!expressions.every(isRate) && html`<span class="muted small">${visible(schedule.timezone)}</span>`}
   </span>`;
 }
 

@@ -124,8 +124,8 @@ function QuickActions({ schedule, refresh }) {
   const name = visible(schedule.id);
   return html`<${Changes} label=${`Actions on ${name}`} className="quick-actions">
     ${schedule.paused
-      ? html`<${SmallButton} label=${`Resume ${name}`} onClick=${ask(askToResume)}>Resume<//>`
-      : html`<${SmallButton} label=${`Pause ${name}`} onClick=${ask(askToPause)}>Pause<//>`}
-    <${SmallButton} label=${`Run ${name} now`} onClick=${ask(askToTrigger)}>Run<//>
+      ? html`<${SmallButton} label=${`Resume ${name}`} onClick=${ask(askToResume)}>Resume …<//>`
+      : html`<${SmallButton} label=${`Pause ${name}`} onClick=${ask(askToPause)}>Pause …<//>`}
+    <${SmallButton} label=${`Run ${name} now`} onClick=${ask(askToTrigger)}>Run …<//>
   <//>`;
 }
