@@ -276,7 +276,7 @@ def test_only_handlers_and_errors_of_dead_jobs_are_offered(page: Page, seeds: Se
 
 def test_the_count_in_the_navigation_is_that_of_the_page(page: Page) -> None:
     # As if other jobs had died since the page was read.
-    jobs = {"jobs": [{}] * 13, "next_cursor": None}
+    jobs: dict[str, Any] = {"jobs": [{}] * 13, "next_cursor": None}
     page.route("**/v1/jobs?*discarded=false*", lambda route: route.fulfill(json=jobs))
     groups = {"groups": [_group(jobs=12)], "read": 12, "next_cursor": None}
     page.route("**/v1/dead-letters/groups?*", lambda route: route.fulfill(json=groups))

@@ -160,6 +160,7 @@ def console_calls() -> list[tuple[str, list[str]]]:
 
 
 CALL = re.compile(r'\b(get|collectPage|post|put|remove|request)\((?:"(\w+)", )?\[([^\]]+)\]')
+VERBS = {"cancel", "redrive", "run-now", "discard"}
 METHODS = {"get": "GET", "collectPage": "GET", "post": "POST", "put": "PUT", "remove": "DELETE"}
 
 
@@ -167,4 +168,4 @@ def _fits(made: str, wanted: str) -> bool:
     """Whether a segment is made by this expression; ``verb`` is a name of an operation."""
     if wanted.startswith("{"):
         return not made.startswith('"')
-    return made == f'"{wanted}"' or (made == "verb" and wanted in {"cancel", "redrive", "discard"})
+    return made == f'"{wanted}"' or (made == "verb" and wanted in VERBS)

@@ -253,7 +253,7 @@ def _plain_record(
         name: hint if required else NotRequired[hint]
         for (name, hint), required in zip(hints.items(), is_required, strict=True)
     }
-    drawn: Any = TypedDict("Drawn", marked)  # type: ignore[operator]  # drawn names
+    drawn: Any = TypedDict("Drawn", marked)  # type: ignore[misc]  # drawn names
     for name, value in stated.items():
         setattr(drawn, name, value)
     return drawn

@@ -225,10 +225,10 @@ def test_an_unknown_field_is_refused_with_the_name_that_was_probably_meant(
     [
         (
             Report,
-            {"ot": "a", "too": "b"},
+            {"x": "a", "too": "b"},
             {
                 "payload.to": "is required",
-                "payload.ot": f"is not a known field. {FIELDS}",
+                "payload.x": f"is not a known field. {FIELDS}",
                 "payload.too": "is not a known field. Did you mean 'to'?",
             },
         ),

@@ -148,8 +148,10 @@ def test_a_payload_that_the_handler_cannot_take_is_refused_as_by_the_api(
 ) -> None:
     with pytest.raises(Invalid) as raised:
         send_welcome.submit({"name": "Ada"})
-    [error] = raised.value.errors
-    assert (error.field, error.message) == ("payload.email", "is required")
+    assert [(error.field, error.message) for error in raised.value.errors] == [
+        ("payload.email", "is required"),
+        ("payload.name", "is not a known field. The fields are email"),
+    ]
     jobs.assert_not_submitted()
     # A stub stands in for the work, not for what the API takes.
     jobs.stub("send-welcome")

@@ -49,11 +49,12 @@ _BULK = {
     "cursor": "The `next_cursor` of the call before, with the same filters.",
 }
 _NOTE = "A note for people, such as the reason."
-_JOB = texts_of(Job)
+_ONLY_ANSWERED = {"waits_for", "recent", "effect"}
+_JOB = {name: text for name, text in texts_of(Job).items() if name not in _ONLY_ANSWERED}
 _NOT_YET = "Not supported yet."
 _OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")
 _SCHEDULE = {
-    **{name: text for name, text in texts_of(Schedule).items() if name != "recent"},
+    **{name: text for name, text in texts_of(Schedule).items() if name not in _ONLY_ANSWERED},
     **{name: _JOB[name] for name in (*_OF_ITS_JOBS, "retry", "pool")},
     "concurrency_key": _NOT_YET,
 }

@@ -223,7 +223,8 @@ def _new_typed_dict(old: Any, outer: frozenset[Any]) -> Any:
             marker = typing.Required if is_required else typing.NotRequired
         fields[name] = marker[_rebuild(bare, outer | {old})]
     # The name and the fields are data here, which no type checker can follow.
-    new = typing_extensions.TypedDict(old.__name__, fields)  # type: ignore[operator]
+    typed_dict: Any = typing_extensions.TypedDict
+    new = typed_dict(old.__name__, fields)
     if hasattr(old, "__pydantic_config__"):
         new.__pydantic_config__ = old.__pydantic_config__
     return new

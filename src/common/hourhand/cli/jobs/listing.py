@@ -128,7 +128,7 @@ def remark(job: JobSummary, times: Times) -> str:
         share = f"{done / total:.0%}" if total else f"{done:g} done"
         return f"{share} {job.progress.message or ''}".strip()
     parts = [waiting_text(job)]
-    if job.status == "ENQUEUED" and (job.due_at or job.run_at) > times.now:
+    if job.status == "ENQUEUED" and not job.waits_for and (job.due_at or job.run_at) > times.now:
         # Its message waits in SQS until the job is due.
         parts.append("sent ahead")
     if job.discarded_at is not None:

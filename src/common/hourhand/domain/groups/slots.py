@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from hourhand.domain.groups.admission import nominal_of, runs_in_any_case
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
-from hourhand.domain.jobs.job import EventKind, Job
+from hourhand.domain.jobs.job import EventKind, HistoryEvent, Job
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import to_ms
@@ -98,14 +99,16 @@ def waits_since(job: Job) -> datetime | None:
     """
     if job.overlap is None or not job.status.is_waiting:
         return None
-    since: datetime | None = None
-    for event in reversed(job.history):
-        if event.kind is EventKind.CHANGED and event.reason == WAITS_FOR_SLOT:
-            since = event.at
-        elif event.kind not in _NO_SLOT:
-            break
+    lately = takewhile(
+        lambda event: event.kind in _NO_SLOT or _is_wait(event), reversed(job.history)
+    )
+    waits = [event.at for event in lately if _is_wait(event)]
     # A long history drops the first of several waits; a run-now moves `run_at`.
-    return None if since is None else min(since, job.run_at)
+    return min(*waits, job.run_at) if waits else None
+
+
+def _is_wait(event: HistoryEvent) -> bool:
+    return event.kind is EventKind.CHANGED and event.reason == WAITS_FOR_SLOT
 
 
 def rank_of(job: Job, overlap: Overlap) -> tuple[int, str]:

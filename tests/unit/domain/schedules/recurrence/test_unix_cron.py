@@ -154,7 +154,7 @@ def test_a_macro_is_short_for_five_fields(macro: str, same: str) -> None:
         ("* * * * 5#6", "day of week", "'5#6' has a #n that is not within 1 to 5"),
         ("* * * * 5#0", "day of week", "'5#0' has a #n"),
         ("* * * * 5#", "day of week", "'5#' has a #n"),
-        ("* * * * 5#x", "day of week", "'5#X' has a #n"),
+        ("* * * * 5#x", "day of week", "'5#x' has a #n"),
         ("* * * * #1", "day of week", "'#1' is not understood"),
         ("* * * * 1-5#1", "day of week", "'1-5#1' is not understood"),
     ],
