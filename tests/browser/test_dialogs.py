@@ -121,7 +121,7 @@ def test_leaving_a_form_and_the_list_of_keys_confirm_nothing_either(
     assert page.evaluate(FOCUSED) == "Keyboard shortcuts"
     page.keyboard.press("Escape")
     dialog(page).wait_for(state="detached")
-    page.get_by_label("Expression").fill("0 7 * * *")
+    page.get_by_label("Expression", exact=True).fill("0 7 * * *")
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Jobs").click()
     dialog(page).get_by_text("Your changes are not saved.").wait_for()
     assert page.evaluate(FOCUSED) == "Back"

@@ -5,6 +5,7 @@ import { get } from "../lib/api.js";
 import { CopyButton, EmptyState, ErrorState, LiveSwitch, Loading, Page, SelectField, TextField, Time } from "../lib/components.js";
 import { useShownCount } from "../lib/counts.js";
 import { count, counted, localClock } from "../lib/format.js";
+import { useInstallation } from "../lib/environment.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { address, changeQuery } from "../lib/router.js";
@@ -22,8 +23,6 @@ const REFRESH_MILLISECONDS = 10_000;
 /** Against a deployed API, what is read costs money. */
 const DEPLOYED_MILLISECONDS = 60_000;
 const NO_SELECTION = new Set();
-/** As the runbook has it, in its entry dead-jobs. */
-const PURGE = 'aws sqs purge-queue --queue-url "$(output DeadLetterQueueUrl)"';
 
 function DeadLettersView({ query }) {
   const filters = filtersOf(query);
@@ -139,13 +138,16 @@ function Found({ data, query, filters, error, onBusy, onDone }) {
 
 /** What ends the alarm of a deployment on these jobs; the alarm counts something else with each level of monitoring. */
 function AlarmEnds() {
+  const queue = `${useInstallation() ?? "INSTALLATION"}-dead-letters`;
+  // As the runbook has it, in its entry dead-jobs.
+  const purge = `aws sqs purge-queue --queue-url "$(aws sqs get-queue-url --queue-name ${queue} --query QueueUrl --output text)"`;
   return html`<div class="muted small">
     <p>The alarm dead-jobs ends one tick after the last dead job was redriven or discarded.</p>
     <details class="fold alarm-ends">
       <summary>With monitoring=basic, purge the dead-letter queue, too</summary>
       <p>With <code>monitoring=basic</code> the alarm counts the copies of dead jobs in that queue, which neither a redrive nor a discard
-        removes. The entry <i>dead-jobs</i> of the runbook has this command; <code>output</code> is defined there, too.</p>
-      <div class="command"><code>${PURGE}</code><${CopyButton} text=${PURGE} label="the command" isQuiet /></div>
+        removes. The entry <i>dead-jobs</i> of the runbook has this command, too.</p>
+      <div class="command"><code>${purge}</code><${CopyButton} text=${purge} label="the command" isQuiet /></div>
     </details>
   </div>`;
 }
