@@ -45,10 +45,11 @@ export function History({ job, events, dropped }) {
 }
 
 /** Return what else an event says of the due time, in milliseconds: a wait for it is no delay. */
-function detailOf({ kind, at }, job, due, isFirstClaim) {
+function detailOf({ kind, at, status }, job, due, isFirstClaim) {
   const isAhead = due - Date.parse(at) >= AHEAD_MILLISECONDS;
-  if (kind === "SUBMITTED" && isAhead) return `ahead of time: due ${localShort(job.run_at)}`;
-  if (kind === "ENQUEUED" && isAhead) return "which holds it until it is due";
+  const held = isAhead && status === "ENQUEUED" ? "which holds it until it is due" : "";
+  if (kind === "SUBMITTED" && isAhead) return `ahead of time: due ${localShort(job.run_at)}${held && `; sent to its queue, ${held}`}`;
+  if (kind === "ENQUEUED") return held;
   if (isFirstClaim && job.lateness_ms !== null) return `${duration(job.lateness_ms)} after its due time`;
   return "";
 }
