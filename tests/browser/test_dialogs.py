@@ -1,4 +1,4 @@
-"""Where the focus is in each dialog: on a field to fill in, never on a button that confirms."""
+"""Where the focus is in each dialog, on no button that confirms, and after it: where it was."""
 
 from __future__ import annotations
 
@@ -74,6 +74,9 @@ def test_a_dialog_begins_where_nothing_is_confirmed(
         assert dialog(page).get_by_label("Note").input_value() == NOTE
     page.keyboard.press("Escape")
     dialog(page).wait_for(state="detached")
+    # Who works by keyboard goes on from there.
+    button = page.get_by_role("button", name=opener).first
+    assert button.evaluate("opener => opener === document.activeElement")
 
 
 def test_enter_in_a_question_without_a_field_changes_nothing(

@@ -41,7 +41,7 @@ def test_the_list_has_each_handler_with_its_fields_and_the_figures_of_a_named_sa
     row = row_of(page, "send-invoice")
     row.get_by_text("customer, cents, currency?, send?").wait_for()
     row.get_by_text("Send an invoice to a customer.").wait_for()
-    assert "100 %" in row_of(page, "charge-card").inner_text()
+    assert "100\N{NO-BREAK SPACE}%" in row_of(page, "charge-card").inner_text()
     assert "any JSON" in row_of(page, "greet").inner_text()
     page.get_by_text("Figures are of the newest").wait_for()
     row_of(page, "charge-card").get_by_role("link", name="1").click()
@@ -87,12 +87,23 @@ def test_the_page_has_schema_policies_figures_jobs_and_schedules(
         assert words in policies
     figures = page.get_by_role("region", name="Figures")
     figures.get_by_text("From the newest 1 job of this handler, created since").wait_for()
-    assert "0 %" in figures.inner_text()
+    assert "0\N{NO-BREAK SPACE}%" in figures.inner_text()
     schedules = page.get_by_role("region", name="Schedules")
     schedules.get_by_role("link", name="monthly-invoice").wait_for()
     schedules.get_by_text("Day 1 of the month at 06:00").wait_for()
     page.get_by_role("region", name="Newest jobs").get_by_role("link", name=job_id).click()
     page.wait_for_url(f"**/console/jobs/{job_id}")
+
+
+def test_jobs_ahead_of_time_do_not_hide_how_the_last_runs_went(
+    page: Page, cloud: Cloud, seeds: Seeds
+) -> None:
+    dead = seeds.dead()
+    for _ in range(20):
+        cloud.submit("charge-card", delay_seconds=3600)
+    page.goto("/console/handlers/charge-card")
+    first = page.get_by_role("region", name="Newest jobs").locator("tbody tr").first
+    first.get_by_role("link", name=dead).wait_for()
 
 
 def test_a_declared_schedule_is_shown_among_the_policies(page: Page) -> None:

@@ -94,7 +94,7 @@ def test_older_lines_are_read_when_they_are_asked_for(page: Page, dead_id: str) 
     more.click()
     log.get_by_text("line 7").wait_for()
     more.click()
-    log.get_by_text("4 lines shown, which are all").wait_for()
+    log.get_by_text("4 lines shown; there are no more").wait_for()
     assert messages(log) == ["line 9", "line 8", "line 7", "line 6"]
     assert more.count() == 0
     assert {query["order"] for query in asked} == {"newest"}

@@ -221,6 +221,10 @@ def test_the_history_names_who_requested_an_event(page: Page, seeds: Seeds, clou
 
 def test_a_wait_for_the_due_time_is_no_delay(page: Page, seeds: Seeds, cloud: Cloud) -> None:
     waiting = seeds.enqueued()
+    told = cloud.ask("GET", f"/jobs/{waiting}/events")
+    # This one was sent with its submission; a tick notes an event of its own.
+    told["events"].append({**told["events"][0], "kind": "ENQUEUED"})
+    page.route(f"**/v1/jobs/{waiting}/events**", lambda route: route.fulfill(json=told))
     open_job(page, waiting)
     history = page.get_by_role("region", name="History")
     history.get_by_text("ahead of time: due").wait_for()
@@ -517,6 +521,7 @@ WORDS = """async () => {
   return {
     durations: [0, 20, 250, 1400, 59_600, 185_000, 3_600_000, 187_200_000, null].map(of),
     relative: [-3000, 500, 300_000].map((ms) => at.relative(new Date(ms).toISOString(), 0)),
+    axes: [9, 1300, 640].map((all) => [0, all / 2, all].map((ms) => at.offset(ms, all))),
     percent: [0, 0.0001, 0.5, 0.9999, 1].map(at.percent),
     visible: at.visible("a\\u202eb\\u0007c\\nd"),
     zone: at.instantOf(at.inputTime("2026-07-01T10:00:00.000Z")),
@@ -533,8 +538,14 @@ def test_figures_are_written_as_people_say_them(page: Page) -> None:
             *("3 min 5 s", "1 h", "2 d 4 h", "\N{EN DASH}"),
         ],
         "relative": ["3 s ago", "now", "in 5 min"],
+        # One axis has one unit, and the same digits at each mark.
+        "axes": [
+            ["+0 ms", "+5 ms", "+9 ms"],
+            ["+0.0 s", "+0.7 s", "+1.3 s"],
+            ["+0.00 s", "+0.32 s", "+0.64 s"],
+        ],
         # Never all for less than all, nor none for more than none.
-        "percent": ["0 %", "0.1 %", "50 %", "99.9 %", "100 %"],
+        "percent": [f"{share}\N{NO-BREAK SPACE}%" for share in ("0", "0.1", "50", "99.9", "100")],
         "visible": "a\\u202eb\\u0007c\nd",
         "zone": "2026-07-01T10:00:00.000Z",
         "sizes": ["999 B", "4.2 KB", "2.5 MB"],

@@ -53,7 +53,7 @@ def test_a_word_that_is_nothing_at_all_is_refused_and_not_searched(
     page.goto("/console/jobs")
     search(page, "stock")
     alert = page.get_by_role("alert")
-    alert.get_by_text("no status, no registered handler and no id of a job").wait_for()
+    alert.get_by_text("no status, no registered handler and no ID of a job").wait_for()
     alert.get_by_text("status:dead").wait_for()
     assert page.url.endswith("/console/jobs")
     alert.get_by_role("button", name="Use handler:sync-stock").click()

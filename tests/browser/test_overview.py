@@ -75,8 +75,8 @@ def test_a_verdict_is_given_on_lateness_failures_and_ticks_of_the_window(
     told = verdict(page).inner_text()
     assert told.splitlines()[0] == "On time"
     assert "in the last hour" in told
-    assert "99 % of 2 jobs started within 0.4 s of their due time" in told
-    assert "All handlers: 0 of 2 attempts failed, no job died" in told
+    assert "99\N{NO-BREAK SPACE}% of 2 jobs started within 0.4 s of their due time" in told
+    assert "All handlers: 0 of 2 attempts failed, no job is dead" in told
     assert verdict(page).get_by_role("list", name="Needs attention").count() == 0
 
 
@@ -100,6 +100,8 @@ def test_a_job_that_was_discarded_needs_no_attention(page: Page, cloud: Cloud) -
     jobs_are(page, {**died, "discarded_at": ago(1)})
     page.goto("/console/")
     verdict(page).get_by_text("On time", exact=True).wait_for()
+    row = page.get_by_role("region", name="Handlers").get_by_role("row").filter(has_text="greet")
+    assert row.get_by_role("cell").all_inner_texts()[3] == "0"
 
 
 def test_a_quiet_hour_is_called_quiet(page: Page, cloud: Cloud) -> None:
@@ -126,8 +128,16 @@ def judged(page: Page, **changes: Any) -> dict[str, Any]:
     queue = {"priority": "high", "oldest_due_seconds": changes.pop("oldest_due_seconds", None)}
     stats = {"last_tick_at": changes.pop("last_tick_at", ago(5, NOW)), "queues": [queue]}
     points = [{"tick": _ms(ago(at, NOW))} for at in changes.pop("ticks_ago", [])]
+    retrying = changes.pop("retrying", 0)
     handlers = [
-        {"handler": name, "dead": dead, "failed": failed, "ended": ended, "newestError": "E"}
+        {
+            "handler": name,
+            "dead": dead,
+            "failed": failed,
+            "ended": ended,
+            "retrying": retrying,
+            "newestError": "E",
+        }
         for name, dead, failed, ended in changes.pop("handlers", [])
     ]
     figures = {"since": _ms(ago(3600, NOW)), "started": 100, "lateP99": 20, **changes}
@@ -191,7 +201,9 @@ def test_one_failing_handler_among_many_good_ones_is_named(page: Page) -> None:
     found = judged(page, handlers=[("bad", 0, 9, 10), ("good", 0, 0, 1000)])
     assert (found["tone"], found["headline"]) == ("warning", "Some failures")
     (finding,) = found["findings"]
-    assert finding["text"] == "bad: 9 of its 10 attempts failed (90 %): E"
+    assert finding["text"] == "bad: 9 of its 10 attempts failed (90\N{NO-BREAK SPACE}%): E"
+    assert (finding["to"], finding["label"]) == ("/console/handlers/bad", "Show handler")
+    (finding,) = judged(page, handlers=[("bad", 0, 9, 10)], retrying=2)["findings"]
     assert finding["to"] == "/console/jobs?handler=bad&status=RETRYING"
 
 
@@ -228,7 +240,7 @@ def test_handlers_show_their_share_of_failures_and_lead_to_their_jobs(
     handlers = page.get_by_role("region", name="Handlers")
     row = handlers.get_by_role("row").filter(has_text="charge-card")
     row.wait_for()
-    assert row.get_by_role("cell").all_inner_texts()[1:4] == ["1", "100 %", "1"]
+    assert row.get_by_role("cell").all_inner_texts()[1:4] == ["1", "100\N{NO-BREAK SPACE}%", "1"]
     row.get_by_role("link", name="1", exact=True).click()
     page.wait_for_url("**/jobs?handler=charge-card&status=DEAD")
     page.get_by_role("link", name=job_ids["DEAD"]).wait_for()

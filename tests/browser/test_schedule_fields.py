@@ -75,7 +75,7 @@ def test_every_field_can_be_filled_in_by_the_form(
     guard.allow(UNUSED_ID)
     seeds.calendar("off")
     page.goto("/console/new-schedule")
-    page.get_by_label("Id").fill("filled-in")
+    page.get_by_label("ID").fill("filled-in")
     for group in GROUPS:
         page.get_by_text(group, exact=True).click()
     for label, text in TEXTS.items():

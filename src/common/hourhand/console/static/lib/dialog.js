@@ -21,7 +21,8 @@ export function Dialog({ title, onClose, children, footer, step, isWide = false,
     const root = document.documentElement;
     root.style.setProperty("--scroll-bar", `${window.innerWidth - root.clientWidth}px`);
     element.current.showModal();
-    return () => before?.isConnected && before.focus();
+    // Only once the dialog is gone: until then, the page behind it takes no focus.
+    return () => queueMicrotask(() => before?.isConnected && before.focus());
   }, []);
   useLayoutEffect(() => focusFirst(element.current), [step]);
   const cancel = (event) => {

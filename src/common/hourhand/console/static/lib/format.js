@@ -42,6 +42,12 @@ export function duration(milliseconds) {
   return two(size, DAY, "d", HOUR, "h");
 }
 
+/** Return a time after the start of an axis, in the unit and with the digits that fit the whole axis: "+0.3 s". */
+export function offset(milliseconds, axisMilliseconds) {
+  if (axisMilliseconds < SECOND / 10) return `+${Math.round(milliseconds)} ms`;
+  return `+${(milliseconds / SECOND).toFixed(axisMilliseconds < SECOND ? 2 : 1)} s`;
+}
+
 /** Return where a time lies from `now`: "in 5 min", "3 s ago", "now". */
 export function relative(iso, now) {
   if (!iso) return "–";
@@ -96,11 +102,11 @@ export function bytes(size) {
   return size < 1_000_000 ? `${digits(size / 1000, 1)} KB` : `${digits(size / 1_000_000, 1)} MB`;
 }
 
-/** Return a share of one as "99 %"; never 100 % for less than all, nor 0 % for more than none. */
+/** Return a share of one as "99 %", which no line break splits; never 100 % for less than all, nor 0 % for more than none. */
 export function percent(share) {
-  if (share > 0.99 && share < 1) return `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;
-  if (share > 0 && share < 0.01) return `${(Math.ceil(share * 1000) / 10).toFixed(1)} %`;
-  return `${Math.round(share * 100)} %`;
+  if (share > 0.99 && share < 1) return `${(Math.floor(share * 1000) / 10).toFixed(1)}\u00a0%`;
+  if (share > 0 && share < 0.01) return `${(Math.ceil(share * 1000) / 10).toFixed(1)}\u00a0%`;
+  return `${Math.round(share * 100)}\u00a0%`;
 }
 
 /**

@@ -7,10 +7,11 @@ import {
 } from "../lib/components.js";
 import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
-import { usePolled } from "../lib/live.js";
+import { useNow, usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
 import { rowsOf } from "../lib/schema.js";
 import { statsOf } from "./handler_stats.js";
+import { dueOf, splitByTime } from "./jobs_query.js";
 import { ScheduleUsers } from "./schedule_users.js";
 
 export const routes = [{ pattern: "/handlers/:name", view: HandlerView, section: "handlers" }];
@@ -38,7 +39,7 @@ function HandlerView({ name }) {
   useKey("r", "refresh", refresh);
   const actions = handler && html`<${LiveSwitch} onRefresh=${refresh} />
     <a class="button changes" href=${address(["new-schedule"], { handler: name })}>New schedule</a>
-    <a class="button button-primary changes" href=${address(["submit"], { handler: name })}><${Icon} name="plus" />Submit a job</a>`;
+    <a class="button button-primary changes" href=${address(["submit"], { handler: name })}><${Icon} name="plus" />Submit job</a>`;
   const heading = html`<bdi>${visible(name)}</bdi>${handler?.paused && html` <${Badge} tone="warning" shape="pause">Paused<//>`}`;
   return html`<${Page} title=${`Handler ${visible(name)}`} heading=${heading} actions=${actions}>
     ${error?.status === 404 ? html`<${Missing} name=${name} />` : html`<${ErrorState} error=${error} isInline onRetry=${readAgain} />`}
@@ -54,7 +55,7 @@ function HandlerView({ name }) {
           <${ScheduleUsers} title="Schedules" noun="handler" name=${name} uses=${(schedule) => schedule.handler === name} />
         </div>
       </div>
-      ${sample && html`<${RecentJobs} name=${name} jobs=${sample.items.slice(0, JOBS_SHOWN)} />`}`}
+      ${sample && html`<${RecentJobs} name=${name} jobs=${sample.items} />`}`}
   <//>`;
 }
 
@@ -140,12 +141,16 @@ function DeclaredSchedule({ name, schedule: { expression, timezone } }) {
     <span class="muted small">${visible(timezone)}</span>`;
 }
 
+/** The jobs that were due last come first: a schedule creates its jobs ahead, and these would hide how the runs went. */
 function RecentJobs({ name, jobs }) {
+  const { upcoming, recent } = splitByTime(jobs, useNow());
+  recent.sort((one, other) => dueOf(other).localeCompare(dueOf(one)));
+  const shown = [...recent, ...upcoming].slice(0, JOBS_SHOWN);
   return html`<section class="handler-jobs" aria-label="Newest jobs">
     <div class="section-header"><h2>Newest jobs</h2><a class="small" href=${address(["jobs"], { handler: name })}>All jobs of this handler</a></div>
-    ${jobs.length === 0
+    ${shown.length === 0
       ? html`<p class="muted">None.</p>`
-      : html`<${Table} caption="The newest jobs of this handler" columns=${JOB_COLUMNS} rows=${jobs}
+      : html`<${Table} caption="The newest jobs of this handler" columns=${JOB_COLUMNS} rows=${shown}
           rowKey=${({ id }) => id} rowHref=${({ id }) => address(["jobs", id])} />`}
   </section>`;
 }
@@ -153,7 +158,7 @@ function RecentJobs({ name, jobs }) {
 const JOB_COLUMNS = [
   { title: "Status", cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
   { title: "Job", cell: ({ id }) => html`<${JobId} id=${id} />` },
-  { title: "Run at", className: "nowrap", cell: ({ run_at: at }) => html`<${Time} at=${at} />` },
+  { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${dueOf(job)} />` },
   { title: "Attempt", isNumber: true, cell: ({ attempt, retry }) => `${count(attempt)} of ${count(retry.max_attempts)}` },
   { title: "Took", isNumber: true, cell: (job) => tookWords(job) },
   { title: "Error", className: "cell-note", cell: (job) => html`<${JobError} job=${job} />` },

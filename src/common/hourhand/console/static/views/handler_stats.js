@@ -13,7 +13,7 @@ export function statsOf(jobs) {
     jobs: jobs.length,
     ended: attempts.length,
     failed: attempts.filter(({ outcome }) => FAILURES.includes(outcome)).length,
-    dead: jobs.filter(({ status }) => status === "DEAD").length,
+    dead: jobs.filter(({ status, discarded_at: discarded }) => status === "DEAD" && !discarded).length,
     p50: percentile(took, 50),
     p95: percentile(took, 95),
     since: jobs.reduce((oldest, job) => (!oldest || job.created_at < oldest ? job.created_at : oldest), null),

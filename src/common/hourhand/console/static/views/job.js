@@ -36,7 +36,7 @@ function JobPage({ id }) {
   useKey("r", "refresh", refresh);
   if (error?.status === 404) return html`<${NoSuchJob} id=${id} />`;
   const title = data ? `${data.job.handler} ${id}` : `Job ${id}`;
-  const subtitle = html`<span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the id" isQuiet />`;
+  const subtitle = html`<span class="mono">${visible(id)}</span><${CopyButton} text=${id} label="the ID" isQuiet />`;
   const actions = html`<${LiveSwitch} onRefresh=${refresh} />${data && html`<${JobActions} job=${data.job} onChanged=${refresh} />`}`;
   return html`<${Page} title=${visible(title)} heading=${html`<${Heading} job=${data?.job} />`} subtitle=${subtitle} actions=${actions}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
@@ -56,7 +56,7 @@ function Heading({ job }) {
 function NoSuchJob({ id }) {
   return html`<${Page} title="No such job">
     <${EmptyState} title="This job does not exist" icon="search">
-      <p>No job has the id <code>${visible(id)}</code>. It may have been deleted, because jobs are kept for a limited time after
+      <p>No job has the ID <code>${visible(id)}</code>. It may have been deleted, because jobs are kept for a limited time after
       their end. <a href=${address(["jobs"])}>Show all jobs</a>.</p>
     <//>
   <//>`;

@@ -115,7 +115,7 @@ function More({ jobId, order, cursor, shown, onMore }) {
   };
   if (shown === 0 && !cursor) return null;
   return html`<${ErrorState} error=${error} isInline />
-    <p class="log-more"><span class="muted small">${shown > 0 ? `${counted(shown, "line")} shown${cursor ? "" : ", which are all"}` : ""}</span>
+    <p class="log-more"><span class="muted small">${shown > 0 ? `${counted(shown, "line")} shown${cursor ? "" : "; there are no more"}` : ""}</span>
       ${cursor && html`<button type="button" class="button button-small" disabled=${isReading} onClick=${read}>
         ${isReading ? "Reading …" : `Read ${count(LINES_A_PAGE)} ${order === "newest" ? "older" : "newer"} lines`}</button>`}</p>`;
 }

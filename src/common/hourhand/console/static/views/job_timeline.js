@@ -1,7 +1,7 @@
 // A job's attempts on a time axis: when each ran, for how long, and the waits between them.
 import { html } from "../lib/html.js";
 import { statusTone, statusWord } from "../lib/components.js";
-import { duration, local, localClock, localMinute } from "../lib/format.js";
+import { duration, local, localClock, localMinute, offset } from "../lib/format.js";
 import { useNow } from "../lib/live.js";
 
 const TICKS = 4;
@@ -50,7 +50,7 @@ function Axis({ span }) {
   const at = (index) => span.start + (length * index) / TICKS;
   return html`<div class="timeline-axis" aria-hidden="true">
     ${Array.from({ length: TICKS + 1 }, (_, index) => html`<span key=${index} title=${local(at(index))}
-      style=${{ left: `${(100 * index) / TICKS}%` }}>${length < 5000 ? `+${duration(at(index) - span.start)}` : name(at(index))}</span>`)}
+      style=${{ left: `${(100 * index) / TICKS}%` }}>${length < 5000 ? offset(at(index) - span.start, length) : name(at(index))}</span>`)}
   </div>`;
 }
 

@@ -11,7 +11,7 @@ import { address } from "../lib/router.js";
 import { BulkBar } from "./jobs_bulk.js";
 import { useStatusCounts } from "./jobs_counts.js";
 import { JobsFilter } from "./jobs_filter.js";
-import { filtersOf, inWords, isUpcoming, splitByTime, unknownOf } from "./jobs_query.js";
+import { dueOf, filtersOf, inWords, isUpcoming, splitByTime, unknownOf } from "./jobs_query.js";
 
 export const routes = [{ pattern: "/jobs", view: JobsView, section: "jobs" }];
 
@@ -122,7 +122,7 @@ function NothingFound({ filters, cursor, isMore }) {
 const COLUMNS = [
   { title: "Status", cell: (job) => html`<${State} job=${job} />` },
   { title: "Job", className: "cell-job", cell: (job) => html`<${Name} job=${job} />` },
-  { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${job.due_at ?? job.run_at} />` },
+  { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${dueOf(job)} />` },
   { title: "Lateness", isNumber: true, cell: (job) => html`<${Lateness} milliseconds=${job.lateness_ms} />` },
   { title: "Took", isNumber: true, cell: took },
   { title: "Attempt", isNumber: true, cell: (job) => `${job.attempt} of ${job.retry.max_attempts}` },

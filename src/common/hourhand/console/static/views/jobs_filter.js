@@ -83,15 +83,15 @@ function Search({ draft, onDraft, onFilters }) {
     <div class="search-field">
       <${Icon} name="search" />
       <input ref=${input} class="input" type="search" enterkeyhint="search" autocomplete="off" spellcheck=${false}
-        aria-label="Find a job by its id, or filter" aria-describedby=${noteId} aria-invalid=${isRefused ? "true" : undefined}
-        placeholder="Job id, or status:dead tag:customer:42" value=${draft} onInput=${(event) => change(event.currentTarget.value)} />
+        aria-label="Find a job by its ID, or filter" aria-describedby=${noteId} aria-invalid=${isRefused ? "true" : undefined}
+        placeholder="Job ID, or status:dead tag:customer:42" value=${draft} onInput=${(event) => change(event.currentTarget.value)} />
       <kbd class="not-on-phone" aria-hidden="true">/</kbd>
     </div>
     <div id=${noteId} class="search-note">
       <${ErrorState} error=${error} isInline />
       ${isRefused && html`<div class="problem search-problem" role="alert">
         <ul>${problems.map((problem) => html`<${Refused} key=${problem.term} problem=${problem} onReplace=${replace} />`)}</ul>
-        <p>The search was not applied. Allowed: a job's id, a status, a handler, and <${Examples} />.</p>
+        <p>The search was not applied. Allowed: a job's ID, a status, a handler, and <${Examples} />.</p>
       </div>`}
       ${isFocused && !isRefused && !error && html`<p class="search-hint small muted">Terms: <${Examples} />. Press Enter to apply them.</p>`}
     </div>
@@ -157,7 +157,7 @@ function MoreFilters({ filters, onSet }) {
     value=${inputTime(filters[name])} onCommit=${(value) => onSet({ [name]: instantOf(value) })} />`;
   return html`<div class="filter-more">
     <div class="fields">
-      ${text("schedule_id", "Schedule", "its id")}${text("tenant", "Tenant")}${text("tag", "Tag", "key:value")}
+      ${text("schedule_id", "Schedule", "its ID")}${text("tenant", "Tenant")}${text("tag", "Tag", "key:value")}
       ${text("error_type", "Error", "its type, such as TimeoutError")}${text("idempotency_key", "Idempotency key")}
       ${time("created_after", "Created after")}${time("created_before", "Created before")}
       <${Ranges} onSet=${onSet} />

@@ -105,11 +105,15 @@ export function isUpcoming(job, now) {
   return WAITING.includes(job.status) && Date.parse(job.due_at ?? job.run_at) > now;
 }
 
+/** Return when a job is due next, or was due last. */
+export function dueOf(job) {
+  return job.due_at ?? job.run_at;
+}
+
 /** Return the jobs apart: those that wait for their time, the next one first, and the others as they are. */
 export function splitByTime(jobs, now) {
-  const due = (job) => job.due_at ?? job.run_at;
   const upcoming = jobs.filter((job) => isUpcoming(job, now));
-  upcoming.sort((one, other) => due(one).localeCompare(due(other)));
+  upcoming.sort((one, other) => dueOf(one).localeCompare(dueOf(other)));
   return { upcoming, recent: jobs.filter((job) => !isUpcoming(job, now)) };
 }
 

@@ -56,7 +56,7 @@ function readTerm(word, isAlone, handlerNames, now, found) {
   if (!Object.hasOwn(TERMS, name)) return unknownName(plain, name);
   if (value === "") return { why: `a value is missing after the colon, as in ${TERMS[name].example}` };
   if (name === "id") {
-    if (!isAlone) return { why: "an id names one job, so it cannot be combined with other terms" };
+    if (!isAlone) return { why: "an ID names one job, so it cannot be combined with other terms" };
     found.jobId = value;
     return null;
   }
@@ -77,7 +77,7 @@ function readBare(word, isAlone, handlerNames, found) {
 /** Return why a word that stands alone is refused, once it is known to be no job's id either. */
 export function unknownWord(word, handlerNames) {
   const near = handlerNames.find((name) => name.toLowerCase().includes(word.toLowerCase()));
-  const why = "it is no status, no registered handler and no id of a job";
+  const why = "it is no status, no registered handler and no ID of a job";
   return near ? { why, instead: `handler:${near}` } : { why };
 }
 

@@ -81,19 +81,20 @@ export function endsSeries(jobs, bins) {
 
 /**
  * Return what happened since `since`, in milliseconds: `started` and the p50 and p99 of their lateness;
- * attempts that `ended` and `failed`; jobs that are `dead` and not discarded; and the same by handler.
+ * attempts that `ended` and `failed`; jobs that are `dead` and not discarded, or `retrying`; and the same by handler.
  */
 export function figuresOf(jobs, since) {
   const late = [];
   const rows = new Map();
   const rowOf = (handler) => {
-    if (!rows.has(handler)) rows.set(handler, { handler, ended: 0, failed: 0, dead: 0, newestError: null, errorAt: 0 });
+    if (!rows.has(handler)) rows.set(handler, { handler, ended: 0, failed: 0, dead: 0, retrying: 0, newestError: null, errorAt: 0 });
     return rows.get(handler);
   };
   for (const job of jobs) {
     if (job.lateness_ms !== null && Date.parse(job.run_at) + job.lateness_ms >= since) late.push(job.lateness_ms);
     for (const attempt of job.attempts) noteEnd(rowOf(job.handler), job, attempt, since);
     if (job.status === "DEAD" && !job.discarded_at && lastEnd(job) >= since) rowOf(job.handler).dead += 1;
+    if (job.status === "RETRYING") rowOf(job.handler).retrying += 1;
   }
   late.sort((a, b) => a - b);
   const handlers = [...rows.values()];
@@ -136,7 +137,7 @@ export function byHandler(jobs) {
     const row = rows.get(job.handler) ?? { handler: job.handler, jobs: 0, dead: 0, ended: 0, failed: 0, took: [], late: [] };
     rows.set(job.handler, row);
     row.jobs += 1;
-    row.dead += job.status === "DEAD" ? 1 : 0;
+    row.dead += job.status === "DEAD" && !job.discarded_at ? 1 : 0;
     if (job.lateness_ms !== null) row.late.push(job.lateness_ms);
     for (const attempt of attemptsOf([job])) addAttempt(row, attempt);
   }

@@ -72,7 +72,7 @@ function waiting({ queues }) {
 function lateness({ started, lateP99 }, windowWords) {
   const name = "Lateness";
   if (started === 0) return { name, tone: "neutral", text: `no job started in the ${windowWords}` };
-  const text = `99 % of ${counted(started, "job")} started within ${duration(lateP99)} of their due time`;
+  const text = `99\u00a0% of ${counted(started, "job")} started within ${duration(lateP99)} of their due time`;
   if (lateP99 <= ON_TIME_MILLISECONDS) return { name, tone: "good", text };
   const isLate = lateP99 > LATE_MILLISECONDS;
   const tone = isLate ? "bad" : "warning";
@@ -83,7 +83,7 @@ function lateness({ started, lateP99 }, windowWords) {
 function failures({ ended, failed, dead, handlers }, windowWords) {
   const name = "Failures";
   if (ended === 0 && dead === 0) return { name, tone: "neutral", text: `no attempt ended in the ${windowWords}` };
-  const text = `All handlers: ${count(failed)} of ${counted(ended, "attempt")} failed${shareOf(failed, ended)}, ${dead === 0 ? "no job died" : `${counted(dead, "job")} died`}`;
+  const text = `All handlers: ${count(failed)} of ${counted(ended, "attempt")} failed${shareOf(failed, ended)}, ${dead === 0 ? "no job is dead" : `${counted(dead, "job")} died`}`;
   const findings = failingHandlers(handlers);
   const tone = findings.length > 0 ? worseOf("warning", toneOfShare(failed, ended)) : toneOfShare(failed, ended);
   return { name, tone, headline: tone === "bad" ? "Failing" : "Some failures", text, findings };
@@ -101,14 +101,17 @@ function failingHandlers(handlers) {
   return [...named, { tone: "warning", text: `${counted(more, "more handler")} failed in this window.` }];
 }
 
-function findingOf({ tone, handler, dead, failed, ended, newestError }) {
+function findingOf({ tone, handler, dead, retrying, failed, ended, newestError }) {
   const share = ended > 0 ? `${count(failed)} of its ${counted(ended, "attempt")} failed${shareOf(failed, ended)}` : "";
   const error = newestError ? `: ${newestError}` : "";
   if (dead > 0) {
     const text = `${handler}: ${counted(dead, "job")} died${share ? `, ${share}` : ""}${error}`;
     return { tone, text, to: address(["dead-letters"], { handler }), label: "Show dead letters" };
   }
-  return { tone, text: `${handler}: ${share}${error}`, to: address(["jobs"], { handler, status: "RETRYING" }), label: "Show retrying jobs" };
+  const cause = retrying > 0
+    ? { to: address(["jobs"], { handler, status: "RETRYING" }), label: "Show retrying jobs" }
+    : { to: address(["handlers", handler]), label: "Show handler" };
+  return { tone, text: `${handler}: ${share}${error}`, ...cause };
 }
 
 /** Return " (12 %)" where something failed. */

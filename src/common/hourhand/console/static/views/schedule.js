@@ -48,7 +48,7 @@ function ScheduleView({ id, query }) {
 
 function Missing({ id }) {
   return html`<${EmptyState} title="This schedule does not exist" icon="search">
-    <p>No schedule has the id ${visible(id)}. It may have been deleted. <a href=${address(["schedules"])}>Show all schedules</a>.</p>
+    <p>No schedule has the ID ${visible(id)}. It may have been deleted. <a href=${address(["schedules"])}>Show all schedules</a>.</p>
   <//>`;
 }
 
@@ -96,9 +96,9 @@ function Summary({ schedule }) {
       ${schedule.max_occurrences && html`<${Fact} title="Ends after">${counted(schedule.max_occurrences, "occurrence")}
         <span class="muted"> ${count(schedule.occurrences_made)} created so far</span><//>`}
       <${Fact} title="Overlap"><span title=${overlapWords(schedule.overlap)}>${schedule.overlap}</span>
-        ${schedule.max_running && html`<span class="muted"> at most ${count(schedule.max_running)} at once</span>`}<//>
+        ${schedule.max_running && html`<span class="muted">, at most ${count(schedule.max_running)} at once</span>`}<//>
       <${Fact} title="Missed"><span title=${misfireWords(schedule.misfire.policy)}>${schedule.misfire.policy}</span>
-        <span class="muted"> within ${duration(schedule.misfire.window_seconds * 1000)}</span><//>
+        <span class="muted">, within ${duration(schedule.misfire.window_seconds * 1000)}</span><//>
       ${schedule.jitter_seconds > 0 && html`<${Fact} title="Jitter">up to ${duration(schedule.jitter_seconds * 1000)}<//>`}
       <${Fact} title="Changed"><${Time} at=${schedule.updated_at} /><//>
     </dl>

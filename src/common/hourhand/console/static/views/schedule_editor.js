@@ -19,7 +19,7 @@ export const routes = [
   { pattern: "/schedules/:id/edit", view: EditView, section: "schedules" },
 ];
 
-const TAKEN = "is taken by another schedule: choose another id, or edit that schedule";
+const TAKEN = "is taken by another schedule: choose another ID, or edit that schedule";
 const CHANGED = "The schedule was changed since you opened it. If you save, your definition replaces that change.";
 const DELETED = "The schedule was deleted since you opened it. If you save, it is created again.";
 
@@ -84,7 +84,7 @@ function Editor({ title, definition, current = null }) {
     <div class="schedule-editor">
       <form id="schedule-form" class="schedule-form" novalidate onSubmit=${(event) => { event.preventDefault(); save(); }}>
         <${Refused} error=${refusal.error} faults=${faults} isJson=${written.jsonText !== null} />
-        ${!current && html`<${TextField} label="Id" hint="Letters A to Z and a to z, digits, _ and -. The id cannot be changed later."
+        ${!current && html`<${TextField} label="ID" hint="Letters A to Z and a to z, digits, _ and -. The ID cannot be changed later."
           value=${written.id} error=${faultsOf(faults, "id")[0]} onChange=${(id) => change({ id })} required />`}
         ${written.jsonText === null
           ? html`<${ScheduleForm} draft=${written.draft} isNew=${!current} faults=${faults}
@@ -135,7 +135,7 @@ async function putChecked({ id, read, current, onPut }) {
   if (faults.length > 0) throw refusal("Not saved: correct the marked fields.", faults);
   const found = await findSchedule(id);
   if (!current && found) {
-    throw refusal("The id is already taken.", [{ field: "id", message: TAKEN }]);
+    throw refusal("The ID is already taken.", [{ field: "id", message: TAKEN }]);
   }
   const run = async () => {
     const saved = await put(["schedules", id], read.definition);

@@ -54,14 +54,14 @@ function Found({ data, cursor, query, refresh }) {
   const state = query.get("state") ?? "";
   const shown = data.items.filter((schedule) => isMatch(schedule, words, state));
   return html`<div class="filter-row" id="schedules-filter">
-      <${TextField} label="Filter" type="search" placeholder="id, handler, note or origin" value=${query.get("q") ?? ""}
+      <${TextField} label="Filter" type="search" placeholder="ID, handler, note or origin" value=${query.get("q") ?? ""}
         onChange=${(q) => changeQuery({ q }, { replace: true })} />
       <${SelectField} label="State" options=${STATES} value=${state}
         onChange=${(chosen) => changeQuery({ state: chosen }, { replace: true })} />
       <p class="muted small filter-count" role="status">${summaryOf(shown.length, data)}</p>
     </div>
     ${shown.length > 0
-      ? html`<${Table} caption="Schedules by id" columns=${columnsOf(refresh)} rows=${shown} className="table-schedules"
+      ? html`<${Table} caption="Schedules by ID" columns=${columnsOf(refresh)} rows=${shown} className="table-schedules"
           rowKey=${(schedule) => schedule.id} rowHref=${(schedule) => address(["schedules", schedule.id])} />`
       : html`<${EmptyState} title="No schedule matches" icon="search">
           <p><a href=${address(["schedules"])}>Show all schedules</a></p><//>`}`;
