@@ -252,7 +252,7 @@ def test_a_filter_of_discarded_jobs_is_called_by_its_name(page: Page, seeds: See
 
 @pytest.mark.parametrize("context_options", [{"viewport": {"width": 1400, "height": 900}}])
 def test_the_search_row_ends_where_the_table_ends(page: Page, job_ids: dict[str, str]) -> None:
-    page.goto("/console/jobs")
+    page.goto("/console/jobs?status=DEAD")
     row(page, job_ids["DEAD"]).wait_for()
     right = "document.querySelector('{}').getBoundingClientRect().right"
     last = page.evaluate(right.format(".jobs-filter-row > :last-child"))

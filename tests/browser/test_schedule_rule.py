@@ -56,7 +56,7 @@ WITHOUT_WORDS = (
 @pytest.fixture
 def rules(page: Page) -> Page:
     page.goto("/console/schedules")
-    page.get_by_role("heading", name="Schedules").wait_for()
+    page.get_by_role("heading", name="Schedules", exact=True).wait_for()
     return page
 
 
