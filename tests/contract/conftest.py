@@ -15,6 +15,7 @@ from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
+from hourhand.aws.side_item_store import DynamoSideItemStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.local.remote_ports import PortServer, RemotePorts
 from hourhand.memory import (
@@ -23,6 +24,7 @@ from hourhand.memory import (
     MemoryJobStore,
     MemoryObjectStore,
     MemoryScheduleStore,
+    MemorySideItemStore,
     MemorySlotStore,
 )
 from hourhand.ports.calendar_store import CalendarStore
@@ -31,6 +33,7 @@ from hourhand.ports.idempotency_store import IdempotencyStore
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.object_store import ObjectStore
 from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.ports.side_item_store import SideItemStore
 from hourhand.ports.slot_store import SlotStore
 from hourhand.settings import DispatchMode
 from tests.contract.aws_services import (
@@ -223,3 +226,11 @@ def slot_store(kind: str, services: Services, remote: Remote) -> SlotStore:
         return remote(MemorySlotStore())
     aws = services(kind, "dynamodb")
     return DynamoSlotStore(aws.dynamodb, aws.settings.jobs_table)
+
+
+@pytest.fixture
+def side_item_store(kind: str, services: Services, remote: Remote) -> SideItemStore:
+    if kind == "memory":
+        return remote(MemorySideItemStore())
+    aws = services(kind, "dynamodb")
+    return DynamoSideItemStore(aws.dynamodb, aws.settings.jobs_table)

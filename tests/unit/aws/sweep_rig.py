@@ -20,7 +20,9 @@ from hourhand.aws.pipeline import LeanPipeline, lean_pipeline
 from hourhand.aws.queues import SqsQueues
 from hourhand.domain.jobs.actions import Dispatch
 from hourhand.domain.jobs.job import Job, Priority
-from hourhand.memory import MemoryClock, RecordingTelemetry
+from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import MemoryClock, MemoryControlStore, RecordingTelemetry
+from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch
 from hourhand.testing import make_job
 from tests.unit.aws.lean.conftest import boto, closed, lean
@@ -206,4 +208,6 @@ def swept(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Swept:
     )
     pipeline = lean_pipeline(jobs, queues)
     assert pipeline is not None
-    return Swept(pipeline, Dispatcher(pipeline, MemoryClock(), telemetry, timedelta(0)), telemetry)
+    clock = MemoryClock()
+    pauses = KnownPauses(MemoryControlStore(), clock, Timings())
+    return Swept(pipeline, Dispatcher(pipeline, clock, telemetry, timedelta(0), pauses), telemetry)

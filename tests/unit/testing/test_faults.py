@@ -179,10 +179,12 @@ WRITES = {
     *("mark_finished", "mark_live", "begin", "finish"),
     *("acquire_lease", "renew_lease", "release_lease"),
     *("write_shard_map", "write_watermark", "write_tick", "write_resweep"),
+    "write_pauses",
     *("create_secret", "keep_caller", "put_event"),
     *("send", "hide", "send_dead_letter", "invoke"),
     *("write", "put_definition", "retire_definition", "put_journal_page"),
     *("delete_journal_pages", "write_backfill", "write_walk", "write_slots"),
+    "write_item",
     *("put_calendar", "delete_calendar"),
 }
 INNER = {"run", "beat", "lease_ends_at"}

@@ -30,14 +30,14 @@ class Records:
     client: DynamoDBClient
     table: str
 
-    def read(self, key: Mapping[str, Value]) -> Item | None:
-        """Read a record, strongly consistent."""
+    def read(self, key: Mapping[str, Value], *, is_consistent: bool = True) -> Item | None:
+        """Read a record, strongly consistent unless the caller can bear an older state."""
         answer = ask(
             self.call("GetItem"),
             self.client.get_item,
             TableName=self.table,
             Key=key,
-            ConsistentRead=True,
+            ConsistentRead=is_consistent,
         )
         return answer.get("Item")
 
@@ -142,10 +142,14 @@ Position = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class QueriedPage:
-    """Items in the order of the query, and where it goes on, if it does."""
+    """Items in the order of the query, and where it goes on, if it does.
+
+    A query that only counts has the ``count`` alone.
+    """
 
     items: Sequence[Item]
     position: Position | None
+    count: int = 0
 
 
 def query_page(
@@ -155,7 +159,9 @@ def query_page(
     if position is not None:
         arguments["ExclusiveStartKey"] = position
     answer = ask(Call("Query", f"table {table}"), client.query, TableName=table, **arguments)
-    return QueriedPage(answer["Items"], answer.get("LastEvaluatedKey"))
+    return QueriedPage(
+        answer.get("Items", ()), answer.get("LastEvaluatedKey"), answer.get("Count", 0)
+    )
 
 
 def require_limit(limit: int) -> None:

@@ -77,6 +77,8 @@ JOBS = Table(
 )
 CONTROL = Table(name="control", partition=Key("p"))
 RESWEEP_KEY = "resweep"
+PAUSES_KEY = "pauses"
+LIMITS_KEY = "limits"
 """The one record of the control table that the API writes: its role may write no other."""
 
 IDEMPOTENCY = Table(name="idempotency", partition=Key("p"), expiry=EXPIRY)

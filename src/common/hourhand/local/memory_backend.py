@@ -32,6 +32,7 @@ from hourhand.memory import (
     MemoryObjectStore,
     MemoryQueues,
     MemoryScheduleStore,
+    MemorySideItemStore,
     MemorySlotStore,
 )
 from hourhand.ports.queues import Outgoing
@@ -87,6 +88,7 @@ class MemoryBackend:
             "schedules": schedules,
             "calendars": schedules,
             "slots": MemorySlotStore(),
+            "side_items": MemorySideItemStore(),
             "objects": MemoryObjectStore(),
             "queues": self._queues,
             "idempotency": MemoryIdempotencyStore(),

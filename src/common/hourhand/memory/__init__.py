@@ -15,6 +15,7 @@ from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.queues import DeadLetter, MemoryQueues, QueueBehaviour, QueuedMessage
 from hourhand.memory.randomness import FAKE_SECRET, MemoryRandomness
 from hourhand.memory.schedule_store import KeptDefinition, MemoryScheduleStore
+from hourhand.memory.side_item_store import MemorySideItemStore
 from hourhand.memory.slot_store import MemorySlotStore
 from hourhand.memory.sweep_invoker import MemorySweepInvoker, SweepInvocation
 from hourhand.memory.telemetry import LogLine, Measurement, RecordingTelemetry
@@ -39,6 +40,7 @@ __all__ = [
     "MemoryQueues",
     "MemoryRandomness",
     "MemoryScheduleStore",
+    "MemorySideItemStore",
     "MemorySlotStore",
     "MemorySweepInvoker",
     "QueueBehaviour",

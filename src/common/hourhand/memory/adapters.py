@@ -16,6 +16,7 @@ from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.queues import MemoryQueues
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.schedule_store import MemoryScheduleStore
+from hourhand.memory.side_item_store import MemorySideItemStore
 from hourhand.memory.slot_store import MemorySlotStore
 from hourhand.memory.sweep_invoker import MemorySweepInvoker
 from hourhand.memory.telemetry import RecordingTelemetry
@@ -27,6 +28,7 @@ _MAKERS: Mapping[str, Callable[[], Any]] = {
     "control": MemoryControlStore,
     "schedules": MemoryScheduleStore,
     "slots": MemorySlotStore,
+    "side_items": MemorySideItemStore,
     "objects": MemoryObjectStore,
     "randomness": MemoryRandomness,
     "telemetry": RecordingTelemetry,

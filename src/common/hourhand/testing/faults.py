@@ -19,6 +19,8 @@ READS = frozenset(
         *("get", "get_many", "get_details", "get_text", "read_bucket", "list_jobs"),
         *("read_buckets", "count_dead"),
         *("read_lease", "read_shard_map", "read_watermark", "read_resweep", "read_tick"),
+        "read_pauses",
+        "read_overrides",
         *("read_secret", "read_callers"),
         *("view", "counts", "probe_time", "find", "all", "advice", "id", "is_live"),
         *(
@@ -31,6 +33,7 @@ READS = frozenset(
             "get_backfill",
         ),
         *("get_walk", "get_calendar", "get_calendars", "list_calendars", "read_slots"),
+        *("read_item", "query_items", "count_items"),
         *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction", "secret"),
         *("info", "warning", "count", "observe", "gauge", "flush"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -39,8 +40,9 @@ class LeanClient:
     """Stands in for a boto3 client of a service that speaks AWS's JSON protocol.
 
     Arguments and answers are those of boto3, but that an answer may hold what boto3 leaves out.
-    Binary attributes are not translated: nothing of ours is binary. ``credentials`` are asked for
-    each request, since they may have been renewed; ``attempts`` counts the first try, too.
+    Bytes are sent as the base64 of the protocol, and stay base64 in an answer. ``credentials`` are
+    asked for each request, since they may have been renewed; ``attempts`` counts the first try,
+    too.
     ``is_query_compatible``: the service spoke another protocol before, and is asked for the codes
     of errors that it had then.
     """
@@ -153,10 +155,17 @@ class LeanClient:
 
 def _json(arguments: Mapping[str, Any]) -> bytes:
     try:
-        return orjson.dumps(arguments)
+        return orjson.dumps(arguments, default=_base64)
     except TypeError:
         # A half of a character, that UTF-8 has no bytes for: whether it will do is AWS's to say.
-        return json.dumps(arguments, separators=(",", ":")).encode()
+        return json.dumps(arguments, separators=(",", ":"), default=_base64).encode()
+
+
+def _base64(value: object) -> str:
+    """Return bytes as the protocol has them. Raises `TypeError` for what JSON cannot hold."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"JSON cannot hold {value!r}")
+    return base64.b64encode(value).decode()
 
 
 class _Tries:

@@ -1,0 +1,246 @@
+"""Side items in DynamoDB, in the jobs table: conditional writes compiled from values.
+
+| attribute | what |
+|---|---|
+| ``p``, ``s`` | the key, see `hourhand.domain.side_items` |
+| ``v`` | the version of the layout of its kind |
+| ``x`` | after which second TTL may delete it |
+
+All other attributes are those of the value. None is a key of the table's indexes: no side item is
+in any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hourhand.aws.failures import ConditionRefused, ask_conditionally
+from hourhand.aws.layout.values import (
+    Item,
+    Value,
+    expiry_seconds,
+    number,
+    read_int,
+    read_text,
+    text,
+)
+from hourhand.aws.layout.versions import FIRST_VERSION, Kind, in_its_version, require_known
+from hourhand.aws.records import KEY, Position, QueriedPage, Records, query_page, require_limit
+from hourhand.domain.side_items import (
+    Clause,
+    Compares,
+    Either,
+    Lacks,
+    NoItem,
+    Path,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+    SizeIs,
+    Stored,
+)
+from hourhand.ports.side_item_store import SideItemWrite
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_NOT_VALUES = frozenset({*KEY, "v", "x"})
+
+
+class DynamoSideItemStore:
+    """Implements the port `SideItemStore` on the jobs table."""
+
+    def __init__(self, client: DynamoDBClient, jobs_table: str) -> None:
+        """Call nothing yet."""
+        self._records = Records(client, jobs_table)
+
+    def read_item(self, key: SideKey, *, is_consistent: bool = True) -> SideItem | None:
+        """Read an item, strongly consistent unless the caller can bear an older state."""
+        item = self._records.read(_stored_key(key), is_consistent=is_consistent)
+        return side_item_from(item) if item is not None else None
+
+    def query_items(
+        self, partition: str, *, prefix: str = "", after: str | None = None, limit: int
+    ) -> tuple[SideItem, ...]:
+        """Read the first items of a partition in the order of their sort keys."""
+        items: list[SideItem] = []
+        for page in self._pages(partition, prefix, after, limit):
+            items += map(side_item_from, page.items)
+        return tuple(items)
+
+    def count_items(self, partition: str, *, prefix: str, limit: int) -> int:
+        """Count the items whose sort key begins with ``prefix``: exactly up to ``limit``."""
+        return sum(
+            page.count for page in self._pages(partition, prefix, None, limit, Select="COUNT")
+        )
+
+    def write_item(self, update: SideItemUpdate) -> SideItemWrite:
+        """Make one conditional write. Raises `WrittenByNewer`."""
+        answer = in_its_version(
+            Kind(update.key.kind.value), lambda version: self._write(update, version)
+        )
+        if not isinstance(answer, ConditionRefused):
+            after = answer.get("Attributes")
+            return SideItemWrite(is_applied=True, item=side_item_from(after) if after else None)
+        current = side_item_from(answer.item) if answer.item is not None else None
+        return SideItemWrite(is_applied=False, item=current)
+
+    def _write(self, update: SideItemUpdate, version: int) -> Mapping[str, Any] | ConditionRefused:
+        operation = "DeleteItem" if update.deletes else "UpdateItem"
+        client = self._records.client
+        method: Any = client.delete_item if update.deletes else client.update_item
+        answer: Mapping[str, Any] | ConditionRefused = ask_conditionally(
+            self._records.call(operation),
+            method,
+            TableName=self._records.table,
+            **write_arguments(update, version),
+        )
+        return answer
+
+    def _pages(
+        self, partition: str, prefix: str, after: str | None, limit: int, **arguments: Any
+    ) -> Iterator[QueriedPage]:
+        """Query until ``limit`` items were read: DynamoDB ends a page at 1 MB."""
+        require_limit(limit)
+        condition, values = "p = :p", {":p": text(partition)}
+        if prefix:
+            condition, values[":s"] = condition + " AND begins_with(s, :s)", text(prefix)
+        # DynamoDB takes any key of the partition for the position, also of an item that is gone.
+        position: Position | None = None
+        if after is not None:
+            position = {"p": text(partition), "s": text(after)}
+        while limit > 0:
+            page = query_page(
+                self._records.client,
+                self._records.table,
+                position,
+                KeyConditionExpression=condition,
+                ExpressionAttributeValues=values,
+                ConsistentRead=True,
+                Limit=limit,
+                **arguments,
+            )
+            yield page
+            limit -= page.count
+            position = page.position
+            if position is None:
+                return
+
+
+def write_arguments(update: SideItemUpdate, version: int) -> dict[str, Any]:
+    """Return what UpdateItem or DeleteItem takes for ``update`` on an item of ``version``."""
+    expression = _Expression()
+    condition = expression.condition(update, version)
+    arguments: dict[str, Any] = {
+        "Key": _stored_key(update.key),
+        "ConditionExpression": condition,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    if not update.deletes:
+        arguments["UpdateExpression"] = expression.change(update, version)
+        arguments["ReturnValues"] = "ALL_NEW"
+    return {
+        **arguments,
+        "ExpressionAttributeNames": expression.names,
+        "ExpressionAttributeValues": expression.values,
+    }
+
+
+class _Expression:
+    """Collects the names and values of one write; each name has a placeholder.
+
+    So no attribute, and no entry of a map, can be a reserved word or hold a dot.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.values: dict[str, Value] = {}
+        self._placeholders: dict[str, str] = {}
+
+    def condition(self, update: SideItemUpdate, version: int) -> str:
+        in_version = f"{self._name('v')} = {self._value(number(version))}"
+        if version == FIRST_VERSION:
+            in_version = f"attribute_not_exists({self._name('v')}) OR {in_version}"
+        exists = f"attribute_exists({self._name('p')})"
+        if update.keep_until is None:
+            tests = [exists, f"({in_version})"]
+        else:
+            tests = [f"(attribute_not_exists({self._name('p')}) OR {in_version})"]
+        return " AND ".join([*tests, *map(self._clause, update.expect)])
+
+    def change(self, update: SideItemUpdate, version: int) -> str:
+        sets = {path: _stored(value) for path, value in update.sets.items()}
+        sets["v"] = number(version)
+        if update.keep_until is not None:
+            sets["x"] = number(expiry_seconds(update.keep_until))
+        parts = [
+            "SET " + ", ".join(f"{self._name(path)} = {self._value(v)}" for path, v in sets.items())
+        ]
+        if update.adds:
+            sums = (f"{self._name(n)} {self._value(number(by))}" for n, by in update.adds.items())
+            parts.append("ADD " + ", ".join(sums))
+        if update.removes:
+            parts.append("REMOVE " + ", ".join(map(self._name, update.removes)))
+        return " ".join(parts)
+
+    def _clause(self, clause: Clause) -> str:
+        match clause:
+            case NoItem():
+                return f"attribute_not_exists({self._name('p')})"
+            case Lacks(path):
+                return f"attribute_not_exists({self._name(path)})"
+            case Compares(path, sign, value):
+                return f"{self._name(path)} {sign} {self._value(_stored(value))}"
+            case SizeIs(name, sign, entries):
+                # DynamoDB takes the size of nothing for false; an emulator refuses to.
+                is_map = f"attribute_type({self._name(name)}, {self._value(text('M'))})"
+                size = f"size({self._name(name)}) {sign} {self._value(number(entries))}"
+                return f"({is_map} AND {size})"
+            case Either(alternatives):
+                return f"({' OR '.join(map(self._together, alternatives))})"
+        raise ValueError(f"There is no condition for the clause {clause!r}")
+
+    def _together(self, clauses: tuple[Clause, ...]) -> str:
+        return f"({' AND '.join(map(self._clause, clauses))})"
+
+    def _name(self, path: Path) -> str:
+        parts = (path,) if isinstance(path, str) else path
+        return ".".join(map(self._placeholder, parts))
+
+    def _placeholder(self, name: str) -> str:
+        placeholder = self._placeholders.setdefault(name, f"#n{len(self._placeholders)}")
+        self.names[placeholder] = name
+        return placeholder
+
+    def _value(self, value: Value) -> str:
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = value
+        return placeholder
+
+
+def side_item_from(item: Item) -> SideItem:
+    """Read an item. Raises `WrittenByNewer`."""
+    key = SideKey(read_text(item["p"]), read_text(item["s"]))
+    require_known(Kind(key.kind.value), item, f"{key.partition} {key.sort}")
+    read = ((name, _read(value)) for name, value in item.items() if name not in _NOT_VALUES)
+    return SideItem(key, {name: value for name, value in read if value is not None})
+
+
+def _stored_key(key: SideKey) -> dict[str, Value]:
+    return {"p": text(key.partition), "s": text(key.sort)}
+
+
+def _stored(value: Stored) -> Value:
+    if isinstance(value, Mapping):
+        return {"M": {name: number(entry) for name, entry in value.items()}}
+    return text(value) if isinstance(value, str) else number(value)
+
+
+def _read(value: Value) -> Stored | None:
+    """Read what `_stored` wrote; ``None`` for a form that only a later release has."""
+    if "M" in value:
+        return {name: read_int(entry) for name, entry in value["M"].items()}
+    if "S" in value:
+        return read_text(value)
+    return read_int(value) if "N" in value else None

@@ -1,0 +1,259 @@
+"""Side items: the small items beside the jobs, and a conditional write of one as a value.
+
+The in-memory store evaluates a `SideItemUpdate`, and the DynamoDB store compiles it into one
+UpdateItem or DeleteItem. The contract suite proves that the two agree.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+Stored = str | int | Mapping[str, int]
+"""What an attribute of a side item holds: a text, a whole number, or a map of numbers."""
+
+Path = str | tuple[str, str]
+"""An attribute, or an entry of an attribute that is a map: ``"g"``, ``("h", "job-1")``."""
+
+Sign = Literal["=", "<", "<=", ">", ">="]
+_ORDERS = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+LIMIT_PREFIX = "l."
+RATE_PREFIX = "m."
+UNIQUE_KEY_PREFIX = "n."
+"""How the partition keys begin that no job has: an id of a job begins with none of them."""
+
+SLOTS_SORT = "G"
+RATE_SORT = "M"
+UNIQUE_KEY_SORT = "N"
+DEBOUNCE_SORT = "B"
+WAITER_PREFIX = "w."
+SEAT_PREFIX = "t."
+HOLDER_PREFIX = "z."
+"""The sort keys of side items, or their beginnings. In a partition of a limit they sort as
+slots record, seats, waiters, holders."""
+
+_FAIR_SHARE_SHARD = ".f"
+
+
+class SideItemKind(StrEnum):
+    """What a side item can be; its layout has a version of its own."""
+
+    SLOTS = "slots record"
+    HOLDER = "holder record"
+    WAITER = "waiter record"
+    FAIR_SHARE = "fair share of a tenant"
+    RATE = "rate limiter state"
+    UNIQUE_KEY = "unique-key record"
+    DEBOUNCE = "debounce record"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SideKey:
+    """The key of a side item in the jobs table. Raises `ValueError` for one that is no kind's."""
+
+    partition: str
+    sort: str
+
+    def __post_init__(self) -> None:
+        """Refuse the key of a job, or of what else stands beside one."""
+        _ = self.kind
+
+    @property
+    def kind(self) -> SideItemKind:
+        """What the item is: its key alone says it."""
+        prefix, sort = self.partition[:2], self.sort
+        if prefix == LIMIT_PREFIX:
+            if self.partition.endswith(_FAIR_SHARE_SHARD):
+                return SideItemKind.FAIR_SHARE
+            if sort == SLOTS_SORT:
+                return SideItemKind.SLOTS
+            if sort[:2] in {WAITER_PREFIX, SEAT_PREFIX}:
+                return SideItemKind.WAITER
+            if sort[:2] == HOLDER_PREFIX:
+                return SideItemKind.HOLDER
+        elif (prefix, sort) == (RATE_PREFIX, RATE_SORT):
+            return SideItemKind.RATE
+        elif (prefix, sort) == (UNIQUE_KEY_PREFIX, UNIQUE_KEY_SORT):
+            return SideItemKind.UNIQUE_KEY
+        elif sort == DEBOUNCE_SORT:
+            return SideItemKind.DEBOUNCE
+        raise ValueError(f"{self.partition} {self.sort} is the key of no side item")
+
+
+@dataclass(frozen=True, slots=True)
+class SideItem:
+    """A side item as it was read. ``values`` has its attributes without keys, version and end."""
+
+    key: SideKey
+    values: Mapping[str, Stored]
+
+    def at(self, path: Path) -> Stored | None:
+        """Return what stands at ``path``, or ``None``."""
+        if isinstance(path, str):
+            return self.values.get(path)
+        return self.numbers(path[0]).get(path[1])
+
+    def number(self, path: Path) -> int | None:
+        """Return the number at ``path``, or ``None`` if there is none."""
+        value = self.at(path)
+        return value if isinstance(value, int) else None
+
+    def text(self, name: str) -> str | None:
+        """Return the text of an attribute, or ``None`` if it has none."""
+        value = self.values.get(name)
+        return value if isinstance(value, str) else None
+
+    def numbers(self, name: str) -> Mapping[str, int]:
+        """Return the map of an attribute; an empty one if it has none."""
+        value = self.values.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+
+class Clause(ABC):
+    """One part of the condition of a write."""
+
+    @abstractmethod
+    def holds(self, item: SideItem | None) -> bool:
+        """Whether the item that stands (``None``: there is none) satisfies the clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoItem(Clause):
+    """The item does not exist."""
+
+    def holds(self, item: SideItem | None) -> bool:
+        """Look for the item."""
+        return item is None
+
+
+@dataclass(frozen=True, slots=True)
+class Lacks(Clause):
+    """Nothing stands at the path, or the item does not exist."""
+
+    path: Path
+
+    def holds(self, item: SideItem | None) -> bool:
+        """Look for a value."""
+        return item is None or item.at(self.path) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Compares(Clause):
+    """A value stands at the path, of the type of ``value``, and compares with it by ``sign``."""
+
+    path: Path
+    sign: Sign
+    value: str | int
+
+    def holds(self, item: SideItem | None) -> bool:
+        """Compare; what is absent compares with nothing."""
+        actual = item.at(self.path) if item is not None else None
+        return isinstance(actual, type(self.value)) and bool(_ORDERS[self.sign](actual, self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeIs(Clause):
+    """The attribute is a map, and the number of its entries compares by ``sign``."""
+
+    name: str
+    sign: Sign
+    entries: int
+
+    def holds(self, item: SideItem | None) -> bool:
+        """Count the entries; no map has no size, not even 0."""
+        actual = item.at(self.name) if item is not None else None
+        return isinstance(actual, Mapping) and bool(_ORDERS[self.sign](len(actual), self.entries))
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Clause):
+    """All clauses of at least one of the alternatives hold."""
+
+    alternatives: tuple[tuple[Clause, ...], ...]
+
+    def holds(self, item: SideItem | None) -> bool:
+        """Try each."""
+        return any(all_hold(clauses, item) for clauses in self.alternatives)
+
+
+def either(*alternatives: Clause | tuple[Clause, ...]) -> Either:
+    """Return the clause that one of the alternatives holds: a clause, or several together."""
+    return Either(tuple(a if isinstance(a, tuple) else (a,) for a in alternatives))
+
+
+def all_hold(clauses: Iterable[Clause], item: SideItem | None) -> bool:
+    """Whether ``item`` satisfies every clause."""
+    return all(clause.holds(item) for clause in clauses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideItemUpdate:
+    """One conditional write of one side item.
+
+    ``expect``: clauses that must all hold. ``sets``: new values of attributes or entries.
+    ``adds``: added to a number, which is 0 where it is absent. ``removes``: attributes or entries
+    that go. ``keep_until``: the time after which TTL may delete the item. A write that sets or
+    adds must state it, and creates the item if its clauses hold without one. Any other write
+    changes only an item that exists. ``deletes``: the item goes as a whole.
+    """
+
+    key: SideKey
+    expect: tuple[Clause, ...] = ()
+    sets: Mapping[Path, Stored] = field(default_factory=dict)
+    adds: Mapping[str, int] = field(default_factory=dict)
+    removes: tuple[Path, ...] = ()
+    keep_until: datetime | None = None
+    deletes: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a write without an end of its item, and a deletion that changes anything."""
+        changes = bool(self.sets or self.adds)
+        if changes and self.keep_until is None:
+            raise ValueError(f"The write of {self.key} must state until when the item is kept")
+        if self.deletes and (changes or self.removes or self.keep_until is not None):
+            raise ValueError(f"The deletion of {self.key} cannot change it, too")
+        if not (self.deletes or self.removes or self.keep_until is not None):
+            raise ValueError(f"The write of {self.key} changes nothing")
+
+    def is_allowed(self, item: SideItem | None) -> bool:
+        """Whether the write may be made on the item that stands (``None``: there is none)."""
+        return (item is not None or self.keep_until is not None) and all_hold(self.expect, item)
+
+    def apply(self, item: SideItem | None) -> SideItem | None:
+        """Return the item as it is after the write; ``None`` after a deletion.
+
+        Raises `ValueError` for an entry of a map that is not there, as DynamoDB refuses it.
+        """
+        if self.deletes:
+            return None
+        values: dict[str, Any] = dict(item.values) if item is not None else {}
+        for path in (*self.removes, *self.sets):
+            if not isinstance(path, str):
+                values[path[0]] = dict(self._entries(values, path[0]))
+        for path in self.removes:
+            within, name = (values, path) if isinstance(path, str) else (values[path[0]], path[1])
+            within.pop(name, None)
+        for path, value in self.sets.items():
+            within, name = (values, path) if isinstance(path, str) else (values[path[0]], path[1])
+            within[name] = value
+        for name, by in self.adds.items():
+            values[name] = values.get(name, 0) + by
+        return SideItem(self.key, values)
+
+    def _entries(self, values: Mapping[str, Any], name: str) -> Mapping[str, int]:
+        entries = values.get(name)
+        if isinstance(entries, Mapping):
+            return entries
+        raise ValueError(f"{self.key} has no map {name}")

@@ -1,0 +1,301 @@
+"""Side items: each kind of clause and of change, and the writes of slots, on every store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hourhand.domain.side_items import (
+    Clause,
+    Compares,
+    Lacks,
+    NoItem,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+    SizeIs,
+    Stored,
+    either,
+)
+from hourhand.domain.times import from_ms
+from hourhand.ports.job_store import JobStore, Listing
+from hourhand.ports.side_item_store import SideItemStore
+from tests.contract.fresh import new_id
+from tests.contract.test_schedule_items import examples
+
+FAR = from_ms(4_000_000_000_000)
+SECOND_DIGITS = 10**10
+"""The number of a holder is its generation times this, and a second."""
+
+
+def slots_key() -> SideKey:
+    return SideKey(f"l.{new_id()}.0", "G")
+
+
+def put(store: SideItemStore, key: SideKey, **values: Stored) -> SideItem:
+    sets = cast("dict[str | tuple[str, str], Stored]", values)
+    written = store.write_item(SideItemUpdate(key=key, sets=sets, keep_until=FAR))
+    assert written.is_applied
+    assert written.item == SideItem(key, values)
+    return written.item
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+numbers = st.integers(-(2**63), 2**63)
+names = st.text("abcdefghijkl.#:- é", min_size=1, max_size=12)
+
+
+@examples
+@given(word=words, number=numbers, entries=st.dictionaries(names, numbers, max_size=4))
+def test_every_value_is_given_back(
+    side_item_store: SideItemStore, word: str, number: int, entries: Mapping[str, int]
+) -> None:
+    item = put(side_item_store, slots_key(), n=word, vt=number, h=entries)
+    assert side_item_store.read_item(item.key) == item
+    assert side_item_store.read_item(item.key, is_consistent=False) == item
+
+
+def test_an_item_that_was_never_written_is_none(side_item_store: SideItemStore) -> None:
+    key = slots_key()
+    assert side_item_store.read_item(key) is None
+    assert side_item_store.query_items(key.partition, limit=5) == ()
+    assert side_item_store.count_items(key.partition, prefix="w.", limit=5) == 0
+
+
+STANDING: Mapping[str, Stored] = {"g": 5, "j": "job-5", "h": {"job-1": 10, "a.b": 20}, "empty": {}}
+CLAUSES: list[tuple[Clause, bool, bool]] = [
+    # The clause, whether it holds for the item that stands, and whether without an item.
+    (NoItem(), False, True),
+    (Lacks("g"), False, True),
+    (Lacks("missing"), True, True),
+    (Lacks(("h", "job-1")), False, True),
+    (Lacks(("h", "job-2")), True, True),
+    (Lacks(("missing", "job-2")), True, True),
+    (Compares("g", "=", 5), True, False),
+    (Compares("g", "=", 6), False, False),
+    (Compares("g", "<", 6), True, False),
+    (Compares("g", "<", 5), False, False),
+    (Compares("g", "<=", 5), True, False),
+    (Compares("g", "<=", 4), False, False),
+    (Compares("g", ">", 4), True, False),
+    (Compares("g", ">", 5), False, False),
+    (Compares("g", ">=", 5), True, False),
+    (Compares("g", ">=", 6), False, False),
+    (Compares("g", "=", "5"), False, False),
+    (Compares("j", "=", "job-5"), True, False),
+    (Compares("missing", "<=", 5), False, False),
+    (Compares(("h", "job-1"), "<=", 10), True, False),
+    (Compares(("h", "job-1"), "<", 10), False, False),
+    (Compares(("h", "a.b"), "=", 20), True, False),
+    (Compares(("h", "job-2"), "<", 100), False, False),
+    (Compares(("g", "job-1"), "<", 100), False, False),
+    (SizeIs("h", "<", 3), True, False),
+    (SizeIs("h", "<", 2), False, False),
+    (SizeIs("h", "<=", 2), True, False),
+    (SizeIs("empty", "=", 0), True, False),
+    (SizeIs("missing", "<=", 2), False, False),
+    (either(Lacks("g"), Compares("g", "<", 9)), True, True),
+    (either((Lacks("missing"), Compares("g", "<", 4)), Compares("j", "=", "x")), False, False),
+    (either((Lacks("missing"), Compares("g", "<", 9)), Compares("j", "=", "x")), True, False),
+]
+
+
+@pytest.mark.parametrize(("clause", "with_item", "without_item"), CLAUSES, ids=str)
+def test_a_write_is_made_exactly_where_its_clause_holds(
+    side_item_store: SideItemStore, clause: Clause, with_item: bool, without_item: bool
+) -> None:
+    standing = put(side_item_store, slots_key(), **STANDING)
+    write = SideItemUpdate(key=standing.key, expect=(clause,), sets={"seen": 1}, keep_until=FAR)
+    written = side_item_store.write_item(write)
+    after = SideItem(standing.key, {**standing.values, "seen": 1})
+    assert written.is_applied is with_item
+    assert written.item == (after if with_item else standing)
+    assert side_item_store.read_item(standing.key) == written.item
+
+    fresh = slots_key()
+    write = SideItemUpdate(key=fresh, expect=(clause,), sets={"seen": 1}, keep_until=FAR)
+    written = side_item_store.write_item(write)
+    assert written.is_applied is without_item
+    assert written.item == (SideItem(fresh, {"seen": 1}) if without_item else None)
+    assert side_item_store.read_item(fresh) == written.item
+
+
+def test_every_clause_of_a_write_must_hold(side_item_store: SideItemStore) -> None:
+    standing = put(side_item_store, slots_key(), g=5, j="job-5")
+    for expect in (
+        (Compares("g", "=", 5), Compares("j", "=", "other")),
+        (Compares("g", "=", 4), Compares("j", "=", "job-5")),
+    ):
+        write = SideItemUpdate(key=standing.key, expect=expect, deletes=True)
+        assert not side_item_store.write_item(write).is_applied
+    assert side_item_store.read_item(standing.key) == standing
+
+
+def test_one_write_sets_adds_and_removes_attributes_and_entries(
+    side_item_store: SideItemStore,
+) -> None:
+    key = put(side_item_store, slots_key(), h={"a": 1, "b": 2}, n="name", k="key", c=7).key
+    written = side_item_store.write_item(
+        SideItemUpdate(
+            key=key,
+            sets={("h", "c.d"): 3, ("h", "b"): 9, "n": "other"},
+            adds={"c": -2, "new": 4},
+            removes=(("h", "a"), ("h", "absent"), "k", "gone"),
+            keep_until=FAR,
+        )
+    )
+    values: dict[str, Stored] = {"h": {"b": 9, "c.d": 3}, "n": "other", "c": 5, "new": 4}
+    assert written.item == SideItem(key, values)
+    assert side_item_store.read_item(key) == written.item
+
+
+def test_a_write_that_only_removes_creates_nothing(side_item_store: SideItemStore) -> None:
+    write = SideItemUpdate(key=slots_key(), expect=(Lacks("g"),), removes=("h",))
+    written = side_item_store.write_item(write)
+    assert (written.is_applied, written.item) == (False, None)
+    assert side_item_store.read_item(write.key) is None
+
+
+def test_a_deletion_is_made_once_under_its_condition(side_item_store: SideItemStore) -> None:
+    key = put(side_item_store, slots_key(), g=5).key
+    late = SideItemUpdate(key=key, expect=(Compares("g", "=", 4),), deletes=True)
+    assert not side_item_store.write_item(late).is_applied
+    due = SideItemUpdate(key=key, expect=(Compares("g", "=", 5),), deletes=True)
+    written = side_item_store.write_item(due)
+    assert (written.is_applied, written.item) == (True, None)
+    written = side_item_store.write_item(due)
+    assert (written.is_applied, written.item) == (False, None)
+
+
+# --- the writes of slots, as the design of limits has them ---
+
+
+def number(generation: int, second: int = 0) -> int:
+    return generation * SECOND_DIGITS + second
+
+
+def take(key: SideKey, job_id: str, generation: int, *, most: int) -> SideItemUpdate:
+    return SideItemUpdate(
+        key=key,
+        expect=(
+            either(
+                (Lacks(("h", job_id)), SizeIs("h", "<", most)),
+                Compares(("h", job_id), "<", number(generation + 1)),
+            ),
+        ),
+        sets={("h", job_id): number(generation, 7)},
+        keep_until=FAR,
+    )
+
+
+def hand_off(key: SideKey, job_id: str, generation: int, waiter: str) -> SideItemUpdate:
+    return SideItemUpdate(
+        key=key,
+        expect=(
+            Compares(("h", job_id), "<=", number(generation + 1) - 1),
+            Lacks(("h", waiter)),
+            SizeIs("h", "<=", 1),
+        ),
+        removes=(("h", job_id),),
+        sets={("h", waiter): number(1), "vt": 99},
+        keep_until=FAR,
+    )
+
+
+def test_no_job_takes_a_slot_of_a_full_record_or_of_a_newer_generation(
+    side_item_store: SideItemStore,
+) -> None:
+    key = slots_key()
+    assert not side_item_store.write_item(take(key, "a", 1, most=1)).is_applied
+    put(side_item_store, key, h={"a": number(2)})
+    for refused in (take(key, "b", 1, most=1), take(key, "a", 1, most=1)):
+        assert not side_item_store.write_item(refused).is_applied
+    assert side_item_store.write_item(take(key, "a", 3, most=1)).is_applied
+    assert side_item_store.write_item(take(key, "b", 1, most=2)).is_applied
+    item = side_item_store.read_item(key)
+    assert item is not None
+    assert item.numbers("h") == {"a": number(3, 7), "b": number(1, 7)}
+
+
+def test_a_slot_is_handed_off_in_one_write_by_its_own_generation(
+    side_item_store: SideItemStore,
+) -> None:
+    key = put(side_item_store, slots_key(), h={"a": number(2)}).key
+    assert not side_item_store.write_item(hand_off(key, "a", 1, "b")).is_applied
+    assert side_item_store.write_item(hand_off(key, "a", 2, "b")).is_applied
+    assert not side_item_store.write_item(hand_off(key, "a", 2, "c")).is_applied
+    item = side_item_store.read_item(key)
+    assert item is not None
+    assert item.values == {"h": {"b": number(1)}, "vt": 99}
+
+
+def test_a_waiter_record_takes_the_newer_generation_only(side_item_store: SideItemStore) -> None:
+    key = SideKey(f"l.{new_id()}.0", "w.0000000000001.job-1")
+
+    def put_waiter(generation: int) -> bool:
+        expect = (either(NoItem(), Compares("g", "<", generation)),)
+        update = SideItemUpdate(key=key, expect=expect, sets={"g": generation}, keep_until=FAR)
+        return side_item_store.write_item(update).is_applied
+
+    assert [put_waiter(g) for g in (2, 2, 1, 3)] == [True, False, False, True]
+
+
+# --- queries ---
+
+
+def test_a_query_reads_the_first_items_of_one_partition_in_order(
+    side_item_store: SideItemStore,
+) -> None:
+    partition, other = f"l.{new_id()}.0", f"l.{new_id()}.0"
+    sorts = ["G", *(f"t.{n:03d}" for n in range(2)), *(f"w.{n:013d}.j" for n in range(4)), "z.d"]
+    for sort in reversed(sorts):
+        put(side_item_store, SideKey(partition, sort), g=1)
+    put(side_item_store, SideKey(other, "w.0000000000000.other"), g=1)
+
+    def read(**arguments: object) -> list[str]:
+        items = side_item_store.query_items(partition, **arguments)  # type: ignore[arg-type]
+        return [item.key.sort for item in items]
+
+    assert read(limit=100) == sorts
+    assert read(limit=4) == sorts[:4]
+    assert read(prefix="w.", limit=2) == sorts[3:5]
+    assert read(prefix="w.", after=sorts[4], limit=100) == sorts[5:7]
+    assert read(prefix="w.", after=f"{sorts[4]}.behind", limit=1) == sorts[5:6]
+    assert read(after=sorts[2], limit=2) == sorts[3:5]
+    assert read(prefix="w.", after=sorts[6], limit=1) == []
+    assert side_item_store.count_items(partition, prefix="w.", limit=100) == 4
+    assert side_item_store.count_items(partition, prefix="w.", limit=3) == 3
+    assert side_item_store.count_items(partition, prefix="z.", limit=3) == 1
+
+
+def test_a_query_goes_on_behind_the_end_of_a_page(side_item_store: SideItemStore) -> None:
+    """DynamoDB ends a page at 1 MB: five of these items fill more than one."""
+    partition = f"l.{new_id()}.0"
+    for n in range(5):
+        put(side_item_store, SideKey(partition, f"w.{n}"), k="x" * 300_000)
+    assert len(side_item_store.query_items(partition, limit=10)) == 5
+    assert side_item_store.count_items(partition, prefix="w.", limit=10) == 5
+
+
+def test_a_query_of_no_items_is_a_mistake(side_item_store: SideItemStore) -> None:
+    with pytest.raises(ValueError, match="limit must be at least 1"):
+        side_item_store.query_items("l.digest.0", limit=0)
+    with pytest.raises(ValueError, match="limit must be at least 1"):
+        side_item_store.count_items("l.digest.0", prefix="w.", limit=0)
+
+
+def test_a_side_item_is_no_job_and_in_no_listing(
+    side_item_store: SideItemStore, job_store: JobStore, now: datetime
+) -> None:
+    key = put(side_item_store, slots_key(), h={}).key
+    assert job_store.get(key.partition) is None
+    hour = timedelta(hours=1)
+    listed = job_store.list_jobs(
+        Listing.ALL, newest=None, created_before=now + hour, created_after=now - hour, limit=100
+    )
+    assert listed.jobs == ()
