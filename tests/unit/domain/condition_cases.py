@@ -9,6 +9,7 @@ from datetime import timedelta
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Job, OnLost, Outcome, Priority
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import Entry
 from tests.unit.domain.job_samples import (
     INLINE,
@@ -27,6 +28,7 @@ from tests.unit.domain.job_samples import (
 MARGIN = timedelta(seconds=2)
 WAIT = timedelta(seconds=2)
 SOON = Entry(after(1), 0)
+PAUSED = WaitsFor(WaitKind.SLOT, PAUSE, rank=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,12 @@ def _recover(job: Job) -> Transition:
     )
 
 
+def _park(job: Job) -> Transition:
+    return transitions.park(
+        job, now=NOW, actor="worker-1", waits_for=PAUSED, reason="the handler is paused"
+    )
+
+
 def _change(job: Job) -> Transition:
     return transitions.change(
         job, now=NOW, actor="api", sets={"run_at": after(1)}, entry=SOON, sends_now=True
@@ -123,6 +131,15 @@ CASES = (
         builder="keep_payload",
         ordinary=a_job(payload_kept_until=after(86_400)),
         build=lambda job: transitions.keep_payload(job, kept_until=after(90 * 86_400)),
+    ),
+    Case(builder="park", variant="of a sent job", ordinary=a_sent_job(), build=_park),
+    Case(builder="park", variant="of an unsent job", ordinary=a_job(), build=_park),
+    Case(
+        builder="unpark",
+        ordinary=a_sent_job(waits_for=PAUSED),
+        build=lambda job: transitions.unpark(
+            job, now=NOW, actor="api", entry=None, sends_now=True, reason="resumed"
+        ),
     ),
     Case(builder="claim", ordinary=a_sent_job(), build=_claim),
     Case(builder="take_over", ordinary=an_abandoned_job(), build=_take_over),

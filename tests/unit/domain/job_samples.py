@@ -103,6 +103,7 @@ def a_message(job: Job) -> JobMessage:
     """The message that announces ``job`` as it stands."""
     return JobMessage(
         job_id=job.id,
+        handler=job.handler,
         generation=job.generation,
         attempt=job.attempt,
         token=job.token,

@@ -40,7 +40,7 @@ DISPATCH = (
     Race(
         move="mark_dispatched_again",
         clause="generation",
-        story="it was changed, and the change announced its message in the very millisecond",
+        story="it was changed and announced anew in the very millisecond",
         meanwhile={"generation": 2},
         harm=keep.SENT_MEANS_SENT,
     ),
@@ -61,7 +61,7 @@ DISPATCH = (
     Race(
         move="unmark of a submission",
         clause="generation",
-        story="it was changed, and the change announced its message in the very millisecond",
+        story="it was changed and announced anew in the very millisecond",
         meanwhile={"generation": 2},
         harm=keep.SENT_MEANS_SENT,
     ),
@@ -106,6 +106,54 @@ DISPATCH = (
         story="it was put off to tomorrow",
         meanwhile={"generation": 2, "run_at": after(86_400), "due_at": after(86_400)},
         harm=keep.NOT_FILED_EARLIER,
+    ),
+    *(
+        race
+        for case in ("park of a sent job", "park of an unsent job")
+        for race in (
+            Race(
+                move=case,
+                clause="status",
+                story="a duplicate of its message was claimed before the pause was seen",
+                meanwhile=CLAIMED,
+                harm=keep.RUNNING_IS_LEFT_ALONE,
+            ),
+            Race(
+                move=case,
+                clause="generation",
+                story="it was changed and announced anew in the very millisecond",
+                meanwhile={"generation": 2},
+                harm=keep.SENT_MEANS_SENT,
+            ),
+            Race(
+                move=case,
+                clause="last_sent_as_read",
+                story="another parked it, and it was woken since",
+                meanwhile={"enqueued_at": after(1)},
+                harm=keep.LATEST_SENDING_STANDS,
+            ),
+        )
+    ),
+    Race(
+        move="unpark",
+        clause="status",
+        story="a duplicate of its message was claimed once the pause was over",
+        meanwhile=CLAIMED,
+        harm=keep.RUNNING_IS_LEFT_ALONE,
+    ),
+    Race(
+        move="unpark",
+        clause="generation",
+        story="it was changed and announced anew in the very millisecond",
+        meanwhile={"generation": 2},
+        harm=keep.SENT_MEANS_SENT,
+    ),
+    Race(
+        move="unpark",
+        clause="parked_as_read",
+        story="another woke it, and it was parked anew by a second pause",
+        meanwhile={"enqueued_at": after(1)},
+        harm=keep.LATEST_SENDING_STANDS,
     ),
     Race(
         move="keep_payload",

@@ -77,6 +77,13 @@ class IdempotencyConflict(HourhandError):
     status = 409
 
 
+class UniqueConflict(HourhandError):
+    """Another job has the unique key."""
+
+    code = "unique_conflict"
+    status = 409
+
+
 class CountChanged(HourhandError):
     """More jobs match than the caller expected. Nothing was changed."""
 
@@ -96,6 +103,30 @@ class InvalidInput(HourhandError):
 
     code = "invalid"
     status = 422
+
+
+class InvalidUnique(InvalidInput):
+    """A job cannot be unique so: an option is wrong, or two contradict each other."""
+
+    code = "invalid_unique"
+
+
+class InvalidDebounce(InvalidInput):
+    """A job cannot be debounced so: an option is wrong, or two contradict each other."""
+
+    code = "invalid_debounce"
+
+
+class MissingKey(InvalidInput):
+    """The job has no value where its unique key is, so it would be taken for all others without."""
+
+    code = "missing_key"
+
+
+class NoKeyedLimit(InvalidInput):
+    """The handler has no concurrency limit with a key of its own, so no key can be chosen."""
+
+    code = "no_keyed_limit"
 
 
 class NotSupportedYet(InvalidInput):

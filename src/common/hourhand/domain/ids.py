@@ -18,7 +18,7 @@ from hourhand.domain.times import to_ms
 OWN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """What a caller may choose as a job's id. Derived ids hold a dot, so the two never meet."""
 
-JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|[ko]\.[a-z2-7]{32}")
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|[kou]\.[a-z2-7]{32}")
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 60
 _UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
@@ -80,6 +80,12 @@ def occurrence_job_id(secret: bytes, schedule_id: str, nominal: datetime, salt: 
     return "o." + _keyed32(secret, parts)
 
 
+def unique_job_id(secret: bytes, digest: str, incarnation: int) -> str:
+    """Return the one job id of an incarnation of a unique key, which ``digest`` identifies."""
+    parts = length_prefixed("unique", digest, str(incarnation))
+    return "u." + _keyed32(secret, parts)
+
+
 def idempotency_record_key(tenant: str | None, idempotency_key: str) -> str:
     """Return the partition key of the record that guards execution under this key."""
     presence = "0" if tenant is None else "1"
@@ -137,6 +143,28 @@ def is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def short_digest(*parts: str, characters: int = 16) -> str:
+    """Return the digest of ``parts``, shortened: 5 bits a character.
+
+    The first part is a label, so that digests of two kinds cannot be equal.
+    """
+    return _digest32(length_prefixed(*parts))[:characters]
+
+
+DIGEST10_BYTES = 10
+"""The bytes of a short digest of 16 characters."""
+
+
+def digest10(*parts: str) -> bytes:
+    """Return the `short_digest` of ``parts`` as 10 bytes, as a job stores it."""
+    return hashlib.sha256(length_prefixed(*parts)).digest()[:DIGEST10_BYTES]
+
+
+def digest_text(digest: bytes) -> str:
+    """Return what `digest10` made as the 16 characters of `short_digest`."""
+    return base64.b32encode(digest).decode().lower()
 
 
 def content_hash(*parts: str) -> str:

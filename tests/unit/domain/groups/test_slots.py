@@ -21,7 +21,7 @@ from hourhand.domain.groups.slots import (
     ids_to_look_up,
     next_in_line,
     rank_of,
-    waits_since,
+    waiting_for_group,
 )
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules.schedule import SkipReason
@@ -141,11 +141,14 @@ def test_a_job_waits_since_it_was_first_put_off_and_until_something_else_happens
     kinds: tuple[EventKind | str, ...], second: int | None
 ) -> None:
     since = None if second is None else START + second * SECOND
-    assert waits_since(_told(*kinds, run_at=START + timedelta(days=1))) == since
+    shown = waiting_for_group(_told(*kinds, run_at=START + timedelta(days=1)))
+    assert (shown and shown.since) == since
 
 
 def test_a_job_whose_history_dropped_the_first_wait_waits_since_it_was_due() -> None:
-    assert waits_since(_told(WAITS_FOR_SLOT)) == START
+    shown = waiting_for_group(_told(WAITS_FOR_SLOT))
+    assert shown is not None
+    assert (shown.since, shown.max_running) == (START, 1)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ def test_a_job_whose_history_dropped_the_first_wait_waits_since_it_was_due() -> 
 def test_a_job_without_a_group_or_that_does_not_wait_for_its_start_waits_for_no_slot(
     fields: dict[str, Any],
 ) -> None:
-    assert waits_since(_told(WAITS_FOR_SLOT, **fields)) is None
+    assert waiting_for_group(_told(WAITS_FOR_SLOT, **fields)) is None
 
 
 # --- room ---------------------------------------------------------------------------------------

@@ -13,17 +13,23 @@ from hourhand.domain.jobs.actions import (
     DispatchAgain,
     Expire,
     Finish,
+    Hold,
     KeepPayload,
     Leave,
+    PutOff,
     QueueView,
+    Recheck,
     Recover,
     SweepContext,
+    Wake,
     needs_payload_renewal,
     next_action,
     redispatch_wait,
 )
 from hourhand.domain.jobs.job import FINAL, EventKind, Job, JobStatus, Priority
+from hourhand.domain.jobs.pauses import NO_PAUSES, PUT_OFF_AFTER, PUT_OFF_BY, HandlerPauses
 from hourhand.domain.jobs.transitions import mark_dispatched_again
+from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.ticks.timings import Timings
 from hourhand.testing import make_event
 from tests.unit.domain.job_samples import (
@@ -264,3 +270,58 @@ def test_what_is_left_of_a_payload_counts_from_when_the_job_is_due() -> None:
     assert not needs_payload_renewal(job, NOW, TIMINGS)
     assert needs_payload_renewal(job, after(1), TIMINGS)
     assert not needs_payload_renewal(replace(job, payload_kept_until=None), after(1), TIMINGS)
+
+
+# --- pauses of handlers ---
+
+HANDLER = a_job().handler
+PAUSED = NO_PAUSES.paused(HANDLER, after(-3600), until=after(60), note=None)
+RESUMED = PAUSED.resumed(HANDLER, NOW)
+PARKED = WaitsFor(WaitKind.SLOT, PAUSE, rank=1)
+SLOT = WaitsFor(WaitKind.SLOT, "0", rank=1)
+
+
+def decide_under(pauses: HandlerPauses, job: Job) -> Action:
+    return next_action(job, SweepContext(NOW, NOW + TIMINGS.look_ahead, TIMINGS, pauses=pauses))
+
+
+@pytest.mark.parametrize(
+    ("job", "pauses", "action"),
+    [
+        # While the pause holds, nothing is sent, and only an old entry moves.
+        (a_job(), PAUSED, Hold()),
+        (a_job(due_at=after(59)), PAUSED, Hold()),
+        (a_job(due_at=after(60)), PAUSED, Dispatch()),
+        (a_sent_job(enqueued_at=after(-600), due_at=after(-600)), PAUSED, Hold()),
+        (a_retrying_job(), PAUSED, Hold()),
+        (a_job(waits_for=PARKED, enqueued_at=after(-3600)), PAUSED, Hold()),
+        (a_job(due_at=NOW - PUT_OFF_AFTER), PAUSED, PutOff(NOW + PUT_OFF_BY)),
+        # What else is to be done with a job is done.
+        (a_job(expires_at=NOW), PAUSED, Expire()),
+        (an_abandoned_job(), PAUSED, Recover()),
+        (a_job(payload_kept_until=SOON_GONE), PAUSED, KeepPayload()),
+        (a_job(), NO_PAUSES.paused("other", NOW, until=None, note=None), Dispatch()),
+        # After it, what was parked is woken, unless its worker is about to look again.
+        (a_job(), RESUMED, Dispatch()),
+        (a_job(waits_for=PARKED, enqueued_at=after(-60)), RESUMED, Wake()),
+        (a_job(waits_for=PARKED, enqueued_at=after(-60)), NO_PAUSES, Wake()),
+        (a_job(waits_for=PARKED, enqueued_at=after(-59)), RESUMED, Leave()),
+        (a_job(waits_for=PARKED, enqueued_at=after(-60), due_at=after(3600)), RESUMED, Wake()),
+        # What waits for another limit is not the pause's: its queue says whether a slot is free.
+        (a_job(waits_for=SLOT, enqueued_at=after(-60)), RESUMED, Recheck()),
+        (a_job(waits_for=SLOT, enqueued_at=after(-60)), NO_PAUSES, Recheck()),
+        (a_job(waits_for=SLOT, enqueued_at=after(-59)), NO_PAUSES, Leave()),
+        (a_job(waits_for=SLOT), NO_PAUSES, Leave()),
+        (a_job(waits_for=SLOT, enqueued_at=after(-60), expires_at=NOW), NO_PAUSES, Expire()),
+        (
+            a_job(waits_for=SLOT, enqueued_at=after(-60), due_at=NOW - PUT_OFF_AFTER),
+            NO_PAUSES,
+            PutOff(NOW + PUT_OFF_BY),
+        ),
+        (a_job(waits_for=WaitsFor(WaitKind.TIME), enqueued_at=after(-60)), NO_PAUSES, Leave()),
+    ],
+)
+def test_the_jobs_of_a_paused_handler_are_held_and_then_woken(
+    job: Job, pauses: HandlerPauses, action: Action
+) -> None:
+    assert decide_under(pauses, job) == action

@@ -107,7 +107,9 @@ def test_a_job_has_the_policies_that_nobody_stated() -> None:
 
 
 def test_a_message_without_a_limit_means_the_default_one() -> None:
-    message = JobMessage(job_id="j", generation=1, attempt=0, token=0, due_at=NOW, run_at=NOW)
+    message = JobMessage(
+        job_id="j", handler="greet", generation=1, attempt=0, token=0, due_at=NOW, run_at=NOW
+    )
     assert message.timeout_seconds == a_job().timeout_seconds
 
 

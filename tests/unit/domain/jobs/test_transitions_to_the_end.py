@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.jobs import transitions
+from hourhand.domain.jobs import transitions, waiting
 from hourhand.domain.jobs.job import (
     FINAL,
     Content,
@@ -21,6 +21,7 @@ from hourhand.domain.jobs.job import (
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import keep_after_end
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.testing import make_job
 from tests.unit.domain.condition_cases import CASES, SOON, Case
 from tests.unit.domain.job_samples import (
@@ -189,3 +190,18 @@ def test_any_other_end_has_a_task_only_for_objects(status: JobStatus) -> None:
 def test_a_result_in_the_bucket_is_marked() -> None:
     assert outbox_tasks(PLAIN, JobStatus.SUCCEEDED, IN_BUCKET) == (MARK,)
     assert outbox_tasks(PLAIN, JobStatus.SUCCEEDED, Content(size_bytes=2, text="{}")) == ()
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "tasks"),
+    [
+        (WaitsFor(WaitKind.SLOT, "0", rank=1), (OutboxTask.RELEASE_SLOTS,)),
+        (WaitsFor(WaitKind.SLOT, waiting.PAUSE, rank=1), ()),
+        (WaitsFor(WaitKind.TIME), ()),
+    ],
+)
+@pytest.mark.parametrize("status", [JobStatus.CANCELLED, JobStatus.EXPIRED])
+def test_the_end_of_a_job_that_waited_for_a_slot_releases_its_slots(
+    waits_for: WaitsFor, tasks: tuple[OutboxTask, ...], status: JobStatus
+) -> None:
+    assert outbox_tasks(replace(PLAIN, waits_for=waits_for), status) == tasks

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from hourhand.domain.jobs.actions import Dispatch, Leave, QueueView, SweepContext, next_action
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
+from hourhand.domain.jobs.pauses import NO_PAUSES
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.unmarked_dispatch import (
     Economy,
@@ -117,3 +119,11 @@ def test_a_retry_that_stands_is_as_any_other() -> None:
     job = job_due(200, status=JobStatus.RETRYING)
     assert next_action(job, judge()) == Leave()
     assert next_action(job, SweepContext(NOW, NOW + TIMINGS.look_ahead, TIMINGS)) == Dispatch()
+
+
+def test_of_a_handler_that_was_paused_the_last_sweep_sent_nothing() -> None:
+    job = job_due(100)
+    assert next_action(job, judge()) == Leave()
+    now = judge().now
+    ended = NO_PAUSES.paused(job.handler, SWEPT, until=now, note=None)
+    assert next_action(job, replace(judge(), pauses=ended)) == Dispatch()

@@ -317,3 +317,10 @@ def test_the_deep_reread_comes_round_every_six_hours() -> None:
 def test_the_lag_is_measured_from_the_first_bucket_not_closed() -> None:
     assert watermark_lag(at_noon(), NOW) == timedelta(minutes=3)
     assert bucket_start(at_noon().low) == bucket_end(NOON - 4)
+
+
+def test_after_the_end_of_a_pause_every_open_bucket_is_read() -> None:
+    state = at_noon(open={NOON - minutes: OpenBucket(NOW) for minutes in (30, 300, 3000)})
+    assert plan_at(state).older == ()
+    plan = plan_sweep(state, NOW, NOW + TIMINGS.look_ahead, TIMINGS, reads_all=True)
+    assert plan.older == (NOON - 30, NOON - 300, NOON - 3000)

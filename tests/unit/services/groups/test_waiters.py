@@ -10,6 +10,7 @@ import pytest
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
+from hourhand.services.jobs.execution import Candidate
 from hourhand.testing import Faults
 from tests.world.occurrences import (
     SCHEDULE,
@@ -71,7 +72,8 @@ def test_a_job_that_is_cancelled_from_outside_calls_the_next(world: World) -> No
     put_schedule(world)
     first = put_occurrence(world, 0, "buffer_all")
     (delivery,) = world.receive()
-    assert world.worker.execution.start_rule.admit(delivery) is None, "and its worker dies"
+    candidate = Candidate(delivery, world.store)
+    assert world.worker.execution.admit(candidate) is None, "and its worker dies"
     waiting = _one_more(world, 1)
     assert waiting.due_at == IN_A_MINUTE
     world.api.operations.cancel(first.id, actor="caller")
@@ -82,7 +84,8 @@ def test_a_job_that_expires_before_its_start_calls_the_next(world: World) -> Non
     put_schedule(world)
     first = put_occurrence(world, 0, "buffer_all")
     (delivery,) = world.receive()
-    assert world.worker.execution.start_rule.admit(delivery) is None, "and its worker dies"
+    candidate = Candidate(delivery, world.store)
+    assert world.worker.execution.admit(candidate) is None, "and its worker dies"
     waiting = _one_more(world, 1)
     world.change(first, expires_at=rfc3339(START + SECOND))
     world.advance(2)

@@ -16,6 +16,8 @@ from itertools import takewhile
 from hourhand.domain.groups.admission import nominal_of, runs_in_any_case
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
 from hourhand.domain.jobs.job import EventKind, HistoryEvent, Job
+from hourhand.domain.jobs.pauses import Waiting
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import to_ms
@@ -91,11 +93,11 @@ def still_waits(job: Job | None, now: datetime, timings: Timings) -> bool:
     return _is_due(job, now + timings.turn_wait_cap + timings.skew_refuses)
 
 
-def waits_since(job: Job) -> datetime | None:
-    """Return since when a job waits for a slot of its group; ``None``: it waits for none.
+def waiting_for_group(job: Job) -> Waiting | None:
+    """Return that a job waits for a slot of its group, as it is shown; ``None``: it waits for none.
 
-    Its history tells: nothing happened after the wait began that ends it. It is only shown: the
-    slots themselves, at the next check, decide whether the job waits on.
+    Its history says so: nothing happened after the wait began that ends it. The slots themselves
+    decide at the next check whether the job waits on.
     """
     if job.overlap is None or not job.status.is_waiting:
         return None
@@ -103,8 +105,11 @@ def waits_since(job: Job) -> datetime | None:
         lambda event: event.kind in _NO_SLOT or _is_wait(event), reversed(job.history)
     )
     waits = [event.at for event in lately if _is_wait(event)]
+    if not waits:
+        return None
     # A long history drops the first of several waits; a run-now moves `run_at`.
-    return min(*waits, job.run_at) if waits else None
+    since = min(*waits, job.run_at)
+    return Waiting(kind=WaitKind.SLOT, since=since, max_running=job.overlap.max_running)
 
 
 def _is_wait(event: HistoryEvent) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
+from hourhand.domain.jobs.pauses import NO_PAUSES, HandlerPauses, next_look
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.unmarked_dispatch import Economy, stands_since
 
@@ -75,11 +77,45 @@ class KeepPayload:
 
 
 @dataclass(frozen=True, slots=True)
+class Wake:
+    """It was parked, and what it waited for is there: send it, then mark it as not parked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """It is parked for a slot: recheck the wait queue in which it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """It is parked, or its handler is paused, and its entry is old: move the entry to ``until``."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Its handler is paused: it is not sent. It is not late by any fault of Hourhand's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """Nothing to do in this tick."""
 
 
-Action = Dispatch | DispatchAgain | Recover | Expire | Finish | KeepPayload | Leave
+Action = (
+    Dispatch
+    | DispatchAgain
+    | Recover
+    | Expire
+    | Finish
+    | KeepPayload
+    | Wake
+    | Recheck
+    | PutOff
+    | Hold
+    | Leave
+)
 
 _AGAIN = frozenset({EventKind.DISPATCHED_AGAIN, EventKind.AGED})
 _ABOVE = {Priority.LOW: Priority.MEDIUM, Priority.MEDIUM: Priority.HIGH}
@@ -90,7 +126,7 @@ class SweepContext:
     """Everything beside the job that `next_action` weighs.
 
     ``horizon`` is now + look-ahead, widened where the clock is in doubt. ``economy``: how marks
-    are spared, if they are.
+    are spared, if they are. ``pauses``: those of the handlers.
     """
 
     now: datetime
@@ -98,6 +134,7 @@ class SweepContext:
     timings: Timings
     queues: Mapping[Priority, QueueView] = field(default_factory=dict)
     economy: Economy | None = None
+    pauses: HandlerPauses = NO_PAUSES
 
 
 def next_action(job: Job, judgement: SweepContext) -> Action:
@@ -110,10 +147,15 @@ def next_action(job: Job, judgement: SweepContext) -> Action:
         return Recover() if expired else Leave()
     if job.expires_at is not None and job.expires_at <= now:
         return Expire()
-    action = _send(job, judgement)
+    if judgement.pauses.of(job.handler, max(now, job.due_at or now)) is not None:
+        action = _while_paused(job, now)
+    elif job.waits_for is not None:
+        action = _wake(job, judgement)
+    else:
+        action = _send(job, judgement)
     # There are weeks left for the payload: what is due goes first, whatever becomes of this.
     runs_at = max(now, job.due_at or now)
-    if isinstance(action, Leave) and needs_payload_renewal(job, runs_at, timings):
+    if isinstance(action, Leave | Hold) and needs_payload_renewal(job, runs_at, timings):
         return KeepPayload()
     return action
 
@@ -133,13 +175,37 @@ def redispatch_wait(due_at: datetime, enqueued_at: datetime, timings: Timings) -
     return min(max(timings.redispatch_first, elapsed), timings.redispatch_backoff_cap)
 
 
+def _while_paused(job: Job, now: datetime) -> Action:
+    later = next_look(job, now)
+    return PutOff(later) if later is not None else Hold()
+
+
+def _wake(job: Job, judgement: SweepContext) -> Action:
+    """Decide about a job that waits for something other than time.
+
+    The end of a pause wakes it here. Whether a slot is free, its wait queue says. The worker that
+    parks a job looks again itself. If it died before that, its message does, which comes before
+    this.
+    """
+    now, timings = judgement.now, judgement.timings
+    if job.waits_for is None or job.waits_for.kind is not WaitKind.SLOT:
+        return Leave()
+    if now - (job.enqueued_at or now) < timings.redispatch_first:
+        return Leave()
+    if job.waits_for.is_pause:
+        return Wake()
+    later = next_look(job, now)
+    return PutOff(later) if later is not None else Recheck()
+
+
 def _send(job: Job, judgement: SweepContext) -> Dispatch | DispatchAgain | Leave:
     if job.due_at is None or job.due_at > judgement.horizon:
         return Leave()
     if job.enqueued_at is not None:
         return _dispatch_again(job, job.due_at, job.enqueued_at, judgement)
     economy = judgement.economy
-    if economy is None:
+    # Of a handler that was paused until now, the last sweep has not sent what it was to send.
+    if economy is None or job.handler in judgement.pauses.pauses:
         return Dispatch()
     if economy.window.covers(job):
         return _dispatch_missed(job, job.due_at, judgement)

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.waiting import Reservation, WaitsFor
 
 POOL = "default"
 
@@ -119,6 +120,7 @@ class EventKind(StrEnum):
     REDRIVEN = "V"
     REFILED = "R"
     DISCARDED = "D"
+    PARKED = "P"
 
 
 ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
@@ -210,8 +212,15 @@ class Job:
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
     withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
-    ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
-    acknowledged that a DEAD job needs no further work, with the ``discard_note``.
+    ``limit_keys``: the digests of the keys of its limits that its other fields do not give, see
+    `hourhand.domain.limits.job_limits`. ``slot_shards``: in which shards the last claim found its
+    slots, see `hourhand.domain.limits.shards`. ``unique_key``: the digest of its unique key, and
+    its incarnation, see `hourhand.domain.limits.unique_keys`. ``pauses_schedule``: its schedule is
+    paused should it end DEAD. ``discarded_at``: when a person acknowledged that a DEAD job needs no
+    further work, with the ``discard_note``.
+    ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
+    slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
+    the start time that it got from its rate limits.
     """
 
     id: str
@@ -259,15 +268,20 @@ class Job:
     previous_occurrence: datetime | None = None
     interval_start: datetime | None = None
     overlap: Overlap | None = None
+    limit_keys: bytes | None = None
+    slot_shards: bytes | None = None
+    unique_key: tuple[str, int] | None = None
     pauses_schedule: bool = False
     trace_id: str | None = None
+    waits_for: WaitsFor | None = None
+    reservation: Reservation | None = None
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
 
     @property
     def is_sent(self) -> bool:
-        """Whether a message of this generation was (or was about to be) sent."""
-        return self.enqueued_at is not None
+        """Whether a message of this generation was (or was about to be) sent, and still counts."""
+        return self.enqueued_at is not None and self.waits_for is None
 
     @property
     def is_unresolved(self) -> bool:
@@ -282,10 +296,12 @@ class JobMessage:
     ``attempt`` and ``token`` are the job's when the message was sent; within one generation they
     do not change until the claim, so the claim's record can name their successors.
     ``needs_admission``: it is a schedule's job, whose schedule and group are checked before its
-    claim.
+    claim. ``pauses_revision``: the state of the handlers' pauses that its sender knew; a worker
+    that knows an older one reads it again.
     """
 
     job_id: str
+    handler: str
     generation: int
     attempt: int
     token: int
@@ -295,6 +311,7 @@ class JobMessage:
     tenant: str | None = None
     trace_id: str | None = None
     needs_admission: bool = False
+    pauses_revision: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

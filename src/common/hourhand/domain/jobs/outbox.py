@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from hourhand.domain.jobs.job import Content, Job, JobStatus
+from hourhand.domain.jobs.waiting import WaitKind
 
 
 class OutboxTask(StrEnum):
@@ -20,6 +21,9 @@ class OutboxTask(StrEnum):
     """Pause the schedule of a DEAD job that asks for it: before the failure is reported."""
     SEND_DEAD_LETTER = "send_dead_letter"
     """Send the dead letter of a DEAD job. A second one has the same job id and round."""
+    RELEASE_SLOTS = "release_slots"
+    """Release the slots of a job that was parked. It ends without a message of its own, which
+    would do it if the component that ended it died."""
     MARK_OBJECTS = "mark_objects"
     """Mark the job's objects in the bucket as finished; without the mark they never expire."""
 
@@ -36,5 +40,8 @@ def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[Outb
         if job.pauses_schedule:
             yield OutboxTask.PAUSE_SCHEDULE
         yield OutboxTask.SEND_DEAD_LETTER
+    waits = job.waits_for
+    if waits is not None and waits.kind is WaitKind.SLOT and not waits.is_pause:
+        yield OutboxTask.RELEASE_SLOTS
     if job.payload.key is not None or (result is not None and result.key is not None):
         yield OutboxTask.MARK_OBJECTS

@@ -137,8 +137,18 @@ def reread_interval(age: timedelta) -> timedelta:
     return _OLDEST_INTERVAL
 
 
-def plan_sweep(state: Watermark, now: datetime, horizon: datetime, timings: Timings) -> SweepPlan:
-    """Return what a tick at ``now`` reads, up to the bucket of ``horizon``."""
+def plan_sweep(
+    state: Watermark,
+    now: datetime,
+    horizon: datetime,
+    timings: Timings,
+    *,
+    reads_all: bool = False,
+) -> SweepPlan:
+    """Return what a tick at ``now`` reads, up to the bucket of ``horizon``.
+
+    ``reads_all``: every open bucket, whether or not it is its turn.
+    """
     current = bucket_of(now)
     upcoming = tuple(range(current, bucket_of(horizon) + 1))
     recent = tuple(range(current - 1, max(state.low, current - RECENT_BUCKETS) - 1, -1))
@@ -154,7 +164,10 @@ def plan_sweep(state: Watermark, now: datetime, horizon: datetime, timings: Timi
         bucket
         for bucket in sorted(state.open, reverse=True)
         if bucket not in read
-        and now - state.open[bucket].read_at >= reread_interval(now - bucket_end(bucket))
+        and (
+            reads_all
+            or now - state.open[bucket].read_at >= reread_interval(now - bucket_end(bucket))
+        )
     )
     read.update(older)
     deep_first = bucket_of(now - timings.deep_reread)

@@ -29,18 +29,17 @@ from hourhand.domain.groups.slots import (
     ids_of_the_rest,
     ids_to_look_up,
 )
-from hourhand.domain.jobs.job import Job, JobMessage, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import change, request_cancel
 from hourhand.domain.schedules.schedule import JournalEntry, SkipReason
 from hourhand.ports import Found
 from hourhand.ports.job_store import Refused
-from hourhand.ports.queues import Delivery
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.slot_store import SlotStore
 from hourhand.services.groups.waiters import Waiters, as_looked_up
 from hourhand.services.jobs.attempt import AttemptTools
 from hourhand.services.jobs.due import make_transition
-from hourhand.services.jobs.execution import Deferred, occurrence_fields
+from hourhand.services.jobs.execution import Candidate, Deferred, occurrence_fields
 from hourhand.services.jobs.recovery import RecoveryService
 
 MAX_ADMISSION_ROUNDS = 5
@@ -77,7 +76,7 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionCheck:
+class OccurrenceRule:
     """Implements the `StartRule` of schedules: overlap, and whether the job is still wanted.
 
     ``worker`` is the actor of what it writes.
@@ -93,16 +92,13 @@ class AdmissionCheck:
     waiters: Waiters
     worker: str
 
-    def admit(self, delivery: Delivery) -> Deferred | None:
+    def admit(self, candidate: Candidate) -> Deferred | None:
         """Judge the job of a message; ``None``: go on to the claim. Raises `Unavailable`."""
-        message = delivery.message
-        if not message.needs_admission:
+        job = candidate.job() if candidate.message.needs_admission else None
+        if job is None or job.schedule_id is None:
             return None
-        job = self.tools.jobs.get(message.job_id)
-        if job is None or job.schedule_id is None or not _is_announced(job, message):
-            # Not a schedule's; or the claim is refused, and says what becomes of the message.
-            return None
-        ask_again = Deferred(min(ASK_AGAIN * delivery.receive_count, LONGEST_ASKING))
+        times_asked = candidate.delivery.receive_count
+        ask_again = Deferred(min(ASK_AGAIN * times_asked, LONGEST_ASKING))
         for _ in range(MAX_ADMISSION_ROUNDS):
             group = self._look_around(job)
             # Read last: what the schedule became by the end of those jobs is seen, too.
@@ -223,8 +219,3 @@ class AdmissionCheck:
             **occurrence_fields(job),
         )
         return Deferred()
-
-
-def _is_announced(job: Job, message: JobMessage) -> bool:
-    """Whether the job waits for the very start that ``message`` announces."""
-    return job.status.is_waiting and job.generation == message.generation

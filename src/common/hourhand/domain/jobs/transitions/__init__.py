@@ -36,6 +36,7 @@ from hourhand.domain.jobs.transitions._operations import (
 from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.domain.jobs.transitions._recovery import expire, finish, recover
 from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._waiting import park, unpark
 
 __all__ = [
     "KEY_HOLDS_AT_LEAST",
@@ -56,6 +57,7 @@ __all__ = [
     "keep_payload",
     "mark_dispatched_again",
     "mark_enqueued",
+    "park",
     "recording",
     "recover",
     "redrive",
@@ -64,4 +66,5 @@ __all__ = [
     "retry_later",
     "take_over",
     "unmark",
+    "unpark",
 ]

@@ -57,8 +57,12 @@ def claim(
     owner: str,
     claim_id: str,
     lease_until: datetime,
+    slot_shards: bytes | None = None,
 ) -> Transition:
-    """A worker makes itself the only owner of a job that waits for an attempt."""
+    """A worker makes itself the only owner of a job that waits for an attempt.
+
+    ``slot_shards``: in which shards of its limits the job holds its slots.
+    """
     event = HistoryEvent(
         kind=EventKind.CLAIMED,
         at=now,
@@ -84,6 +88,9 @@ def claim(
             "lease_owner": owner,
             "lease_until": lease_until,
             "started_at": now,
+            "waits_for": None,
+            "slot_shards": slot_shards,
+            "reservation": None,
         },
         increments={"token": 1, "attempt": 1},
         defaults={"lateness_ms": (now - message.run_at) // timedelta(milliseconds=1)},

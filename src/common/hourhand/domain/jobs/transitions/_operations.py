@@ -88,9 +88,11 @@ def change(
         to=status,
         expect={"status": not_started(), "generation": same_generation(job)},
         sets={
+            "reservation": None,
             **sets,
             "generation": job.generation + 1,
             "enqueued_at": now if sends_now else None,
+            "waits_for": None,
         },
         entry=entry,
     )
@@ -129,7 +131,9 @@ def redrive(
                 "keep_until",
                 "lateness_ms",
                 "progress",
+                "reservation",
                 "schedule_revision",
+                "waits_for",
             ),
             **(cleared("expires_at") if has_expired else {}),
             "generation": job.generation + 1,

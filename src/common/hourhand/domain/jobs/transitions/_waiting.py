@@ -1,0 +1,69 @@
+"""Transitions of jobs that wait for something other than time: they are parked, and sent again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hourhand.domain.jobs.conditions import Absent, Is
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
+from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.waiting import WaitsFor
+from hourhand.domain.ticks.buckets import Entry
+
+
+def park(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    waits_for: WaitsFor,
+    reason: str,
+    entry: Entry | None = None,
+) -> Transition:
+    """The job may not start now, whatever the time: it waits without a message.
+
+    Its state and generation stay, so a message that is left of it may still start it later.
+    ``entry``: its new place in the index, where the old one is about to be read too seldom. It
+    names when the job was last sent: a copy of the write that arrives late must not park a job
+    that was woken since.
+    """
+    sent_at = job.enqueued_at
+    move = Transition(
+        name="park",
+        job_id=job.id,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "last_sent_as_read": Absent("enqueued_at")
+            if sent_at is None
+            else Is("enqueued_at", sent_at),
+        },
+        sets={"waits_for": waits_for, "enqueued_at": now},
+        entry=entry,
+    )
+    return recording(move, job, make_event(job, EventKind.PARKED, now, job.status, actor, reason))
+
+
+def unpark(
+    job: Job, *, now: datetime, actor: str, entry: Entry | None, sends_now: bool, reason: str
+) -> Transition:
+    """What the parked job waited for is there: it is sent again, if it is due soon.
+
+    It names when the job was parked: a copy of the write that arrives late must not wake a job
+    that was parked anew.
+    """
+    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
+    move = Transition(
+        name="unpark",
+        job_id=job.id,
+        to=status,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "parked_as_read": Is("enqueued_at", job.enqueued_at),
+        },
+        sets={"waits_for": None, "enqueued_at": now if sends_now else None},
+        entry=entry,
+    )
+    return recording(move, job, make_event(job, EventKind.ENQUEUED, now, status, actor, reason))

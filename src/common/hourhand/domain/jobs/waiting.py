@@ -1,0 +1,147 @@
+"""What a job that has not started waits for, beside its time: a field of the job, no status.
+
+A job that waits for a slot is *parked*: it has no message. The pause of a handler is a limit of 0:
+its jobs wait for a slot, too. Waiter records beside the jobs show which jobs wait, in their order.
+They are hints: the job's own item says whether it waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from hourhand.domain.ids import short_digest
+from hourhand.domain.side_items import (
+    LIMIT_PREFIX,
+    WAITER_PREFIX,
+    Compares,
+    NoItem,
+    Path,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+    Stored,
+    either,
+)
+
+PAUSE = "p"
+"""The name, within its job, of the limit that the pause of a handler is."""
+
+MAX_PLAIN_HOLDER = 34
+"""Characters of a job id that is its own holder key: as long as the ids that Hourhand makes."""
+
+WAITERS_KEPT = timedelta(days=90)
+"""How long a waiter record is kept after its last write."""
+
+_GENERATION = "g"
+_JOB_ID = "j"
+"""The attributes of a waiter record. The second is there where the key has a digest of the id."""
+
+MAX_POSITION = 100
+"""Up to which place in its queue a waiting job shows its position."""
+
+
+class WaitKind(StrEnum):
+    """What a job waits for."""
+
+    SLOT = "slot"
+    """A slot of a concurrency limit, or the end of its handler's pause."""
+    TIME = "time"
+    """A durable sleep, or a delayed step."""
+    SIGNAL = "signal"
+    """A signal."""
+    CALLBACK = "callback"
+    """The completion of a callback token."""
+    CHILDREN = "children"
+    """Its child jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """What a job waits for.
+
+    Of a slot: ``limit`` names the limit within the job, and with ``shard`` and ``rank`` it is the
+    key of the waiter record, which can so be deleted without a search.
+    """
+
+    kind: WaitKind
+    limit: str = ""
+    shard: int = 0
+    rank: int = 0
+
+    @property
+    def is_pause(self) -> bool:
+        """Whether the job was parked because its handler is paused."""
+        return self.kind is WaitKind.SLOT and self.limit == PAUSE
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A start time that rate limits gave a job that has not started.
+
+    ``paid``: the positions of those rate limits whose gate the job has passed with it.
+    """
+
+    at: datetime
+    paid: frozenset[int] = frozenset()
+
+
+def pause_partition(handler: str) -> str:
+    """Return the partition of the jobs that wait because their handler is paused."""
+    return f"{LIMIT_PREFIX}{short_digest('pause', handler)}.0"
+
+
+def holder_key(job_id: str) -> str:
+    """Return how slots and waiters name a job: by its id, or by the digest of a long one."""
+    if len(job_id) <= MAX_PLAIN_HOLDER:
+        return job_id
+    return f"d.{short_digest('holder', job_id, characters=26)}"
+
+
+def waiter_key(partition: str, rank: int, job_id: str) -> SideKey:
+    """Return the key of the waiter record of a job."""
+    return SideKey(partition, f"{WAITER_PREFIX}{rank:013d}.{holder_key(job_id)}")
+
+
+def put_waiter(
+    partition: str, rank: int, job_id: str, generation: int, keep_until: datetime
+) -> SideItemUpdate:
+    """Return the write that puts a waiter record, unless a newer generation has put it."""
+    key = waiter_key(partition, rank, job_id)
+    # The key names the job, unless its id is too long.
+    names: dict[Path, Stored] = {} if key.sort.endswith(f".{job_id}") else {_JOB_ID: job_id}
+    return SideItemUpdate(
+        key=key,
+        expect=(either(NoItem(), Compares(_GENERATION, "<", generation)),),
+        sets={_GENERATION: generation, **names},
+        keep_until=keep_until,
+    )
+
+
+def delete_waiter(record: SideItem) -> SideItemUpdate:
+    """Return the write that deletes a waiter record as it was read."""
+    expect = (Compares(_GENERATION, "=", waiter_generation(record)),)
+    return SideItemUpdate(key=record.key, expect=expect, deletes=True)
+
+
+def delete_own_waiter(partition: str, rank: int, job_id: str, generation: int) -> SideItemUpdate:
+    """Return the write that deletes the waiter record of a job, of no newer generation."""
+    expect = (Compares(_GENERATION, "<=", generation),)
+    key = waiter_key(partition, rank, job_id)
+    return SideItemUpdate(key=key, expect=expect, deletes=True)
+
+
+def waiter_generation(record: SideItem) -> int:
+    """Return the generation of the job that a waiter record is of."""
+    return record.number(_GENERATION) or 0
+
+
+def waiter_job_id(record: SideItem) -> str:
+    """Return the id of the job that a waiter record is of."""
+    return record.text(_JOB_ID) or record.key.sort.split(".", 2)[2]
+
+
+def waiter_rank(record: SideItem) -> int:
+    """Return the rank by which waiter records are ordered."""
+    return int(record.key.sort.split(".", 2)[1])
