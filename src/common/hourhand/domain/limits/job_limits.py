@@ -1,0 +1,213 @@
+"""The limits of one job: each with the digest of its key, in the order in which all jobs take them.
+
+A job stores only what its own fields do not give: a digest for each limit whose key is in its
+payload, and for the limit whose key a submission chose (`StoredKeys`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hourhand.domain.ids import DIGEST10_BYTES, digest10, digest_text
+from hourhand.domain.limits.declarations import (
+    MAX_COST,
+    MAX_LIMITS,
+    MIN_COST,
+    Concurrency,
+    Limit,
+    Rate,
+    limit_names,
+)
+from hourhand.domain.limits.keys import KeyFields, KeySource, key_digest, parse_key_path
+
+_HEADER_BYTES = 2
+
+MAX_STORED_KEYS_BYTES = _HEADER_BYTES + MAX_LIMITS * DIGEST10_BYTES
+"""32 bytes: what all stored keys take of a job's item."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobLimit:
+    """A limit of a job, with its key.
+
+    ``position``: its place among the limits of the handler, from 0. ``digest`` identifies the limit
+    and the key. ``divides``: whether jobs of one handler have
+    different keys. ``text``: the key as it is shown; ``None`` where the limit has a single key, or
+    where only the digest is stored. ``cost``: how many starts of a rate the job counts for.
+    """
+
+    name: str
+    position: int
+    limit: Limit
+    digest: bytes
+    divides: bool
+    text: str | None = None
+    cost: float = 1
+
+    @property
+    def digest16(self) -> str:
+        """The digest as the 16 characters that stand in keys of items."""
+        return digest_text(self.digest)
+
+    @property
+    def place(self) -> tuple[bool, bytes]:
+        """Where the limit comes in the one order in which every job takes its limits.
+
+        Limits that divide come first: their queues are narrow, and a job keeps the slots that it
+        has while it waits. One order for all jobs means that no two wait for each other.
+        """
+        return not self.divides, self.digest
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKeys:
+    """The digests that a job stores, by the position of their limit, from 0.
+
+    ``fingerprint`` tells by which declarations the digests were made: after a deployment that
+    changed them, their positions mean nothing. ``chosen``: the position of the key that the
+    submission chose, which no change of the payload replaces.
+    """
+
+    digests: tuple[tuple[int, bytes], ...]
+    fingerprint: int
+    chosen: int | None = None
+
+    def at(self, position: int) -> bytes | None:
+        """Return the stored digest of the limit at a position."""
+        return dict(self.digests).get(position)
+
+    def packed(self) -> bytes:
+        """Return them as at most 32 bytes: two of a header, then the digests.
+
+        The first byte has a bit for each position, and above them a bit for the chosen one.
+        """
+        marks = sum(1 << position for position, _ in self.digests)
+        if self.chosen is not None:
+            marks |= 1 << MAX_LIMITS + self.chosen
+        header = bytes((marks, self.fingerprint))
+        return header + b"".join(digest for _, digest in self.digests)
+
+
+def unpack_keys(packed: bytes) -> StoredKeys:
+    """Read what `StoredKeys.packed` wrote. Raises `ValueError` for anything else."""
+    marks = packed[0] if packed else 0
+    positions = [n for n in range(MAX_LIMITS) if marks >> n & 1]
+    chosen = [n for n in positions if marks >> MAX_LIMITS + n & 1]
+    known = sum(1 << n for n in positions) + sum(1 << MAX_LIMITS + n for n in chosen)
+    is_whole = len(packed) == _HEADER_BYTES + len(positions) * DIGEST10_BYTES
+    if not is_whole or not positions or len(chosen) > 1 or marks != known:
+        raise ValueError(f"{packed!r} are no stored keys")
+    starts = range(_HEADER_BYTES, len(packed), DIGEST10_BYTES)
+    digests = tuple(packed[start : start + DIGEST10_BYTES] for start in starts)
+    found = tuple(zip(positions, digests, strict=True))
+    return StoredKeys(found, packed[1], chosen[0] if chosen else None)
+
+
+def position_of_chosen_key(limits: Sequence[Limit]) -> int | None:
+    """Return which limit a ``concurrency_key`` is for: the first `Concurrency` that divides.
+
+    ``None``: there is none, so a submission cannot choose a key.
+    """
+    for position, limit in enumerate(limits):
+        if isinstance(limit, Concurrency) and limit.path.divides:
+            return position
+    return None
+
+
+def keys_to_store(
+    handler: str, limits: Sequence[Limit], job: KeyFields, chosen_key: str | None = None
+) -> bytes | None:
+    """Return the keys that a job must store; ``None`` where its own fields give them all.
+
+    ``chosen_key``: the ``concurrency_key`` of the submission. Its caller has checked that a limit
+    can take it (`position_of_chosen_key`).
+    """
+    chosen = position_of_chosen_key(limits) if chosen_key is not None else None
+    digest = None
+    if chosen is not None:
+        digest = key_digest(limit_names(handler, limits)[chosen], chosen_key)
+    return _pack(handler, limits, job, chosen, digest)
+
+
+def keys_after_change(
+    handler: str, limits: Sequence[Limit], job: KeyFields, stored: bytes | None
+) -> bytes | None:
+    """Return what a job must store after a change of its payload. A chosen key stays."""
+    keys = unpack_keys(stored) if stored is not None else None
+    if keys is None or keys.chosen is None or keys.fingerprint != _fingerprint(handler, limits):
+        return _pack(handler, limits, job, None, None)
+    return _pack(handler, limits, job, keys.chosen, keys.at(keys.chosen))
+
+
+def _pack(
+    handler: str,
+    limits: Sequence[Limit],
+    job: KeyFields,
+    chosen: int | None,
+    chosen_digest: bytes | None,
+) -> bytes | None:
+    digests = []
+    for position, (name, limit) in enumerate(_named(handler, limits)):
+        if position == chosen and chosen_digest is not None:
+            digests.append((position, chosen_digest))
+        elif limit.path.source is KeySource.PAYLOAD:
+            digests.append((position, key_digest(name, limit.path.value_of(job))))
+    if not digests:
+        return None
+    return StoredKeys(tuple(digests), _fingerprint(handler, limits), chosen).packed()
+
+
+def limits_of(
+    handler: str, limits: Sequence[Limit], job: KeyFields, stored: bytes | None
+) -> tuple[JobLimit, ...]:
+    """Return the limits of a job in the one order of the installation.
+
+    A key in the payload is read from the payload only where the job stores no digest for it:
+    it was submitted before a deployment added the limit.
+    """
+    keys = unpack_keys(stored) if stored is not None else None
+    if keys is not None and keys.fingerprint != _fingerprint(handler, limits):
+        keys = None
+    found = []
+    for position, (name, limit) in enumerate(_named(handler, limits)):
+        digest, path = keys.at(position) if keys is not None else None, limit.path
+        text: str | None = None
+        if digest is None:
+            value: Any = path.value_of(job)
+            digest, text = path.digest(name, value), path.text(value)
+        found.append(
+            JobLimit(
+                name=name,
+                position=position,
+                limit=limit,
+                digest=digest,
+                divides=path.divides,
+                text=text,
+                cost=_cost_of(limit, job),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: one.place))
+
+
+def _cost_of(limit: Limit, job: KeyFields) -> float:
+    """Return how many starts a job counts for; 1 where the payload states no positive number."""
+    if not isinstance(limit, Rate):
+        return 1
+    cost = limit.cost
+    if isinstance(cost, str):
+        cost = parse_key_path(cost, "cost").value_of(job)
+        if isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0:
+            return 1
+    return min(max(cost, MIN_COST), MAX_COST)
+
+
+def _named(handler: str, limits: Sequence[Limit]) -> list[tuple[str, Limit]]:
+    return list(zip(limit_names(handler, limits), limits, strict=True))
+
+
+def _fingerprint(handler: str, limits: Sequence[Limit]) -> int:
+    """Return one byte that tells the keys of these limits from those of others."""
+    declared = [part for name, limit in _named(handler, limits) for part in (name, limit.key)]
+    return digest10("keys", *declared)[0]

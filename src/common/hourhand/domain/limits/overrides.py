@@ -1,0 +1,140 @@
+"""Overrides: the numbers of limits that an operator set, in the place of those in the code.
+
+All overrides are one record of the control table. Workers, the API and the sweep read it, and cache
+it for a while. It is read only where a handler has limits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from hourhand.domain.errors import WrongState
+from hourhand.domain.limits.declarations import Limit
+from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.keys import KeySource, key_digest
+
+MAX_OVERRIDES = 200
+"""Limits that are overridden at a time: the record, which every worker reads, stays small."""
+
+MAX_KEYS = 200
+"""Keys of one limit that have a number of their own."""
+
+MAX_NUMBERS = 1_000
+"""Numbers of keys in the whole record: with keys of 256 bytes, it stays below 300 KB."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitOverride:
+    """The numbers of one limit. ``max``: of every key that has none among ``keys``.
+
+    ``None``: the number that the code states.
+    """
+
+    max: int | None = None
+    keys: Mapping[str, int] = field(default_factory=dict)
+
+    def changed(self, changes: LimitChanges) -> LimitOverride:
+        """Return the numbers after a change."""
+        keys = {name: n for name, n in {**self.keys, **changes.keys}.items() if n is not None}
+        return LimitOverride(max=changes.max if changes.sets_max else self.max, keys=keys)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it overrides nothing."""
+        return self.max is None and not self.keys
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitChanges:
+    """New numbers of one limit. ``None`` restores the number that the code states.
+
+    ``sets_max``: whether ``max`` is given. ``keys``: the keys whose numbers change.
+    """
+
+    sets_max: bool = False
+    max: int | None = None
+    keys: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitOverrides:
+    """The overrides by the name of the limit. Each write of the record increases ``revision``."""
+
+    revision: int = 0
+    limits: Mapping[str, LimitOverride] = field(default_factory=dict)
+
+    def max_of(self, limit: JobLimit, declared: int) -> int:
+        """Return the number of a limit for the key of a job; ``declared`` if none is set."""
+        override = self.limits.get(limit.name)
+        if override is None:
+            return declared
+        for text, number in override.keys.items():
+            if limit.digest in digests_of_key(limit.name, text):
+                return number
+        return declared if override.max is None else override.max
+
+    def changed(
+        self, name: str, changes: LimitChanges, declared: Collection[str]
+    ) -> LimitOverrides:
+        """Return the record after a change of one limit; itself if nothing changes.
+
+        ``declared``: the limits that exist; overrides of others are dropped if the record is full.
+        Raises `WrongState` if it is full even so.
+        """
+        before = self.limits.get(name, LimitOverride())
+        after = before.changed(changes)
+        if after == before:
+            return self
+        limits = {**self.limits, name: after}
+        if after.is_empty:
+            del limits[name]
+        if _is_full(limits):
+            limits = {known: one for known, one in limits.items() if known in declared}
+        if _is_full(limits) or len(after.keys) > MAX_KEYS:
+            raise WrongState(
+                f"At most {MAX_OVERRIDES} limits, {MAX_KEYS} keys of one limit and "
+                f"{MAX_NUMBERS:,} keys of all limits have numbers of their own. Remove some first."
+            )
+        return replace(self, revision=self.revision + 1, limits=limits)
+
+    def without(self, name: str) -> LimitOverrides:
+        """Return the record without the override of a limit; itself if it has none."""
+        if name not in self.limits:
+            return self
+        left = {known: one for known, one in self.limits.items() if known != name}
+        return replace(self, revision=self.revision + 1, limits=left)
+
+
+NO_OVERRIDES = LimitOverrides()
+
+
+def digests_of_key(limit_name: str, text: str) -> tuple[bytes, ...]:
+    """Return what identifies the keys that ``text`` may name.
+
+    It names the text itself and, where it is JSON of another type, that value: ``42`` is the text
+    as well as the number, as either may stand in a payload.
+    """
+    digests = [key_digest(limit_name, text)]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return tuple(digests)
+    if not isinstance(value, str):
+        digests.append(key_digest(limit_name, value))
+    return tuple(digests)
+
+
+def sole_digest(name: str, limit: Limit) -> bytes | None:
+    """Return what identifies a limit that has a single key; ``None`` for one that has many."""
+    path = limit.path
+    if path.divides:
+        return None
+    value = path.fields[0] if path.source is KeySource.LITERAL else None
+    return path.digest(name, value)
+
+
+def _is_full(limits: Mapping[str, LimitOverride]) -> bool:
+    numbers = sum(len(one.keys) for one in limits.values())
+    return len(limits) > MAX_OVERRIDES or numbers > MAX_NUMBERS

@@ -1,0 +1,212 @@
+"""The conditional writes of a rate limiter state, each as a value.
+
+The state is two times in microseconds: the line ``a`` of reserved starts and the gate ``s`` of real
+starts. Each write adds to them or begins them anew, and names how far they may have moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import accumulate
+
+from hourhand.domain.limits.rates import (
+    Bounds,
+    LimiterState,
+    Pace,
+    has_line,
+    is_idle,
+    start_time,
+)
+from hourhand.domain.side_items import (
+    RATE_PREFIX,
+    RATE_SORT,
+    Clause,
+    Compares,
+    Lacks,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+    either,
+)
+from hourhand.domain.times import to_ms
+
+RATES_KEPT = timedelta(days=90)
+"""How long a rate limiter state is kept after its last write, longer than any wait."""
+
+LINE = "a"
+GATE = "s"
+STARTS = "t"
+WINDOW = "w"
+WINDOW_STARTS = "k"
+"""The attributes of a state. The last three are those of `hourhand.domain.limits.windows`."""
+
+
+class Pass(StrEnum):
+    """What a write of a rate limiter state gives a job."""
+
+    START = "start"
+    """It moves the line and the gate: the job starts now, or within two seconds."""
+    RESERVE = "reserve"
+    """It moves the line: the job comes back at the start time that it reserved."""
+    GATE = "gate"
+    """It moves the gate: the job that came back starts now."""
+    QUEUE_AT_GATE = "queue_at_gate"
+    """It moves the gate, which is crowded: the job comes back once more, and has paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateWrite:
+    """A write, and what it gives. ``at``: when the job may start, if that is known before."""
+
+    gives: Pass
+    update: SideItemUpdate
+    at: datetime | None = None
+
+
+def rate_key(digest16: str, shard: int) -> SideKey:
+    """Return the key of a rate limiter state."""
+    return SideKey(f"{RATE_PREFIX}{digest16}.{shard}", RATE_SORT)
+
+
+def read_state(item: SideItem | None) -> LimiterState:
+    """Return the state that an item holds; one that never moved for no item."""
+    if item is None:
+        return LimiterState()
+    return LimiterState(
+        line=item.number(LINE),
+        gate=item.number(GATE),
+        starts=_read_starts(item.text(STARTS)),
+        window=item.number(WINDOW),
+        window_starts=item.number(WINDOW_STARTS) or 0,
+    )
+
+
+def start_write(
+    key: SideKey, state: LimiterState, cost_us: int, bounds: Bounds, now: datetime
+) -> RateWrite:
+    """Return the write of a job that reserved nothing and holds its slots: it starts.
+
+    If a line came up meanwhile, it reserves a start time instead.
+    """
+    if has_line(state, bounds):
+        if is_idle(state.line, bounds):
+            # Only the gate is crowded.
+            return _queue_at_gate(key, cost_us, bounds, now)
+        return reserve_write(key, state, cost_us, bounds, now)
+    keep_until = now + RATES_KEPT
+    if is_idle(state.line, bounds) and is_idle(state.gate, bounds):
+        update = SideItemUpdate(
+            key=key,
+            expect=(_at_most(LINE, bounds.now), _at_most(GATE, bounds.now)),
+            sets={LINE: bounds.now + cost_us, GATE: bounds.now + cost_us},
+            keep_until=keep_until,
+        )
+    else:
+        update = SideItemUpdate(
+            key=key,
+            expect=(_at_most(LINE, bounds.admits), _at_most(GATE, bounds.admits)),
+            adds={LINE: cost_us, GATE: cost_us},
+            keep_until=keep_until,
+        )
+    return RateWrite(Pass.START, update)
+
+
+def reserve_write(
+    key: SideKey, state: LimiterState, cost_us: int, bounds: Bounds, now: datetime
+) -> RateWrite:
+    """Return the write of a job that reserves a start time: it moves the line alone."""
+    keep_until = now + RATES_KEPT
+    if is_idle(state.line, bounds):
+        update = SideItemUpdate(
+            key=key,
+            expect=(_at_most(LINE, bounds.now),),
+            sets={LINE: bounds.now + cost_us},
+            keep_until=keep_until,
+        )
+    else:
+        update = SideItemUpdate(
+            key=key,
+            expect=(Compares(LINE, ">", bounds.now), Compares(LINE, "<=", bounds.reserves)),
+            adds={LINE: cost_us},
+            keep_until=keep_until,
+        )
+    return RateWrite(Pass.RESERVE, update)
+
+
+def gate_write(
+    key: SideKey, state: LimiterState, cost_us: int, bounds: Bounds, now: datetime
+) -> RateWrite:
+    """Return the write of a job that came back at its reserved start time."""
+    keep_until = now + RATES_KEPT
+    if is_idle(state.gate, bounds):
+        update = SideItemUpdate(
+            key=key,
+            expect=(_at_most(GATE, bounds.now),),
+            sets={GATE: bounds.now + cost_us},
+            keep_until=keep_until,
+        )
+        return RateWrite(Pass.GATE, update)
+    if (state.gate or 0) <= bounds.admits:
+        update = SideItemUpdate(
+            key=key,
+            expect=(Compares(GATE, "<=", bounds.admits),),
+            adds={GATE: cost_us},
+            keep_until=keep_until,
+        )
+        return RateWrite(Pass.GATE, update)
+    return _queue_at_gate(key, cost_us, bounds, now)
+
+
+def hold_write(
+    key: SideKey, state: LimiterState, until: datetime, now: datetime
+) -> SideItemUpdate | None:
+    """Return the write after which no job starts before ``until``; ``None``: none does anyway."""
+    held = to_ms(until) * 1_000
+    if (state.line or 0) >= held and (state.gate or 0) >= held:
+        return None
+    return SideItemUpdate(
+        key=key,
+        expect=(_is_as_read(LINE, state.line), _is_as_read(GATE, state.gate)),
+        sets={LINE: max(state.line or 0, held), GATE: max(state.gate or 0, held)},
+        keep_until=now + RATES_KEPT,
+    )
+
+
+def is_too_far(state: LimiterState, bounds: Bounds) -> bool:
+    """Whether no start time can be reserved any more: the line is too long."""
+    return (state.line or 0) > bounds.reserves
+
+
+def time_given(
+    write: RateWrite, after: LimiterState, cost_us: int, pace: Pace, bounds: Bounds
+) -> datetime:
+    """Return when the job may start, from the state after its write."""
+    if write.at is not None:
+        return write.at
+    moved_to = after.line if write.gives is Pass.RESERVE else after.gate
+    return start_time(moved_to or bounds.now, cost_us, pace, bounds)
+
+
+def _queue_at_gate(key: SideKey, cost_us: int, bounds: Bounds, now: datetime) -> RateWrite:
+    update = SideItemUpdate(
+        key=key,
+        expect=(Compares(GATE, ">", bounds.now),),
+        adds={GATE: cost_us},
+        keep_until=now + RATES_KEPT,
+    )
+    return RateWrite(Pass.QUEUE_AT_GATE, update)
+
+
+def _is_as_read(name: str, microseconds: int | None) -> Clause:
+    return Lacks(name) if microseconds is None else Compares(name, "=", microseconds)
+
+
+def _read_starts(text: str | None) -> tuple[int, ...]:
+    distances = [int(part, 16) for part in text.split(",")] if text else []
+    return tuple(1_000 * at for at in accumulate(distances))
+
+
+def _at_most(name: str, microseconds: int) -> Clause:
+    return either(Lacks(name), Compares(name, "<=", microseconds))

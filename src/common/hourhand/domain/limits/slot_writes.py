@@ -1,0 +1,238 @@
+"""The conditional writes of a slots record, each as a value.
+
+Each names the generation that it is made for. So a write that arrives late changes no slot of a
+newer generation: *take* never replaces one, *free* and *hand-off* remove none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hourhand.domain.jobs.waiting import (
+    holder_key,
+    waiter_generation,
+    waiter_job_id,
+    waiter_key,
+    waiter_rank,
+)
+from hourhand.domain.limits.slots import (
+    Drop,
+    Replace,
+    SlotsRecord,
+    last_number,
+    next_generation_number,
+)
+from hourhand.domain.limits.waiters import Waiter
+from hourhand.domain.side_items import (
+    LIMIT_PREFIX,
+    SEAT_PREFIX,
+    SLOTS_SORT,
+    Clause,
+    Compares,
+    Lacks,
+    NoItem,
+    Path,
+    SideItem,
+    SideItemKind,
+    SideItemUpdate,
+    SideKey,
+    SizeIs,
+    all_hold,
+    either,
+)
+
+SLOTS_KEPT = timedelta(days=90)
+"""How long a slots record is kept after its last write. A slot that no write touched for as long
+lapses; its job asks for another one before its next attempt."""
+
+MAX_LABEL_BYTES = 100
+
+_HOLDERS = "h"
+_LABEL = "n"
+_VIRTUAL_TIME = "vt"
+_SEATED_JOB = "j"
+_SEATED_RANK = "r"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A job in a slots record: its key, the generation that is meant, and the number for it."""
+
+    key: str
+    generation: int
+    number: int
+
+    @property
+    def path(self) -> Path:
+        """Where the record has its number."""
+        return _HOLDERS, self.key
+
+
+def limit_partition(digest16: str, shard: int = 0) -> str:
+    """Return the partition of one shard of a limit: its slots record and its waiters."""
+    return f"{LIMIT_PREFIX}{digest16}.{shard}"
+
+
+def read_slots(items: Iterable[SideItem]) -> SlotsRecord:
+    """Return the slots record among items of a partition; an empty one if it is not there."""
+    for item in items:
+        if item.key.kind is SideItemKind.SLOTS:
+            return SlotsRecord(
+                holders=item.numbers(_HOLDERS),
+                is_stored=True,
+                virtual_time=item.number(_VIRTUAL_TIME) or 0,
+            )
+    return SlotsRecord()
+
+
+def read_waiters(items: Iterable[SideItem]) -> tuple[Waiter, ...]:
+    """Return the waiters among items of a partition, in their order."""
+    return tuple(sorted(_read_waiter(i) for i in items if i.key.kind is SideItemKind.WAITER))
+
+
+def _read_waiter(item: SideItem) -> Waiter:
+    generation = waiter_generation(item)
+    if item.key.sort.startswith(SEAT_PREFIX):
+        job_id = item.text(_SEATED_JOB) or ""
+        rank, seat = item.number(_SEATED_RANK) or 0, int(item.key.sort.removeprefix(SEAT_PREFIX))
+        return Waiter(rank, holder_key(job_id), generation, job_id, seat)
+    job_id = waiter_job_id(item)
+    return Waiter(waiter_rank(item), holder_key(job_id), generation, job_id)
+
+
+def put_seat(
+    partition: str, seat: int, waiter: Waiter, replaced: Waiter | None, keep_until: datetime
+) -> SideItemUpdate:
+    """Put the waiter record of a job in a seat: a free one, or that of ``replaced`` as read."""
+    return SideItemUpdate(
+        key=_seat_key(partition, seat),
+        expect=(NoItem(),) if replaced is None else _is_seated(replaced),
+        sets={
+            "g": waiter.generation,
+            _SEATED_JOB: waiter.job_id,
+            _SEATED_RANK: waiter.rank,
+        },
+        keep_until=keep_until,
+    )
+
+
+def is_seated(item: SideItem | None, waiter: Waiter) -> bool:
+    """Whether a record shows this very waiter: a call whose answer was lost is refused then."""
+    return item is not None and all_hold(_is_seated(waiter), item)
+
+
+def _seat_key(partition: str, seat: int) -> SideKey:
+    return SideKey(partition, f"{SEAT_PREFIX}{seat:03d}")
+
+
+def _is_seated(waiter: Waiter) -> tuple[Clause, ...]:
+    return Compares("g", "=", waiter.generation), Compares(_SEATED_JOB, "=", waiter.job_id)
+
+
+def create(partition: str, holder: Holder, label: str, now: datetime) -> SideItemUpdate:
+    """The first holder of a record that does not exist."""
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(NoItem(),),
+        sets={_HOLDERS: {holder.key: holder.number}, _LABEL: _cut(label)},
+        keep_until=now + SLOTS_KEPT,
+    )
+
+
+def take(
+    partition: str, holder: Holder, share: int, now: datetime, rank: int | None = None
+) -> SideItemUpdate:
+    """Take a free slot, or renew a slot of the job's own older generation.
+
+    ``rank``: that of a waiter that is given the slot.
+    """
+    free_slot = (Lacks(holder.path), SizeIs(_HOLDERS, "<", share))
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(either(free_slot, _is_not_newer(holder)),),
+        sets={holder.path: holder.number, **({} if rank is None else {_VIRTUAL_TIME: rank})},
+        keep_until=now + SLOTS_KEPT,
+    )
+
+
+def replace_holder(
+    partition: str, replaced: Replace, holder: Holder, share: int, now: datetime
+) -> SideItemUpdate:
+    """Take the slot of a dead holder. The size keeps a lowered limit from never draining."""
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(
+            Compares((_HOLDERS, replaced.dead), "=", replaced.seen),
+            SizeIs(_HOLDERS, "<=", share),
+            either(Lacks(holder.path), _is_not_newer(holder)),
+        ),
+        sets={holder.path: holder.number},
+        removes=((_HOLDERS, replaced.dead),),
+        keep_until=now + SLOTS_KEPT,
+    )
+
+
+def drop(partition: str, dropped: Drop) -> SideItemUpdate:
+    """Remove a dead holder as it was seen."""
+    path = (_HOLDERS, dropped.dead)
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(Compares(path, "=", dropped.seen),),
+        removes=(path,),
+    )
+
+
+def free(partition: str, holder: Holder) -> SideItemUpdate:
+    """Give back the slot of a generation that ended, or of an older one."""
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(Compares(holder.path, "<=", last_number(holder.generation)),),
+        removes=(holder.path,),
+    )
+
+
+def hand_off(
+    partition: str, holder: Holder, to: Holder, rank: int, share: int, now: datetime
+) -> SideItemUpdate:
+    """Give the slot of a generation that ended to a waiter."""
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(
+            Compares(holder.path, "<=", last_number(holder.generation)),
+            Lacks(to.path),
+            SizeIs(_HOLDERS, "<=", share),
+        ),
+        sets={to.path: to.number, _VIRTUAL_TIME: rank},
+        removes=(holder.path,),
+        keep_until=now + SLOTS_KEPT,
+    )
+
+
+def delete_waiter(partition: str, waiter: Waiter) -> SideItemUpdate:
+    """Delete a waiter record as it was read: a newer generation may have put it anew."""
+    if waiter.seat is not None:
+        key = _seat_key(partition, waiter.seat)
+        return SideItemUpdate(key=key, expect=_is_seated(waiter), deletes=True)
+    return SideItemUpdate(
+        key=waiter_key(partition, waiter.rank, waiter.job_id),
+        expect=(Compares("g", "=", waiter.generation),),
+        deletes=True,
+    )
+
+
+def holds_number(item: SideItem | None, holder: Holder) -> bool:
+    """Whether a record shows this very number of a holder.
+
+    A call whose answer was lost is made again and refused then: the record tells.
+    """
+    return item is not None and item.number(holder.path) == holder.number
+
+
+def _is_not_newer(holder: Holder) -> Clause:
+    return Compares(holder.path, "<", next_generation_number(holder.generation))
+
+
+def _cut(label: str) -> str:
+    return label.encode()[:MAX_LABEL_BYTES].decode(errors="ignore")

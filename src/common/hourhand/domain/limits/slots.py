@@ -1,0 +1,222 @@
+"""The slots record of a limit: which jobs hold its slots, and what a job that wants one does.
+
+The record maps each holder to a number, `slot_number`: the holder's generation and the second of
+its admission. The generation decides who may write; the second only decides which holders are
+looked up. No clock decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.limits.declarations import MAX_LAZY_SLOTS, Holds
+from hourhand.domain.times import to_ms
+
+MAX_LOOKED_UP = 2
+"""How many old holders of a limit that is not lazy are looked up before a job waits."""
+
+WAITERS_READ = 3
+"""How many waiter records are read together with the slots record."""
+
+_GENERATION = 10**10
+"""More than any second of an admission until the year 2286."""
+
+
+def slot_number(generation: int, now: datetime) -> int:
+    """Return the number of a holder of this generation that is admitted now."""
+    return generation * _GENERATION + to_ms(now) // 1000
+
+
+def generation_of(number: int) -> int:
+    """Return the generation in a slot's number."""
+    return number // _GENERATION
+
+
+def admitted_at_second(number: int) -> int:
+    """Return the second of the admission in a slot's number."""
+    return number % _GENERATION
+
+
+def last_number(generation: int) -> int:
+    """Return the highest number of a generation: whoever ended it frees at most this."""
+    return (generation + 1) * _GENERATION - 1
+
+
+def next_generation_number(generation: int) -> int:
+    """Return the lowest number of the next generation: a slot below it may be taken."""
+    return (generation + 1) * _GENERATION
+
+
+def has_begun(job: Job) -> bool:
+    """Whether an attempt of the job's present round was begun."""
+    return job.lateness_ms is not None
+
+
+def keeps_slot(job: Job, holds: Holds) -> bool:
+    """Whether a job that waits for its next attempt keeps the slot of the last one.
+
+    With `Holds.SUCCESS`, one that was redriven keeps it, too: it failed in the round before.
+    """
+    if holds is Holds.SUCCESS and job.round > 1:
+        return True
+    return holds is not Holds.ATTEMPT and has_begun(job)
+
+
+def waits_in_any_case(job: Job) -> bool:
+    """Whether a job waits for a slot whatever ``on_full`` says: it has begun, or was redriven.
+
+    Such a job never ends CANCELLED for lack of a slot.
+    """
+    return job.token > 0 or job.round > 1
+
+
+def generation_ended(before: Job, after: Job) -> bool:
+    """Whether a move ended the generation of a job, and with it the slots of an attempt."""
+    if before.status.is_final:
+        return after.generation > before.generation
+    return after.status.is_final or after.generation > before.generation
+
+
+def slot_ends(before: Job, after: Job, holds: Holds) -> bool:
+    """Whether a job gives its slot back once its generation ended by a move."""
+    if after.status.is_final:
+        return holds is not Holds.SUCCESS or after.status is not JobStatus.DEAD
+    return not keeps_slot(before, holds)
+
+
+def is_dead_holder(job: Job | None, generation: int, holds: Holds) -> bool:
+    """Whether a slot that was taken under ``generation`` belongs to no job any more.
+
+    ``job``: the holder as it was looked up after the slots were read; ``None``: it is gone.
+    """
+    if job is None:
+        return True
+    if job.status.is_final:
+        return holds is not Holds.SUCCESS or job.status is not JobStatus.DEAD
+    return job.generation != generation and not keeps_slot(job, holds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SlotsRecord:
+    """The holders of one shard of a limit, as they were read; empty where nothing is stored.
+
+    ``virtual_time``: the rank of the last waiter that got a slot.
+    """
+
+    holders: Mapping[str, int] = field(default_factory=dict)
+    is_stored: bool = False
+    virtual_time: int = 0
+
+    def generation_of(self, holder: str) -> int:
+        """Return the generation under which a holder has its slot."""
+        return generation_of(self.holders[holder])
+
+    def free(self, share: int) -> int:
+        """Return how many of ``share`` slots are free; below 0 after ``max`` was lowered."""
+        return share - len(self.holders)
+
+
+class Step(StrEnum):
+    """What a job that wants a slot does next."""
+
+    HOLDS = "holds"
+    """It holds a slot of its own generation: go on with the next limit."""
+
+    TAKE = "take"
+    """Take a slot: a free one, or its own of an older generation."""
+
+    PASSED = "passed"
+    """Its slot is of a newer generation: the message is old, and its claim will be refused."""
+
+    READ_ON = "read_on"
+    """More slots are free than waiters were read: read further ones."""
+
+    QUEUE = "queue"
+    """There are free slots, but waiters that rank before it take them: wait."""
+
+    LOOK_UP = "look_up"
+    """All slots are taken: look holders up."""
+
+
+def first_step(
+    record: SlotsRecord,
+    *,
+    holder: str,
+    generation: int,
+    share: int,
+    waiters_before: int,
+    all_read: bool,
+) -> Step:
+    """Decide about a job that wants a slot, from the slots record and the first waiters.
+
+    ``share``: how many slots the shard has. ``waiters_before``: how many of the waiters that were
+    read rank before the job. ``all_read``: whether no further waiter ranks before the job.
+    """
+    own = record.holders.get(holder)
+    if own is not None:
+        if own >= next_generation_number(generation):
+            return Step.PASSED
+        return Step.HOLDS if generation_of(own) == generation else Step.TAKE
+    free = record.free(share)
+    if free <= 0:
+        return Step.LOOK_UP
+    if free > waiters_before:
+        return Step.TAKE if all_read else Step.READ_ON
+    return Step.QUEUE
+
+
+def holders_to_look_up(
+    record: SlotsRecord, *, holder: str, limit_max: int, now: datetime, lease: timedelta
+) -> tuple[str, ...]:
+    """Return the holders to look up before a job waits, oldest first.
+
+    The end of a live holder arrives as a hand-off, so only one that is older than a lease may be
+    dead. A lazy limit has no hand-off without a waiter: there every holder may be dead.
+    """
+    oldest = sorted(
+        (admitted_at_second(number), name)
+        for name, number in record.holders.items()
+        if name != holder
+    )
+    if limit_max <= MAX_LAZY_SLOTS:
+        return tuple(name for _, name in oldest)
+    before = to_ms(now - lease) // 1000
+    return tuple(name for second, name in oldest if second < before)[:MAX_LOOKED_UP]
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Give the slot of a dead holder to another job, in one write."""
+
+    dead: str
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove a dead holder from a record that has more holders than slots."""
+
+    dead: str
+    seen: int
+
+
+def after_look_up(
+    record: SlotsRecord, dead: Sequence[str], *, share: int, waits_behind: bool
+) -> tuple[Drop | Replace, ...]:
+    """Return the writes that follow from a lookup of holders, in order.
+
+    ``waits_behind``: a waiter ranks before the job: then no slot is replaced, and the recheck of
+    the queue gives it to that waiter. Dead holders above ``share`` are dropped first: each would
+    else pass on a slot that there is no longer.
+    """
+    excess = max(0, -record.free(share))
+    seen = [(name, record.holders[name]) for name in dead]
+    writes: list[Drop | Replace] = [Drop(*one) for one in seen[:excess]]
+    rest = seen[excess:]
+    if rest and not waits_behind:
+        writes.append(Replace(*rest[0]))
+    return tuple(writes)

@@ -1,0 +1,106 @@
+"""The wait queue of a limit: ranks, and what is to do about each waiter record.
+
+The record of a waiter has the generation in which its job waits. So a job that was changed, ended
+or started since is told from one that is on its way to park.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from hourhand.domain.jobs.job import Job, Priority
+from hourhand.domain.jobs.waiting import holder_key
+from hourhand.domain.limits.slots import SlotsRecord, generation_of
+from hourhand.domain.times import to_ms
+
+HEAD_START = timedelta(minutes=10)
+"""How much earlier a job of high priority ranks; one of low priority ranks as much later."""
+
+RANK_DIGITS = 13
+_RANKS = int(10**RANK_DIGITS)
+LAST_RANK = _RANKS - 1
+"""The rank behind all others."""
+
+_HEAD_STARTS = {
+    Priority.HIGH: HEAD_START,
+    Priority.MEDIUM: timedelta(0),
+    Priority.LOW: -HEAD_START,
+}
+
+MAX_STRAY_RECORDS = 25
+"""How many stray records one release deletes; the sweep goes on."""
+
+
+def rank_of(due_at: datetime, priority: Priority, *, newest_first: bool = False) -> int:
+    """Return the rank of a job among waiters, lowest first: its due time less its head start.
+
+    So jobs age while they wait, without a write, and none starves. ``newest_first``: negated.
+    """
+    milliseconds = to_ms(due_at - _HEAD_STARTS[priority])
+    rank = _RANKS - milliseconds if newest_first else milliseconds
+    return min(max(rank, 0), LAST_RANK)
+
+
+def rank_text(rank: int) -> str:
+    """Return a rank as the 13 digits that order waiter records."""
+    return f"{rank:0{RANK_DIGITS}d}"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Waiter:
+    """A waiter record: its order is that of the queue. ``job_id`` names the job.
+
+    ``generation``: the one in which the job waits. ``seat``: its place among a limited number.
+    """
+
+    rank: int
+    holder: str
+    generation: int
+    job_id: str
+    seat: int | None = field(default=None, compare=False)
+
+    def ranks_before(self, rank: int, holder: str) -> bool:
+        """Whether this waiter comes before a job of that rank. The job itself does not."""
+        return self.holder != holder and (self.rank, self.holder) < (rank, holder)
+
+
+class WaiterState(StrEnum):
+    """What a waiter record is worth, from the record, its job and the slots."""
+
+    STRAY = "stray"
+    """Its job ended, runs, or moved past the record's generation: delete the record."""
+
+    ON_ITS_WAY = "on_its_way"
+    """Its job waits in the record's generation and is not parked yet: leave it. The worker that
+    put the record parks the job, and then rechecks the queue itself."""
+
+    EXPIRED = "expired"
+    """Its job is parked and past its expiry: send its message, so that a worker ends it, and
+    delete the record."""
+
+    HOLDS = "holds"
+    """Its job is parked and holds its slot already: send its message, delete the record."""
+
+    WAITS = "waits"
+    """Its job is parked: grant it a slot."""
+
+
+def state_of(
+    waiter: Waiter, job: Job | None, *, is_parked: bool, record: SlotsRecord, now: datetime
+) -> WaiterState:
+    """Judge a waiter record by its job, which was read after the record.
+
+    ``is_parked``: whether the job is parked for this limit.
+    """
+    if job is None or not job.status.is_waiting or job.generation != waiter.generation:
+        return WaiterState.STRAY
+    if not is_parked:
+        return WaiterState.ON_ITS_WAY
+    if job.expires_at is not None and job.expires_at <= now:
+        return WaiterState.EXPIRED
+    number = record.holders.get(holder_key(job.id))
+    if number is not None and generation_of(number) == waiter.generation:
+        return WaiterState.HOLDS
+    return WaiterState.WAITS

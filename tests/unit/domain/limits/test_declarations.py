@@ -1,0 +1,134 @@
+"""The options of limits: each is checked, and no two may contradict each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.domain.limits.declarations import (
+    Concurrency,
+    Holds,
+    OnFull,
+    Order,
+    Rate,
+    check_limits,
+    limit_names,
+)
+from hourhand.domain.limits.keys import InvalidLimit
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"max": 0}, "max must be a whole number from 1 to 1,000, not 0"),
+        ({"max": 1001}, "max must be"),
+        ({"max": True}, "max must be"),
+        ({"max": 2.0}, "max must be"),
+        ({"key": "paylod.a"}, "key must be"),
+        ({"name": ""}, "name of a limit is 1 to 64"),
+        ({"name": "a.b"}, "name of a limit is 1 to 64"),
+        ({"name": 5}, "name of a limit is 1 to 64"),
+        ({"name": "x" * 65}, "name of a limit is 1 to 64"),
+        ({"on_full": "drop"}, "on_full must be one of wait, skip, cancel_running, replace_waiting"),
+        ({"holds": "forever"}, "holds must be one of attempt, job, success"),
+        ({"order": "random"}, "order must be one of due, fair"),
+        ({"max_waiting": 0}, "max_waiting must be a whole number from 1 to 10,000"),
+        ({"max_waiting": 10_001}, "max_waiting must be"),
+        ({"max_waiting": 5, "on_full": "skip"}, "max_waiting cannot be given with on_full='skip'"),
+        ({"max_waiting": 5, "on_full": "replace_waiting"}, "max_waiting cannot"),
+        ({"order": "fair", "on_full": "cancel_running"}, "order='fair' cannot be given with on"),
+        ({"order": "fair", "key": "tenant"}, "order='fair' cannot be given with key='tenant'"),
+        ({"holds": "success", "on_full": "cancel_running"}, "holds='success' cannot"),
+    ],
+)
+def test_a_wrong_option_of_a_concurrency_limit_is_named(
+    options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(InvalidLimit, match=problem):
+        Concurrency(**{"max": 2, **options})
+
+
+def test_a_concurrency_limit_takes_its_options_as_texts() -> None:
+    limit = Concurrency(
+        2, key="payload.a", name="stripe", on_full="wait", max_waiting=5, holds="job", order="fair"
+    )
+    assert limit == Concurrency(
+        2,
+        key="payload.a",
+        name="stripe",
+        on_full=OnFull.WAIT,
+        max_waiting=5,
+        holds=Holds.JOB,
+        order=Order.FAIR,
+    )
+    assert limit.holds is Holds.JOB
+    assert limit.path.fields == ("a",)
+    assert [Concurrency(n).is_lazy for n in (1, 2, 3)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"count": 0}, "count must be a whole number from 1 to 1,000,000"),
+        ({"per": 0}, "per must be a number of seconds from 1 to 2,592,000, not 0"),
+        ({"per": float("nan")}, "per must be"),
+        ({"per": "60"}, "per must be"),
+        ({"per": True}, "per must be"),
+        ({"per": 2_592_001}, "per must be"),
+        ({"key": "tags"}, "key must be"),
+        ({"name": "a b"}, "name of a limit"),
+        ({"burst": 0}, "burst must be"),
+        ({"exact": "yes"}, "exact must be True or False"),
+        ({"window": "sliding"}, "window must be 'fixed' or None"),
+        ({"on": "start"}, "on must be 'retry' or None"),
+        ({"shards": 51}, "shards must be a whole number from 1 to 50"),
+        ({"cost": 0}, "cost must be a number from 0.001 to 1,000,000, not 0"),
+        ({"cost": "tokens"}, "cost must be a number or a field such as payload.tokens"),
+        ({"cost": "paylod.tokens"}, "cost must be handler"),
+        ({"exact": True, "window": "fixed"}, "exact cannot be given with window"),
+        ({"exact": True, "count": 101}, "count must be at most 100 with exact=True, not 101"),
+        ({"exact": True, "count": 10, "burst": 2}, "burst cannot be given with exact"),
+        ({"exact": True, "count": 10, "shards": 2}, "shards cannot be given with exact"),
+        ({"window": "fixed", "burst": 2}, "burst cannot be given with window"),
+    ],
+)
+def test_a_wrong_option_of_a_rate_is_named(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidLimit, match=problem):
+        Rate(**{"count": 100, "per": 60, **options})
+
+
+@pytest.mark.parametrize(
+    ("rate", "burst"),
+    [
+        (Rate(100, per=60), 10),
+        (Rate(5, per=1), 1),
+        (Rate(100, per=60, burst=20, key="tenant", cost="payload.tokens", on="retry"), 20),
+        (Rate(100, per=60, exact=True), 10),
+        (Rate(100, per=60, window="fixed", cost=2.5), 10),
+    ],
+)
+def test_the_burst_of_a_rate_is_a_tenth_of_its_count(rate: Rate, burst: int) -> None:
+    assert rate.burst_size == burst
+    assert rate.path.divides == (rate.key == "tenant")
+
+
+def test_a_limit_is_named_by_its_place_unless_it_has_a_name() -> None:
+    limits = (Concurrency(2), Concurrency(3, name="stripe"), Rate(1, per=1))
+    assert limit_names("sync.account", limits) == ("sync.account.1", "stripe", "sync.account.3")
+    assert limit_names("sync", ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("limits", "problem"),
+    [
+        ([Concurrency(1)] * 4, "at most 3 limits, not 4"),
+        ([Concurrency(1, name="a"), Rate(1, per=1, name="a")], "Two limits .* the name 'a'"),
+    ],
+)
+def test_a_handler_has_at_most_three_limits_of_different_names(
+    limits: list[Any], problem: str
+) -> None:
+    with pytest.raises(InvalidLimit, match=problem):
+        check_limits(limits)
+    check_limits(limits[:1])

@@ -1,0 +1,92 @@
+"""Ranks of waiters, and what a waiter record is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.domain.jobs.job import Job, JobStatus, Priority
+from hourhand.domain.limits.slots import SlotsRecord, slot_number
+from hourhand.domain.limits.waiters import Waiter, WaiterState, rank_of, rank_text, state_of
+from hourhand.domain.times import from_ms
+from tests.unit.domain.job_samples import NOW, a_running_job, a_sent_job, after
+
+
+def test_priority_is_a_head_start_of_ten_minutes() -> None:
+    due = {
+        Priority.HIGH: after(599),
+        Priority.MEDIUM: after(0),
+        Priority.LOW: after(-601),
+    }
+    ranks = {priority: rank_of(at, priority) for priority, at in due.items()}
+    assert sorted(ranks, key=lambda priority: ranks[priority]) == ["high", "low", "medium"]
+    waited_longer = rank_of(after(-1201), Priority.LOW)
+    assert waited_longer < rank_of(after(0), Priority.HIGH)
+
+
+def test_a_negated_rank_puts_the_newest_first() -> None:
+    older, newer = after(0), after(1)
+    assert rank_of(newer, Priority.MEDIUM) > rank_of(older, Priority.MEDIUM)
+    assert rank_of(newer, Priority.MEDIUM, newest_first=True) < rank_of(
+        older, Priority.MEDIUM, newest_first=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "newest_first"), [(0, False), (0, True), (7_289_654_400_000, True)]
+)
+def test_every_rank_has_thirteen_digits(milliseconds: int, newest_first: bool) -> None:
+    for priority in Priority:
+        rank = rank_of(from_ms(milliseconds), priority, newest_first=newest_first)
+        assert len(rank_text(rank)) == 13
+
+
+def test_a_waiter_does_not_rank_before_itself() -> None:
+    waiter = Waiter(5, "job-1", 1, "job-1")
+    assert not waiter.ranks_before(6, "job-1")
+    assert waiter.ranks_before(6, "job-2")
+    assert waiter.ranks_before(5, "job-2")
+    assert not waiter.ranks_before(5, "job-0")
+    assert not waiter.ranks_before(4, "job-2")
+
+
+@pytest.mark.parametrize(
+    ("job", "how", "state"),
+    [
+        (None, {}, WaiterState.STRAY),
+        (a_sent_job(status=JobStatus.CANCELLED), {}, WaiterState.STRAY),
+        (a_running_job(), {}, WaiterState.STRAY),
+        (a_sent_job(generation=2), {}, WaiterState.STRAY),
+        (a_sent_job(), {"is_parked": False}, WaiterState.ON_ITS_WAY),
+        (a_sent_job(expires_at=NOW), {}, WaiterState.EXPIRED),
+        (a_sent_job(expires_at=after(1)), {}, WaiterState.WAITS),
+        (a_sent_job(), {"held": 1}, WaiterState.HOLDS),
+        (a_sent_job(generation=3), {"generation": 3, "held": 2}, WaiterState.WAITS),
+    ],
+    ids=[
+        "gone",
+        "ended",
+        "runs",
+        "changed since",
+        "on its way to park",
+        "expired",
+        "will expire",
+        "was granted a slot",
+        "holds an older slot",
+    ],
+)
+def test_a_waiter_record_is_worth_what_its_job_says(
+    job: Job | None, how: dict[str, Any], state: WaiterState
+) -> None:
+    held = how.get("held")
+    holders = {} if held is None else {"job-1": slot_number(held, NOW)}
+    waiter = Waiter(5, "job-1", how.get("generation", 1), "job-1")
+    found = state_of(
+        waiter,
+        job,
+        is_parked=how.get("is_parked", True),
+        record=SlotsRecord(holders=holders),
+        now=NOW,
+    )
+    assert found is state
