@@ -32,6 +32,7 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
 from hourhand.testing import make_content
@@ -97,6 +98,19 @@ overlaps = st.builds(
     newest_first=st.booleans(),
 )
 
+digests = st.text("abcdefghijklmnopqrstuvwxyz234567", min_size=26, max_size=26)
+
+waits = st.one_of(
+    st.builds(
+        WaitsFor,
+        st.just(WaitKind.SLOT),
+        limit=st.text("abcdefgh0123456789", min_size=1, max_size=8),
+        shard=st.integers(0, 49),
+        rank=st.integers(0, 10**13 - 1),
+    ),
+    st.sampled_from([kind for kind in WaitKind if kind is not WaitKind.SLOT]).map(WaitsFor),
+)
+
 
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
@@ -153,8 +167,13 @@ def jobs(draw: st.DrawFn) -> Job:
             previous_occurrence=maybe(times),
             interval_start=maybe(times),
             overlap=maybe(overlaps),
+            limit_keys=maybe(st.binary(min_size=1, max_size=32)),
+            slot_shards=maybe(st.binary(min_size=2, max_size=6)),
+            unique_key=maybe(st.tuples(digests, st.integers(1, 10**6))),
             pauses_schedule=st.booleans(),
             trace_id=maybe(words),
+            waits_for=maybe(waits),
+            reservation=maybe(st.builds(Reservation, times, st.frozensets(st.integers(0, 2)))),
             payload_kept_until=maybe(times),
             keep_until=maybe(times),
         )

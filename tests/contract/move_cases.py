@@ -22,6 +22,7 @@ from hourhand.domain.jobs.job import (
 )
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.testing import make_content, make_event, make_job
 from tests.contract import move_makers as make
 from tests.contract.move_makers import LEASE, MARGIN, SECOND, WAIT, Build
@@ -123,6 +124,13 @@ def _full_history(now: datetime) -> tuple[HistoryEvent, ...]:
 OWNED = {"token": NEXT_TOKEN, "same_job": stored_time("created_at", SECOND)}
 BEATING = {**OWNED, "extends_lease": stored_time("lease_until", 16 * SECOND + LEASE)}
 OWNED_UNLESS_CANCELLED = {**OWNED, "not_cancelled": ASKED_TO_STOP}
+UNCLAIMED = {
+    "generation": NEXT_GENERATION,
+    "attempts_left": stored(attempt=6),
+    "not_cancelled": ASKED_TO_STOP,
+    "not_expired": stored_time("expires_at", SECOND),
+    "due": stored_time("due_at", SECOND + WAIT + timedelta(milliseconds=1)),
+}
 SENT_ONCE = {"generation": NEXT_GENERATION, "last_sent_as_read": SENT_SINCE}
 
 
@@ -186,6 +194,32 @@ CASES = (
         build=make.refile,
         breaks={"filed_as_read": stored_time("due_at", 5 * SECOND)},
     ),
+    *(
+        MoveCase(
+            name=f"park {status.lower()}",
+            function=transitions.park,
+            status=status,
+            build=make.park,
+            breaks={"generation": NEXT_GENERATION, "last_sent_as_read": SENT_SINCE},
+        )
+        for status in (JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYING)
+    ),
+    MoveCase(
+        name="unpark",
+        function=transitions.unpark,
+        status=JobStatus.ENQUEUED,
+        build=make.unpark,
+        given=lambda now: {"waits_for": WaitsFor(WaitKind.SLOT, "0", shard=3, rank=5)},
+        breaks={"generation": NEXT_GENERATION, "parked_as_read": SENT_SINCE},
+    ),
+    MoveCase(
+        name="claim what was parked",
+        function=transitions.claim,
+        status=JobStatus.PENDING,
+        build=make.claim,
+        given=lambda now: {"enqueued_at": now, "waits_for": WaitsFor(WaitKind.SLOT, "0", rank=5)},
+        breaks=UNCLAIMED,
+    ),
     MoveCase(
         name="keep payload",
         function=transitions.keep_payload,
@@ -200,13 +234,7 @@ CASES = (
         function=transitions.claim,
         status=JobStatus.ENQUEUED,
         build=make.claim,
-        breaks={
-            "generation": NEXT_GENERATION,
-            "attempts_left": stored(attempt=6),
-            "not_cancelled": ASKED_TO_STOP,
-            "not_expired": stored_time("expires_at", SECOND),
-            "due": stored_time("due_at", SECOND + WAIT + timedelta(milliseconds=1)),
-        },
+        breaks=UNCLAIMED,
     ),
     MoveCase(
         name="claim a retry just in time",

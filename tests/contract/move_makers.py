@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Content, Job, Outcome, Priority, Progress
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.testing import ACTOR, make_entry, make_message
 
 SECOND = timedelta(seconds=1)
@@ -114,6 +115,24 @@ def end_cancelled(job: Job, now: datetime) -> Transition:
 
 def refile(job: Job, now: datetime) -> Transition:
     return transitions.refile(job, entry=make_entry(job, shard=3), now=now + SECOND, actor=ACTOR)
+
+
+def park(job: Job, now: datetime) -> Transition:
+    waits_for = WaitsFor(WaitKind.SLOT, PAUSE, rank=1_700_000_000_000)
+    return transitions.park(
+        job, now=now + SECOND, actor=ACTOR, waits_for=waits_for, reason="the handler is paused"
+    )
+
+
+def unpark(job: Job, now: datetime) -> Transition:
+    return transitions.unpark(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, shard=2),
+        sends_now=True,
+        reason="the handler was resumed",
+    )
 
 
 def cancel(job: Job, now: datetime) -> Transition:

@@ -11,6 +11,8 @@ import pytest
 
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.pauses import NO_PAUSES
+from hourhand.domain.limits.overrides import NO_OVERRIDES, LimitChanges
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.ticks.resweep import ResweepRequest, take_up
 from hourhand.domain.ticks.timings import Timings
@@ -448,3 +450,55 @@ def test_callers_are_read_by_their_keys(control_store: ControlStore) -> None:
 
     assert found == {key: f"caller {key}" for key in keys}
     assert control_store.read_callers([]) == {}
+
+
+# --- pauses of handlers ---
+
+
+def test_pauses_of_handlers_are_given_back(control_store: ControlStore, now: datetime) -> None:
+    assert control_store.read_pauses() == NO_PAUSES
+    first = NO_PAUSES.paused("greet", now, until=now + SECOND, note="why")
+    both = first.paused("other.handler", now, until=None, note=None).resumed("greet", now)
+    assert control_store.write_pauses(first, previous=0) is True
+    assert control_store.read_pauses() == first
+    assert control_store.write_pauses(both, previous=1) is True
+    assert control_store.read_pauses() == both
+
+
+def test_pauses_are_replaced_only_by_a_writer_that_saw_them(
+    control_store: ControlStore, now: datetime
+) -> None:
+    mine = NO_PAUSES.paused("mine", now, until=None, note=None)
+    theirs = NO_PAUSES.paused("theirs", now, until=None, note=None)
+    assert control_store.write_pauses(mine, previous=1) is False
+    assert control_store.write_pauses(mine, previous=0) is True
+    assert control_store.write_pauses(theirs, previous=0) is False
+    later = mine.paused("theirs", now, until=None, note=None)
+    assert control_store.write_pauses(later, previous=1) is True
+    assert control_store.write_pauses(later, previous=1) is False
+    assert control_store.read_pauses() == later
+
+
+# --- overrides of limits ---
+
+
+def test_overrides_of_limits_are_given_back(control_store: ControlStore) -> None:
+    assert control_store.read_overrides() == NO_OVERRIDES
+    lowered = LimitChanges(sets_max=True, max=0, keys={"acme": 10, "käse": 0})
+    first = NO_OVERRIDES.changed("stripe", lowered, ())
+    both = first.changed("sync.1", LimitChanges(sets_max=True, max=7), ())
+    assert control_store.write_overrides(first, previous=0) is True
+    assert control_store.read_overrides() == first
+    assert control_store.write_overrides(both, previous=1) is True
+    assert control_store.read_overrides() == both
+    assert control_store.write_overrides(both.without("stripe"), previous=2) is True
+    assert list(control_store.read_overrides().limits) == ["sync.1"]
+
+
+def test_overrides_are_replaced_only_by_a_writer_that_saw_them(control_store: ControlStore) -> None:
+    mine = NO_OVERRIDES.changed("mine", LimitChanges(sets_max=True, max=1), ())
+    theirs = NO_OVERRIDES.changed("theirs", LimitChanges(sets_max=True, max=2), ())
+    assert control_store.write_overrides(mine, previous=1) is False
+    assert control_store.write_overrides(mine, previous=0) is True
+    assert control_store.write_overrides(theirs, previous=0) is False
+    assert control_store.read_overrides() == mine

@@ -11,24 +11,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hourhand.client import AsyncClient, Client
     from hourhand.handlers import (
+        Concurrency,
+        Debounce,
         JobContext,
         NotRetryable,
         Occurrence,
+        Rate,
+        RateLimited,
         Retry,
         RetryLater,
         Snooze,
+        Unique,
         job,
     )
 
 __all__ = [
     "AsyncClient",
     "Client",
+    "Concurrency",
+    "Debounce",
     "JobContext",
     "NotRetryable",
     "Occurrence",
+    "Rate",
+    "RateLimited",
     "Retry",
     "RetryLater",
     "Snooze",
+    "Unique",
     "job",
 ]
 

@@ -9,6 +9,7 @@ from hourhand.aws.handler_manifest import ManifestHandlerDirectory, write_manife
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 PLAIN = HandlerInfo(name="greet")
@@ -30,6 +31,11 @@ FULL = HandlerInfo(
     payload_examples=(3, None),
     payload_check={"type": "int", "gt": 0},
     schedule=DeclaredSchedule(expression=("30 2 * * *", "@daily"), timezone="Europe/Berlin"),
+    limits=(
+        Concurrency(2, key="payload.account", holds="job", max_waiting=5),
+        Rate(100, per=60.0, burst=20, key="tenant", cost="payload.tokens"),
+        Rate(5, per=1, exact=True, name="stripe"),
+    ),
 )
 
 
@@ -67,6 +73,30 @@ def test_a_schedule_is_written_as_the_api_takes_it(tmp_path: Path) -> None:
     ]
 
 
+def test_a_limit_is_written_with_what_differs_from_the_default(tmp_path: Path) -> None:
+    path = tmp_path / "handlers.json"
+    write_manifest(path, [FULL])
+    [written] = [entry["limits"] for entry in json.loads(path.read_text())["handlers"]]
+    assert written == [
+        {
+            "kind": "concurrency",
+            "max": 2,
+            "key": "payload.account",
+            "holds": "job",
+            "max_waiting": 5,
+        },
+        {
+            "kind": "rate",
+            "count": 100,
+            "per": 60.0,
+            "burst": 20,
+            "key": "tenant",
+            "cost": "payload.tokens",
+        },
+        {"kind": "rate", "count": 5, "per": 1, "exact": True, "name": "stripe"},
+    ]
+
+
 def test_no_handlers_are_a_manifest_too(tmp_path: Path) -> None:
     path = tmp_path / "handlers.json"
     write_manifest(path, [])
@@ -78,6 +108,8 @@ def test_no_handlers_are_a_manifest_too(tmp_path: Path) -> None:
     [
         "",
         "[]",
+        '{"handlers": [{"name": "a", "limits": [{"kind": "other"}]}]}',
+        '{"handlers": [{"name": "a", "limits": [{"kind": "concurrency", "max": 0}]}]}',
         "{}",
         '{"handlers": 3}',
         '{"handlers": ["greet"]}',

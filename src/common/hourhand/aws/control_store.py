@@ -6,6 +6,8 @@
 | ``sweep`` | ``shard_map`` (JSON) and ``map_version``, both absent in a new installation; ``watermark`` (JSON) and ``watermark_hash``, absent before the first tick |
 | ``tick`` | ``tick`` (JSON); nothing else is ever put |
 | ``resweep`` | ``id``, ``since_ms``, ``requested_ms``; absent before the first request |
+| ``pauses`` | ``pauses`` (JSON) and ``revision``; absent before the first pause of a handler |
+| ``limits`` | ``overrides`` (JSON) and ``revision``; absent before the first override of a limit |
 | ``id-key`` | ``secret``: 32 random bytes, of which derived ids are made; written once |
 | ``caller.<key>`` | ``caller``: the identity of a caller, which events name by the key; written once |
 
@@ -44,9 +46,17 @@ from hourhand.aws.layout.versions import (
     require_known,
     version_value,
 )
-from hourhand.aws.table_schema import CALLER_KEYS, ID_KEY, RESWEEP_KEY
+from hourhand.aws.table_schema import (
+    CALLER_KEYS,
+    ID_KEY,
+    LIMITS_KEY,
+    PAUSES_KEY,
+    RESWEEP_KEY,
+)
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import content_hash
+from hourhand.domain.jobs.pauses import NO_PAUSES, HandlerPauses
+from hourhand.domain.limits.overrides import NO_OVERRIDES, LimitOverrides
 from hourhand.domain.ticks.buckets import ShardMap
 from hourhand.domain.ticks.leases import may_be_taken
 from hourhand.domain.ticks.resweep import ResweepRequest
@@ -246,6 +256,50 @@ class DynamoControlStore:
             RESWEEP_KEY,
             "SET v = :v, id = :id, since_ms = :since, requested_ms = :requested",
             "attribute_not_exists(p)" if previous is None else "id = :previous",
+            values,
+        )
+        return not isinstance(answer, ConditionRefused)
+
+    # --- pauses of handlers ---
+
+    def read_pauses(self) -> HandlerPauses:
+        """Read the pauses of handlers, strongly consistent; none of revision 0 at first."""
+        item = self._read(PAUSES_KEY, Kind.PAUSES)
+        return read_record(HandlerPauses, read_text(item["pauses"])) if item else NO_PAUSES
+
+    def write_pauses(self, pauses: HandlerPauses, *, previous: int) -> bool:
+        """Store them, if the record still has the revision ``previous``. Whether it was stored."""
+        record = record_text(HandlerPauses, pauses)
+        return self._write_revision(
+            Kind.PAUSES, PAUSES_KEY, "pauses", record, pauses.revision, previous
+        )
+
+    # --- overrides of limits ---
+
+    def read_overrides(self) -> LimitOverrides:
+        """Read the overrides of limits, strongly consistent; none of revision 0 at first."""
+        item = self._read(LIMITS_KEY, Kind.OVERRIDES)
+        return read_record(LimitOverrides, read_text(item["overrides"])) if item else NO_OVERRIDES
+
+    def write_overrides(self, overrides: LimitOverrides, *, previous: int) -> bool:
+        """Store them, if the record still has the revision ``previous``. Whether it was stored."""
+        record = record_text(LimitOverrides, overrides)
+        return self._write_revision(
+            Kind.OVERRIDES, LIMITS_KEY, "overrides", record, overrides.revision, previous
+        )
+
+    def _write_revision(
+        self, kind: Kind, key: str, name: str, record: str, revision: int, previous: int
+    ) -> bool:
+        """Store a record as a whole in the place of its revision ``previous``."""
+        values = {":record": text(record), ":revision": number(revision)}
+        if previous:
+            values[":previous"] = number(previous)
+        answer = self._update(
+            kind,
+            key,
+            f"SET v = :v, {name} = :record, revision = :revision",
+            "revision = :previous" if previous else "attribute_not_exists(p)",
             values,
         )
         return not isinstance(answer, ConditionRefused)

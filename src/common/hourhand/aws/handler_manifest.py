@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.errors import FieldError, InvalidDebounce, InvalidInput, InvalidUnique
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.limits.keys import InvalidLimit
+from hourhand.domain.limits.unique_keys import Unique
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
 _INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))
 _RETRY_FIELDS = tuple(f.name for f in fields(RetryPolicy))
 _SCHEDULE_FIELDS = tuple(f.name for f in fields(DeclaredSchedule))
+_UNIQUE_FIELDS = tuple(f.name for f in fields(Unique))
+_DEBOUNCE_FIELDS = tuple(f.name for f in fields(Debounce))
+_LIMIT_KINDS: Mapping[str, type[Limit]] = {"concurrency": Concurrency, "rate": Rate}
 
 
 class ManifestHandlerDirectory:
@@ -49,7 +56,7 @@ def write_manifest(path: Path, handlers: Iterable[HandlerInfo], *, advice: str =
 
 
 def _written(
-    value: HandlerInfo | RetryPolicy | DeclaredSchedule, names: Iterable[str]
+    value: HandlerInfo | RetryPolicy | DeclaredSchedule | Unique | Debounce, names: Iterable[str]
 ) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for name in names:
@@ -58,8 +65,25 @@ def _written(
             given = _written(given, _RETRY_FIELDS)
         elif isinstance(given, DeclaredSchedule):
             given = _written(given, _SCHEDULE_FIELDS)
-        if given is not None and given not in ("", ()):
+        elif isinstance(given, Unique):
+            given = _written(given, _UNIQUE_FIELDS)
+        elif isinstance(given, Debounce):
+            given = _written(given, _DEBOUNCE_FIELDS)
+        if name == "limits":
+            given = [_written_limit(limit) for limit in given]
+        if given is not None and given not in ("", (), []):
             written[name] = given
+    return written
+
+
+def _written_limit(limit: Limit) -> dict[str, Any]:
+    """Return the limit's kind, and what it does not leave to the default."""
+    kind = next(name for name, one in _LIMIT_KINDS.items() if isinstance(limit, one))
+    written: dict[str, Any] = {"kind": kind}
+    for option in fields(limit):
+        value = getattr(limit, option.name)
+        if option.default is MISSING or value != option.default:
+            written[option.name] = value
     return written
 
 
@@ -75,7 +99,15 @@ def _read(path: Path) -> tuple[list[HandlerInfo], str]:
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
         raise _invalid(path, reason) from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        InvalidLimit,
+        InvalidUnique,
+        InvalidDebounce,
+    ) as error:
         raise _invalid(path, f"is not a manifest of handlers: {error!r}") from error
 
 
@@ -91,6 +123,11 @@ def _info(entry: Mapping[str, Any]) -> HandlerInfo:
     read["payload_examples"] = tuple(read.get("payload_examples", ()))
     if read.get("schedule") is not None:
         read["schedule"] = _schedule(read["schedule"])
+    read["limits"] = tuple(map(_limit, read.get("limits", ())))
+    if read.get("unique") is not None:
+        read["unique"] = Unique(**read["unique"])
+    if read.get("debounce") is not None:
+        read["debounce"] = Debounce(**read["debounce"])
     return HandlerInfo(**read)
 
 
@@ -108,6 +145,11 @@ def _schedule(entry: Mapping[str, Any]) -> DeclaredSchedule:
     if isinstance(read["expression"], list):
         read["expression"] = tuple(read["expression"])
     return DeclaredSchedule(**read)
+
+
+def _limit(entry: Mapping[str, Any]) -> Limit:
+    options = dict(entry)
+    return _LIMIT_KINDS[options.pop("kind")](**options)
 
 
 def _invalid(path: Path, reason: str) -> InvalidInput:

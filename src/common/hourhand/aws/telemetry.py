@@ -46,6 +46,7 @@ class Metric(StrEnum):
     ELECTIONS_WON = "elections_won"
     HAND_OFF_MS = "hand_off_ms"
     HAND_OFFS = "hand_offs"
+    HANDLERS_PAUSED = "handlers_paused"
     HANDLERS_STUCK = "handlers_stuck"
     HANDLERS_UNKNOWN = "handlers_unknown"
     IDEMPOTENT_REPLAYS = "idempotent_replays"
@@ -55,8 +56,11 @@ class Metric(StrEnum):
     JOBS_DISPATCHED = "jobs_dispatched"
     JOBS_DISPATCHED_AGAIN = "jobs_dispatched_again"
     JOBS_EXPIRED = "jobs_expired"
+    JOBS_PARKED = "jobs_parked"
     JOBS_REDRIVEN = "jobs_redriven"
+    JOBS_SKIPPED = "jobs_skipped"
     JOBS_SUBMITTED = "jobs_submitted"
+    JOBS_WOKEN = "jobs_woken"
     LATENESS_MS = "lateness_ms"
     LEASE_HELD_MS = "lease_held_ms"
     LEASES_LOST = "leases_lost"
@@ -74,6 +78,8 @@ class Metric(StrEnum):
     OCCURRENCES_WITHDRAWN = "occurrences_withdrawn"
     OLDEST_DUE_AGE_S = "oldest_due_age_s"
     OPTIONAL_REQUESTS_FAILED = "optional_requests_failed"
+    RECHECKS_LEFT = "rechecks_left"
+    RELEASES_FAILED = "releases_failed"
     SCHEDULE_SWEEPS_INCOMPLETE = "schedule_sweeps_incomplete"
     SCHEDULE_VISITS_FAILED = "schedule_visits_failed"
     SCHEDULE_VISITS_OUTDATED = "schedule_visits_outdated"
@@ -83,6 +89,8 @@ class Metric(StrEnum):
     SEND_FAILURES = "send_failures"
     SHARDS_HANDED_OVER = "shards_handed_over"
     SKEW_MS = "skew_ms"
+    SLOTS_GRANTED = "slots_granted"
+    STARTS_RESERVED = "starts_reserved"
     SWEEP_FAILURES = "sweep_failures"
     TICKS = "ticks"
     TIME_TO_CLAIM_MS = "time_to_claim_ms"
@@ -100,7 +108,9 @@ _OF_JOBS = {
     Metric.OCCURRENCES_SKIPPED,
     Metric.OCCURRENCES_WITHDRAWN,
     Metric.OPTIONAL_REQUESTS_FAILED,
+    Metric.RELEASES_FAILED,
     Metric.SEND_FAILURES,
+    Metric.SLOTS_GRANTED,
 }
 _OF_SCHEDULES = {
     Metric.JOBS_REDRIVEN,
@@ -114,7 +124,9 @@ _OF_SCHEDULES = {
 _OF_RECOVERY = {Metric.ATTEMPTS_LOST, Metric.JOBS_EXPIRED}
 
 MEASURED_BY: Mapping[str, frozenset[Metric]] = {
-    "api": frozenset({Metric.JOBS_DISCARDED, Metric.JOBS_SUBMITTED} | _OF_JOBS | _OF_SCHEDULES),
+    "api": frozenset(
+        {Metric.JOBS_DISCARDED, Metric.JOBS_SUBMITTED, Metric.JOBS_WOKEN} | _OF_JOBS | _OF_SCHEDULES
+    ),
     "scheduler": frozenset(
         {
             Metric.DEAD_JOBS,
@@ -123,11 +135,14 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
             Metric.ELECTIONS_WON,
             Metric.HAND_OFF_MS,
             Metric.HAND_OFFS,
+            Metric.HANDLERS_PAUSED,
             Metric.JOBS_DISPATCHED,
             Metric.JOBS_DISPATCHED_AGAIN,
+            Metric.JOBS_WOKEN,
             Metric.LEASE_HELD_MS,
             Metric.LEASES_LOST,
             Metric.MARKS_REFUSED,
+            Metric.RECHECKS_LEFT,
             Metric.OLDEST_DUE_AGE_S,
             Metric.SCHEDULE_SWEEPS_INCOMPLETE,
             Metric.SCHEDULE_VISITS_FAILED,
@@ -153,9 +168,12 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
             Metric.HANDLERS_STUCK,
             Metric.IDEMPOTENT_REPLAYS,
             Metric.JOBS_DEAD,
+            Metric.JOBS_PARKED,
+            Metric.JOBS_SKIPPED,
             Metric.LATENESS_MS,
             Metric.MESSAGES_FAILED,
             Metric.MESSAGES_FOREIGN,
+            Metric.STARTS_RESERVED,
             Metric.NOT_BEGUN_FOR_TIME,
             Metric.OCCURRENCES_DEFERRED,
             Metric.TIME_TO_CLAIM_MS,

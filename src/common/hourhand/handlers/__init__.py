@@ -4,12 +4,18 @@ Importing this registers nothing and reads nothing; pydantic is imported only wh
 has a type that needs it.
 """
 
+from hourhand.domain.errors import InvalidDebounce, InvalidUnique
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.limits.keys import InvalidLimit
+from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._context import JobContext, Occurrence, StopReason, StopSignal
 from hourhand.handlers._errors import (
     HandlersNotLoaded,
     InvalidHandler,
     InvalidPayload,
     NotRetryable,
+    RateLimited,
     ResultNotJson,
     RetryLater,
     Snooze,
@@ -40,16 +46,24 @@ from hourhand.job_logger import JOB_LOGGER, JobLogger
 __all__ = [
     "JOB_LOGGER",
     "AsyncSubmitter",
+    "Concurrency",
+    "Debounce",
     "Handler",
     "HandlersNotLoaded",
+    "InvalidDebounce",
     "InvalidHandler",
+    "InvalidLimit",
     "InvalidPayload",
+    "InvalidUnique",
     "JobContext",
     "JobFunction",
     "JobLogger",
+    "Limit",
     "NotRetryable",
     "Occurrence",
     "PlainJobFunction",
+    "Rate",
+    "RateLimited",
     "Registry",
     "ResultNotJson",
     "Retry",
@@ -61,6 +75,7 @@ __all__ = [
     "SubmittedJob",
     "Submitter",
     "Submitters",
+    "Unique",
     "UnknownHandler",
     "current_submitters",
     "default_registry",

@@ -40,6 +40,17 @@ class Snooze(_Wait):
     """Run the job again after this time. The attempt does not count."""
 
 
+class RateLimited(Snooze):
+    """Another service allows no further call now. The job runs again later, at no attempt.
+
+    It moves the rate limits of the job, too: no other job of the same keys starts before.
+    """
+
+    def __init__(self, retry_after: float | timedelta, reason: str = "") -> None:
+        """Take how long to wait, in seconds or as a timedelta. Raises `ValueError` as `Snooze`."""
+        super().__init__(retry_after, reason)
+
+
 def _checked_wait(seconds: float | timedelta) -> timedelta:
     number = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
     if isinstance(number, bool) or not isinstance(number, (int, float)):

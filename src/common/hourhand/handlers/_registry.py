@@ -13,6 +13,9 @@ from typing import Any, TypeVar, cast
 
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.declarations import Limit
+from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._errors import (
     HandlersNotLoaded,
@@ -20,6 +23,7 @@ from hourhand.handlers._errors import (
     InvalidPayload,
     UnknownHandler,
 )
+from hourhand.handlers._limits import check_shared_limits, read_limits
 from hourhand.handlers._payload_type import PayloadType, size_bytes
 from hourhand.handlers._policy import Policies, read_policies
 from hourhand.handlers._schedule import (
@@ -51,6 +55,9 @@ class Handler:
     payload: PayloadBinder | None = None
     validates_on_submit: bool = True
     schedule: DeclaredSchedule | None = None
+    limits: tuple[Limit, ...] = ()
+    unique: Unique | None = None
+    debounce: Debounce | None = None
 
     def arguments(self, payload_text: str) -> tuple[Any, ...]:
         """Return the arguments of ``function`` after the context.
@@ -104,6 +111,9 @@ class Handler:
             payload_schema=taken.schema if taken else None,
             payload_check=taken.check if taken and self.validates_on_submit else None,
             schedule=self.schedule,
+            limits=self.limits,
+            unique=self.unique,
+            debounce=self.debounce,
         )
 
 
@@ -130,6 +140,9 @@ class Registry:
         policies: Policies | None = None,
         schedule: DeclaredSchedule | None = None,
         *,
+        limits: tuple[Limit, ...] = (),
+        unique: Unique | None = None,
+        debounce: Debounce | None = None,
         validates_on_submit: bool = True,
     ) -> Handler:
         """Register ``function`` under ``name``.
@@ -145,6 +158,9 @@ class Registry:
             payload=_payload_binder(name, function),
             validates_on_submit=validates_on_submit,
             schedule=schedule,
+            limits=limits,
+            unique=unique,
+            debounce=debounce,
         )
         taken = self._handlers.get(name)
         if taken is not None:
@@ -201,6 +217,9 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
     validate_on_submit: bool = True,
     schedule: str | Sequence[str] | None = None,
     timezone: str | None = None,
+    limits: Sequence[Limit] | None = None,
+    unique: Unique | None = None,
+    debounce: Debounce | None = None,
     registry: Registry | None = None,
 ) -> Registration:
     """Register a function as the handler ``name``; the function itself stays as it is.
@@ -214,7 +233,12 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
 
     ``schedule``: an expression such as ``30 2 * * *``, or a list of them, and ``timezone``, an IANA
     name (default UTC), declare a schedule. Its id is the handler's name, its jobs have a null
-    payload, and the next deployment applies it. Raises `InvalidHandler`.
+    payload, and the next deployment applies it.
+
+    ``limits``: at most three of `Concurrency` and `Rate`, which bound how many jobs run at a time
+    and how many start. ``unique``: a `Unique`, which lets one job of a key exist at a time.
+    ``debounce``: a `Debounce`, by which submissions that come shortly after one another are one
+    job. Raises `InvalidHandler`.
     """
     if callable(name):
         raise InvalidHandler('A handler needs a name: write @job("some-name").')
@@ -227,10 +251,26 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
     )
     _require_name(name)
     declared = read_schedule(name, schedule, timezone)
+    declared_limits = read_limits(limits)
+    if unique is not None and not isinstance(unique, Unique):
+        raise InvalidHandler(f"unique must be a Unique, not {unique!r}.")
+    if debounce is not None and not isinstance(debounce, Debounce):
+        raise InvalidHandler(f"debounce must be a Debounce, not {debounce!r}.")
+    if unique is not None and debounce is not None:
+        raise InvalidHandler("unique and debounce cannot both be given: each names the job.")
 
     def register(function: F) -> F:
         to = default_registry if registry is None else registry
-        to.add(name, function, policies, declared, validates_on_submit=validate_on_submit)
+        to.add(
+            name,
+            function,
+            policies,
+            declared,
+            limits=declared_limits,
+            unique=unique,
+            debounce=debounce,
+            validates_on_submit=validate_on_submit,
+        )
         let_submit(name, function)
         return function
 
@@ -315,10 +355,12 @@ def describe(registry: Registry, warn: Callable[[str], None] | None = None) -> l
 
     ``warn`` is called with a sentence for each handler whose payload cannot be described, or only
     by too much. Raises `hourhand.handlers.InvalidHandler` for a handler whose payload type cannot
-    be used, or whose schedule cannot: packing reports it.
+    be used, or whose schedule cannot, and for a shared limit that two handlers declare differently:
+    packing reports it.
     """
     for handler in registry:
         handler.check()
+    check_shared_limits((handler.name, handler.limits) for handler in registry)
     declared = sum(handler.schedule is not None for handler in registry)
     if declared > MAX_DECLARED_SCHEDULES:
         raise InvalidHandler(

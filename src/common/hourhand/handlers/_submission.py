@@ -16,6 +16,8 @@ from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, o
 
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._context import JobContext
 
 Payload_contra = TypeVar("Payload_contra", contravariant=True)
@@ -37,6 +39,9 @@ class SubmitOptions(TypedDict, total=False):
     delay: float | timedelta | None
     priority: PriorityChoice | None
     idempotency_key: str | None
+    concurrency_key: str | None
+    unique: Unique | Mapping[str, Any] | None
+    debounce: Debounce | Mapping[str, Any] | None
     id: str | None
     timeout_seconds: int | None
     expires_at: datetime | None

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from hourhand.domain.jobs.pauses import NO_PAUSES, HandlerPauses
+from hourhand.domain.limits.overrides import NO_OVERRIDES, LimitOverrides
 from hourhand.domain.ticks.buckets import ShardMap
 from hourhand.domain.ticks.leases import may_be_taken
 from hourhand.domain.ticks.resweep import ResweepRequest
@@ -33,6 +35,8 @@ class MemoryControlStore:
         self._watermark: Watermark | None = None
         self._resweep: ResweepRequest | None = None
         self._tick: TickRecord | None = None
+        self._pauses = NO_PAUSES
+        self._overrides = NO_OVERRIDES
         self._secret: bytes | None = None
         self._callers: dict[str, str] = {}
 
@@ -137,6 +141,36 @@ class MemoryControlStore:
             if self._resweep != previous:
                 return False
             self._resweep = request
+            return True
+
+    # --- pauses of handlers ---
+
+    def read_pauses(self) -> HandlerPauses:
+        """Read the pauses of handlers."""
+        with self._lock:
+            return self._pauses
+
+    def write_pauses(self, pauses: HandlerPauses, *, previous: int) -> bool:
+        """Store them, if the record still has the revision ``previous``."""
+        with self._lock:
+            if self._pauses.revision != previous:
+                return False
+            self._pauses = pauses
+            return True
+
+    # --- overrides of limits ---
+
+    def read_overrides(self) -> LimitOverrides:
+        """Read the overrides of limits."""
+        with self._lock:
+            return self._overrides
+
+    def write_overrides(self, overrides: LimitOverrides, *, previous: int) -> bool:
+        """Store them, if the record still has the revision ``previous``."""
+        with self._lock:
+            if self._overrides.revision != previous:
+                return False
+            self._overrides = overrides
             return True
 
     # --- the last tick ---

@@ -1,4 +1,4 @@
-"""The control table: leases, shard map, watermark, resweeps and the last tick."""
+"""The control table: leases, shard map, watermark, resweeps, pauses, overrides, the last tick."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.pauses import HandlerPauses
+from hourhand.domain.limits.overrides import LimitOverrides
 from hourhand.domain.ticks.buckets import ShardMap
 from hourhand.domain.ticks.resweep import ResweepRequest
 from hourhand.domain.ticks.unmarked_dispatch import SentWindow
@@ -95,6 +97,18 @@ class ControlStore(Protocol):
 
     def write_resweep(self, request: ResweepRequest, *, previous: ResweepRequest | None) -> bool:
         """Store a request, if the last one is still ``previous``. Whether it was stored."""
+
+    def read_pauses(self) -> HandlerPauses:
+        """Read the pauses of handlers, strongly consistent; none of revision 0 at first."""
+
+    def write_pauses(self, pauses: HandlerPauses, *, previous: int) -> bool:
+        """Store them, if the record still has the revision ``previous``. Whether it was stored."""
+
+    def read_overrides(self) -> LimitOverrides:
+        """Read the overrides of limits, strongly consistent; none of revision 0 at first."""
+
+    def write_overrides(self, overrides: LimitOverrides, *, previous: int) -> bool:
+        """Store them, if the record still has the revision ``previous``. Whether it was stored."""
 
     def read_tick(self) -> TickRecord | None:
         """Read what the last tick found."""

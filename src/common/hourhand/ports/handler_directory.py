@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.declarations import Limit
+from hourhand.domain.limits.unique_keys import Unique
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +32,9 @@ class HandlerInfo:
 
     ``payload_schema`` is the JSON Schema of its payload, for readers. ``payload_check`` is what a
     submission is checked with (`hourhand.handlers`), absent where nothing is checked.
-    ``payload_examples`` are payloads that the handler accepts.
+    ``payload_examples`` are payloads that the handler accepts. ``limits`` are those of its jobs, in
+    the order of the decorator. ``unique``, ``debounce``: which of its jobs are one and
+    the same.
     """
 
     name: str
@@ -43,6 +48,9 @@ class HandlerInfo:
     payload_examples: tuple[Any, ...] = ()
     payload_check: Mapping[str, Any] | None = None
     schedule: DeclaredSchedule | None = None
+    limits: tuple[Limit, ...] = ()
+    unique: Unique | None = None
+    debounce: Debounce | None = None
 
 
 class HandlerDirectory(Protocol):

@@ -18,6 +18,7 @@ class Finished:
     ``retry_after``: what `RetryLater` or `Snooze` asked for. ``result_text``: JSON, for
     SUCCEEDED. ``progress``: the last that it reported. ``still_runs``: the handler ignores its end,
     and its process needs a moment to end: another attempt must not start before.
+    ``is_rate_limited``: no other job of the same rate limits starts before ``retry_after``, either.
     """
 
     outcome: Outcome
@@ -27,6 +28,7 @@ class Finished:
     reason: str = ""
     progress: Progress | None = None
     still_runs: bool = False
+    is_rate_limited: bool = False
 
 
 class Pulse(Protocol):

@@ -109,6 +109,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
     """Return the message of the job's present generation."""
     fields = {
         "job_id": job.id,
+        "handler": job.handler,
         "generation": job.generation,
         "attempt": job.attempt,
         "token": job.token,

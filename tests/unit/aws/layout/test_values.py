@@ -8,11 +8,18 @@ from hypothesis import strategies as st
 
 from hourhand.aws.layout.values import (
     DISTANCE_PATTERN,
+    binary,
     distance_text,
     read_base36,
+    read_binary,
     read_distance,
 )
 from hourhand.domain.jobs.history import base36
+
+
+def test_bytes_are_read_as_either_client_returns_them() -> None:
+    assert read_binary(binary(b"\x00\xff")) == b"\x00\xff"
+    assert read_binary({"B": "AP8="}) == b"\x00\xff"
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,17 @@ from hourhand.aws.layout.schedules import (
 from hourhand.aws.layout.side_items import text_key
 from hourhand.aws.layout.versions import Kind, found_in, version_of
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
+from hourhand.aws.side_item_store import DynamoSideItemStore
 from hourhand.aws.slot_store import DynamoSlotStore, slots_key
 from hourhand.aws.table_schema import resource_name
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.jobs.job import Attempt
+from hourhand.domain.jobs.pauses import HandlerPause, HandlerPauses
 from hourhand.domain.jobs.transitions import heartbeat
+from hourhand.domain.limits.overrides import LimitOverride, LimitOverrides
 from hourhand.domain.schedules.schedule import Walk
+from hourhand.domain.side_items import SideItemUpdate, SideKey
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from hourhand.domain.ticks.resweep import ResweepRequest
 from hourhand.domain.ticks.watermark import Watermark
@@ -58,6 +62,7 @@ class Stores:
         told: dict[str, Any] = {"sleep": lambda _: None, "telemetry": self.telemetry}
         self.jobs = DynamoJobStore(client, names.jobs_table, **told)
         self.slots = DynamoSlotStore(client, names.jobs_table)
+        self.side_items = DynamoSideItemStore(client, names.jobs_table)
         self.schedules = DynamoScheduleStore(client, names.schedules_table, **told)
         self.calendars = DynamoCalendarStore(client, names.schedules_table, **told)
         self.keys = DynamoIdempotencyStore(client, names.idempotency_table)
@@ -96,6 +101,8 @@ EVENT = event_of(START, 1)
 FAILURE = Attempt(number=1, token=1, worker="w", started_at=START, finished_at=START)
 RESWEEP = ResweepRequest("asked", START, START)
 WATERMARK = Watermark(low=1)
+PAUSES = HandlerPauses(revision=1, pauses={"greet": HandlerPause(since=START)})
+OVERRIDES = LimitOverrides(revision=1, limits={"stripe": LimitOverride(max=3)})
 MAP = ShardMap((*ShardMap().versions, ShardMapVersion(5, 4)))
 SLOTS = Slots(group="g1", sequence=1, write_id="w1")
 TICK = TickRecord(at=START, holder="me", epoch=1)
@@ -113,7 +120,38 @@ def make_failure(stores: Stores) -> None:
     stores.jobs.put_failure("job-1", FAILURE, START)
 
 
+SIDE_KEYS = {
+    Kind.LIMIT_SLOTS: SideKey("l.digest.0", "G"),
+    Kind.HOLDER: SideKey("l.digest.0", "z.digest"),
+    Kind.WAITER: SideKey("l.digest.0", "w.0000000000001.job-1"),
+    Kind.FAIR_SHARE: SideKey("l.digest.f", "tenant"),
+    Kind.RATE: SideKey("m.digest.0", "M"),
+    Kind.UNIQUE_KEY: SideKey("n.digest", "N"),
+    Kind.DEBOUNCE: SideKey("job-1", "B"),
+}
+
+
+def side_item_case(key: SideKey) -> Case:
+    """Return the case of a side item: all kinds are read and written by the same code."""
+    put = SideItemUpdate(key=key, adds={"a": 1}, keep_until=LATER)
+    return Case(
+        table="jobs",
+        key={"p": {"S": key.partition}, "s": {"S": key.sort}},
+        make=lambda s: s.side_items.write_item(put),
+        reads=(
+            lambda s: s.side_items.read_item(key),
+            lambda s: s.side_items.query_items(key.partition, prefix=key.sort, limit=1),
+        ),
+        writes=(
+            lambda s: s.side_items.write_item(put),
+            lambda s: s.side_items.write_item(SideItemUpdate(key=key, removes=("a",))),
+            lambda s: s.side_items.write_item(SideItemUpdate(key=key, deletes=True)),
+        ),
+    )
+
+
 CASES: dict[Kind, Case] = {
+    **{kind: side_item_case(key) for kind, key in SIDE_KEYS.items()},
     Kind.JOB: Case(
         table="jobs",
         key=hot_key("job-1"),
@@ -285,6 +323,20 @@ CASES: dict[Kind, Case] = {
         reads=(lambda s: s.control.read_secret(),),
         writes=(lambda s: s.control.create_secret(bytes(range(32))),),
     ),
+    Kind.PAUSES: Case(
+        table="control",
+        key={"p": {"S": "pauses"}},
+        make=lambda s: s.control.write_pauses(PAUSES, previous=0),
+        reads=(lambda s: s.control.read_pauses(),),
+        writes=(lambda s: s.control.write_pauses(replace(PAUSES, revision=2), previous=1),),
+    ),
+    Kind.OVERRIDES: Case(
+        table="control",
+        key={"p": {"S": "limits"}},
+        make=lambda s: s.control.write_overrides(OVERRIDES, previous=0),
+        reads=(lambda s: s.control.read_overrides(),),
+        writes=(lambda s: s.control.write_overrides(replace(OVERRIDES, revision=2), previous=1),),
+    ),
     Kind.CALLER: Case(
         table="control",
         key={"p": {"S": "caller.@key"}},
@@ -413,7 +465,11 @@ def test_an_update_leaves_the_version_of_a_shared_item_as_it_is(stores: Stores) 
 
 
 @pytest.mark.parametrize(
-    "kind", [Kind.SCHEDULE, Kind.BACKFILL, Kind.CALENDAR, Kind.WALK, Kind.SLOTS, Kind.LEASE]
+    "kind",
+    [
+        *(Kind.SCHEDULE, Kind.BACKFILL, Kind.CALENDAR, Kind.WALK, Kind.SLOTS, Kind.LEASE),
+        *SIDE_KEYS,
+    ],
 )
 def test_what_a_later_release_added_survives_a_write(stores: Stores, kind: Kind) -> None:
     case = CASES[kind]

@@ -33,11 +33,14 @@ from hourhand.aws.layout.values import (
     Item,
     Value,
     always,
+    binary,
     by_field,
     distance_text,
     flag,
     keep_until_attributes,
     number,
+    read_base36,
+    read_binary,
     read_distance,
     read_flag,
     read_float,
@@ -52,7 +55,7 @@ from hourhand.aws.layout.versions import Kind, require_known, version_value
 from hourhand.aws.table_schema import LISTING_SHARDS
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.ids import listing_tie, trace_id_for
-from hourhand.domain.jobs.history import pack_event, unpack_event
+from hourhand.domain.jobs.history import base36, pack_event, unpack_event
 from hourhand.domain.jobs.job import (
     POOL,
     Content,
@@ -64,10 +67,22 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
+from hourhand.domain.limits.declarations import MAX_LIMITS
+from hourhand.domain.limits.unique_keys import UNIQUE_DIGEST_CHARACTERS
 from hourhand.domain.ticks.buckets import Entry, shard_of
 from hourhand.domain.times import from_ms, to_ms
 
 HOT_ITEM = "J"
+
+_WAIT_LETTERS = {
+    WaitKind.SLOT: "s",
+    WaitKind.TIME: "t",
+    WaitKind.SIGNAL: "g",
+    WaitKind.CALLBACK: "c",
+    WaitKind.CHILDREN: "h",
+}
+_WAIT_KINDS = {letter: kind for kind, letter in _WAIT_LETTERS.items()}
 
 
 def content_value(content: Content) -> Value:
@@ -105,6 +120,47 @@ def _tags_value(tags: Mapping[str, str]) -> Value:
 
 def _read_tags(value: Value) -> dict[str, str]:
     return {key: tag["S"] for key, tag in value["M"].items()}
+
+
+def waits_for_value(waits_for: WaitsFor) -> Value:
+    """Return what a job waits for: a letter; of a slot its limit, shard and rank follow."""
+    letter = _WAIT_LETTERS[waits_for.kind]
+    if waits_for.kind is not WaitKind.SLOT:
+        return {"S": letter}
+    rank = base36(waits_for.rank)
+    return {"S": f"{letter}{waits_for.limit}.{waits_for.shard}.{rank}"}
+
+
+def read_waits_for(value: Value) -> WaitsFor:
+    """Read what `waits_for_value` wrote."""
+    letter, rest = value["S"][0], value["S"][1:]
+    kind = _WAIT_KINDS[letter]
+    if kind is not WaitKind.SLOT:
+        return WaitsFor(kind)
+    limit, shard, rank = rest.split(".")
+    return WaitsFor(kind, limit, int(shard), read_base36(rank))
+
+
+def _reservation_value(reservation: Reservation) -> Value:
+    """Return a reserved start time as at most 12 bytes: milliseconds, and a digit for the gates."""
+    paid = sum(1 << position for position in reservation.paid)
+    return {"S": f"{base36(to_ms(reservation.at))}.{paid}"}
+
+
+def _read_reservation(value: Value) -> Reservation:
+    at, _, paid = value["S"].partition(".")
+    positions = frozenset(n for n in range(MAX_LIMITS) if int(paid) >> n & 1)
+    return Reservation(from_ms(read_base36(at)), positions)
+
+
+def _unique_value(unique_key: tuple[str, int]) -> Value:
+    digest, incarnation = unique_key
+    return {"S": f"{digest}{base36(incarnation)}"}
+
+
+def _read_unique(value: Value) -> tuple[str, int]:
+    digest = value["S"][:UNIQUE_DIGEST_CHARACTERS]
+    return digest, read_base36(value["S"][UNIQUE_DIGEST_CHARACTERS:])
 
 
 def events_value(events: tuple[HistoryEvent, ...]) -> Value:
@@ -155,7 +211,12 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("schedule_id", "sc", text, read_text),
     Codec("schedule_revision", "sv", number, read_int),
     Codec("occurrence", "oc", time, read_time),
+    Codec("limit_keys", "ck", binary, read_binary),
+    Codec("slot_shards", "sl", binary, read_binary),
+    Codec("unique_key", "nk", _unique_value, _read_unique),
     Codec("pauses_schedule", "pf", flag, read_flag, default=False),
+    Codec("waits_for", "wf", waits_for_value, read_waits_for),
+    Codec("reservation", "rv", _reservation_value, _read_reservation),
     Codec("payload_kept_until", "pu", time, read_time),
 )
 

@@ -33,6 +33,7 @@ def message_body(message: JobMessage) -> str:
     fields: dict[str, Any] = {
         "v": VERSION,
         "job": message.job_id,
+        "handler": message.handler,
         "generation": message.generation,
         "attempt": message.attempt,
         "token": message.token,
@@ -47,6 +48,8 @@ def message_body(message: JobMessage) -> str:
         fields["trace"] = "" if own else message.trace_id
     if message.needs_admission:
         fields["judged"] = True
+    if message.pauses_revision:
+        fields["pauses"] = message.pauses_revision
     # All ASCII, so that nothing in it is unfit for SQS.
     return _ENCODER.encode(fields)
 
@@ -78,12 +81,13 @@ def read_message(body: str) -> JobMessage:
 
 
 def _message_of(fields: Mapping[str, Any]) -> JobMessage:
-    job_id = fields["job"]
-    if not isinstance(job_id, str):
-        raise TypeError("job must be text")
+    job_id, handler = fields["job"], fields["handler"]
+    if not isinstance(job_id, str) or not isinstance(handler, str):
+        raise TypeError("job and handler must be text")
     trace = fields.get("trace")
     return JobMessage(
         job_id=job_id,
+        handler=handler,
         generation=int(fields["generation"]),
         attempt=int(fields["attempt"]),
         token=int(fields["token"]),
@@ -93,6 +97,7 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
         tenant=fields.get("tenant"),
         trace_id=trace_id_for(job_id) if trace == "" else trace,
         needs_admission=bool(fields.get("judged", False)),
+        pauses_revision=int(fields.get("pauses", 0)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,17 @@ Item = Mapping[str, Value]
 def text(value: str) -> Value:
     """Return a string as an attribute value."""
     return {"S": str(value)}
+
+
+def binary(value: bytes) -> Value:
+    """Return bytes as an attribute value."""
+    return {"B": value}
+
+
+def read_binary(value: Value) -> bytes:
+    """Read what `binary` wrote: bytes from boto3, their base64 text from the lean client."""
+    found = value["B"]
+    return base64.b64decode(found) if isinstance(found, str) else bytes(found)
 
 
 def number(value: float) -> Value:

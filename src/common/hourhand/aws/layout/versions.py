@@ -35,6 +35,7 @@ from typing import TypeVar
 from hourhand.aws.failures import ConditionRefused
 from hourhand.aws.layout.values import Item, Value, number, read_int
 from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.side_items import SideItemKind
 from hourhand.ports import Found
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer
@@ -77,6 +78,15 @@ class Kind(StrEnum):
     RESWEEP = "resweep"
     ID_KEY = "key of ids"
     CALLER = "caller"
+    PAUSES = "pauses of handlers"
+    OVERRIDES = "overrides of limits"
+    LIMIT_SLOTS = SideItemKind.SLOTS.value
+    HOLDER = SideItemKind.HOLDER.value
+    WAITER = SideItemKind.WAITER.value
+    FAIR_SHARE = SideItemKind.FAIR_SHARE.value
+    RATE = SideItemKind.RATE.value
+    UNIQUE_KEY = SideItemKind.UNIQUE_KEY.value
+    DEBOUNCE = SideItemKind.DEBOUNCE.value
 
 
 KNOWN: Mapping[Kind, int] = dict.fromkeys(Kind, FIRST_VERSION)
