@@ -20,13 +20,17 @@ from hourhand.memory import (
     MemoryQueues,
     MemoryRandomness,
     MemoryScheduleStore,
+    MemorySideItemStore,
     RecordingTelemetry,
 )
 from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.jobs.unique_jobs import UniqueRecords
+from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.schedules.backfill_work import BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
@@ -113,7 +117,9 @@ class Bench:
         schedules = faults.wrap(self.schedules, "schedules")
         control, clock, timings = MemoryControlStore(), self.clock, self.timings
         contents = PayloadStore(jobs, MemoryObjectStore())
-        due = DueJobs(jobs, control, self.queues, clock, timings, self.telemetry)
+        waiters = WaiterRecords(MemorySideItemStore(), self.telemetry)
+        pauses = KnownPauses(control, clock, timings)
+        due = DueJobs(jobs, control, self.queues, clock, timings, self.telemetry, pauses, waiters)
         common: dict[str, Any] = {
             "jobs": jobs,
             "contents": contents,
@@ -122,13 +128,18 @@ class Bench:
             "timings": timings,
             "telemetry": self.telemetry,
         }
-        recovery = RecoveryService(queues=self.queues, **common)
+        recovery = RecoveryService(queues=self.queues, waiters=waiters, **common)
         handlers = MemoryHandlerDirectory("greet")
         return BackfillWork(
             schedules=schedules,
             jobs=jobs,
             recurrences=self.recurrences,
             occurrence_jobs=OccurrenceJobs(handlers=handlers, ids=self.ids, **common),
-            operations=OperationsService(recovery=recovery, **common),
+            operations=OperationsService(
+                recovery=recovery,
+                handlers=handlers,
+                unique=UniqueRecords(MemorySideItemStore(), jobs, self.ids),
+                **common,
+            ),
             randomness=self.randomness,
         )

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from hourhand.api.requests import JobSubmission
-from hourhand.domain.errors import InvalidInput
+from hourhand.domain.errors import InvalidInput, NoKeyedLimit
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.job_limits import unpack_keys
+from hourhand.domain.limits.keys import key_digest
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo
@@ -19,6 +22,7 @@ from hourhand.services.jobs.new_job import (
     LATEST_RUN_AT,
     OLDEST_RUN_AT,
     require_expiry_after,
+    resolve_limit_keys,
     resolve_policies,
     resolve_run_at,
 )
@@ -91,6 +95,40 @@ def test_each_field_of_a_retry_policy_is_taken_on_its_own(field: str, value: obj
     for name in RetryPolicy.__slots__:
         expected = value if name == field else getattr(OPINIONATED.retry, name)
         assert getattr(policies.retry, name) == expected
+
+
+# --- keys of limits -----------------------------------------------------------------------------
+
+KEYED = HandlerInfo(name="greet", limits=(Concurrency(9), Concurrency(2, key="payload.account")))
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ({"payload": {"account": 7}}, 7),
+        ({"payload": {"account": {"id": 7}}}, {"id": 7}),
+        ({"payload": 5}, None),
+        ({"payload": {"account": 7}, "concurrency_key": "vip"}, "vip"),
+    ],
+)
+def test_a_job_stores_the_key_of_its_payload_or_of_its_submission(
+    body: dict[str, Any], key: object
+) -> None:
+    stored = resolve_limit_keys(_submission(**body), KEYED)
+    assert stored is not None
+    assert unpack_keys(stored).digests == ((1, key_digest("greet.2", key)),)
+
+
+def test_a_job_without_limits_stores_no_keys() -> None:
+    assert resolve_limit_keys(_submission(payload={"account": 7}), PLAIN) is None
+
+
+@pytest.mark.parametrize("handler", [PLAIN, HandlerInfo(name="greet", limits=(Concurrency(9),))])
+def test_a_key_cannot_be_chosen_without_a_limit_that_takes_it(handler: HandlerInfo) -> None:
+    with pytest.raises(NoKeyedLimit) as refused:
+        resolve_limit_keys(_submission(concurrency_key="vip"), handler)
+    assert refused.value.code == "no_keyed_limit"
+    assert [error.field for error in refused.value.errors] == ["concurrency_key"]
 
 
 # --- times --------------------------------------------------------------------------------------

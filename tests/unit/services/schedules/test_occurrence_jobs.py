@@ -13,6 +13,9 @@ from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Priority
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import cancel_waiting
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.job_limits import unpack_keys
+from hourhand.domain.limits.keys import key_digest
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (
     RetryChanges,
@@ -117,6 +120,14 @@ def test_a_job_has_all_that_its_order_and_its_schedule_say(world: World) -> None
     assert (job.retry, job.pauses_schedule) == (RetryPolicy(max_attempts=2), True)
     assert job.history[0].actor == "tick"
     assert job.trace_id
+
+
+def test_a_job_has_the_keys_of_its_handlers_limits() -> None:
+    limits = (Concurrency(2, key="payload.account"),)
+    world = World(handlers=(HandlerInfo(name="greet", limits=limits),))
+    (job,) = make(world, order(2), definition=define(payload_text='{"account":7}'))
+    assert job.limit_keys is not None
+    assert unpack_keys(job.limit_keys).digests == ((0, key_digest("greet.1", 7)),)
 
 
 def test_what_a_schedule_does_not_state_is_its_handlers(world: World) -> None:

@@ -5,12 +5,13 @@ Each field is taken from the submission, else from the handler's ``@job``, else 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
-from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.errors import FieldError, InvalidInput, NoKeyedLimit
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import (
     Content,
@@ -22,6 +23,8 @@ from hourhand.domain.jobs.job import (
     Priority,
 )
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.limits.job_limits import keys_to_store, position_of_chosen_key
+from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.schedules.schedule import RetryChanges
 from hourhand.domain.times import floor_ms
 from hourhand.ports.handler_directory import HandlerInfo
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from hourhand.domain.schedules.schedule import ScheduleDefinition
 from dataclasses import field
 
-from hourhand.domain.ids import job_id_for_key, occurrence_job_id
+from hourhand.domain.ids import job_id_for_key, occurrence_job_id, unique_job_id
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.randomness import Randomness
 
@@ -69,6 +72,8 @@ class Draft:
     actor: str
     trace_id: str | None
     submission: str
+    limit_keys: bytes | None = None
+    unique_key: tuple[str, int] | None = None
 
 
 PayloadCheck: TypeAlias = Callable[[str, str], None]
@@ -115,6 +120,26 @@ def _retry_policy(given: RetryInput | RetryChanges | None, standard: RetryPolicy
         else given.max_delay_seconds,
         jitter=standard.jitter if given.jitter is None else given.jitter,
     )
+
+
+def key_fields(tenant: str | None, tags: Mapping[str, str], payload_text: str) -> KeyFields:
+    """Return what the keys of a job's limits are taken from; the payload is parsed if needed."""
+    return KeyFields(tenant=tenant, tags=tags, payload=lambda: json.loads(payload_text))
+
+
+def resolve_limit_keys(request: JobSubmission, handler: HandlerInfo) -> bytes | None:
+    """Return the keys of limits that the job stores. Raises `NoKeyedLimit`."""
+    if request.concurrency_key is not None and position_of_chosen_key(handler.limits) is None:
+        problem = FieldError(
+            "concurrency_key",
+            f"cannot be given: the handler {handler.name} has no Concurrency limit whose key is "
+            "tenant, tags.<name> or payload.<field>",
+        )
+        raise NoKeyedLimit(errors=(problem,))
+    if not handler.limits:
+        return None
+    fields = key_fields(request.tenant, request.tags, request.payload_text)
+    return keys_to_store(handler.name, handler.limits, fields, request.concurrency_key)
 
 
 def resolve_run_at(run_at: datetime | None, delay_seconds: float | None, now: datetime) -> datetime:
@@ -169,9 +194,11 @@ def build_job(request: JobSubmission, draft: Draft) -> Job:
         on_lost=policies.on_lost,
         retry=policies.retry,
         idempotency_key=request.idempotency_key,
-        body_hash=request.body_hash if has_callers_name(request) else None,
+        body_hash=request.body_hash if has_callers_name(request) or draft.unique_key else None,
         tenant=request.tenant,
         tags=request.tags,
+        limit_keys=draft.limit_keys,
+        unique_key=draft.unique_key,
         history=(submitted,),
         trace_id=draft.trace_id or trace_id_for(draft.job_id),
     )
@@ -212,6 +239,10 @@ class DerivedIds:
     def of_key(self, tenant: str | None, idempotency_key: str) -> str:
         """Return the id of the job under a key. Raises `Unavailable`."""
         return job_id_for_key(self.secret(), tenant, idempotency_key)
+
+    def of_unique(self, digest: str, incarnation: int) -> str:
+        """Return the id of the job of a unique key, see `unique_job_id`. Raises `Unavailable`."""
+        return unique_job_id(self.secret(), digest, incarnation)
 
     def of_occurrence(self, schedule_id: str, nominal: datetime, salt: str = "") -> str:
         """Return the id of a schedule's job, see `occurrence_job_id`. Raises `Unavailable`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,12 +12,15 @@ from hourhand.domain.errors import (
     FieldError,
     HourhandError,
     IdempotencyConflict,
+    InvalidDebounce,
     InvalidInput,
+    InvalidUnique,
     Unavailable,
     did_you_mean,
     or_error,
 )
 from hourhand.domain.jobs.job import Job
+from hourhand.domain.limits.debounce import Debounce, Mode
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
@@ -32,14 +35,17 @@ from hourhand.services.jobs.new_job import (
     accept_any,
     build_job,
     has_callers_name,
+    key_fields,
     require_expiry_after,
+    resolve_limit_keys,
     resolve_policies,
     resolve_run_at,
 )
 from hourhand.services.jobs.payload_store import PayloadStore, fits_inline, payload_kept_until
+from hourhand.services.jobs.unique_jobs import UniqueJobs, UniqueKey
 
 if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission
+    from hourhand.api.requests import JobPatch, JobSubmission
 
 JOBS_A_ROUND = 100
 """Jobs of a batch that are stored, then sent: four calls of DynamoDB and ten of SQS, if nothing
@@ -78,6 +84,7 @@ class SubmissionService:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    unique_jobs: UniqueJobs
     check_payload: PayloadCheck = accept_any
 
     def submit(
@@ -86,10 +93,12 @@ class SubmissionService:
         """Accept one job.
 
         Raises `InvalidInput` for an unknown handler, impossible times or a payload that the
-        handler cannot take, `IdempotencyConflict`
+        handler cannot take, `NoKeyedLimit`, `IdempotencyConflict`
         where its key or id was used with another body, `TooLarge`, and `Unavailable` where the
         table did not answer: then the same submission with the same key can be retried.
         """
+        if self._has_key(request):
+            return self._submit_by_key(request, actor, trace_id)
         prepared = self._prepare(request, actor, trace_id)
         if isinstance(prepared, Submitted):
             return prepared
@@ -115,7 +124,7 @@ class SubmissionService:
         actor: str,
         trace_id: str | None,
     ) -> list[Submitted | HourhandError]:
-        prepared = [or_error(partial(self._prepare, r, actor, trace_id)) for r in requests]
+        prepared = [or_error(partial(self._prepare_any, r, actor, trace_id)) for r in requests]
         jobs = [each.job for each in prepared if isinstance(each, _Prepared)]
         put = iter(self.due.put_many(jobs, actor))
         return [
@@ -124,6 +133,75 @@ class SubmissionService:
             else each
             for each in prepared
         ]
+
+    def _prepare_any(
+        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
+    ) -> _Prepared | Submitted:
+        """Prepare a job of a batch; a unique one is submitted at once, by itself."""
+        if isinstance(request, HourhandError) or not self._has_key(request):
+            return self._prepare(request, actor, trace_id)
+        return self.submit(request, actor=actor, trace_id=trace_id)
+
+    def _has_key(self, request: JobSubmission) -> bool:
+        """Whether the job is unique or debounced: its key names it."""
+        handler = self.handlers.find(request.handler)
+        declared = handler is not None and (handler.unique or handler.debounce)
+        return bool(request.unique or request.debounce or declared)
+
+    def _submit_by_key(self, request: JobSubmission, actor: str, trace_id: str | None) -> Submitted:
+        """Accept a job that its key names. What the submission states comes before the handler."""
+        handler = require_handler(self.handlers, request.handler)
+        if request.idempotency_key is not None:
+            problem = FieldError("idempotency_key", "cannot be given: the job has a unique key")
+            raise InvalidUnique("The unique key names the job already.", errors=(problem,))
+        states_neither = request.unique is None and request.debounce is None
+        debounce = request.debounce.debounce if request.debounce is not None else None
+        unique = request.unique.unique if request.unique is not None else None
+        if states_neither:
+            debounce, unique = handler.debounce, handler.unique
+        fields = key_fields(request.tenant, request.tags, request.payload_text)
+        if debounce is not None:
+            request, key = self._debounced(
+                request, debounce, debounce.digest_of(handler.name, fields)
+            )
+        else:
+            assert unique is not None
+            digest = unique.digest_of(handler.name, fields)
+            key = UniqueKey(unique, digest, lambda _job, _now: request.as_patch())
+
+        def build(job_id: str, now: datetime, unique_key: tuple[str, int]) -> Job:
+            draft = self._draft(request, handler, job_id, now, actor, trace_id)
+            kept = max(draft.policies.retention_seconds, key.unique.shortest_retention_seconds)
+            return build_job(
+                request,
+                replace(
+                    draft,
+                    policies=replace(draft.policies, retention_seconds=kept),
+                    submission=self.randomness.nonce()[:8],
+                    unique_key=unique_key,
+                ),
+            )
+
+        job, is_created = self.unique_jobs.submit(request, key, build, actor)
+        if is_created:
+            self.telemetry.count("jobs_submitted")
+        return Submitted(job, is_created)
+
+    def _debounced(
+        self, request: JobSubmission, debounce: Debounce, digest: str
+    ) -> tuple[JobSubmission, UniqueKey]:
+        """Return a debounced submission with its time, and the key by which it meets others."""
+        for name in ("run_at", "delay_seconds"):
+            if getattr(request, name) is not None:
+                problem = FieldError(name, "cannot be given: the debounce sets the job's time")
+                raise InvalidDebounce("A debounced job has no time.", errors=(problem,))
+        timed = request.due_after(debounce.wait)
+
+        def replaces(standing: Job, now: datetime) -> JobPatch:
+            run_at = debounce.run_at(standing, now)
+            return request.as_patch(run_at=run_at, keeps_payload=debounce.mode is Mode.FIRST)
+
+        return timed, UniqueKey(debounce.unique, digest, replaces)
 
     def _prepare(
         self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
@@ -175,6 +253,7 @@ class SubmissionService:
         run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
         require_expiry_after(request.expires_at, run_at, now)
         policies = resolve_policies(request, handler)
+        limit_keys = resolve_limit_keys(request, handler)
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
         return Draft(
@@ -186,6 +265,7 @@ class SubmissionService:
             payload_kept_until=kept_until if payload.item is not None else None,
             actor=actor,
             trace_id=trace_id,
+            limit_keys=limit_keys,
             submission=self.randomness.nonce()[:8] if has_callers_name(request) else "",
         )
 

@@ -8,7 +8,7 @@ of the revision that makes it now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from hourhand.domain.groups.slots import still_waits
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.jobs.transitions import change, redrive
+from hourhand.domain.limits.job_limits import keys_to_store
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (
     INCLUDED_AGAIN,
@@ -34,7 +35,7 @@ from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import DerivedIds, Policies, resolve_policies
+from hourhand.services.jobs.new_job import DerivedIds, Policies, key_fields, resolve_policies
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.optional import log_newer
 
@@ -105,8 +106,11 @@ class OccurrenceJobs:
         """
         if not orders:
             return []
-        policies = resolve_policies(definition, self._handler(schedule.id, definition.handler))
-        return [self._make(schedule, definition, policies, o, now, actor) for o in orders]
+        handler = self._handler(schedule.id, definition.handler)
+        policies = resolve_policies(definition, handler)
+        fields = key_fields(definition.tenant, definition.tags, definition.payload_text)
+        keys = keys_to_store(handler.name, handler.limits, fields)
+        return [self._make(schedule, definition, policies, keys, o, now, actor) for o in orders]
 
     def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:
         """Send the messages of those that are due soon, of several schedules at once."""
@@ -159,6 +163,7 @@ class OccurrenceJobs:
         schedule: Schedule,
         definition: ScheduleDefinition,
         policies: Policies,
+        limit_keys: bytes | None,
         order: OccurrenceOrder,
         now: datetime,
         actor: str,
@@ -169,7 +174,8 @@ class OccurrenceJobs:
         job_id = self.ids.of_occurrence(schedule.id, order.nominal, order.salt)
         kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
-        wanted = self._job(schedule.id, definition, policies, order, payload, now, actor)
+        made = self._job(schedule.id, definition, policies, order, payload, now, actor)
+        wanted = replace(made, limit_keys=limit_keys)
         try:
             result = self.due.put(wanted, actor, announces=False)
         except WrittenByNewer as newer:
@@ -298,6 +304,7 @@ def _content_of(wanted: Job) -> dict[str, Any]:
         "previous_occurrence",
         "interval_start",
         "overlap",
+        "limit_keys",
         "pauses_schedule",
     )
     return {name: getattr(wanted, name) for name in names}

@@ -1,0 +1,158 @@
+"""Debounced jobs: which submissions become one job, when it runs, and with which payload."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand.domain.errors import InvalidDebounce, InvalidInput, InvalidUnique, MissingKey
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce
+from hourhand.memory import START
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.testing import Faults
+from tests.world.runs import succeed
+from tests.world.world import World
+
+
+def debounced(**options: Any) -> World:
+    debounce = Debounce("payload.shop", **{"wait": 10, **options})
+    return World(handlers=(HandlerInfo(name="greet", debounce=debounce), "other"))
+
+
+def edit(world: World, number: int, shop: str = "acme", **body: Any) -> Job:
+    return world.submit(payload={"shop": shop, "n": number}, **body)
+
+
+def ran(world: World) -> list[str]:
+    return [run.payload_text for run in world.runs]
+
+
+def seconds(job: Job) -> float:
+    return (job.run_at - START).total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"key": "paylod.shop", "wait": 1}, "key"),
+        ({"key": "tenant", "wait": 0}, "wait"),
+        ({"key": "tenant", "wait": "1"}, "wait"),
+        ({"key": "tenant", "wait": True}, "wait"),
+        ({"key": "tenant", "wait": float("nan")}, "wait"),
+        ({"key": "tenant", "wait": MAX_WAIT_SECONDS + 1}, "wait"),
+        ({"key": "tenant", "wait": 10, "max_wait": 9}, "max_wait"),
+        ({"key": "tenant", "wait": 10, "max_wait": None, "mode": "all"}, "mode"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidDebounce) as refused:
+        Debounce(**options)
+    assert refused.value.errors[0].field == f"debounce.{field}"
+
+
+def test_submissions_shortly_after_one_another_are_one_job_with_the_last_payload() -> None:
+    world = debounced()
+    jobs = []
+    for number in range(5):
+        jobs.append(edit(world, number))
+        world.advance(4)
+    assert len({job.id for job in jobs}) == 1
+    assert [seconds(job) for job in jobs] == [10, 14, 18, 22, 26]
+    world.settle()
+    assert ran(world) == ['{"n":4,"shop":"acme"}']
+
+
+def test_the_first_payload_may_be_kept() -> None:
+    world = debounced(mode="first")
+    for number in range(3):
+        edit(world, number)
+        world.advance(4)
+    world.settle()
+    assert ran(world) == ['{"n":0,"shop":"acme"}']
+
+
+def test_a_job_is_put_off_until_the_longest_wait_and_no_further() -> None:
+    world = debounced(max_wait=15)
+    times = []
+    for number in range(4):
+        times.append(seconds(edit(world, number)))
+        world.advance(4)
+    assert times == [10, 14, 15, 15]
+    world.settle()
+    assert len(ran(world)) == 1
+
+
+def test_each_key_has_a_job_of_its_own() -> None:
+    world = debounced()
+    assert edit(world, 1, "acme").id != edit(world, 1, "globex").id
+    assert edit(world, 1, "acme", tenant="a").id != edit(world, 1, "acme", tenant="b").id
+
+
+def test_a_submission_while_the_job_runs_is_a_new_job() -> None:
+    world = debounced()
+    first = edit(world, 1)
+    world.advance(11)
+    later: list[Job] = []
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        later.append(edit(world, 2))
+        return succeed(job, pulse)
+
+    world.handle(world.receive()[0], behave)
+    assert later[0].id != first.id
+    world.settle()
+    assert ran(world) == ['{"n":1,"shop":"acme"}', '{"n":2,"shop":"acme"}']
+
+
+def test_a_submission_that_comes_as_the_job_begins_is_not_lost() -> None:
+    world = debounced()
+    edit(world, 1)
+    world.advance(11)
+    faults = Faults().interrupt("jobs.transition", world.deliver)
+    edit(world, 2, by=world.process(faults).api)
+    world.settle()
+    assert ran(world) == ['{"n":1,"shop":"acme"}', '{"n":2,"shop":"acme"}']
+
+
+def test_a_message_of_an_older_payload_starts_nothing() -> None:
+    world = debounced()
+    edit(world, 1)
+    world.advance(9)
+    edit(world, 2)
+    world.advance(2)
+    world.deliver()
+    assert ran(world) == []
+    world.advance(8)
+    world.deliver()
+    assert ran(world) == ['{"n":2,"shop":"acme"}']
+
+
+def test_a_submission_may_state_it_itself() -> None:
+    world = World()
+    given = {"debounce": {"key": "payload.shop", "wait_seconds": 30, "max_wait_seconds": 40}}
+    first = edit(world, 1, **given)
+    world.advance(20)
+    second = edit(world, 2, **given)
+    assert (first.id, seconds(first)) == (second.id, 30)
+    assert second.run_at - START == timedelta(seconds=40)
+
+
+@pytest.mark.parametrize("field", [{"delay_seconds": 5}, {"run_at": "2026-01-05T10:00:00Z"}])
+def test_a_debounced_job_takes_no_time(field: dict[str, Any]) -> None:
+    with pytest.raises(InvalidDebounce) as refused:
+        edit(debounced(), 1, **field)
+    assert [refused.value.errors[0].field] == list(field)
+
+
+def test_other_bad_input_is_refused() -> None:
+    with pytest.raises(MissingKey):
+        debounced().submit(payload={})
+    with pytest.raises(InvalidUnique):
+        edit(debounced(), 1, idempotency_key="once")
+    both = {"unique": {"key": "tenant"}, "debounce": {"key": "tenant", "wait_seconds": 1}}
+    with pytest.raises(InvalidInput):
+        edit(World(), 1, **both)

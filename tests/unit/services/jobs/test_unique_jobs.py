@@ -1,0 +1,264 @@
+"""Unique jobs: which submission creates the job, and what the others get."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand.domain.errors import InvalidUnique, MissingKey, Unavailable, UniqueConflict
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.limits.unique_keys import Unique
+from hourhand.memory import START
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.testing import Faults
+from tests.world.runs import fail_for_good, succeed
+from tests.world.world import World
+
+DAY = {"day": "2026-01-05"}
+
+
+def unique_world(*args: Any, **options: Any) -> World:
+    return World(handlers=(HandlerInfo(name="greet", unique=Unique(*args, **options)), "other"))
+
+
+def by_day(**options: Any) -> World:
+    return unique_world("payload.day", **options)
+
+
+def while_it_runs(world: World, look: Any) -> None:
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        look()
+        return succeed(job, pulse)
+
+    [delivery] = world.receive()
+    world.handle(delivery, behave)
+
+
+# --- scope ---
+
+
+def test_a_second_submission_gets_the_job_that_has_the_key() -> None:
+    world = by_day()
+    first, second = world.submit(payload=DAY), world.submit(payload={**DAY, "more": 1})
+    assert first.id == second.id
+    assert first.id.startswith("u.")
+    assert world.submit(payload={"day": "2026-01-06"}).id != first.id
+    assert len(world.store.jobs()) == 2
+
+
+@pytest.mark.parametrize(
+    ("until", "while_running", "after_success", "after_failure"),
+    [
+        ("start", False, False, False),
+        ("end", True, False, False),
+        ("success", True, False, True),
+        (3600, True, True, True),
+    ],
+)
+def test_a_key_is_free_again_once_its_job_is_out_of_scope(
+    until: Any, while_running: bool, after_success: bool, after_failure: bool
+) -> None:
+    world = by_day(until=until)
+    first = world.submit(payload=DAY)
+    same: list[bool] = []
+    while_it_runs(world, lambda: same.append(world.submit(payload=DAY).id == first.id))
+    assert same == [while_running]
+    world = by_day(until=until)
+    first = world.submit(payload=DAY)
+    world.deliver()
+    assert (world.submit(payload=DAY).id == first.id) is after_success
+    world = by_day(until=until)
+    first = world.submit(payload=DAY)
+    world.deliver(fail_for_good)
+    assert world.job(first).status is JobStatus.DEAD
+    assert (world.submit(payload=DAY).id == first.id) is after_failure
+
+
+def test_a_key_for_a_number_of_seconds_is_free_after_them() -> None:
+    world = by_day(until=60)
+    first = world.submit(payload=DAY)
+    world.deliver()
+    world.advance(59)
+    assert world.submit(payload=DAY).id == first.id
+    world.advance(1)
+    assert world.submit(payload=DAY).id != first.id
+
+
+def test_keys_belong_to_a_handler_and_a_tenant() -> None:
+    world = by_day()
+    unique = {"key": "payload.day"}
+    jobs = [
+        world.submit(payload=DAY),
+        world.submit(payload=DAY, tenant="acme"),
+        world.submit(payload=DAY, tenant="globex"),
+        world.submit(payload=DAY, handler="other", unique=unique),
+    ]
+    assert len({job.id for job in jobs}) == 4
+    assert world.submit(payload=DAY, handler="other", unique=unique).id == jobs[3].id
+    assert world.submit(payload=DAY, handler="other").id != jobs[3].id
+
+
+@pytest.mark.parametrize("key", ["payload", "handler", "nightly", "tags.a"])
+def test_any_key_path_names_a_unique_key(key: str) -> None:
+    world = unique_world(key)
+    first = world.submit(payload=[1, {"a": 2}], tags={"a": "b"})
+    assert world.submit(payload=[1, {"a": 2}], tags={"a": "b"}).id == first.id
+
+
+def test_incarnations_are_numbered_and_the_record_names_the_newest() -> None:
+    world = by_day()
+    for number in (1, 2, 3):
+        job = world.submit(payload=DAY)
+        assert job.unique_key is not None
+        assert job.unique_key[1] == number
+        world.deliver()
+    [record] = world.side_items.items().values()
+    assert record.number("e") == 3
+    assert len(world.store.jobs()) == 3
+
+
+# --- conflicts ---
+
+
+def test_a_submission_is_rejected_with_the_id_of_the_job_that_has_the_key() -> None:
+    world = by_day(on_conflict="reject")
+    first = world.submit(payload=DAY)
+    with pytest.raises(UniqueConflict, match=first.id):
+        world.submit(payload=DAY)
+    world.deliver()
+    assert world.submit(payload=DAY).id != first.id
+
+
+def test_a_request_that_is_repeated_after_a_lost_answer_is_not_rejected() -> None:
+    world = by_day(on_conflict="reject")
+    first = world.submit(payload=DAY, id="mine")
+    assert world.submit(payload=DAY, id="mine").id == first.id
+    with pytest.raises(UniqueConflict):
+        world.submit(payload=DAY, id="another")
+
+
+def test_payload_and_time_of_a_job_that_has_not_begun_are_replaced() -> None:
+    world = by_day(until="start", on_conflict="replace")
+    first = world.submit(payload={**DAY, "n": 1}, delay_seconds=3600)
+    second = world.submit(payload={**DAY, "n": 2}, delay_seconds=60, priority="high")
+    assert second.id == first.id
+    assert (second.run_at - START).total_seconds() == 60
+    assert second.priority == "high"
+    world.settle()
+    assert [run.payload_text for run in world.runs] == ['{"day":"2026-01-05","n":2}']
+
+
+def test_a_job_that_began_is_not_replaced_and_a_new_one_is_created() -> None:
+    world = by_day(until="start", on_conflict="replace")
+    first = world.submit(payload=DAY)
+    ids: list[str] = []
+    while_it_runs(world, lambda: ids.append(world.submit(payload=DAY).id))
+    assert ids != [first.id]
+    world.settle()
+    assert len(world.runs) == 2
+
+
+def test_a_job_that_begins_between_the_look_and_the_change_is_not_replaced() -> None:
+    world = by_day(until="start", on_conflict="replace")
+    first = world.submit(payload=DAY)
+    faults = Faults().interrupt("jobs.transition", world.deliver)
+    second = world.submit(payload=DAY, by=world.process(faults).api)
+    assert second.id != first.id
+    assert world.job(first).status is JobStatus.SUCCEEDED
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize("payload", [None, {}, {"day": None}, [1], "text"])
+def test_a_job_without_its_key_is_refused(payload: Any) -> None:
+    world = by_day()
+    with pytest.raises(MissingKey) as refused:
+        world.submit(payload=payload)
+    assert refused.value.errors[0].message == "the job has no payload.day"
+    assert world.store.jobs() == {}
+
+
+def test_a_unique_job_takes_no_idempotency_key() -> None:
+    with pytest.raises(InvalidUnique) as refused:
+        by_day().submit(payload=DAY, idempotency_key="once")
+    assert refused.value.errors[0].field == "idempotency_key"
+
+
+# --- races and crashes ---
+
+
+def test_of_two_submissions_at_once_one_creates_the_job() -> None:
+    world = by_day()
+    others: list[Job] = []
+    faults = Faults().interrupt("jobs.put", lambda: others.append(world.submit(payload=DAY)))
+    job = world.submit(payload=DAY, by=world.process(faults).api)
+    assert [job.id] == [other.id for other in others]
+    assert len(world.store.jobs()) == 1
+
+
+def test_a_submission_that_died_before_the_record_is_found_by_the_next() -> None:
+    world = by_day()
+    faults = Faults().fail("side_items.write_item", Unavailable("It did not answer."))
+    with pytest.raises(Unavailable):
+        world.submit(payload=DAY, by=world.process(faults).api)
+    [job] = world.store.jobs().values()
+    assert world.submit(payload=DAY).id == job.id
+    assert len(world.store.jobs()) == 1
+    [record] = world.side_items.items().values()
+    assert record.number("e") == 1
+
+
+def test_a_submission_that_stalls_looks_again_before_it_creates_a_job() -> None:
+    world = by_day()
+    faults = Faults().interrupt("side_items.read_item", lambda: world.advance(10))
+    job = world.submit(payload=DAY, by=world.process(faults).api)
+    assert [call.method for call in faults.calls].count("read_item") == 2
+    assert world.job(job).unique_key is not None
+
+
+def test_a_key_that_others_take_each_time_is_answered_as_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = by_day()
+    world.submit(payload=DAY)
+    monkeypatch.setattr(type(world.side_items), "read_item", lambda *_, **__: None)
+    with pytest.raises(Unavailable, match="came first each time"):
+        world.submit(payload={"day": "2026-01-05", "n": 2})
+
+
+# --- changes ---
+
+
+def test_an_older_job_is_not_redriven_while_a_newer_one_has_the_key() -> None:
+    world = by_day()
+    first = world.submit(payload=DAY)
+    world.deliver(fail_for_good)
+    second = world.submit(payload=DAY)
+    with pytest.raises(UniqueConflict, match=second.id):
+        world.api.operations.redrive(first.id, actor="caller")
+    world.deliver()
+    assert world.api.operations.redrive(first.id, actor="caller").round == 2
+
+
+def test_a_job_that_is_moved_by_a_year_keeps_its_key() -> None:
+    world = by_day()
+    first = world.submit(payload=DAY)
+    [record] = world.side_items.items()
+    before = world.side_items.kept_until(record)
+    world.change(first, delay_seconds=365 * 86_400)
+    after = world.side_items.kept_until(record)
+    assert before is not None
+    assert after is not None
+    assert after - before == timedelta(days=365)
+    assert world.submit(payload=DAY).id == first.id
+
+
+def test_a_unique_job_is_kept_for_a_day_at_least() -> None:
+    job = by_day().submit(payload=DAY, retention_seconds=0)
+    assert job.retention_seconds == 86_400
+    job = by_day(until=172_800).submit(payload=DAY, retention_seconds=0)
+    assert job.retention_seconds == 172_800
